@@ -1,0 +1,42 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+func TestTheKindSurvivesWrapping(t *testing.T) {
+	err := fmt.Errorf("book reservation: %w", fault.Field("quantity", "must be at least 1"))
+	got := fault.Of(err)
+	if got.Kind != fault.Invalid || got.Field != "quantity" {
+		t.Errorf("got kind %q, field %q", got.Kind, got.Field)
+	}
+}
+
+func TestAnErrorWithoutAKindIsInternalAndKeepsItsCauseFromTheUser(t *testing.T) {
+	cause := errors.New("dial 10.0.0.1: refused")
+	got := fault.Of(cause)
+	if got.Kind != fault.Internal {
+		t.Errorf("got kind %q", got.Kind)
+	}
+	if got.Message == cause.Error() || !errors.Is(got, cause) {
+		t.Errorf("the cause belongs in the chain and not in the message %q", got.Message)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"enabled_filters", "transport_url", "connection"}
+	for name, want := range map[string]string{
+		"conection":      "connection",
+		"transport-url":  "transport_url",
+		"enabled_filter": "enabled_filters",
+		"colour":         "",
+	} {
+		if got := fault.Nearest(name, known); got != want {
+			t.Errorf("nearest to %q: got %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package fault
+
+import "fmt"
+
+// Unknown gives the sentence for a name that is none of known: it names the
+// nearest known one where one is near, else lists nothing.
+// what says what the name should have been: "option", "policy".
+func Unknown(what, name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("there is no %s %q; did you mean %q?", what, name, near)
+	}
+	return fmt.Sprintf("there is no %s %q", what, name)
+}
+
+// Nearest gives the known name that takes the fewest edits to reach from name,
+// the first of several, or "" where none is closer than half of its letters.
+func Nearest(name string, known []string) string {
+	best, bestEdits := "", len([]rune(name))/2+1
+	for _, k := range known {
+		if edits := distance([]rune(name), []rune(k)); edits < bestEdits {
+			best, bestEdits = k, edits
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance.
+func distance(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range b {
+			replaced := diagonal
+			if x != y {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

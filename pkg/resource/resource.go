@@ -1,0 +1,113 @@
+// Package resource has integer amounts of what a host offers and an instance
+// takes: vCPUs, memory, disk, and custom resource classes as Placement names them.
+package resource
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Vector is an amount of each resource. The zero Vector is nothing.
+// Vectors are values: no method changes its receiver.
+type Vector struct {
+	VCPUs    int64
+	MemoryMB int64
+	DiskGB   int64
+	// Custom counts resource classes such as CUSTOM_FPGA; a class that is
+	// absent counts zero.
+	Custom map[string]int64
+}
+
+// IsZero says that the vector asks for nothing.
+func (v Vector) IsZero() bool {
+	for _, amount := range v.Custom {
+		if amount != 0 {
+			return false
+		}
+	}
+	return v.VCPUs == 0 && v.MemoryMB == 0 && v.DiskGB == 0
+}
+
+// Add gives v + o.
+func (v Vector) Add(o Vector) Vector { return v.combine(o, func(a, b int64) int64 { return a + b }) }
+
+// Sub gives v - o; amounts may become negative.
+func (v Vector) Sub(o Vector) Vector { return v.combine(o, func(a, b int64) int64 { return a - b }) }
+
+// Max gives the larger amount of each resource.
+func (v Vector) Max(o Vector) Vector {
+	return v.combine(o, func(a, b int64) int64 { return max(a, b) })
+}
+
+// Fits says whether v is available within o: no resource of v exceeds that of o.
+func (v Vector) Fits(o Vector) bool {
+	for class, amount := range v.Custom {
+		if amount > o.Custom[class] {
+			return false
+		}
+	}
+	return v.VCPUs <= o.VCPUs && v.MemoryMB <= o.MemoryMB && v.DiskGB <= o.DiskGB
+}
+
+// Times gives how often shape fits into v: the smallest whole quotient over the
+// resources that shape takes. A shape that takes nothing fits math.MaxInt64 times.
+func (v Vector) Times(shape Vector) int64 {
+	times := int64(math.MaxInt64)
+	count := func(have, want int64) {
+		if want > 0 {
+			times = min(times, max(have, 0)/want)
+		}
+	}
+	count(v.VCPUs, shape.VCPUs)
+	count(v.MemoryMB, shape.MemoryMB)
+	count(v.DiskGB, shape.DiskGB)
+	for class, want := range shape.Custom {
+		count(v.Custom[class], want)
+	}
+	return times
+}
+
+// Scale gives v taken n times.
+func (v Vector) Scale(n int64) Vector {
+	return v.combine(Vector{}, func(a, _ int64) int64 { return a * n })
+}
+
+// Equal says whether every amount is the same.
+func (v Vector) Equal(o Vector) bool { return v.Fits(o) && o.Fits(v) }
+
+// String names the amounts, for messages: "8 vcpus, 16000 MB memory, 160 GB disk".
+func (v Vector) String() string {
+	parts := []string{
+		fmt.Sprintf("%d vcpus", v.VCPUs),
+		fmt.Sprintf("%d MB memory", v.MemoryMB),
+		fmt.Sprintf("%d GB disk", v.DiskGB),
+	}
+	for _, class := range slices.Sorted(maps.Keys(v.Custom)) {
+		parts = append(parts, fmt.Sprintf("%d %s", v.Custom[class], class))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v Vector) combine(o Vector, op func(a, b int64) int64) Vector {
+	sum := Vector{
+		VCPUs:    op(v.VCPUs, o.VCPUs),
+		MemoryMB: op(v.MemoryMB, o.MemoryMB),
+		DiskGB:   op(v.DiskGB, o.DiskGB),
+	}
+	if len(v.Custom) == 0 && len(o.Custom) == 0 {
+		return sum
+	}
+	sum.Custom = make(map[string]int64, len(v.Custom)+len(o.Custom))
+	for class, amount := range v.Custom {
+		sum.Custom[class] = op(amount, o.Custom[class])
+	}
+	for class, amount := range o.Custom {
+		if _, done := v.Custom[class]; !done {
+			sum.Custom[class] = op(0, amount)
+		}
+	}
+	return sum
+}
