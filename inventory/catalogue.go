@@ -1,0 +1,135 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Property is an entry of the catalogue: something a filter may ask of a host.
+type Property struct {
+	Name string
+	Type Kind
+	// Values are the values some host has, each once, in order. Of a List they
+	// are the elements, as values of kind String.
+	Values []Value
+	// BuiltIn properties exist on every cloud and cannot be set.
+	BuiltIn bool
+	// Hidden properties are for admins only.
+	Hidden bool
+}
+
+// Properties is the catalogue by name: the built-in properties and those of the
+// hosts. It is computed at the first call; the answer must not be changed.
+func (s *Snapshot) Properties() []Property { return s.catalogue() }
+
+func (s *Snapshot) properties() []Property {
+	seen := make(map[string][]Value, len(builtIns)+len(s.kinds))
+	for i := range s.hosts {
+		h := &s.hosts[i]
+		for _, b := range builtIns {
+			if value := b.of(h, false); value.kind != "" {
+				seen[b.name] = value.appendElements(seen[b.name])
+			}
+		}
+		for name, value := range h.Properties {
+			seen[name] = value.appendElements(seen[name])
+		}
+	}
+	catalogue := make([]Property, 0, len(seen))
+	for _, b := range builtIns {
+		catalogue = append(catalogue, Property{Name: b.name, Type: b.kind, BuiltIn: true})
+	}
+	for name, kind := range s.kinds {
+		catalogue = append(catalogue, Property{Name: name, Type: kind})
+	}
+	for i := range catalogue {
+		p := &catalogue[i]
+		p.Hidden = s.hidden[p.Name]
+		p.Values = slices.CompactFunc(slices.SortedFunc(slices.Values(seen[p.Name]), Value.Compare), Value.Equal)
+	}
+	slices.SortFunc(catalogue, func(a, b Property) int { return cmp.Compare(a.Name, b.Name) })
+	return catalogue
+}
+
+func (v Value) appendElements(to []Value) []Value {
+	if v.kind != List {
+		return append(to, v)
+	}
+	for _, element := range v.list {
+		to = append(to, StringValue(element))
+	}
+	return to
+}
+
+// builtIn is a property that Almanac reads off the host itself.
+type builtIn struct {
+	name string
+	kind Kind
+	of   func(h *Host, ahead bool) Value
+}
+
+var builtIns = []builtIn{
+	{"name", String, func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{"vcpus", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
+	{"memory_mb", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
+	{"disk_gb", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
+	{"zone", String, zone},
+	{"aggregates", List, func(h *Host, _ bool) Value { return Value{kind: List, list: h.Aggregates} }},
+	{"traits", List, func(h *Host, _ bool) Value { return Value{kind: List, list: h.Traits} }},
+	{"flops_per_watt", Number, flopsPerWatt},
+	{"free_ram_mb", Number, freeRAM},
+	{"free_disk_mb", Number, freeDisk},
+}
+
+func builtInNamed(name string) *builtIn {
+	if i := slices.IndexFunc(builtIns, func(b builtIn) bool { return b.name == name }); i >= 0 {
+		return &builtIns[i]
+	}
+	return nil
+}
+
+func zone(h *Host, _ bool) Value {
+	if h.Zone == "" {
+		return Value{}
+	}
+	return StringValue(h.Zone)
+}
+
+func flopsPerWatt(h *Host, _ bool) Value {
+	if h.FlopsPerWatt == 0 {
+		return Value{}
+	}
+	return NumberValue(h.FlopsPerWatt)
+}
+
+func freeRAM(h *Host, ahead bool) Value {
+	free := h.Capacity.MemoryMB
+	if !ahead {
+		free -= h.Used.MemoryMB
+	}
+	return NumberValue(float64(free))
+}
+
+func freeDisk(h *Host, ahead bool) Value {
+	free := h.Capacity.DiskGB
+	if !ahead {
+		free -= h.Used.DiskGB
+	}
+	return NumberValue(float64(free * 1024))
+}
+
+// lookup gives the type of a property and how to read it off a host; the type is
+// "" for a property that no host has, or that is hidden and seesHidden is not set.
+func (s *Snapshot) lookup(name string, seesHidden bool) (Kind, operand) {
+	if s.hidden[name] && !seesHidden {
+		return "", nil
+	}
+	if b := builtInNamed(name); b != nil {
+		return b.kind, b.of
+	}
+	kind, known := s.kinds[name]
+	if !known {
+		return "", nil
+	}
+	return kind, func(h *Host, _ bool) Value { return h.Properties[name] }
+}

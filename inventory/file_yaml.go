@@ -1,0 +1,239 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+const (
+	// maxProblems is how many problems of one file are told at once.
+	maxProblems = 20
+	// maxAmount and maxNumber bound the numbers of the file, so that sums and
+	// unit conversions cannot overflow.
+	maxAmount = 1 << 40
+	maxNumber = 1e18
+)
+
+// yamlReader reads a YAML document strictly and collects what is wrong with it,
+// so that an operator learns of all mistakes at once. After a problem its methods
+// go on with a zero value.
+type yamlReader struct {
+	path     string
+	problems []error
+}
+
+func (r *yamlReader) fail(at ast.Node, format string, args ...any) {
+	r.failAt(lineOf(at), format, args...)
+}
+
+func (r *yamlReader) failAt(line int, format string, args ...any) {
+	r.problems = append(r.problems, fault.New(fault.Invalid, "%s:%d: %s", r.path, line, fmt.Sprintf(format, args...)))
+}
+
+func (r *yamlReader) err() error {
+	return errors.Join(r.problems[:min(len(r.problems), maxProblems)]...)
+}
+
+// document gives the one document of a file, nil if there is none.
+func (r *yamlReader) document(raw []byte) ast.Node {
+	file, err := parser.ParseBytes(raw, 0)
+	if err != nil {
+		line := 1
+		if syntax, ok := errors.AsType[yaml.Error](err); ok && syntax.GetToken() != nil {
+			line = syntax.GetToken().Position.Line
+			err = errors.New(syntax.GetMessage())
+		}
+		r.failAt(line, "is not YAML: %v", err)
+		return nil
+	}
+	switch {
+	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
+		r.failAt(1, "the file is empty; it needs the key hosts")
+		return nil
+	case len(file.Docs) > 1:
+		r.fail(file.Docs[1].Body, "the file holds a second document; one is read")
+		return nil
+	}
+	return file.Docs[0].Body
+}
+
+func lineOf(node ast.Node) int {
+	if node == nil || node.GetToken() == nil {
+		return 1
+	}
+	return node.GetToken().Position.Line
+}
+
+// section is a mapping of the document; the zero section has no fields.
+type section struct {
+	r      *yamlReader
+	node   ast.Node
+	prefix string // of its keys in messages, such as "power."
+	fields map[string]ast.Node
+}
+
+// section reads node, called what in messages, as a mapping. Other keys than
+// known are problems; known nil allows all.
+func (r *yamlReader) section(node ast.Node, what string, known []string) section {
+	s := section{r: r, node: node, fields: make(map[string]ast.Node)}
+	mapping, ok := node.(*ast.MappingNode)
+	if !ok {
+		r.fail(node, "%s must be a mapping of keys to values, not %s", what, describe(node))
+		return s
+	}
+	for _, pair := range mapping.Values {
+		key, ok := pair.Key.(*ast.StringNode)
+		switch {
+		case !ok:
+			r.fail(pair.Key, "a key of %s must be a plain word, not %s", what, describe(pair.Key))
+		case known != nil && !slices.Contains(known, key.Value):
+			r.fail(pair.Key, "%s", fault.Unknown("key", key.Value, known))
+		default:
+			s.fields[key.Value] = pair.Value
+		}
+	}
+	return s
+}
+
+func (s section) section(key string, known []string) section {
+	node, ok := s.fields[key]
+	if !ok {
+		return section{r: s.r}
+	}
+	inner := s.r.section(node, s.prefix+key, known)
+	inner.prefix = s.prefix + key + "."
+	return inner
+}
+
+func (s section) has(key string) bool { return s.fields[key] != nil }
+
+// require records the keys that are absent.
+func (s section) require(keys ...string) {
+	if _, isMapping := s.node.(*ast.MappingNode); !isMapping {
+		return
+	}
+	for _, key := range keys {
+		if !s.has(key) {
+			s.r.fail(s.node, "%s%s is required", s.prefix, key)
+		}
+	}
+}
+
+// wrong records that key is not what it must be.
+func (s section) wrong(key, want string) {
+	s.r.fail(s.fields[key], "%s%s must be %s, not %s", s.prefix, key, want, describe(s.fields[key]))
+}
+
+func (s section) list(key string) []ast.Node {
+	node, ok := s.fields[key]
+	if !ok {
+		return nil
+	}
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
+		s.wrong(key, "a list")
+		return nil
+	}
+	return sequence.Values
+}
+
+func (s section) text(key string) string {
+	node, ok := s.fields[key]
+	if !ok {
+		return ""
+	}
+	text, ok := textOf(node)
+	if !ok {
+		s.wrong(key, "a string (put it in quotes)")
+	}
+	return text
+}
+
+func (s section) texts(key string) []string {
+	var texts []string
+	for _, node := range s.list(key) {
+		text, ok := textOf(node)
+		if !ok {
+			s.r.fail(node, "%s%s must hold strings (put them in quotes), not %s", s.prefix, key, describe(node))
+			return nil
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (s section) truth(key string, otherwise bool) bool {
+	node, ok := s.fields[key]
+	if !ok {
+		return otherwise
+	}
+	truth, ok := node.(*ast.BoolNode)
+	if !ok {
+		s.wrong(key, "true or false")
+		return otherwise
+	}
+	return truth.Value
+}
+
+// whole reads a whole number of at least least, 0 if the key is absent.
+func (s section) whole(key string, least int64) int64 {
+	node, ok := s.fields[key]
+	if !ok {
+		return 0
+	}
+	number, ok := numberOf(node)
+	if !ok || number != math.Trunc(number) {
+		s.wrong(key, "a whole number")
+		return 0
+	}
+	if number < float64(least) || number > maxAmount {
+		s.r.fail(node, "%s%s is %s; it must be at least %d and at most %d", s.prefix, key, node.GetToken().Value, least, int64(maxAmount))
+		return 0
+	}
+	return int64(number)
+}
+
+// number reads a number of at least 0, 0 if the key is absent.
+func (s section) number(key string) float64 {
+	node, ok := s.fields[key]
+	if !ok {
+		return 0
+	}
+	number, ok := numberOf(node)
+	if !ok {
+		s.wrong(key, "a number")
+		return 0
+	}
+	if number < 0 || number > maxNumber {
+		s.r.fail(node, "%s%s is %s; it must be at least 0 and at most %g", s.prefix, key, node.GetToken().Value, maxNumber)
+		return 0
+	}
+	return number
+}
+
+// value reads a value of any Kind.
+func (s section) value(key string) Value {
+	node := s.fields[key]
+	if number, ok := numberOf(node); ok {
+		return NumberValue(number)
+	}
+	if text, ok := textOf(node); ok {
+		return StringValue(text)
+	}
+	switch node.(type) {
+	case *ast.BoolNode:
+		return BoolValue(s.truth(key, false))
+	case *ast.SequenceNode:
+		return ListValue(s.texts(key))
+	}
+	s.wrong(key, "a number, a string, true or false, or a list of strings")
+	return Value{}
+}

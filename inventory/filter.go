@@ -1,0 +1,120 @@
+package inventory
+
+import "slices"
+
+// Filter is a compiled host_properties expression: which hosts a request means.
+//
+// The language is that of Nova's JsonFilter
+// (nova/scheduler/filters/json_filter.py) without its silent matches:
+//
+//	["and", [">=", "$memory_mb", 65536], ["=", "$gpu", "a100"]]
+//
+// An expression is a list: an operator and its arguments.
+//
+//	= == != < > <= >=   two arguments
+//	in                  two or more: is the first among the rest? A list property
+//	                    among the rest stands for its elements
+//	not                 one expression
+//	and or              one or more expressions
+//
+// An argument is a number, a string, true or false, or "$name" for a property.
+// All arguments of one comparison have one type. Lists stand only in the rest of
+// in; < > <= >= order numbers, and strings by their bytes.
+//
+// A property that some hosts have and this one has not equals nothing: every
+// comparison with it is false, except != which is true, as is not around the
+// others. A property that no host has makes the whole filter match no host.
+type Filter struct {
+	match   predicate // nil matches every host
+	unknown []string
+}
+
+// Matches says whether the filter means h. With ahead, the time asked about lies
+// in the future, when today's guests may be gone: $free_ram_mb and $free_disk_mb
+// are then the host's capacity.
+func (f *Filter) Matches(h *Host, ahead bool) bool {
+	if len(f.unknown) > 0 {
+		return false
+	}
+	return f.match == nil || f.match(h, ahead)
+}
+
+// Unknown names the properties in the filter that no host has, or that are
+// hidden from the one who asks, each once and in order. With any of them the
+// filter matches no host.
+func (f *Filter) Unknown() []string { return slices.Clone(f.unknown) }
+
+type (
+	predicate func(h *Host, ahead bool) bool
+	operand   func(h *Host, ahead bool) Value
+)
+
+// comparisons tells for each operator which outcomes of Value.Compare it holds for.
+var comparisons = map[string]func(order int) bool{
+	"=":  func(order int) bool { return order == 0 },
+	"==": func(order int) bool { return order == 0 },
+	"!=": func(order int) bool { return order != 0 },
+	"<":  func(order int) bool { return order < 0 },
+	">":  func(order int) bool { return order > 0 },
+	"<=": func(order int) bool { return order <= 0 },
+	">=": func(order int) bool { return order >= 0 },
+}
+
+// compare compares two operands. The kinds are compared once more than at the
+// parsing: the filter may meet hosts of a later snapshot.
+func compare(operator string, left, right operand) predicate {
+	holds, unlike := comparisons[operator], operator == "!="
+	return func(h *Host, ahead bool) bool {
+		l, r := left(h, ahead), right(h, ahead)
+		if l.kind == "" || l.kind != r.kind {
+			return unlike
+		}
+		return holds(l.Compare(r))
+	}
+}
+
+func among(first operand, rest []operand) predicate {
+	return func(h *Host, ahead bool) bool {
+		value := first(h, ahead)
+		if value.kind == "" {
+			return false
+		}
+		for _, candidate := range rest {
+			c := candidate(h, ahead)
+			if c.kind == List && value.kind == String && slices.Contains(c.list, value.text) || value.Equal(c) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func negate(p predicate) predicate {
+	return func(h *Host, ahead bool) bool { return !p(h, ahead) }
+}
+
+func all(parts []predicate) predicate {
+	return func(h *Host, ahead bool) bool {
+		for _, p := range parts {
+			if !p(h, ahead) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func anyOf(parts []predicate) predicate {
+	return func(h *Host, ahead bool) bool {
+		for _, p := range parts {
+			if p(h, ahead) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func constant(v Value) operand {
+	return func(*Host, bool) Value { return v }
+}

@@ -1,0 +1,300 @@
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// The largest filter that is accepted.
+const (
+	maxFilterDepth = 64     // expressions within expressions
+	maxFilterParts = 10_000 // expressions and arguments
+)
+
+var operators = []string{"=", "==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or"}
+
+// ParseFilter compiles a filter for the hosts of s. raw is JSON: the expression,
+// or a string that holds it as JSON. Nothing, null, "" and [] mean every host.
+// Without seesHidden, hidden properties count as properties that no host has.
+//
+// Errors are faults of kind Invalid on the field host_properties.
+func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
+	query, err := decodeFilter(raw)
+	if err != nil {
+		return nil, err
+	}
+	if query == nil {
+		return &Filter{}, nil
+	}
+	p := filterParser{snapshot: s, seesHidden: seesHidden}
+	match, err := p.expression(query, 1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(p.unknown)
+	return &Filter{match: match, unknown: slices.Compact(p.unknown)}, nil
+}
+
+// decodeFilter gives the outermost expression, nil for every host.
+func decodeFilter(raw []byte) ([]any, error) {
+	decoded, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := decoded.(string); ok {
+		if decoded, err = decodeJSON([]byte(text)); err != nil {
+			return nil, err
+		}
+	}
+	switch query := decoded.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		if len(query) == 0 {
+			return nil, nil
+		}
+		return query, nil
+	default:
+		return nil, invalid(`%s is not an expression; write a list such as [">=", "$memory_mb", 65536]`, show(query))
+	}
+}
+
+func decodeJSON(raw []byte) (any, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	var decoded any
+	if err := json.Unmarshal(raw, &decoded); err != nil {
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return nil, invalid("%s holds a number that is too large", shorten(string(raw)))
+		}
+		return nil, invalid("%s is not JSON: %v", shorten(string(raw)), err)
+	}
+	return decoded, nil
+}
+
+type filterParser struct {
+	snapshot   *Snapshot
+	seesHidden bool
+	parts      int
+	unknown    []string
+}
+
+func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
+	if depth > maxFilterDepth {
+		return nil, invalid("nests more than %d expressions; flatten it", maxFilterDepth)
+	}
+	if err := p.count(); err != nil {
+		return nil, err
+	}
+	if len(expr) == 0 {
+		return nil, invalid("[] stands where an expression should; an expression begins with an operator, one of %s", strings.Join(operators, " "))
+	}
+	operator, ok := expr[0].(string)
+	if !ok {
+		return nil, invalid("%s begins with %s; an expression begins with an operator, one of %s",
+			show(expr), show(expr[0]), strings.Join(operators, " "))
+	}
+	switch operator {
+	case "=", "==", "!=", "<", "<=", ">", ">=":
+		return p.comparison(operator, expr)
+	case "in":
+		return p.membership(expr)
+	case "not", "and", "or":
+		return p.combination(operator, expr, depth)
+	default:
+		return nil, invalid("%s: %s; the operators are %s",
+			show(expr), fault.Unknown("operator", operator, operators), strings.Join(operators, " "))
+	}
+}
+
+func (p *filterParser) combination(operator string, expr []any, depth int) (predicate, error) {
+	args := expr[1:]
+	if operator == "not" && len(args) != 1 {
+		return nil, arity(expr, "not takes exactly one expression")
+	}
+	if len(args) == 0 {
+		return nil, arity(expr, operator+" takes one or more expressions")
+	}
+	parts := make([]predicate, len(args))
+	for i, arg := range args {
+		inner, ok := arg.([]any)
+		if !ok {
+			return nil, invalid(`%s gives %s to %s, which takes expressions such as ["=", "$zone", "az1"]`,
+				show(expr), show(arg), operator)
+		}
+		part, err := p.expression(inner, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = part
+	}
+	switch operator {
+	case "not":
+		return negate(parts[0]), nil
+	case "and":
+		return all(parts), nil
+	default:
+		return anyOf(parts), nil
+	}
+}
+
+func (p *filterParser) comparison(operator string, expr []any) (predicate, error) {
+	if len(expr) != 3 {
+		return nil, arity(expr, operator+" takes exactly two")
+	}
+	args, err := p.arguments(expr)
+	if err != nil {
+		return nil, err
+	}
+	ordering := strings.ContainsAny(operator, "<>")
+	for _, a := range args {
+		switch {
+		case a.kind == List:
+			return nil, invalid(`%s compares %s, which is a list; ask ["in", "…", "%s"]`, show(expr), a.text, a.text)
+		case a.kind == Bool && ordering:
+			return nil, invalid("%s orders %s, which is a bool; %s is for numbers and strings", show(expr), a.text, operator)
+		}
+	}
+	if err := sameKind(expr, args); err != nil {
+		return nil, err
+	}
+	return compare(operator, args[0].of, args[1].of), nil
+}
+
+func (p *filterParser) membership(expr []any) (predicate, error) {
+	if len(expr) < 3 {
+		return nil, arity(expr, "in takes two or more")
+	}
+	args, err := p.arguments(expr)
+	if err != nil {
+		return nil, err
+	}
+	if first := args[0]; first.kind == List {
+		return nil, invalid(`%s looks for %s, which is a list; ask ["in", "…", "%s"]`, show(expr), first.text, first.text)
+	}
+	if err := sameKind(expr, args); err != nil {
+		return nil, err
+	}
+	rest := make([]operand, 0, len(args)-1)
+	for _, a := range args[1:] {
+		rest = append(rest, a.of)
+	}
+	return among(args[0].of, rest), nil
+}
+
+// argument is a compiled argument of a comparison.
+type argument struct {
+	text string // as it was written
+	kind Kind   // "" for a property that no host has
+	of   operand
+}
+
+// comparedKind is what the argument is compared as: a list as its elements.
+func (a argument) comparedKind() Kind {
+	if a.kind == List {
+		return String
+	}
+	return a.kind
+}
+
+// sameKind refuses a comparison of different types. Properties that no host has
+// go with every type.
+func sameKind(expr []any, args []argument) error {
+	var known *argument
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.kind == "":
+		case known == nil:
+			known = a
+		case a.comparedKind() != known.comparedKind():
+			return invalid("%s compares %s, which is a %s, with %s, which is a %s",
+				show(expr), known.text, known.kind, a.text, a.kind)
+		}
+	}
+	return nil
+}
+
+func (p *filterParser) arguments(expr []any) ([]argument, error) {
+	args := make([]argument, 0, len(expr)-1)
+	for _, raw := range expr[1:] {
+		if err := p.count(); err != nil {
+			return nil, err
+		}
+		a := argument{text: show(raw)}
+		switch v := raw.(type) {
+		case float64:
+			a.kind, a.of = Number, constant(NumberValue(v))
+		case bool:
+			a.kind, a.of = Bool, constant(BoolValue(v))
+		case string:
+			name, isProperty := strings.CutPrefix(v, "$")
+			switch {
+			case !isProperty:
+				a.kind, a.of = String, constant(StringValue(v))
+			case name == "":
+				return nil, invalid("%s: $ stands before the name of a property", show(expr))
+			default:
+				a.text = shorten(v)
+				a.kind, a.of = p.property(name)
+			}
+		default:
+			return nil, invalid(`%s compares %s; an argument is a number, a string, true, false or "$property"`, show(expr), a.text)
+		}
+		args = append(args, a)
+	}
+	return args, nil
+}
+
+func (p *filterParser) property(name string) (Kind, operand) {
+	kind, of := p.snapshot.lookup(name, p.seesHidden)
+	if kind == "" {
+		p.unknown = append(p.unknown, name)
+	}
+	return kind, of
+}
+
+func (p *filterParser) count() error {
+	if p.parts++; p.parts > maxFilterParts {
+		return invalid("has more than %d parts", maxFilterParts)
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return fault.Field("host_properties", format, args...)
+}
+
+func arity(expr []any, rule string) error {
+	count := fmt.Sprintf("%d arguments", len(expr)-1)
+	if len(expr) == 2 {
+		count = "1 argument"
+	}
+	return invalid("%s has %s; %s", show(expr), count, rule)
+}
+
+// show writes a part of the filter as the user wrote it, or its beginning.
+func show(part any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	// What was decoded from JSON can always be encoded.
+	_ = encoder.Encode(part)
+	return shorten(strings.TrimSpace(text.String()))
+}
+
+func shorten(text string) string {
+	const most = 120
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}

@@ -1,0 +1,55 @@
+package inventory
+
+import (
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Power is whether a host runs. The empty Power, of a source that knows nothing
+// about power, counts as PowerOn.
+type Power string
+
+// The power states.
+const (
+	PowerOn       Power = "on"
+	PowerSleeping Power = "sleeping" // switched off on purpose
+	PowerWaking   Power = "waking"   // ordered on, not up yet
+	PowerFailed   Power = "failed"   // nobody knows when it will run again
+)
+
+// Host is one physical server that can hold instances.
+type Host struct {
+	Name     string
+	Capacity resource.Vector
+	Used     resource.Vector // taken by guests now
+	Zone     string          // availability zone, or nothing
+	// Aggregates and Traits are names, as Nova and Placement know them.
+	Aggregates, Traits []string
+	// Properties are all other facts about the host. A property has the same
+	// Kind on every host that has it.
+	Properties map[string]Value
+	// Reservable says that the host is in the pool.
+	Reservable bool
+	Guests     int // instances running now
+	Power      Power
+	// BootSeconds is the time from a power-on order until the host takes instances.
+	BootSeconds  int64
+	FlopsPerWatt float64 // 0 is unknown
+}
+
+// Free is what guests leave of the host now.
+func (h *Host) Free() resource.Vector { return h.Capacity.Sub(h.Used) }
+
+// AwakeAt gives the earliest instant at which the host can run instances when it
+// is needed from now on. A waking host is given its whole boot time, since the
+// inventory does not know when its order was sent.
+func (h *Host) AwakeAt(now span.Instant) span.Instant {
+	switch h.Power {
+	case PowerSleeping, PowerWaking:
+		return now.Add(h.BootSeconds)
+	case PowerFailed:
+		return span.Forever
+	default:
+		return now
+	}
+}

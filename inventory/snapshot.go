@@ -1,0 +1,182 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Source lists the hosts there are: a file, or a cloud. The answer belongs to the
+// caller, except for the maps and slices inside the hosts, which nobody changes.
+type Source interface {
+	Hosts(ctx context.Context) ([]Host, error)
+}
+
+// Override is what an operator has set for one host by hand; it wins over the
+// host's Source.
+type Override struct {
+	// Properties replaces properties; nil removes one.
+	Properties map[string]*Value
+	// Reservable admits the host to the pool or takes it out; nil leaves it.
+	Reservable *bool
+}
+
+// Snapshot is one state of all hosts, sorted by name. It never changes and may
+// be read by many goroutines; who gets a *Host from it must not write to it.
+type Snapshot struct {
+	hosts     []Host
+	index     map[string]int
+	ranks     []int // EfficiencyRank by host
+	kinds     map[string]Kind
+	hidden    map[string]bool
+	catalogue func() []Property
+}
+
+// NewSnapshot freezes hosts with the overrides (by host name) laid over them.
+// An override for a host that is not there waits for it without effect. hidden
+// names the properties that only an admin may use.
+//
+// It fails with an Invalid fault when a name is empty or repeats, when a property
+// would have two types or no value, or when it is named like a built-in one.
+func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
+	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden)}
+	for i := range s.hosts {
+		if override, ok := overrides[s.hosts[i].Name]; ok {
+			override.apply(&s.hosts[i])
+		}
+	}
+	slices.SortStableFunc(s.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	if err := s.indexNames(); err != nil {
+		return nil, err
+	}
+	if err := s.gatherKinds(); err != nil {
+		return nil, err
+	}
+	s.rankEfficiency()
+	s.catalogue = sync.OnceValue(s.properties)
+	return s, nil
+}
+
+func (o Override) apply(h *Host) {
+	if o.Reservable != nil {
+		h.Reservable = *o.Reservable
+	}
+	if len(o.Properties) == 0 {
+		return
+	}
+	properties := make(map[string]Value, len(h.Properties)+len(o.Properties))
+	maps.Copy(properties, h.Properties)
+	for name, value := range o.Properties {
+		if value == nil {
+			delete(properties, name)
+		} else {
+			properties[name] = *value
+		}
+	}
+	h.Properties = properties
+}
+
+func (s *Snapshot) indexNames() error {
+	s.index = make(map[string]int, len(s.hosts))
+	for i := range s.hosts {
+		name := s.hosts[i].Name
+		if name == "" {
+			return fault.Field("name", "a host has no name")
+		}
+		if _, taken := s.index[name]; taken {
+			return fault.Field("name", "two hosts are named %q", name)
+		}
+		s.index[name] = i
+	}
+	return nil
+}
+
+// gatherKinds finds the one type of each property. It walks hosts and properties
+// in order so that the same inventory always gives the same error.
+func (s *Snapshot) gatherKinds() error {
+	s.kinds = make(map[string]Kind)
+	first := make(map[string]string) // the host on which a property was seen first
+	for i := range s.hosts {
+		h := &s.hosts[i]
+		for _, name := range slices.Sorted(maps.Keys(h.Properties)) {
+			value := h.Properties[name]
+			if err := checkProperty(name, value); err != nil {
+				return err
+			}
+			known, seen := s.kinds[name]
+			if seen && known != value.kind {
+				return fault.Field("properties."+name, "a property has one type on all hosts, but it is a %s on %s and a %s on %s",
+					known, first[name], value.kind, h.Name)
+			}
+			if !seen {
+				s.kinds[name], first[name] = value.kind, h.Name
+			}
+		}
+	}
+	return nil
+}
+
+func checkProperty(name string, value Value) error {
+	switch {
+	case name == "":
+		return fault.Field("properties", "a property has no name")
+	case builtInNamed(name) != nil:
+		return fault.Field("properties."+name, "is built in: Almanac fills it itself; choose another name")
+	case value.kind == "":
+		return fault.Field("properties."+name, "has no value")
+	case math.IsNaN(value.number) || math.IsInf(value.number, 0):
+		return fault.Field("properties."+name, "is not a finite number")
+	}
+	return nil
+}
+
+func (s *Snapshot) rankEfficiency() {
+	order := make([]int, len(s.hosts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(
+			cmp.Compare(s.hosts[b].FlopsPerWatt, s.hosts[a].FlopsPerWatt), // unknown is 0, so last
+			cmp.Compare(a, b), // hosts lie by name
+		)
+	})
+	s.ranks = make([]int, len(order))
+	for rank, i := range order {
+		s.ranks[i] = rank
+	}
+}
+
+// Len is the number of hosts.
+func (s *Snapshot) Len() int { return len(s.hosts) }
+
+// Host gives the host at place i, 0 ≤ i < Len.
+func (s *Snapshot) Host(i int) *Host { return &s.hosts[i] }
+
+// Index gives the place of the host named name.
+func (s *Snapshot) Index(name string) (int, bool) {
+	i, ok := s.index[name]
+	return i, ok
+}
+
+// Hosts walks the hosts by name, each with its place.
+func (s *Snapshot) Hosts() iter.Seq2[int, *Host] {
+	return func(yield func(int, *Host) bool) {
+		for i := range s.hosts {
+			if !yield(i, &s.hosts[i]) {
+				return
+			}
+		}
+	}
+}
+
+// EfficiencyRank is the place of host i, from 0, among all hosts ordered by
+// (1) FLOPS per watt, the most first and the unknown last, (2) name.
+// It is weigher 2 of paper 004, section 004.1.
+func (s *Snapshot) EfficiencyRank(i int) int { return s.ranks[i] }

@@ -1,0 +1,84 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kind is the type of a property.
+type Kind string
+
+// The types a property can have.
+const (
+	Number Kind = "number"
+	String Kind = "string"
+	Bool   Kind = "bool"
+	List   Kind = "list" // of strings
+)
+
+// Value is the value of a property on a host. The zero Value is the absence of
+// one; its kind is "".
+type Value struct {
+	kind   Kind
+	number float64 // of a Bool: 1 is true
+	text   string
+	list   []string
+}
+
+// NumberValue gives a Value of kind Number.
+func NumberValue(n float64) Value { return Value{kind: Number, number: n} }
+
+// StringValue gives a Value of kind String.
+func StringValue(s string) Value { return Value{kind: String, text: s} }
+
+// BoolValue gives a Value of kind Bool.
+func BoolValue(b bool) Value {
+	if b {
+		return Value{kind: Bool, number: 1}
+	}
+	return Value{kind: Bool}
+}
+
+// ListValue gives a Value of kind List with the elements in the order given.
+func ListValue(elements []string) Value {
+	return Value{kind: List, list: slices.Clone(elements)}
+}
+
+// Kind is the type of v.
+func (v Value) Kind() Kind { return v.kind }
+
+// Any gives v as float64, string, bool or []string (never nil), for an adapter
+// to encode, and nil for the zero Value.
+func (v Value) Any() any {
+	switch v.kind {
+	case Number:
+		return v.number
+	case String:
+		return v.text
+	case Bool:
+		return v.number == 1
+	case List:
+		return append([]string{}, v.list...)
+	default:
+		return nil
+	}
+}
+
+// Compare orders values: by kind, then numbers and strings by size, false
+// before true, and lists element by element.
+func (v Value) Compare(o Value) int {
+	if c := cmp.Compare(v.kind, o.kind); c != 0 {
+		return c
+	}
+	switch v.kind {
+	case String:
+		return cmp.Compare(v.text, o.text)
+	case List:
+		return slices.Compare(v.list, o.list)
+	default:
+		return cmp.Compare(v.number, o.number)
+	}
+}
+
+// Equal says whether kind and value are the same.
+func (v Value) Equal(o Value) bool { return v.Compare(o) == 0 }

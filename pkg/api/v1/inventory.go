@@ -1,0 +1,91 @@
+package v1
+
+import "time"
+
+// Property is an entry in the catalogue of what a filter may use.
+type Property struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"` // number, string, bool or list
+	Values  []any  `json:"values"`
+	BuiltIn bool   `json:"built_in"`
+	Hidden  bool   `json:"hidden"`
+}
+
+// Properties is the answer to GET /v1/properties.
+type Properties struct {
+	Properties []Property `json:"properties"`
+}
+
+// PropertyChange is the body of PATCH /v1/properties/{name}.
+type PropertyChange struct {
+	Hidden *bool `json:"hidden"`
+}
+
+// Host is a host as the inventory knows it.
+type Host struct {
+	Name         string         `json:"name"`
+	Resources    Resources      `json:"resources"`
+	Used         Resources      `json:"used"`
+	Guests       int            `json:"guests"`
+	Zone         string         `json:"zone"`
+	Aggregates   []string       `json:"aggregates"`
+	Traits       []string       `json:"traits"`
+	Properties   map[string]any `json:"properties"`
+	Reservable   bool           `json:"reservable"`
+	Power        string         `json:"power"`
+	BootSeconds  int64          `json:"boot_seconds"`
+	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 is unknown
+}
+
+// HostList is the answer to GET /v1/hosts, one page; Next is the marker of the next.
+type HostList struct {
+	Hosts []Host `json:"hosts"`
+	Next  string `json:"next,omitempty"`
+}
+
+// HostChange is the body of PATCH /v1/hosts/{name}. A property that is null is
+// removed.
+type HostChange struct {
+	Properties map[string]any `json:"properties,omitempty"`
+	Reservable *bool          `json:"reservable,omitempty"`
+}
+
+// HostCalendar has the claims on one host, by start.
+type HostCalendar struct {
+	Host   string  `json:"host"`
+	Claims []Claim `json:"claims"`
+}
+
+// Claim is a time in which a host, or a part of it, is promised. The reservation
+// is named to its owner and to admins.
+type Claim struct {
+	Start         time.Time `json:"start"`
+	End           time.Time `json:"end"`
+	Kind          string    `json:"kind"`
+	Instances     int       `json:"instances,omitempty"`
+	ReservationID string    `json:"reservation_id,omitempty"`
+	Name          string    `json:"name,omitempty"`
+	ProjectID     string    `json:"project_id,omitempty"`
+}
+
+// Calendar is the answer to GET /v1/calendar.
+type Calendar struct {
+	Start time.Time      `json:"start"`
+	End   time.Time      `json:"end"`
+	Hosts []HostCalendar `json:"hosts"`
+}
+
+// Window is a run of starts that would do: from Start to LatestStart, so that the
+// last reservation ends at End. Free is the number free at Start.
+type Window struct {
+	Start       time.Time `json:"start"`
+	End         time.Time `json:"end"`
+	LatestStart time.Time `json:"latest_start"`
+	Free        int       `json:"free"`
+}
+
+// Availability is the answer to GET /v1/availability.
+type Availability struct {
+	Matched int      `json:"matched"`
+	Windows []Window `json:"windows"`
+}

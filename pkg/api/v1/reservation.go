@@ -1,0 +1,105 @@
+// Package v1 has the JSON of the REST API, version 1, as Go types. Server and
+// client share it; it holds no rules.
+package v1
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ReservationRequest is the body of POST /v1/reservations. What is absent takes
+// its default.
+type ReservationRequest struct {
+	Name           string          `json:"name,omitempty"`
+	Kind           string          `json:"kind,omitempty"`
+	HostProperties json.RawMessage `json:"host_properties,omitempty"`
+	StartTime      *time.Time      `json:"start_time,omitempty"`
+	EndTime        *time.Time      `json:"end_time,omitempty"`
+	Duration       *Duration       `json:"duration,omitempty"`
+	Quantity       *int            `json:"quantity,omitempty"`
+	Policy         string          `json:"policy,omitempty"`
+	Resources      *Resources      `json:"resources,omitempty"`
+	Flavor         string          `json:"flavor,omitempty"`
+	Affinity       string          `json:"affinity,omitempty"`
+	Image          string          `json:"image,omitempty"`
+	OnEnd          string          `json:"on_end,omitempty"`
+	BeforeEnd      *Duration       `json:"before_end,omitempty"`
+}
+
+// Resources is the size of one instance, or what a host offers.
+type Resources struct {
+	VCPUs    int64            `json:"vcpus,omitempty"`
+	MemoryMB int64            `json:"memory_mb,omitempty"`
+	DiskGB   int64            `json:"disk_gb,omitempty"`
+	Custom   map[string]int64 `json:"custom,omitempty"`
+}
+
+// ReservationChange is the body of PATCH /v1/reservations/{id}.
+type ReservationChange struct {
+	Name      *string    `json:"name,omitempty"`
+	Quantity  *int       `json:"quantity,omitempty"`
+	StartTime *time.Time `json:"start_time,omitempty"`
+	EndTime   *time.Time `json:"end_time,omitempty"`
+}
+
+// Reservation is a promise.
+type Reservation struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	ProjectID string    `json:"project_id"`
+	Kind      string    `json:"kind"`
+	Status    string    `json:"status"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	Quantity  int       `json:"quantity"`
+	Policy    string    `json:"policy"`
+	// Hosts has the names of the hosts: for the owner once the reservation is
+	// active, for admins always; else it is empty.
+	Hosts  []string `json:"hosts"`
+	Events []Event  `json:"events"`
+
+	UserID         string          `json:"user_id"`
+	HostProperties json.RawMessage `json:"host_properties,omitempty"`
+	Resources      *Resources      `json:"resources,omitempty"`
+	Affinity       string          `json:"affinity,omitempty"`
+	Image          string          `json:"image,omitempty"`
+	OnEnd          string          `json:"on_end"`
+	BeforeEnd      Duration        `json:"before_end"`
+	DelayedByBoot  bool            `json:"delayed_by_boot"`
+	Degraded       bool            `json:"degraded"`
+	DegradedReason string          `json:"degraded_reason,omitempty"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
+}
+
+// Event is an entry in a reservation's log.
+type Event struct {
+	Type   string     `json:"type"`
+	Time   time.Time  `json:"time"`
+	State  string     `json:"state"`
+	DoneAt *time.Time `json:"done_at,omitempty"`
+	Detail string     `json:"detail,omitempty"`
+}
+
+// Reservations is one page of a list; Next is the marker of the next page.
+type Reservations struct {
+	Reservations []Reservation `json:"reservations"`
+	Next         string        `json:"next,omitempty"`
+}
+
+// Offer is what booking would do.
+type Offer struct {
+	Start         time.Time `json:"start"`
+	End           time.Time `json:"end"`
+	Quantity      int       `json:"quantity"`
+	Kind          string    `json:"kind"`
+	Policy        string    `json:"policy"`
+	Hosts         []string  `json:"hosts"` // for admins; else empty
+	Matched       int       `json:"matched"`
+	DelayedByBoot bool      `json:"delayed_by_boot"`
+}
+
+// OfferAnswer is the answer to a dry run.
+type OfferAnswer struct {
+	Offer Offer `json:"offer"`
+}

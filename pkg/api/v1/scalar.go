@@ -1,0 +1,102 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Duration is a number of whole seconds. In JSON it is written as a number; it is
+// read from a number, or from a string as people write durations: "90", "2h30m",
+// "3d", "1w12h".
+type Duration int64
+
+// UnmarshalJSON reads a number of seconds or a written duration.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err == nil {
+		seconds, err := ParseDuration(text)
+		*d = seconds
+		return err
+	}
+	var seconds int64
+	if err := json.Unmarshal(raw, &seconds); err != nil {
+		return fmt.Errorf("must be whole seconds or text such as \"2h30m\", not %s", raw)
+	}
+	*d = Duration(seconds)
+	return nil
+}
+
+// String writes the duration in days, hours, minutes and seconds: "2h30m".
+func (d Duration) String() string {
+	if d == 0 {
+		return "0s"
+	}
+	rest, text := int64(d), ""
+	if rest < 0 {
+		rest, text = -rest, "-"
+	}
+	for _, unit := range units[1:] {
+		if n := rest / unit.seconds; n > 0 {
+			text += strconv.FormatInt(n, 10) + unit.name
+			rest %= unit.seconds
+		}
+	}
+	return text
+}
+
+var units = []struct {
+	name    string
+	seconds int64
+}{{"w", 7 * 86400}, {"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
+
+// ParseDuration reads whole seconds ("90") or amounts with the units w, d, h, m
+// and s, largest first ("1d12h").
+func ParseDuration(text string) (Duration, error) {
+	wrong := fmt.Errorf("%q is not a duration; write seconds, or text such as \"2h30m\" or \"3d\"", text)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return Duration(seconds), nil
+	}
+	rest, sum := text, int64(0)
+	for _, unit := range units {
+		digits, after, found := strings.Cut(rest, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 32)
+		if err != nil || sum > math.MaxInt64-int64(n)*unit.seconds {
+			return 0, wrong
+		}
+		sum, rest = sum+int64(n)*unit.seconds, after
+	}
+	if rest != "" || text == "" {
+		return 0, wrong
+	}
+	return Duration(sum), nil
+}
+
+// Hints are Nova's scheduler hints. Each is read from a string or a list of them.
+type Hints map[string][]string
+
+// UnmarshalJSON reads hints.
+func (h *Hints) UnmarshalJSON(raw []byte) error {
+	var mixed map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &mixed); err != nil {
+		return fmt.Errorf("must be an object of names and texts, not %s", raw)
+	}
+	hints := make(Hints, len(mixed))
+	for name, value := range mixed {
+		var one string
+		var list []string
+		if json.Unmarshal(value, &one) == nil {
+			list = []string{one}
+		} else if json.Unmarshal(value, &list) != nil {
+			return fmt.Errorf("hint %s must be a text or a list of texts, not %s", name, value)
+		}
+		hints[name] = list
+	}
+	*h = hints
+	return nil
+}

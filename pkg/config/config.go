@@ -1,0 +1,90 @@
+// Package config reads the configuration of Almanac: oslo-style INI files and
+// environment variables in, one Config of plain values out.
+//
+// One table of options is the source of parsing, checking, the sample file and
+// the listing of what is in effect. Names and meanings are those of oslo.config
+// where it has them: files in order, later ones win, and the environment
+// variable OS_<GROUP>__<OPTION> wins over all files. Unlike oslo.config, it
+// takes a name that it does not know for an error.
+//
+// The package knows nothing of the rooms that it configures; pkg/app hands the
+// values on.
+package config
+
+import "time"
+
+// Config holds the value of every option, one struct for each section.
+type Config struct {
+	Default     Default
+	API         API
+	NoAuth      NoAuth
+	Database    Database
+	Inventory   Inventory
+	Reservation Reservation
+	Limits      Limits
+	Lifecycle   Lifecycle
+	Power       Power
+}
+
+// Default is section [DEFAULT]: logging.
+type Default struct {
+	Debug   bool
+	LogFile string // empty: standard error
+	UseJSON bool
+}
+
+// API is section [api]: where the REST API listens and whom it believes.
+type API struct {
+	Host         string
+	Port         int // 0: any free port
+	AuthStrategy string
+	MaxBodyBytes int
+}
+
+// NoAuth is section [noauth]: who every caller is where AuthStrategy is "noauth".
+type NoAuth struct {
+	ProjectID string
+	UserID    string
+	Roles     []string
+}
+
+// Database is section [database].
+type Database struct {
+	Connection  string // an SQLAlchemy URL or a Go one ("file:…"); may hold a password
+	BusyTimeout time.Duration
+}
+
+// Inventory is section [inventory]: where the hosts come from.
+type Inventory struct {
+	HostsFile       string
+	RefreshInterval time.Duration
+}
+
+// Reservation is section [reservation]: what holds where a request says nothing.
+type Reservation struct {
+	DefaultPolicy     string
+	Fence             string // "always" or "lead_time"
+	LeadTime          time.Duration
+	BeforeEnd         time.Duration
+	OnEnd             string // "delete", "stop", "shelve" or "leave"
+	IdempotencyKeyTTL time.Duration
+}
+
+// Limits is section [limits]. Zero is no limit, in every field.
+type Limits struct {
+	MaxDuration            time.Duration
+	MaxStartAhead          time.Duration
+	MaxHostsPerProject     int
+	MaxHostHoursPerProject int
+	ExtensionWindow        time.Duration
+}
+
+// Lifecycle is section [lifecycle].
+type Lifecycle struct {
+	PollInterval time.Duration
+}
+
+// Power is section [power].
+type Power struct {
+	Driver string
+}

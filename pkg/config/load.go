@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Load gives the configuration that the files of paths make out of the
+// defaults, in order, and after them the *.conf files of dirs, those of each
+// directory sorted by name. Later files win over earlier ones. What environ has
+// under OS_<GROUP>__<OPTION>, such as OS_DATABASE__CONNECTION, wins over all
+// files; environ answers as os.LookupEnv does.
+//
+// The error joins everything that is wrong, in the order of reading. Each part
+// is a *fault.Error of kind Invalid, behind the file and line or the environment
+// variable that it speaks of.
+func Load(paths, dirs []string, environ func(string) (string, bool)) (Config, error) {
+	var cfg Config
+	l := loader{sections: table(&cfg), environ: environ}
+	restore(l.sections)
+	for _, path := range paths {
+		l.file(path)
+	}
+	for _, dir := range dirs {
+		l.dir(dir)
+	}
+	l.environment()
+	if err := errors.Join(l.errs...); err != nil {
+		return Config{}, err
+	}
+	return cfg, nil
+}
+
+// loader fills the fields that its sections are bound to.
+type loader struct {
+	sections []section
+	environ  func(string) (string, bool)
+	errs     []error
+}
+
+func (l *loader) dir(path string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		l.errs = append(l.errs, unreadable("directory", err))
+		return
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasSuffix(name, ".conf") && !strings.HasPrefix(name, ".") {
+			l.file(filepath.Join(path, name))
+		}
+	}
+}
+
+func (l *loader) file(path string) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		l.errs = append(l.errs, unreadable("file", err))
+		return
+	}
+	for s, err := range statements(string(content)) {
+		if err == nil {
+			err = l.apply(s)
+		}
+		if err != nil {
+			l.errs = append(l.errs, fmt.Errorf("%s:%d: %w", path, s.line, err))
+		}
+	}
+}
+
+// apply puts the value of a statement into its field, unless the environment
+// overrides it. Like oslo.config, it takes section names in any case.
+func (l *loader) apply(s statement) error {
+	at := slices.IndexFunc(l.sections, func(known section) bool { return strings.EqualFold(known.name, s.section) })
+	switch {
+	case at < 0 && s.key == "":
+		return fault.Field("["+s.section+"]", "%s", fault.Unknown("section", s.section, sectionNames(l.sections)))
+	case at < 0 || s.key == "":
+		return nil // an unknown section has been refused at its header
+	}
+	name, options := l.sections[at].name, l.sections[at].options
+	at = slices.IndexFunc(options, func(known option) bool { return known.name == s.key })
+	if at < 0 {
+		return fault.Field(field(name, s.key), "%s", fault.Unknown("option", s.key, optionNames(options)))
+	}
+	if _, overridden := l.environ(variable(name, s.key)); overridden {
+		return nil
+	}
+	return set(name, options[at], s.value)
+}
+
+func (l *loader) environment() {
+	for _, s := range l.sections {
+		for _, o := range s.options {
+			raw, ok := l.environ(variable(s.name, o.name))
+			if !ok {
+				continue
+			}
+			if err := set(s.name, o, raw); err != nil {
+				l.errs = append(l.errs, fmt.Errorf("environment variable %s: %w", variable(s.name, o.name), err))
+			}
+		}
+	}
+}
+
+func set(section string, o option, raw string) error {
+	if err := o.set(raw); err != nil {
+		return fault.Field(field(section, o.name), "%s", err)
+	}
+	return nil
+}
+
+func unreadable(what string, err error) error {
+	return &fault.Error{Kind: fault.Invalid, Message: "the configuration " + what + " cannot be read", Err: err}
+}
+
+// field names an option in errors.
+func field(section, option string) string { return fmt.Sprintf("[%s] %s", section, option) }
+
+// variable is the environment variable that overrides an option.
+func variable(section, option string) string {
+	return "OS_" + strings.ToUpper(section) + "__" + strings.ToUpper(option)
+}
+
+func sectionNames(sections []section) []string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func optionNames(options []option) []string {
+	var names []string
+	for _, o := range options {
+		names = append(names, o.name)
+	}
+	return names
+}

@@ -1,0 +1,202 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+)
+
+// environ gives a look-up in variables.
+func environ(variables map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}
+}
+
+// write puts text into a file called name of a new directory.
+func write(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load reads one file, almanac.conf in the working directory, and no environment.
+func load(t *testing.T, text string) (config.Config, error) {
+	t.Helper()
+	t.Chdir(filepath.Dir(write(t, "almanac.conf", text)))
+	return config.Load([]string{"almanac.conf"}, nil, environ(nil))
+}
+
+func defaults(t *testing.T) config.Config {
+	t.Helper()
+	cfg, err := config.Load(nil, nil, environ(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestEveryOptionReachesItsField(t *testing.T) {
+	got, err := load(t, `
+[DEFAULT]
+debug = Yes
+log_file = /var/log/almanac.log
+use_json = 1
+[api]
+host = ::1
+port = 0
+auth_strategy = noauth
+max_body_bytes = 2048
+[noauth]
+project_id = p
+user_id = u
+roles = admin,
+  member , reader,
+[database]
+connection = file:almanac.db
+busy_timeout = 0
+[inventory]
+hosts_file = hosts.yaml
+refresh_interval = 1h
+[reservation]
+default_policy = pe-worst-fit
+fence = lead_time
+lead_time = 30d
+before_end = 90
+on_end = shelve
+idempotency_key_ttl = 2h30m
+[limits]
+max_duration = 0
+max_start_ahead = 10d
+max_hosts_per_project = 12
+max_host_hours_per_project = 1000
+extension_window = 1d12h
+[lifecycle]
+poll_interval = 60
+[power]
+driver = simulated
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		Default: config.Default{Debug: true, LogFile: "/var/log/almanac.log", UseJSON: true},
+		API:     config.API{Host: "::1", Port: 0, AuthStrategy: "noauth", MaxBodyBytes: 2048},
+		NoAuth:  config.NoAuth{ProjectID: "p", UserID: "u", Roles: []string{"admin", "member", "reader"}},
+		Database: config.Database{
+			Connection: "file:almanac.db", BusyTimeout: 0,
+		},
+		Inventory: config.Inventory{HostsFile: "hosts.yaml", RefreshInterval: time.Hour},
+		Reservation: config.Reservation{
+			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
+			BeforeEnd: 90 * time.Second, OnEnd: "shelve", IdempotencyKeyTTL: 150 * time.Minute,
+		},
+		Limits: config.Limits{
+			MaxDuration: 0, MaxStartAhead: 240 * time.Hour, MaxHostsPerProject: 12,
+			MaxHostHoursPerProject: 1000, ExtensionWindow: 36 * time.Hour,
+		},
+		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
+		Power:     config.Power{Driver: "simulated"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithoutFilesTheDefaultsHold(t *testing.T) {
+	want := config.Config{
+		API:       config.API{Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576},
+		NoAuth:    config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
+		Database:  config.Database{Connection: "sqlite:///var/almanac.db", BusyTimeout: 5 * time.Second},
+		Inventory: config.Inventory{HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second},
+		Reservation: config.Reservation{
+			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
+			OnEnd: "delete", IdempotencyKeyTTL: 24 * time.Hour,
+		},
+		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
+		Lifecycle: config.Lifecycle{PollInterval: time.Second},
+		Power:     config.Power{Driver: "simulated"},
+	}
+	if diff := cmp.Diff(want, defaults(t)); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestLaterWinsOverEarlier(t *testing.T) {
+	const name = "OS_RESERVATION__FENCE"
+	for rule, tc := range map[string]struct {
+		files     []string
+		variables map[string]string
+		want      string
+	}{
+		"the last line of a file":             {[]string{"fence = lead_time\nfence = always"}, nil, "always"},
+		"the later file":                      {[]string{"fence = always", "fence = lead_time"}, nil, "lead_time"},
+		"a later file that is silent":         {[]string{"fence = lead_time", ""}, nil, "lead_time"},
+		"the environment":                     {[]string{"fence = always"}, map[string]string{name: "lead_time"}, "lead_time"},
+		"the environment over a wrong value":  {[]string{"fence = never"}, map[string]string{name: "always"}, "always"},
+		"the environment alone":               {nil, map[string]string{name: "lead_time"}, "lead_time"},
+		"not the variable of another section": {nil, map[string]string{"OS_DEFAULT__FENCE": "lead_time"}, "always"},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			var paths []string
+			for _, text := range tc.files {
+				paths = append(paths, write(t, "almanac.conf", "[reservation]\n"+text))
+			}
+			cfg, err := config.Load(paths, nil, environ(tc.variables))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cfg.Reservation.Fence; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentNamesGroupAndOptionInCapitals(t *testing.T) {
+	cfg, err := config.Load(nil, nil, environ(map[string]string{
+		"OS_DATABASE__CONNECTION": "sqlite:////var/lib/almanac.db", "OS_DEFAULT__USE_JSON": "on",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Database.Connection != "sqlite:////var/lib/almanac.db" || !cfg.Default.UseJSON {
+		t.Errorf("got %+v and %+v", cfg.Database, cfg.Default)
+	}
+}
+
+func TestSectionNamesAreTakenInAnyCase(t *testing.T) {
+	cfg, err := load(t, "[Database]\nbusy_timeout = 1\n[default]\ndebug = true\n")
+	if err != nil || cfg.Database.BusyTimeout != time.Second || !cfg.Default.Debug {
+		t.Errorf("got %+v, %+v and error %v", cfg.Database, cfg.Default, err)
+	}
+}
+
+func TestADirectoryIsReadAfterTheFilesInTheOrderOfItsNames(t *testing.T) {
+	file := write(t, "almanac.conf", "[noauth]\nproject_id = file\nuser_id = file\n")
+	dir := filepath.Dir(write(t, "20.conf", "[noauth]\nproject_id = twenty\n"))
+	for name, text := range map[string]string{
+		"10.conf": "[noauth]\nproject_id = ten\nroles = ten\n", "30.conf.bak": "wrong", ".#20.conf": "wrong", "README": "wrong",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := config.Load([]string{file}, []string{dir}, environ(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.NoAuth{ProjectID: "twenty", UserID: "file", Roles: []string{"ten"}}
+	if diff := cmp.Diff(want, cfg.NoAuth); diff != "" {
+		t.Errorf("section noauth (-want +got):\n%s", diff)
+	}
+}

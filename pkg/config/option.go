@@ -1,0 +1,181 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// option is one row of the table, bound to the field that it fills.
+type option struct {
+	name, help string
+	// kind and limits say in the sample what the option takes.
+	kind   string
+	limits []string
+	// secret keeps the value out of Show. Only a text may be secret: the errors
+	// of the other kinds quote the value.
+	secret bool
+
+	restore func()                 // puts the default into the field
+	set     func(raw string) error // puts a value of a file into the field
+	texts   func() []string        // the field as a file says it, one item a line
+}
+
+func (o option) asSecret() option {
+	o.secret = true
+	return o
+}
+
+func boolean(field *bool, name string, preset bool, help string) option {
+	return option{
+		name: name, help: help, kind: "boolean value",
+		restore: func() { *field = preset },
+		texts:   func() []string { return []string{strconv.FormatBool(*field)} },
+		set: func(raw string) error {
+			switch strings.ToLower(raw) {
+			case "true", "yes", "on", "1":
+				*field = true
+			case "false", "no", "off", "0":
+				*field = false
+			default:
+				return fmt.Errorf("must be true or false (or yes, no, on, off, 1, 0), not %q", raw)
+			}
+			return nil
+		},
+	}
+}
+
+func integer(field *int, name string, preset, least, most int, help string) option {
+	o := ranged(field, preset, least, most, "a whole number", strconv.Itoa, strconv.Atoi)
+	o.name, o.help, o.kind = name, help, "integer value"
+	return o
+}
+
+func float(field *float64, name string, preset, least, most float64, help string) option {
+	format := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	parse := func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) }
+	o := ranged(field, preset, least, most, "a number", format, parse)
+	o.name, o.help, o.kind = name, help, "floating point value"
+	return o
+}
+
+func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
+	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
+	o.name, o.help, o.kind = name, help, "duration"
+	return o
+}
+
+// ranged gives an option whose value lies from least to most, both allowed.
+// noun is what the value must be, for the error.
+func ranged[T cmp.Ordered](
+	field *T, preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
+) option {
+	return option{
+		limits:  []string{"Minimum value: " + format(least), "Maximum value: " + format(most)},
+		restore: func() { *field = preset },
+		texts:   func() []string { return []string{format(*field)} },
+		set: func(raw string) error {
+			v, err := parse(raw)
+			// "Not within" rather than "outside": a float may be NaN.
+			if within := least <= v && v <= most; err != nil || !within {
+				return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
+			}
+			*field = v
+			return nil
+		},
+	}
+}
+
+// text gives an option for any line of text. Unless its default is empty, its
+// value must not be.
+func text(field *string, name, preset, help string) option {
+	return option{
+		name: name, help: help, kind: "string value",
+		restore: func() { *field = preset },
+		texts:   func() []string { return []string{*field} },
+		set: func(raw string) error {
+			if raw == "" && preset != "" {
+				return errors.New("must not be empty")
+			}
+			*field = raw
+			return oneLine(raw)
+		},
+	}
+}
+
+func choice(field *string, name, preset string, choices []string, help string) option {
+	allowed := strings.Join(choices, ", ")
+	return option{
+		name: name, help: help, kind: "string value", limits: []string{"Allowed values: " + allowed},
+		restore: func() { *field = preset },
+		texts:   func() []string { return []string{*field} },
+		set: func(raw string) error {
+			if !slices.Contains(choices, raw) {
+				return fmt.Errorf("must be one of %s, not %q", allowed, raw)
+			}
+			*field = raw
+			return nil
+		},
+	}
+}
+
+// list gives an option for texts between commas. Empty ones do not count.
+func list(field *[]string, name string, preset []string, help string) option {
+	return option{
+		name: name, help: help, kind: "list value",
+		restore: func() { *field = preset },
+		texts:   func() []string { return []string{strings.Join(*field, ",")} },
+		set: func(raw string) error {
+			var items []string
+			for item := range strings.SplitSeq(raw, ",") {
+				item = strings.TrimSpace(item)
+				if err := oneLine(item); err != nil {
+					return err
+				}
+				if item != "" {
+					items = append(items, item)
+				}
+			}
+			*field = items
+			return nil
+		},
+	}
+}
+
+// multi gives an option that keeps the value of each of its lines. Empty ones do
+// not count.
+func multi(field *[]string, name string, preset []string, help string) option {
+	given := false
+	return option{
+		name: name, help: help, kind: "multi valued",
+		restore: func() { *field, given = preset, false },
+		texts: func() []string {
+			if len(*field) == 0 {
+				return []string{""}
+			}
+			return *field
+		},
+		set: func(raw string) error {
+			if !given {
+				*field, given = nil, true
+			}
+			if raw != "" {
+				*field = append(*field, raw)
+			}
+			return oneLine(raw)
+		},
+	}
+}
+
+// oneLine refuses a text of several lines. Where only one makes sense, the
+// second is an option that was indented by mistake.
+func oneLine(raw string) error {
+	if strings.Contains(raw, "\n") {
+		return errors.New("must be one line; an indented line continues the value of the line above it")
+	}
+	return nil
+}

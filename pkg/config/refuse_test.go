@@ -1,0 +1,149 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"bool": {
+			"[DEFAULT]\ndebug = maybe",
+			`almanac.conf:2: [DEFAULT] debug: must be true or false (or yes, no, on, off, 1, 0), not "maybe"`,
+		},
+		"integer above its range": {
+			"[api]\nport = 65536",
+			`almanac.conf:2: [api] port: must be a whole number, from 0 to 65535, not "65536"`,
+		},
+		"integer beyond all ranges": {
+			"[api]\nport = 99999999999999999999",
+			`almanac.conf:2: [api] port: must be a whole number, from 0 to 65535, not "99999999999999999999"`,
+		},
+		"integer, empty": {
+			"[api]\nport =",
+			`almanac.conf:2: [api] port: must be a whole number, from 0 to 65535, not ""`,
+		},
+		"duration above its range": {
+			"[reservation]\n\nlead_time = 31d",
+			`almanac.conf:3: [reservation] lead_time: must be a duration in whole seconds such as 90, 2h30m or 30d, from 0 to 30d, not "31d"`,
+		},
+		"duration below its range": {
+			"[lifecycle]\npoll_interval = 0",
+			`almanac.conf:2: [lifecycle] poll_interval: must be a duration in whole seconds such as 90, 2h30m or 30d, from 1s to 1m, not "0"`,
+		},
+		"duration under zero": {
+			"[limits]\nmax_duration = -1",
+			`almanac.conf:2: [limits] max_duration: must be a duration in whole seconds such as 90, 2h30m or 30d, from 0 to 36500d, not "-1"`,
+		},
+		"choice": {
+			"[reservation]\nfence = never",
+			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, not "never"`,
+		},
+		"keystone is not served": {
+			"[api]\nauth_strategy = keystone",
+			`almanac.conf:2: [api] auth_strategy: must be one of noauth, not "keystone"`,
+		},
+		"text, empty": {
+			"[database]\nconnection =",
+			`almanac.conf:2: [database] connection: must not be empty`,
+		},
+		"an option that was indented by mistake": {
+			"[DEFAULT]\nlog_file = almanac.log\n  use_json = true",
+			`almanac.conf:2: [DEFAULT] log_file: must be one line; an indented line continues the value of the line above it`,
+		},
+		"the same within a list": {
+			"[noauth]\nroles = admin\n  user_id = me",
+			`almanac.conf:2: [noauth] roles: must be one line; an indented line continues the value of the line above it`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, tc.text)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if !fault.Is(err, fault.Invalid) {
+				t.Errorf("kind is %q", fault.Of(err).Kind)
+			}
+		})
+	}
+}
+
+func TestAnUnknownNameIsAnErrorWithTheNearest(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"option": {
+			"[database]\nconection = x",
+			`almanac.conf:2: [database] conection: there is no option "conection"; did you mean "connection"?`,
+		},
+		"option of another section": {
+			"[DEFAULT]\nbusy_timeout = 1",
+			`almanac.conf:2: [DEFAULT] busy_timeout: there is no option "busy_timeout"`,
+		},
+		"section, once for all its options": {
+			"\n[reservations]\nfence = always\nlead_time = 1\n[api]\n",
+			`almanac.conf:2: [reservations]: there is no section "reservations"; did you mean "reservation"?`,
+		},
+		"section without options": {
+			"[colour]",
+			`almanac.conf:1: [colour]: there is no section "colour"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, tc.text)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
+	first := write(t, "a.conf", "[api]\nport = x\nno assignment\n[apo]\n")
+	second := write(t, "b.conf", "[power]\ndriver = ipmi\n")
+	missing := filepath.Join(t.TempDir(), "c.conf")
+	cfg, err := config.Load([]string{first, missing, second}, nil, environ(map[string]string{"OS_API__HOST": ""}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(config.Config{}, cfg); diff != "" {
+		t.Errorf("a wrong configuration must not be used:\n%s", diff)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	want := []string{
+		first + ":2: [api] port:", first + ":3: the line has no =", first + ":4: [apo]:",
+		"the configuration file cannot be read: open " + missing,
+		second + ":2: [power] driver:", "environment variable OS_API__HOST: [api] host: must not be empty",
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("got %d errors, want %d:\n%v", len(lines), len(want), err)
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("error %d: got %q, want it to begin %q", i, lines[i], want[i])
+		}
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Error("the cause of the unreadable file is lost")
+	}
+}
+
+func TestAnUnreadableDirectoryIsAnErrorThatNamesIt(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "almanac.conf.d")
+	_, err := config.Load(nil, []string{missing}, environ(nil))
+	if err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("got %v, want an error that names %s", err, missing)
+	}
+}

@@ -1,0 +1,118 @@
+package config
+
+import "time"
+
+const (
+	day = 24 * time.Hour
+	// longest is a limit that nobody reaches and that no sum of times overflows.
+	longest = 100 * 365 * day
+)
+
+// section is one [section] of a file.
+type section struct {
+	name    string
+	options []option
+}
+
+// table gives every option there is, bound to its field of c, in the order of
+// the sample. It leaves c as it is.
+func table(c *Config) []section {
+	return []section{
+		{"DEFAULT", []option{
+			boolean(&c.Default.Debug, "debug", false,
+				"Write debug messages to the log."),
+			text(&c.Default.LogFile, "log_file", "",
+				"File that the log is written to. Empty means standard error."),
+			boolean(&c.Default.UseJSON, "use_json", false,
+				"Write the log as JSON, one object a line."),
+		}},
+		{"api", []option{
+			text(&c.API.Host, "host", "127.0.0.1",
+				"Address that the API listens on."),
+			integer(&c.API.Port, "port", 1234, 0, 65535,
+				"Port that the API listens on. 0 takes any free one."),
+			choice(&c.API.AuthStrategy, "auth_strategy", "noauth", []string{"noauth"},
+				"How callers are told apart. With noauth every caller is the one of section [noauth]."),
+			integer(&c.API.MaxBodyBytes, "max_body_bytes", 1<<20, 1<<10, 1<<30,
+				"Largest request body that is read, in bytes. A larger one is answered with 413."),
+		}},
+		{"noauth", []option{
+			text(&c.NoAuth.ProjectID, "project_id", "demo",
+				"Project of every caller."),
+			text(&c.NoAuth.UserID, "user_id", "demo",
+				"User that every caller is."),
+			list(&c.NoAuth.Roles, "roles", []string{"admin"},
+				"Roles of every caller."),
+		}},
+		{"database", []option{
+			text(&c.Database.Connection, "connection", "sqlite:///var/almanac.db",
+				"Where the database is, as an SQLAlchemy URL (three slashes before a relative path, four "+
+					"before an absolute one) or in Go's form, file:PATH.").asSecret(),
+			duration(&c.Database.BusyTimeout, "busy_timeout", 5*time.Second, 0, time.Minute,
+				"How long a transaction waits for another to release the database before it gives up."),
+		}},
+		{"inventory", []option{
+			text(&c.Inventory.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
+				"YAML file that lists the hosts."),
+			duration(&c.Inventory.RefreshInterval, "refresh_interval", 10*time.Second, time.Second, time.Hour,
+				"How often the hosts are read again."),
+		}},
+		{"reservation", reservationOptions(&c.Reservation)},
+		{"limits", limitOptions(&c.Limits)},
+		{"lifecycle", []option{
+			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
+				"How often reservations are looked over for starts, warnings and ends that are due."),
+		}},
+		{"power", []option{
+			choice(&c.Power.Driver, "driver", "simulated", []string{"simulated"},
+				"What switches hosts on and off. simulated only keeps account of it."),
+		}},
+	}
+}
+
+func reservationOptions(r *Reservation) []option {
+	return []option{
+		choice(&r.DefaultPolicy, "default_policy", "first-fit", []string{
+			"first-fit", "pe-best-fit", "pe-worst-fit", "duration-best-fit", "duration-worst-fit",
+			"pe-duration-best-fit", "pe-duration-worst-fit",
+		}, "Policy that chooses among the feasible starts where a request names none."),
+		choice(&r.Fence, "fence", "always", []string{"always", "lead_time"},
+			"When a promised host is closed to the instances of others: always, from the booking on; or only "+
+				"from lead_time before the start. Preemptible instances may always use it until the start."),
+		duration(&r.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
+			"How long before the start of a reservation its hosts are made ready."),
+		duration(&r.BeforeEnd, "before_end", time.Hour, 0, 30*day,
+			"How long before the end of a reservation its owner is warned, where the request does not say."),
+		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
+			"What happens at the end of a reservation to the instances that run in it, where the request does "+
+				"not say."),
+		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
+			"How long an Idempotency-Key and the answer to it are remembered."),
+	}
+}
+
+func limitOptions(l *Limits) []option {
+	return []option{
+		duration(&l.MaxDuration, "max_duration", 30*day, 0, longest,
+			"Longest time that a reservation may last. 0 means no limit."),
+		duration(&l.MaxStartAhead, "max_start_ahead", 365*day, 0, longest,
+			"Farthest from now that a reservation may start. 0 means no limit."),
+		integer(&l.MaxHostsPerProject, "max_hosts_per_project", 0, 0, 1_000_000,
+			"Most hosts that a project may hold at once. 0 means no limit."),
+		integer(&l.MaxHostHoursPerProject, "max_host_hours_per_project", 0, 0, 1_000_000_000,
+			"Most host-hours that a project may hold at once, counting its reservations that have not ended. "+
+				"0 means no limit."),
+		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
+			"How long before its end a reservation may be extended; earlier than that it may not. 0 means no "+
+				"limit: it may be extended at any time."),
+	}
+}
+
+// restore gives every option its default.
+func restore(sections []section) {
+	for _, s := range sections {
+		for _, o := range s.options {
+			o.restore()
+		}
+	}
+}

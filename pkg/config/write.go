@@ -1,0 +1,114 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// width is how long a line of the sample's comments may be.
+const width = 79
+
+// Sample writes a configuration file with every option at its default, commented
+// out, below what it means and takes; in the layout of oslo-config-generator.
+func Sample(w io.Writer) error {
+	var b bytes.Buffer
+	comment(&b, "Configuration of Almanac: every option with its default. To change one, take away the # "+
+		"before it. A duration is a number of seconds, or written like 2h30m or 30d.")
+	var cfg Config
+	sections := table(&cfg)
+	restore(sections)
+	for _, s := range sections {
+		fmt.Fprintf(&b, "\n[%s]\n", s.name)
+		for _, o := range s.options {
+			b.WriteString("\n")
+			comment(&b, fmt.Sprintf("%s (%s)", o.help, o.kind))
+			for _, limit := range o.limits {
+				comment(&b, limit)
+			}
+			for _, value := range o.texts() {
+				b.WriteString("#" + assignment(o.name, value))
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Show writes the values of cfg as a configuration file, in the order of the
+// sample. Of a secret that is a URL it hides the passwords, of another secret
+// all, as ***.
+func Show(w io.Writer, cfg Config) error {
+	var b bytes.Buffer
+	for i, s := range table(&cfg) {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "[%s]\n", s.name)
+		for _, o := range s.options {
+			for _, value := range o.texts() {
+				if o.secret {
+					value = mask(value)
+				}
+				b.WriteString(assignment(o.name, value))
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// assignment writes the line that Load reads as value. What Load would strip is
+// kept by quotes.
+func assignment(name, value string) string {
+	if strings.TrimSpace(value) != value || unquote(value) != value {
+		value = `"` + value + `"`
+	}
+	return strings.TrimRight(name+" = "+value, " ") + "\n"
+}
+
+// comment writes text in comment lines of at most width bytes.
+func comment(b *bytes.Buffer, text string) {
+	line := "#"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > width {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+const hidden = "***"
+
+// passParameter is a query parameter of a URL that carries a password.
+var passParameter = regexp.MustCompile(`(?i)([?&][^=&]*pass[^=&]*=)[^&]*`)
+
+// mask hides the passwords of a URL, which may name several hosts, each with its
+// user, as a transport URL does. Where the text is no URL, or an @ or a comma
+// that is not percent-encoded leaves in doubt where the password ends, it hides
+// everything.
+func mask(secret string) string {
+	if strings.HasPrefix(secret, "file:") || secret == "" {
+		return passParameter.ReplaceAllString(secret, "${1}"+hidden)
+	}
+	scheme, rest, ok := strings.Cut(secret, "://")
+	end := strings.IndexAny(rest+"/", "/?#")
+	hosts, tail := strings.Split(rest[:end], ","), rest[end:]
+	if !ok || strings.Contains(tail, "@") {
+		return hidden
+	}
+	for i, host := range hosts {
+		user, address, found := strings.Cut(host, "@")
+		if strings.Contains(address, "@") || found != strings.Contains(hosts[0], "@") {
+			return hidden
+		}
+		if name, _, given := strings.Cut(user, ":"); found && given {
+			hosts[i] = name + ":" + hidden + "@" + address
+		}
+	}
+	return scheme + "://" + strings.Join(hosts, ",") + passParameter.ReplaceAllString(tail, "${1}"+hidden)
+}

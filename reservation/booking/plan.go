@@ -1,0 +1,61 @@
+package booking
+
+import (
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// View is all that a decision depends on. Its calendar does not change while a
+// decision is made.
+type View struct {
+	Now      span.Instant
+	Calendar *calendar.Calendar
+	// Held is what the project holds, without the reservation that is changed.
+	Held     Held
+	Limits   Limits
+	Defaults Defaults
+	// LeadTime is how many seconds before a start its hosts should be empty.
+	LeadTime int64
+	// SeesHidden says that the caller may use hidden properties.
+	SeesHidden bool
+
+	roster *roster
+}
+
+// Plan is what booking a request would do.
+type Plan struct {
+	Terms         reservation.Terms
+	Span          span.Span
+	Claims        []reservation.Claim
+	DelayedByBoot bool
+	// Matched counts the hosts in the pool that pass the filter.
+	Matched int
+}
+
+// NewPlan decides on a request. The error is an Invalid fault for a request that
+// makes no sense, and a *reservation.Refusal for one that cannot be met.
+func NewPlan(v View, req reservation.Request) (Plan, error) {
+	a, err := settle(req, v.Now, v.Defaults)
+	if err != nil {
+		return Plan{}, err
+	}
+	s, err := newSearch(v, a)
+	if err != nil {
+		return Plan{}, err
+	}
+	if constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration); constraint != "" {
+		return Plan{}, s.refuseLimit(constraint, text)
+	}
+	start, delayed, ok := s.start()
+	if !ok {
+		return Plan{}, s.refuse()
+	}
+	return Plan{
+		Terms:         a.Terms,
+		Span:          span.New(start, a.duration),
+		Claims:        s.claims(start),
+		DelayedByBoot: delayed,
+		Matched:       s.matched,
+	}, nil
+}

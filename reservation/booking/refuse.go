@@ -1,0 +1,122 @@
+package booking
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// refuse explains why no start was found, and what could be had instead.
+func (s *search) refuse() *reservation.Refusal {
+	r := s.refusal()
+	r.Constraint, r.Message = s.reason(r.Free)
+	r.LargestQuantity = min(s.largest(), s.view.Limits.quantity(s.view.Held, s.ask.duration))
+	r.EarliestStart = s.earliest()
+	return r
+}
+
+// refuseLimit explains that a limit stands in the way. Another time does not
+// help; fewer hosts may.
+func (s *search) refuseLimit(constraint reservation.Constraint, text string) *reservation.Refusal {
+	r := s.refusal()
+	r.Constraint, r.Message = constraint, text
+	switch constraint {
+	case reservation.MaxHosts, reservation.MaxHostHours:
+		r.LargestQuantity = min(s.largest(), s.view.Limits.quantity(s.view.Held, s.ask.duration))
+	case reservation.MaxStartAhead, reservation.MaxDuration:
+		// Fewer hosts would start as late and last as long.
+	}
+	return r
+}
+
+// refusal has the figures of the earliest asked start.
+func (s *search) refusal() *reservation.Refusal {
+	at := s.query
+	at.Deadline = at.Ready.Add(at.Duration)
+	return &reservation.Refusal{
+		Matched:   s.matched,
+		Free:      s.most(at),
+		BlockedBy: s.blocks(span.New(at.Ready, at.Duration)),
+	}
+}
+
+// blocks gives the claims on matching hosts that share an instant with w.
+func (s *search) blocks(w span.Span) []reservation.Block {
+	var blocks []reservation.Block
+	for _, number := range s.byName() {
+		for _, held := range s.view.Calendar.Held(number, w) {
+			if len(blocks) == reservation.MaxBlocks {
+				return blocks
+			}
+			blocks = append(blocks, reservation.Block{Host: s.view.roster.names[number], Span: held})
+		}
+	}
+	return blocks
+}
+
+// byName gives the numbers of the matching hosts by host name.
+func (s *search) byName() []int {
+	var numbers []int
+	for _, h := range s.view.roster.snapshot.Hosts() {
+		if number := s.view.roster.numbers[h.Name]; s.query.Hosts.Has(number) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// largest is the largest quantity for which start would find one.
+func (s *search) largest() int {
+	most := s.most(s.query)
+	if s.ask.immediate {
+		most = max(most, min(s.most(s.allAwake()), s.most(s.whileBooting())))
+	}
+	return most
+}
+
+// earliest is the first start at which the quantity has room, 0 where the limit
+// or the hosts allow none.
+func (s *search) earliest() span.Instant {
+	q := s.query
+	q.Hosts = s.matching(true) // a start that is refused now lies ahead
+	horizon := s.view.Limits.horizon(s.view.Now)
+	q.Deadline = horizon.Add(q.Duration)
+	if start, ok := s.find(q, calendar.FirstFit); ok {
+		return start
+	}
+	return 0
+}
+
+// reason names the constraint that failed, with a sentence.
+func (s *search) reason(free int) (reservation.Constraint, string) {
+	if unknown := s.filter.Unknown(); len(unknown) > 0 {
+		return reservation.HostsMatching, fmt.Sprintf("no host has a property $%s", strings.Join(unknown, ", $"))
+	}
+	quantity, what := s.ask.Quantity, "host"
+	if s.ask.Kind == reservation.Instances {
+		what = "instance"
+	}
+	switch {
+	case s.matched == 0 || s.ask.Kind == reservation.Hosts && s.matched < quantity:
+		if s.ask.HostProperties != "" {
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, counted(quantity, what))
+		}
+		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, counted(quantity, what))
+	case s.ask.window.Seconds() == s.ask.duration:
+		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, %d have room from %v to %v",
+			counted(quantity, what), free, s.ask.window.Start, s.ask.window.End)
+	default:
+		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
+			s.ask.window.Start, s.query.Deadline.Add(-s.ask.duration), counted(quantity, what), period(s.ask.duration))
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

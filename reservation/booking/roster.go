@@ -1,0 +1,58 @@
+package booking
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// roster gives hosts their numbers in the calendar. A host keeps its number for
+// good, also while it is away.
+type roster struct {
+	numbers  map[string]int
+	names    []string // by number
+	snapshot *inventory.Snapshot
+	place    []int // by number: place in the snapshot, or gone
+	// preferred has the numbers of the hosts that are there by FLOPS per watt, then
+	// name: criteria 4 and 5 of decision 10.
+	preferred []int
+}
+
+const gone = -1
+
+// with gives the roster of a newer snapshot and the capacities of the hosts that
+// are new in it, in the order of their numbers.
+func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
+	next := &roster{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s}
+	for number, name := range r.names {
+		next.numbers[name] = number
+	}
+	var added []resource.Vector
+	for _, h := range s.Hosts() {
+		if _, known := next.numbers[h.Name]; !known {
+			next.numbers[h.Name] = len(next.names)
+			next.names = append(next.names, h.Name)
+			added = append(added, h.Capacity)
+		}
+	}
+	next.place = slices.Repeat([]int{gone}, len(next.names))
+	next.preferred = make([]int, s.Len())
+	for i, h := range s.Hosts() {
+		number := next.numbers[h.Name]
+		next.place[number] = i
+		next.preferred[s.EfficiencyRank(i)] = number
+	}
+	return next, added
+}
+
+// host gives the host of that number, nil where it is gone.
+func (r *roster) host(number int) *inventory.Host {
+	if r.place[number] == gone {
+		return nil
+	}
+	return r.snapshot.Host(r.place[number])
+}
+
+// rank is the host's place among the preferred.
+func (r *roster) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }

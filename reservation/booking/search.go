@@ -1,0 +1,219 @@
+package booking
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// search looks for the start and the hosts of one ask.
+type search struct {
+	view    View
+	ask     ask
+	filter  *inventory.Filter
+	query   calendar.Query
+	matched int
+	// awakeBy is when the last host that sleeps or boots can be used.
+	awakeBy span.Instant
+}
+
+// newSearch reads the filter and finds the hosts that match.
+func newSearch(v View, a ask) (*search, error) {
+	filter, err := inventory.ParseFilter([]byte(a.HostProperties), v.roster.snapshot, v.SeesHidden)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{view: v, ask: a, filter: filter, awakeBy: v.Now}
+	s.query = calendar.Query{
+		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
+		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
+		Hosts:    s.matching(a.window.Start > v.Now),
+	}
+	s.matched = s.query.Hosts.Count()
+	s.sleepers()
+	return s, nil
+}
+
+// matching gives the hosts of the pool that pass the filter; ahead says that the
+// start lies in the future.
+func (s *search) matching(ahead bool) calendar.HostSet {
+	set := calendar.NewHostSet(s.view.Calendar.Hosts())
+	for number := range s.view.roster.names {
+		if h := s.view.roster.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
+			set.Add(number)
+		}
+	}
+	return set
+}
+
+// sleepers fills in from when hosts that are not awake can be used.
+func (s *search) sleepers() {
+	for number := range s.view.roster.names {
+		h := s.view.roster.host(number)
+		if h == nil || h.AwakeAt(s.view.Now) <= s.view.Now {
+			continue
+		}
+		if s.query.AvailableFrom == nil {
+			s.query.AvailableFrom = make([]span.Instant, s.view.Calendar.Hosts())
+		}
+		awake := h.AwakeAt(s.view.Now)
+		s.query.AvailableFrom[number] = awake
+		if awake != span.Forever && s.query.Hosts.Has(number) {
+			s.awakeBy = max(s.awakeBy, awake)
+		}
+	}
+}
+
+func (s *search) slices(q calendar.Query) calendar.SliceQuery {
+	return calendar.SliceQuery{Query: q, Shape: s.ask.Resources, Affinity: s.ask.Affinity}
+}
+
+// find gives the start that the policy chooses for q.
+func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
+	if s.ask.Kind == reservation.Instances {
+		return s.view.Calendar.EarliestSlices(s.slices(q))
+	}
+	return s.view.Calendar.Find(q, policy)
+}
+
+// most is the largest quantity that q has room for at once.
+func (s *search) most(q calendar.Query) int {
+	if s.ask.Kind == reservation.Instances {
+		return s.view.Calendar.MostSlices(s.slices(q), mostInstances)
+	}
+	return s.view.Calendar.MostFree(q)
+}
+
+// mostInstances bounds how many instances a refusal counts on a host.
+const mostInstances = 1 << 20
+
+// start gives the start; delayed says that the reservation should have started
+// now and must wait for hosts to boot.
+func (s *search) start() (start span.Instant, delayed, ok bool) {
+	if start, ok = s.find(s.query, s.ask.Policy); ok || !s.ask.immediate {
+		return start, false, ok
+	}
+	if _, ok = s.find(s.allAwake(), calendar.FirstFit); !ok {
+		return 0, false, false
+	}
+	start, ok = s.find(s.whileBooting(), calendar.FirstFit)
+	return start, true, ok
+}
+
+// allAwake is the query as if every host that can boot were on.
+func (s *search) allAwake() calendar.Query {
+	q := s.query
+	q.AvailableFrom = slices.Clone(q.AvailableFrom)
+	for i, at := range q.AvailableFrom {
+		if at != span.Forever {
+			q.AvailableFrom[i] = s.view.Now
+		}
+	}
+	return q
+}
+
+// whileBooting is the query with every start until the last host is awake.
+func (s *search) whileBooting() calendar.Query {
+	q := s.query
+	q.Deadline = min(s.awakeBy, s.view.Limits.horizon(s.view.Now)).Add(q.Duration)
+	return q
+}
+
+// claims chooses the hosts for start.
+func (s *search) claims(start span.Instant) []reservation.Claim {
+	if s.ask.Kind == reservation.Instances {
+		return s.placeSlices(start, s.ask.Quantity, nil)
+	}
+	free := s.view.Calendar.FreeAt(s.query, start)
+	return s.claimWhole(s.choose(free, s.ask.Quantity, start), s.query.Window(start))
+}
+
+func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
+	claims := make([]reservation.Claim, len(numbers))
+	for i, number := range numbers {
+		claims[i] = reservation.Claim{Host: s.view.roster.names[number], Span: w}
+	}
+	return claims
+}
+
+// choose takes quantity hosts of free in the order of DESIGN.md decision 10:
+//
+//  1. no running guest, if the start is within the lead time;
+//  2. awake, or wakeable before the start: free has no others;
+//  3. the image is there: of no host it is known here;
+//  4. FLOPS per watt, the unknown last;
+//  5. name.
+func (s *search) choose(free calendar.HostSet, quantity int, start span.Instant) []int {
+	chosen := make([]int, 0, min(quantity, len(s.view.roster.preferred)))
+	take := func(occupied bool) {
+		for _, number := range s.view.roster.preferred {
+			if len(chosen) == quantity {
+				return
+			}
+			if free.Has(number) && s.occupied(number, start) == occupied {
+				chosen = append(chosen, number)
+			}
+		}
+	}
+	take(false)
+	take(true)
+	return chosen
+}
+
+// occupied says that guests run on the host and the start is near.
+func (s *search) occupied(number int, start span.Instant) bool {
+	return start <= s.view.Now.Add(s.view.LeadTime) && s.view.roster.host(number).Guests > 0
+}
+
+// placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does:
+// hosts that can hold more of them first, then in the order of choose. Hosts in
+// first come before all others.
+func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
+	var claims []reservation.Claim
+	for _, room := range s.rooms(start, quantity, first) {
+		n := min(room.Slices, quantity)
+		if n == 0 || s.ask.Affinity == calendar.SameHost && n < quantity {
+			continue
+		}
+		quantity -= n
+		claims = append(claims, s.claimSlices(room.Host, n, start))
+	}
+	return claims
+}
+
+func (s *search) claimSlices(number, n int, start span.Instant) reservation.Claim {
+	return reservation.Claim{Host: s.view.roster.names[number], Span: s.query.Window(start), Slices: n}
+}
+
+// rooms gives the hosts that can take instances from start on, each up to limit,
+// in the order of placeSlices.
+func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []calendar.Room {
+	q := s.query
+	q.Quantity = limit
+	rooms := s.view.Calendar.RoomAt(s.slices(q), start)
+	slices.SortFunc(rooms, func(a, b calendar.Room) int {
+		return cmp.Or(
+			compareBool(first[b.Host], first[a.Host]),
+			cmp.Compare(b.Slices, a.Slices),
+			compareBool(s.occupied(a.Host, start), s.occupied(b.Host, start)),
+			cmp.Compare(s.view.roster.rank(a.Host), s.view.roster.rank(b.Host)),
+		)
+	})
+	return rooms
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,158 @@
+package booking
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// Defaults hold where a request says nothing.
+type Defaults struct {
+	Policy    calendar.Policy
+	OnEnd     reservation.OnEnd
+	BeforeEnd int64 // seconds
+}
+
+// ask is a request read: what, how long, and in which window.
+type ask struct {
+	reservation.Terms
+	window   span.Span
+	duration int64
+	// immediate: no time was given, so the reservation starts now, or as soon as
+	// sleeping hosts have booted.
+	immediate bool
+}
+
+const (
+	longestName     = 255
+	longestDuration = 100 * 366 * 24 * 3600
+)
+
+// lastInstant leaves the longest duration room in the years that RFC 3339 can write.
+var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
+
+// settle reads a request at now. It fails with an Invalid fault that names the
+// field.
+func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, error) {
+	a := ask{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
+	fill(&a.Terms, defaults)
+	if err := checkTerms(a.Terms); err != nil {
+		return ask{}, err
+	}
+	a.window = span.Span{Start: req.Start, End: req.End}
+	if req.Start == 0 {
+		a.window.Start = now
+	}
+	switch {
+	case req.Duration < 0 || req.Duration > longestDuration:
+		return ask{}, fault.Field("duration", "must be from one second to 100 years")
+	case req.Start > lastInstant || req.End > lastInstant:
+		return ask{}, fault.Field("start_time", "and end_time must lie before %v", lastInstant)
+	case req.Start != 0 && req.Start < now:
+		return ask{}, fault.Field("start_time", "%v lies in the past; it is %v", req.Start, now)
+	case req.End != 0 && req.End <= a.window.Start:
+		return ask{}, fault.Field("end_time", "%v is not after the start, %v", req.End, a.window.Start)
+	case req.End == 0 && req.Duration == 0:
+		return ask{}, fault.Field("duration", "is needed where end_time is not given")
+	case req.End == 0:
+		a.window.End = a.window.Start.Add(req.Duration)
+	case req.Duration == 0:
+		a.duration = a.window.Seconds()
+	}
+	if a.duration > a.window.Seconds() {
+		return ask{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
+			a.duration, a.window.Start, a.window.End, a.window.Seconds())
+	}
+	return a, nil
+}
+
+// fill puts the defaults where the terms say nothing.
+func fill(t *reservation.Terms, defaults Defaults) {
+	if t.Kind == "" {
+		t.Kind = reservation.Hosts
+	}
+	if t.Policy == "" {
+		t.Policy = defaults.Policy
+		if t.Kind == reservation.Instances {
+			t.Policy = calendar.FirstFit
+		}
+	}
+	if t.OnEnd == "" {
+		t.OnEnd = defaults.OnEnd
+	}
+	if t.Kind == reservation.Instances && t.Affinity == "" {
+		t.Affinity = calendar.AnyHosts
+	}
+}
+
+func checkTerms(t reservation.Terms) error {
+	if utf8.RuneCountInString(t.Name) > longestName {
+		return fault.Field("name", "has more than %d characters", longestName)
+	}
+	if utf8.RuneCountInString(t.Image) > longestName {
+		return fault.Field("image", "has more than %d characters", longestName)
+	}
+	if t.Quantity < 1 {
+		return fault.Field("quantity", "must be at least 1, not %d", t.Quantity)
+	}
+	if t.BeforeEnd < 0 {
+		return fault.Field("before_end", "must not be negative")
+	}
+	for _, check := range []error{
+		oneOf("kind", t.Kind, reservation.Kinds),
+		oneOf("policy", t.Policy, calendar.Policies),
+		oneOf("on_end", t.OnEnd, reservation.OnEnds),
+	} {
+		if check != nil {
+			return check
+		}
+	}
+	if t.Kind == reservation.Hosts {
+		return checkHostTerms(t)
+	}
+	return checkInstanceTerms(t)
+}
+
+func checkHostTerms(t reservation.Terms) error {
+	if !t.Resources.IsZero() {
+		return fault.Field("resources", "belong to kind instance; a host is reserved as a whole")
+	}
+	if t.Affinity != "" {
+		return fault.Field("affinity", "belongs to kind instance")
+	}
+	return nil
+}
+
+func checkInstanceTerms(t reservation.Terms) error {
+	r := t.Resources
+	if r.VCPUs < 0 || r.MemoryMB < 0 || r.DiskGB < 0 {
+		return fault.Field("resources", "must not be negative")
+	}
+	for class, amount := range r.Custom {
+		if amount < 0 {
+			return fault.Field("resources."+class, "must not be negative")
+		}
+	}
+	if r.IsZero() {
+		return fault.Field("resources", "are needed for kind instance: say how large one instance is")
+	}
+	if t.Policy != calendar.FirstFit {
+		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.FirstFit, t.Policy)
+	}
+	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts})
+}
+
+func oneOf[T ~string](field string, value T, known []T) error {
+	names := make([]string, len(known))
+	for i, k := range known {
+		if k == value {
+			return nil
+		}
+		names[i] = string(k)
+	}
+	return fault.Field(field, "%s", fault.Unknown(field, string(value), names))
+}

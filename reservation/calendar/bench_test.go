@@ -1,0 +1,249 @@
+package calendar_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// The calendar workload of DESIGN.md: starts uniform over 90 days, durations
+// log-uniform 1 to 72 h, sizes log-uniform 1 to 64, seed 1.
+const (
+	hour = 3600
+	day  = 24 * hour
+	week = 7 * day
+)
+
+type workload struct {
+	random   *rand.Rand
+	calendar *calendar.Calendar
+	claims   []calendar.Claim
+	held     int64 // host-seconds
+}
+
+func logUniform(r *rand.Rand, low, high float64) float64 {
+	return low * math.Exp(r.Float64()*math.Log(high/low))
+}
+
+// request draws a request that may start at any time in the window seconds after
+// its ready time and the duration.
+func (w *workload) request(slack int64) calendar.Query {
+	q := calendar.Query{
+		Ready:    span.Instant(w.random.Int64N(90 * day)),
+		Duration: int64(logUniform(w.random, 1, 72) * hour),
+		Quantity: int(logUniform(w.random, 1, 65)),
+	}
+	q.Now, q.Deadline = q.Ready, q.Ready.Add(max(q.Duration, slack))
+	return q
+}
+
+// book gives the request its lowest free hosts at its start.
+func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
+	claims := make([]calendar.Claim, 0, q.Quantity)
+	for h := range w.calendar.FreeAt(q, start).All() {
+		if claims = append(claims, calendar.Claim{Host: h, Span: span.New(start, q.Duration)}); len(claims) == q.Quantity {
+			break
+		}
+	}
+	if err := w.calendar.Add(claims...); err != nil {
+		panic(err)
+	}
+	return claims
+}
+
+// newWorkload books requests at their ready time, where they fit, until there are
+// that many claims.
+func newWorkload(hosts, claims int) *workload {
+	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0)}
+	for len(w.claims) < claims {
+		q := w.request(0)
+		q.Quantity = min(q.Quantity, hosts, claims-len(w.claims))
+		if start, ok := w.calendar.Find(q, calendar.FirstFit); ok {
+			w.claims = append(w.claims, w.book(q, start)...)
+			w.held += q.Duration * int64(q.Quantity)
+		}
+	}
+	return w
+}
+
+// occupancy is the share of host-time of the 90 days that is held.
+func (w *workload) occupancy() float64 {
+	return float64(w.held) / float64(w.calendar.Hosts()) / (90 * day)
+}
+
+// list gives the paper's list with the same claims, made in one walk.
+func (w *workload) list() *paperList {
+	type change struct {
+		at    span.Instant
+		host  int
+		comes bool
+	}
+	var changes []change
+	for _, c := range w.claims {
+		changes = append(changes, change{c.Span.Start, c.Host, true}, change{c.Span.End, c.Host, false})
+	}
+	slices.SortFunc(changes, func(a, b change) int {
+		if a.at == b.at && a.comes != b.comes { // what goes makes room for what comes
+			if a.comes {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.at, b.at)
+	})
+	l := newPaperList(w.calendar.Hosts())
+	last := l.head
+	for _, ch := range changes {
+		if last.time != ch.at {
+			last.next = &record{time: ch.at, busy: append([]uint64(nil), last.busy...), prev: last}
+			last = last.next
+		}
+		if ch.comes {
+			last.busy[ch.host/64] |= 1 << (ch.host % 64)
+		} else {
+			last.busy[ch.host/64] &^= 1 << (ch.host % 64)
+		}
+	}
+	return l
+}
+
+// firstFit is the paper's search, stopped at the first feasible start.
+func (l *paperList) firstFit(q calendar.Query) (span.Instant, bool) {
+	for _, s := range l.starts(q) {
+		if count(l.freeAt(q, s)) >= q.Quantity {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// choose is the policy's choice among the rectangles.
+func (l *paperList) choose(q calendar.Query, value func(calendar.Candidate) int64) (span.Instant, bool) {
+	all := l.find(q)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return slices.MinFunc(all, func(a, b calendar.Candidate) int { return cmp.Compare(value(a), value(b)) }).Start, true
+}
+
+func percentile(times []time.Duration, p float64) time.Duration {
+	slices.Sort(times)
+	return times[min(int(float64(len(times))*p), len(times)-1)]
+}
+
+func mean(times []time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, t := range times {
+		sum += t
+	}
+	return sum / time.Duration(len(times))
+}
+
+func timed(do func()) time.Duration {
+	begin := time.Now()
+	do()
+	return time.Since(begin)
+}
+
+func megabytes() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// sizes are the rows' own size, the same hosts at an occupancy of 0.6, and steps
+// of ten in hosts and in claims.
+var sizes = []struct{ hosts, claims int }{
+	{100, 1_000}, {1_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}, {10_000, 100_000}, {10_000, 780_000},
+}
+
+// BenchmarkFindAndBook is row 1 of "Figures to reach".
+func BenchmarkFindAndBook(b *testing.B) {
+	for _, size := range sizes {
+		b.Run(fmt.Sprintf("hosts=%d/claims=%d", size.hosts, size.claims), func(b *testing.B) {
+			before := megabytes()
+			w := newWorkload(size.hosts, size.claims)
+			held := megabytes() - before
+			var times []time.Duration
+			var queries []calendar.Query
+			for b.Loop() {
+				q := w.request(week)
+				q.Quantity = min(q.Quantity, size.hosts)
+				var claims []calendar.Claim
+				times = append(times, timed(func() {
+					if start, ok := w.calendar.Find(q, calendar.FirstFit); ok {
+						claims = w.book(q, start)
+					}
+				}))
+				if err := w.calendar.Remove(claims...); err != nil {
+					b.Fatal(err)
+				}
+				queries = append(queries, q)
+			}
+			report(b, times, held, w.occupancy())
+			list := w.list()
+			compare(b, w, list, queries, times, calendar.FirstFit)
+			early := make([]time.Duration, min(len(queries), 100))
+			for i, q := range queries[:len(early)] {
+				early[i] = timed(func() { list.firstFit(q) })
+			}
+			b.ReportMetric(float64(mean(early).Nanoseconds())/1e3, "list-stopping-us")
+		})
+	}
+}
+
+// BenchmarkPolicies is row 2 of "Figures to reach".
+func BenchmarkPolicies(b *testing.B) {
+	for _, size := range sizes[len(sizes)-2:] {
+		w := newWorkload(size.hosts, size.claims)
+		list := w.list()
+		for _, policy := range calendar.Policies {
+			b.Run(fmt.Sprintf("%s/hosts=%d/claims=%d", policy, size.hosts, size.claims), func(b *testing.B) {
+				var times []time.Duration
+				var queries []calendar.Query
+				for b.Loop() {
+					q := w.request(week)
+					times = append(times, timed(func() { w.calendar.Find(q, policy) }))
+					queries = append(queries, q)
+				}
+				report(b, times, 0, w.occupancy())
+				compare(b, w, list, queries, times, policy)
+			})
+		}
+	}
+}
+
+// compare asks the paper's list the same queries, as many as ten seconds allow,
+// and insists on the same answers.
+func compare(b *testing.B, w *workload, list *paperList, queries []calendar.Query, times []time.Duration, policy calendar.Policy) {
+	var paper []time.Duration
+	for begin := time.Now(); len(paper) < len(queries) && len(paper) < 50 && time.Since(begin) < 10*time.Second; {
+		q := queries[len(paper)]
+		want, feasible := span.Instant(0), false
+		paper = append(paper, timed(func() { want, feasible = list.choose(q, choices[policy]) }))
+		if got, ok := w.calendar.Find(q, policy); ok != feasible || got != want {
+			b.Fatalf("%+v: start %d, the paper's list says %d", q, got, want)
+		}
+	}
+	b.ReportMetric(float64(mean(paper).Nanoseconds())/1e3, "list-us")
+	b.ReportMetric(float64(mean(paper))/float64(mean(times)), "x-faster")
+}
+
+func report(b *testing.B, times []time.Duration, megabytes, occupancy float64) {
+	b.ReportMetric(float64(percentile(times, 0.5).Nanoseconds())/1e3, "p50-us")
+	b.ReportMetric(float64(percentile(times, 0.99).Nanoseconds())/1e3, "p99-us")
+	b.ReportMetric(occupancy, "occupancy")
+	if megabytes > 0 {
+		b.ReportMetric(megabytes, "MB")
+	}
+}

@@ -1,0 +1,187 @@
+package calendar
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Claim holds one host, or a slice of it, for one span.
+type Claim struct {
+	Host int
+	Span span.Span
+	// Slice is the part of the host that is held; the zero Vector is the whole host.
+	Slice resource.Vector
+}
+
+// Whole says that the claim holds the host as a whole.
+func (c Claim) Whole() bool { return c.Slice.IsZero() }
+
+// Calendar holds the claims of hosts 0 … Hosts()-1.
+type Calendar struct {
+	lanes []lane
+	index index
+}
+
+// New gives an empty calendar of hosts with these capacities. The index reaches
+// from from onwards; claims before it are held all the same.
+func New(capacity []resource.Vector, from span.Instant) *Calendar {
+	c := &Calendar{index: newIndex(from)}
+	for _, v := range capacity {
+		c.AddHost(v)
+	}
+	return c
+}
+
+// Hosts is the number of hosts.
+func (c *Calendar) Hosts() int { return len(c.lanes) }
+
+// AddHost makes room for one more host and gives its number.
+func (c *Calendar) AddHost(capacity resource.Vector) int {
+	c.lanes = append(c.lanes, lane{capacity: capacity})
+	c.index.hosts = len(c.lanes)
+	return len(c.lanes) - 1
+}
+
+// SetCapacity changes what host offers to slices from now on. Slices already
+// held stay, even where they exceed the new capacity.
+func (c *Calendar) SetCapacity(host int, capacity resource.Vector) {
+	c.lanes[host].capacity = capacity
+}
+
+// Add enters all claims or none. It fails when a span is empty, a host does not
+// exist, or a claim does not fit beside those already held.
+func (c *Calendar) Add(claims ...Claim) error {
+	for i, claim := range claims {
+		if err := c.admit(claim); err != nil {
+			c.withdraw(claims[:i])
+			return fmt.Errorf("claim host %d for %v: %w", claim.Host, claim.Span, err)
+		}
+		c.enter(claim)
+	}
+	return nil
+}
+
+// Remove takes out all claims or none. A part of a whole-host claim may be
+// removed, as for an early release; a slice is removed as it was added.
+func (c *Calendar) Remove(claims ...Claim) error {
+	for i, claim := range claims {
+		if !c.withdrawOne(claim) {
+			for _, removed := range claims[:i] {
+				c.enter(removed)
+			}
+			return fmt.Errorf("release host %d for %v: it is not held so", claim.Host, claim.Span)
+		}
+	}
+	return nil
+}
+
+// Prune forgets what ended by t, and lets the index begin there.
+func (c *Calendar) Prune(t span.Instant) {
+	reached := bucketSpan(c.index.end()).Start
+	c.index.advance(t)
+	for host := range c.lanes {
+		c.lanes[host].prune(t)
+		busy := c.lanes[host].busy()
+		for _, w := range busy[busy.endingAfter(reached):] {
+			c.index.mark(host, w) // within reach only now
+		}
+	}
+}
+
+// Free gives the hosts of among that nobody holds at any instant of w.
+func (c *Calendar) Free(w span.Span, among HostSet) HostSet {
+	free, open := c.index.split(w, among)
+	for host := range open.All() {
+		if c.lanes[host].busy().free(w) {
+			free.Add(host)
+		}
+	}
+	return free
+}
+
+// Held gives the spans of host's claims that share an instant with w, sorted;
+// whole-host claims that touch come as one.
+func (c *Calendar) Held(host int, w span.Span) []span.Span {
+	l := &c.lanes[host]
+	var held []span.Span
+	for _, s := range l.whole[l.whole.endingAfter(w.Start):] {
+		if s.Start >= w.End {
+			break
+		}
+		held = append(held, s)
+	}
+	for _, s := range l.slices {
+		if s.span.Overlaps(w) {
+			held = append(held, s.span)
+		}
+	}
+	slices.SortFunc(held, compareSpans)
+	return held
+}
+
+// NextBusy gives the first time in which host is held that ends after t; merged
+// where claims touch or share it. ok is false when none follows.
+func (c *Calendar) NextBusy(host int, t span.Instant) (next span.Span, ok bool) {
+	busy := c.lanes[host].busy()
+	i := busy.endingAfter(t)
+	if i == len(busy) {
+		return span.Span{}, false
+	}
+	return busy[i], true
+}
+
+func (c *Calendar) admit(claim Claim) error {
+	switch {
+	case claim.Host < 0 || claim.Host >= len(c.lanes):
+		return fmt.Errorf("there are %d hosts", len(c.lanes))
+	case claim.Span.Empty():
+		return fmt.Errorf("the span is empty")
+	}
+	l := &c.lanes[claim.Host]
+	if claim.Whole() {
+		if !l.busy().free(claim.Span) {
+			return fmt.Errorf("the host is held already")
+		}
+		return nil
+	}
+	if l.fits(claim.Span, claim.Slice) < 1 {
+		return fmt.Errorf("%v do not fit", claim.Slice)
+	}
+	return nil
+}
+
+func (c *Calendar) enter(claim Claim) {
+	l := &c.lanes[claim.Host]
+	if claim.Whole() {
+		l.addWhole(claim.Span)
+	} else {
+		l.addSlice(slice{claim.Span, claim.Slice})
+	}
+	c.index.mark(claim.Host, claim.Span)
+}
+
+func (c *Calendar) withdraw(claims []Claim) {
+	for _, claim := range claims {
+		c.withdrawOne(claim)
+	}
+}
+
+func (c *Calendar) withdrawOne(claim Claim) bool {
+	if claim.Host < 0 || claim.Host >= len(c.lanes) || claim.Span.Empty() {
+		return false
+	}
+	l := &c.lanes[claim.Host]
+	if claim.Whole() {
+		if !l.whole.covers(claim.Span) {
+			return false
+		}
+		l.removeWhole(claim.Span)
+	} else if !l.removeSlice(slice{claim.Span, claim.Slice}) {
+		return false
+	}
+	c.index.unmark(claim.Host, claim.Span, l.busy())
+	return true
+}

@@ -1,0 +1,113 @@
+package calendar
+
+import "github.com/almanac-cloud/almanac/pkg/span"
+
+// earliest finds the smallest feasible start.
+//
+// A start in bucket b needs hosts that are free in all buckets that lie wholly
+// inside its window wherever in b it falls: from b+1 to b+⌊duration/width⌋-1. So
+// few enough hosts without a mark there rule the whole bucket out; the lanes of
+// the others decide.
+func (c *Calendar) earliest(q Query) (span.Instant, bool) {
+	from, latest := q.Ready, q.latest()
+	if latest < from || q.Hosts.Count() < q.Quantity {
+		return 0, false
+	}
+	if c.FreeAt(q, from).Count() >= q.Quantity {
+		return from, true
+	}
+	bucket, known := bucketOf(from), c.index.first+int64(len(c.index.buckets))
+	if bucket < c.index.first {
+		known = bucket // no bucket is known that early
+	}
+	inside := newRun(&c.index, bucket+1, q.Duration/bucketSeconds-1)
+	for ; bucket < known && from <= latest; bucket++ {
+		to := min(bucketSpan(bucket).End-1, latest)
+		if inside.countFree(q.Hosts) >= q.Quantity {
+			if start, ok := c.earliestAmong(&q, inside.free(q.Hosts), from, to); ok {
+				return start, true
+			}
+		}
+		from = to + 1
+		inside.advance()
+	}
+	return c.earliestAmong(&q, q.Hosts, from, latest)
+}
+
+// earliestAmong finds the smallest start in [from, to] from which hosts suffice.
+func (c *Calendar) earliestAmong(q *Query, hosts HostSet, from, to span.Instant) (span.Instant, bool) {
+	for at, free := range levels(c.openings(q, hosts, from, to)) {
+		if free >= q.Quantity {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// run is a window of consecutive buckets that slides forward: the hosts busy in
+// any of them, in constant work per step. It is a queue of two stacks: ahead has
+// the unions of its older buckets with all that follow them in that stack,
+// newest the union of the younger ones.
+type run struct {
+	index     *index
+	from, len int64 // buckets [from, from+len)
+	ahead     []HostSet
+	newest    HostSet
+}
+
+func newRun(x *index, from, length int64) *run {
+	r := &run{index: x, from: from, len: max(length, 0)}
+	r.restack()
+	return r
+}
+
+// restack moves all buckets of the run to ahead.
+func (r *run) restack() {
+	r.ahead = r.ahead[:0]
+	r.newest = NewHostSet(r.index.hosts)
+	union := NewHostSet(r.index.hosts)
+	// Buckets that the index does not have are free: they need no place.
+	end := min(r.from+r.len, r.index.first+int64(len(r.index.buckets)))
+	for b := end - 1; b >= r.from; b-- {
+		if set := r.index.at(b); set != nil {
+			union = union.Clone()
+			union.unite(set)
+		}
+		r.ahead = append(r.ahead, union)
+	}
+}
+
+// advance drops the first bucket and takes in the one after the last.
+func (r *run) advance() {
+	if r.len == 0 {
+		r.from++
+		return
+	}
+	r.newest.unite(r.index.at(r.from + r.len))
+	r.from++
+	if len(r.ahead) > 0 {
+		r.ahead = r.ahead[:len(r.ahead)-1]
+	}
+	if len(r.ahead) == 0 {
+		r.restack()
+	}
+}
+
+func (r *run) older() HostSet {
+	if len(r.ahead) == 0 {
+		return NewHostSet(r.index.hosts)
+	}
+	return r.ahead[len(r.ahead)-1]
+}
+
+// countFree is the number of hosts of among that no bucket of the run has.
+func (r *run) countFree(among HostSet) int { return among.countWithout(r.older(), r.newest) }
+
+// free gives the hosts of among that no bucket of the run has.
+func (r *run) free(among HostSet) HostSet {
+	free, older := among.Clone(), r.older()
+	for i := range free {
+		free[i] &^= older[i] | r.newest[i]
+	}
+	return free
+}

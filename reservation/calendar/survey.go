@@ -1,0 +1,104 @@
+package calendar
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// survey is what all feasible starts of a query are told from.
+type survey struct {
+	openings []opening      // sorted by begin
+	starts   []span.Instant // the starts to look at, sorted, each once
+	lastSlot span.Instant   // the last slot boundary of the queried hosts
+}
+
+// survey walks the lanes of the queried hosts once.
+func (c *Calendar) survey(q *Query) survey {
+	s := survey{starts: []span.Instant{q.Ready, q.latest()}, lastSlot: never}
+	for host := range q.Hosts.All() {
+		s.openings = c.appendOpenings(s.openings, q, host, q.Ready, q.latest())
+		s.boundaries(q, c.lanes[host].busy())
+		if usable := q.availableFrom(host); q.Ready < usable && usable <= q.latest() {
+			s.starts = append(s.starts, usable)
+		}
+	}
+	slices.SortFunc(s.openings, func(a, b opening) int { return cmp.Compare(a.begin, b.begin) })
+	slices.Sort(s.starts)
+	s.starts = slices.Compact(s.starts)
+	return s
+}
+
+// boundaries adds the starts that come from the slot boundaries of one lane.
+func (s *survey) boundaries(q *Query, busy spans) {
+	if len(busy) == 0 {
+		return
+	}
+	s.lastSlot = max(s.lastSlot, busy[len(busy)-1].End)
+	add := func(t span.Instant) {
+		if q.Ready <= t && t <= q.latest() {
+			s.starts = append(s.starts, t)
+		}
+	}
+	for _, w := range busy[busy.endingAfter(q.Ready-1):] {
+		if w.Start > q.Deadline {
+			return
+		}
+		for _, boundary := range []span.Instant{w.Start, w.End} {
+			add(boundary)
+			add(boundary - span.Instant(q.Duration))
+		}
+	}
+}
+
+// candidates walks the starts once, keeping the openings that hold the start.
+// They enter by begin and leave by end, so the one that entered last and is still
+// there began last, and the next to leave ends first: the sides of the rectangle.
+func (s *survey) candidates(q *Query) iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		var entered []opening // the last that has not left is the one that began last
+		var ends endHeap
+		next := 0
+		for _, start := range s.starts {
+			for next < len(s.openings) && s.openings[next].begin <= start {
+				entered = append(entered, s.openings[next])
+				heap.Push(&ends, s.openings[next].end)
+				next++
+			}
+			gone := q.Window(start).End
+			for len(ends) > 0 && ends[0] < gone {
+				heap.Pop(&ends)
+			}
+			for len(entered) > 0 && entered[len(entered)-1].end < gone {
+				entered = entered[:len(entered)-1]
+			}
+			if len(ends) == 0 || len(ends) < q.Quantity {
+				continue
+			}
+			end := ends[0]
+			if end == span.Forever {
+				end = max(q.Deadline, s.lastSlot)
+			}
+			begin := max(entered[len(entered)-1].begin, q.Now)
+			if !yield(Candidate{Start: start, Begin: begin, End: end, Free: len(ends)}) {
+				return
+			}
+		}
+	}
+}
+
+// endHeap gives the smallest end first.
+type endHeap []span.Instant
+
+func (h endHeap) Len() int           { return len(h) }
+func (h endHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h endHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *endHeap) Push(x any)        { *h = append(*h, x.(span.Instant)) }
+func (h *endHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,43 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Key is the use of an idempotency key: the same key of the same project stands
+// for the same request.
+type Key struct {
+	ProjectID, Key string
+	BodyHash       string // of the request that came with it
+	ReservationID  string // what it made
+	Created        span.Instant
+}
+
+// ErrKeyUsed says that a project has used an idempotency key before.
+var ErrKeyUsed = errors.New("the idempotency key is used")
+
+// Query selects reservations for a list.
+type Query struct {
+	ProjectID string   // empty is every project
+	Statuses  []Status // empty is every state but Cancelled
+	Name      string   // exactly; empty is every name
+	Kind      Kind     // empty is every kind
+	// Overlaps keeps those that share an instant with it; the zero Span is all time.
+	Overlaps span.Span
+	// Marker is the id of the last reservation of the page before; Limit is the
+	// most to give. Lists are by start, then id.
+	Marker string
+	Limit  int
+}
+
+// Reader finds stored reservations.
+type Reader interface {
+	// Get gives one reservation, and a NotFound fault where there is none.
+	Get(ctx context.Context, id string) (Reservation, error)
+	// List gives what the query selects; an unknown marker is an Invalid fault on
+	// field marker.
+	List(ctx context.Context, q Query) ([]Reservation, error)
+}

@@ -1,0 +1,167 @@
+// Package reservation has the vocabulary of promises: what is asked for, what is
+// promised, and why not.
+package reservation
+
+import (
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// Kind says what a reservation counts.
+type Kind string
+
+// The kinds.
+const (
+	Hosts     Kind = "host"     // whole hosts
+	Instances Kind = "instance" // virtual machines of one shape
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{Hosts, Instances}
+
+// Status is where a reservation stands; lifecycle has the table of changes.
+type Status string
+
+// The states.
+const (
+	Pending   Status = "pending"   // booked, its start lies ahead
+	Starting  Status = "starting"  // the start is being carried out
+	Active    Status = "active"    // the owner may use the hosts
+	Ending    Status = "ending"    // the end is being carried out
+	Ended     Status = "ended"     // over
+	Cancelled Status = "cancelled" // given up by its owner
+	Failed    Status = "failed"    // could not be kept
+)
+
+// Statuses are all states.
+var Statuses = []Status{Pending, Starting, Active, Ending, Ended, Cancelled, Failed}
+
+// Live says that the reservation holds claims.
+func (s Status) Live() bool {
+	return s == Pending || s == Starting || s == Active || s == Ending
+}
+
+// OnEnd says what happens to the owner's instances at the end.
+type OnEnd string
+
+// What may happen at the end.
+const (
+	Delete OnEnd = "delete"
+	Stop   OnEnd = "stop"
+	Shelve OnEnd = "shelve"
+	Leave  OnEnd = "leave"
+)
+
+// OnEnds are all choices for the end.
+var OnEnds = []OnEnd{Delete, Stop, Shelve, Leave}
+
+// Terms are what an owner asks for, beside the time.
+type Terms struct {
+	Name     string
+	Kind     Kind
+	Quantity int
+	// HostProperties is the filter that hosts must pass, as JSON; empty is every host.
+	HostProperties string
+	Policy         calendar.Policy
+	// Resources and Affinity are for kind instance: the shape of one of them, and
+	// how they lie on hosts.
+	Resources resource.Vector
+	Affinity  calendar.Affinity
+	Image     string
+	OnEnd     OnEnd
+	// BeforeEnd is how many seconds before the end the owner is warned; 0 is never.
+	BeforeEnd int64
+}
+
+// Request asks for Terms during Duration seconds somewhere in [Start, End). What
+// is zero was not given: without Start the reservation may begin now, without End
+// it takes Duration from Start, without Duration the whole window.
+type Request struct {
+	Terms
+	Start, End span.Instant
+	Duration   int64
+}
+
+// Reservation is a promise to a project: its span is fixed and it holds claims.
+type Reservation struct {
+	ID        string
+	ProjectID string
+	UserID    string
+	Terms
+	Status Status
+	Span   span.Span
+	Claims []Claim
+	Events []Event
+	// DelayedByBoot says that an immediate reservation begins late because hosts
+	// must boot first.
+	DelayedByBoot bool
+	// Degraded says why the promise is not wholly kept; empty where it is.
+	Degraded         string
+	Created, Updated span.Instant
+	// Version grows by one with every stored change.
+	Version int64
+}
+
+// Claim is one host, or Slices shapes on it, for one span.
+type Claim struct {
+	Host string
+	Span span.Span
+	// Slices is the number of instances that the claim has room for; 0 where the
+	// claim holds the host as a whole.
+	Slices int
+}
+
+// HostNames gives the hosts of the claims, each once, in the order of the claims.
+func (r *Reservation) HostNames() []string {
+	names := make([]string, 0, len(r.Claims))
+	seen := make(map[string]bool, len(r.Claims))
+	for _, c := range r.Claims {
+		if !seen[c.Host] {
+			seen[c.Host] = true
+			names = append(names, c.Host)
+		}
+	}
+	return names
+}
+
+// HostSeconds is the host-time that the claims hold.
+func (r *Reservation) HostSeconds() int64 {
+	sum := int64(0)
+	for _, c := range r.Claims {
+		sum += c.Span.Seconds()
+	}
+	return sum
+}
+
+// EventType names what happens to a reservation.
+type EventType string
+
+// The events. Start, BeforeEnd and End are due at a time; the others are entered
+// as they happen.
+const (
+	CreatedEvent   EventType = "created"
+	ChangedEvent   EventType = "changed"
+	StartEvent     EventType = "start"
+	BeforeEndEvent EventType = "before_end"
+	EndEvent       EventType = "end"
+	CancelledEvent EventType = "cancelled"
+)
+
+// EventState says whether an event has happened.
+type EventState string
+
+// The states of an event.
+const (
+	Due  EventState = "pending"
+	Done EventState = "done"
+)
+
+// Event is an entry in a reservation's log.
+type Event struct {
+	Type   EventType
+	Time   span.Instant // when it is due
+	State  EventState
+	Done   span.Instant // when it happened
+	Detail string       // what happened, in a sentence; may be empty
+}
