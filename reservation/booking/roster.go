@@ -5,6 +5,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // roster gives hosts their numbers in the calendar. A host keeps its number for
@@ -44,6 +45,17 @@ func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
 		next.preferred[s.EfficiencyRank(i)] = number
 	}
 	return next, added
+}
+
+// admit gives numbers to hosts that are promised but not there.
+func (r *roster) admit(names []string, c *calendar.Calendar) {
+	for _, name := range names {
+		if _, known := r.numbers[name]; !known {
+			r.numbers[name] = c.AddHost(resource.Vector{})
+			r.names = append(r.names, name)
+			r.place = append(r.place, gone)
+		}
+	}
 }
 
 // host gives the host of that number, nil where it is gone.

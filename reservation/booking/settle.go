@@ -12,9 +12,8 @@ import (
 
 // Defaults hold where a request says nothing.
 type Defaults struct {
-	Policy    calendar.Policy
-	OnEnd     reservation.OnEnd
-	BeforeEnd int64 // seconds
+	Policy calendar.Policy
+	OnEnd  reservation.OnEnd
 }
 
 // ask is a request read: what, how long, and in which window.

@@ -185,3 +185,27 @@ func (c *Calendar) withdrawOne(claim Claim) bool {
 	c.index.unmark(claim.Host, claim.Span, l.busy())
 	return true
 }
+
+// Restore enters claims that were promised before, as after a restart. Slices may
+// exceed a capacity that has shrunk since; a whole-host claim over another claim
+// is an error all the same, and leaves the calendar as it was.
+func (c *Calendar) Restore(claims ...Claim) error {
+	for i, claim := range claims {
+		if err := c.admitRestored(claim); err != nil {
+			c.withdraw(claims[:i])
+			return fmt.Errorf("restore the claim on host %d for %v: %w", claim.Host, claim.Span, err)
+		}
+		c.enter(claim)
+	}
+	return nil
+}
+
+func (c *Calendar) admitRestored(claim Claim) error {
+	if claim.Whole() || claim.Host < 0 || claim.Host >= len(c.lanes) || claim.Span.Empty() {
+		return c.admit(claim)
+	}
+	if !c.lanes[claim.Host].whole.free(claim.Span) {
+		return fmt.Errorf("the host is held as a whole")
+	}
+	return nil
+}

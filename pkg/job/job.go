@@ -1,0 +1,38 @@
+// Package job runs periodic work. A Job is a value with one step, so that a test
+// calls the step and never waits.
+package job
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Job is work that is done again and again.
+type Job struct {
+	Name string
+	// Every is the time from the end of a step to the beginning of the next.
+	Every time.Duration
+	// Step does the work once. Its error is logged, and the next step tries again.
+	Step func(ctx context.Context) error
+	// Wake, where it is not nil, lets the next step begin at once.
+	Wake <-chan struct{}
+}
+
+// Run does the job's steps until ctx ends; the first at once.
+func (j Job) Run(ctx context.Context, log *slog.Logger) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-j.Wake:
+		}
+		if err := j.Step(ctx); err != nil && ctx.Err() == nil {
+			log.Error("periodic work failed; it is tried again", "job", j.Name, "in", j.Every, "error", err)
+		}
+		timer.Reset(j.Every)
+	}
+}

@@ -1,0 +1,44 @@
+package booking
+
+import (
+	"container/heap"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// agenda has when something is due next for each live reservation. What is out of
+// date stays in it until its time: who asks looks at the reservation.
+type agenda []appointment
+
+type appointment struct {
+	at span.Instant
+	id string
+}
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// enter notes the next event of r.
+func (a *agenda) enter(r *reservation.Reservation) {
+	if i, ok := lifecycle.Due(r); ok {
+		heap.Push(a, appointment{r.Events[i].Time, r.ID})
+	}
+}
+
+// until takes out the reservations for which something was due by now.
+func (a *agenda) until(now span.Instant) []string {
+	var ids []string
+	for len(*a) > 0 && (*a)[0].at <= now {
+		ids = append(ids, heap.Pop(a).(appointment).id)
+	}
+	return ids
+}

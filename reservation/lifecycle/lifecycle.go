@@ -1,0 +1,124 @@
+// Package lifecycle has the life of a reservation as one table: which state
+// follows on which trigger, and which events are due when.
+//
+// It decides nothing else and acts on nothing; whoever carries an event out asks
+// it what comes next.
+package lifecycle
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Trigger is what moves a reservation from one state to another.
+type Trigger string
+
+// The triggers.
+const (
+	Start     Trigger = "start"      // the start is due
+	Started   Trigger = "started"    // the hosts are the owner's
+	Fail      Trigger = "fail"       // the promise cannot be kept
+	BeforeEnd Trigger = "before_end" // the owner is warned
+	End       Trigger = "end"        // the end is due
+	Finished  Trigger = "finished"   // the hosts are given back
+	Cancel    Trigger = "cancel"     // the owner gives up
+)
+
+// Triggers are all triggers.
+var Triggers = []Trigger{Start, Started, Fail, BeforeEnd, End, Finished, Cancel}
+
+// table has the state that follows; what is not in it must not happen.
+var table = map[reservation.Status]map[Trigger]reservation.Status{
+	reservation.Pending: {
+		Start:  reservation.Starting,
+		Fail:   reservation.Failed,
+		Cancel: reservation.Cancelled,
+	},
+	reservation.Starting: {
+		Started: reservation.Active,
+		Fail:    reservation.Failed,
+		Cancel:  reservation.Cancelled,
+	},
+	reservation.Active: {
+		BeforeEnd: reservation.Active,
+		End:       reservation.Ending,
+		Fail:      reservation.Failed,
+		Cancel:    reservation.Cancelled,
+	},
+	reservation.Ending: {
+		Finished: reservation.Ended,
+		Fail:     reservation.Failed,
+	},
+	reservation.Ended:     {},
+	reservation.Cancelled: {},
+	reservation.Failed:    {},
+}
+
+// Next gives the state that follows, and a Conflict fault where the trigger has
+// no place in the state.
+func Next(s reservation.Status, t Trigger) (reservation.Status, error) {
+	next, ok := table[s][t]
+	if !ok {
+		return s, fault.New(fault.Conflict, "a reservation that is %s cannot take %q", s, t)
+	}
+	return next, nil
+}
+
+// carried has the triggers of an event, in their order.
+var carried = map[reservation.EventType][]Trigger{
+	reservation.StartEvent:     {Start, Started},
+	reservation.BeforeEndEvent: {BeforeEnd},
+	reservation.EndEvent:       {End, Finished},
+}
+
+// Carry gives the state after a due event has been carried out.
+func Carry(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
+	for _, t := range carried[event] {
+		next, err := Next(s, t)
+		if err != nil {
+			return s, err
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// Schedule gives the log of r with the events that its span asks for: those done
+// stay, those due are entered anew. A warning that was given for an earlier end is
+// given again for a later one.
+func Schedule(r *reservation.Reservation) []reservation.Event {
+	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
+	if r.Status == reservation.Pending {
+		log = append(log, due(reservation.StartEvent, r.Span.Start))
+	}
+	warning := max(r.Span.Start, r.Span.End-span.Instant(r.BeforeEnd))
+	if r.BeforeEnd > 0 && !warned(log, warning) {
+		log = append(log, due(reservation.BeforeEndEvent, warning))
+	}
+	return append(log, due(reservation.EndEvent, r.Span.End))
+}
+
+func due(t reservation.EventType, at span.Instant) reservation.Event {
+	return reservation.Event{Type: t, Time: at, State: reservation.Due}
+}
+
+func warned(log []reservation.Event, at span.Instant) bool {
+	return slices.ContainsFunc(log, func(e reservation.Event) bool {
+		return e.Type == reservation.BeforeEndEvent && e.Time >= at
+	})
+}
+
+// Due gives the place in the log of the event that is due first, false where none
+// is. Events of one time keep the order of the log.
+func Due(r *reservation.Reservation) (int, bool) {
+	first, found := 0, false
+	for i, e := range r.Events {
+		if e.State == reservation.Due && (!found || e.Time < r.Events[first].Time) {
+			first, found = i, true
+		}
+	}
+	return first, found
+}

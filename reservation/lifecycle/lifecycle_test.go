@@ -1,0 +1,113 @@
+package lifecycle_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// TestEveryStateAndTriggerIsDecided writes the whole table out: what is absent
+// must be refused as a conflict.
+func TestEveryStateAndTriggerIsDecided(t *testing.T) {
+	want := map[reservation.Status]map[lifecycle.Trigger]reservation.Status{
+		"pending":  {"start": "starting", "fail": "failed", "cancel": "cancelled"},
+		"starting": {"started": "active", "fail": "failed", "cancel": "cancelled"},
+		"active":   {"before_end": "active", "end": "ending", "fail": "failed", "cancel": "cancelled"},
+		"ending":   {"finished": "ended", "fail": "failed"},
+	}
+	for _, s := range reservation.Statuses {
+		for _, trigger := range lifecycle.Triggers {
+			got, err := lifecycle.Next(s, trigger)
+			next, allowed := want[s][trigger]
+			switch {
+			case allowed && (err != nil || got != next):
+				t.Errorf("%s + %s = %s, %v; want %s", s, trigger, got, err, next)
+			case !allowed && (!fault.Is(err, fault.Conflict) || got != s):
+				t.Errorf("%s + %s = %s, %v; want a conflict and no change", s, trigger, got, err)
+			}
+		}
+	}
+}
+
+func TestNothingFollowsAStateThatIsOver(t *testing.T) {
+	for _, s := range reservation.Statuses {
+		for _, trigger := range lifecycle.Triggers {
+			if _, err := lifecycle.Next(s, trigger); err == nil && !s.Live() {
+				t.Errorf("%s is over, but takes %s", s, trigger)
+			}
+		}
+	}
+}
+
+func booked(start, end span.Instant, beforeEnd int64) *reservation.Reservation {
+	r := &reservation.Reservation{Status: reservation.Pending, Span: span.Span{Start: start, End: end}}
+	r.BeforeEnd = beforeEnd
+	return r
+}
+
+func TestTheWarningIsNotBeforeTheStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		beforeEnd int64
+		want      []reservation.Event
+	}{
+		"within":     {30, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "before_end", Time: 170, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+		"too long":   {1000, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "before_end", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+		"not wanted": {0, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, lifecycle.Schedule(booked(100, 200, tc.beforeEnd))); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnExtensionWarnsAgain(t *testing.T) {
+	r := booked(100, 200, 30)
+	r.Status = reservation.Active
+	r.Events = []reservation.Event{
+		{Type: "start", Time: 100, State: "done"},
+		{Type: "before_end", Time: 170, State: "done"},
+		{Type: "end", Time: 200, State: "pending"},
+	}
+	r.Span.End = 300
+	want := []reservation.Event{
+		{Type: "start", Time: 100, State: "done"},
+		{Type: "before_end", Time: 170, State: "done"},
+		{Type: "before_end", Time: 270, State: "pending"},
+		{Type: "end", Time: 300, State: "pending"},
+	}
+	if diff := cmp.Diff(want, lifecycle.Schedule(r)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	r.Span.End = 190 // shortened: the warning was given in time
+	if got := lifecycle.Schedule(r); len(got) != 3 {
+		t.Errorf("events after shortening: %v", got)
+	}
+}
+
+func TestDueEventsComeInTheOrderOfTheirTimes(t *testing.T) {
+	r := booked(100, 200, 1000)
+	r.Events = lifecycle.Schedule(r)
+	var order []reservation.EventType
+	for {
+		i, ok := lifecycle.Due(r)
+		if !ok {
+			break
+		}
+		order = append(order, r.Events[i].Type)
+		status, err := lifecycle.Carry(r.Status, r.Events[i].Type)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Status, r.Events[i].State = status, reservation.Done
+	}
+	if diff := cmp.Diff([]reservation.EventType{"start", "before_end", "end"}, order); diff != "" || r.Status != reservation.Ended {
+		t.Errorf("order (-want +got), ending %s:\n%s", r.Status, diff)
+	}
+}
