@@ -1,0 +1,88 @@
+// Command almanacd is the service.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/config"
+)
+
+// version is set when a release is built.
+var version = "development"
+
+// usualConfig is read where no --config-file is given and it is there.
+const usualConfig = "/etc/almanac/almanac.conf"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command := newCommand(&service{environ: os.LookupEnv})
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "almanacd: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// service is what the commands share.
+type service struct {
+	files, dirs []string
+	environ     func(string) (string, bool)
+}
+
+func newCommand(s *service) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "almanacd",
+		Short: "Almanac: reserve servers in advance",
+		Long: "almanacd serves the reservation API and keeps the promises made there.\n\n" +
+			"Without a configuration it serves the embedded default: SQLite below var/, the hosts of\n" +
+			"etc/almanac/hosts.yaml, no Keystone, on http://127.0.0.1:1234 only.",
+		Example:       "  almanacd\n  almanacd --config-file /etc/almanac/almanac.conf",
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return s.serve(c.Context(), c.ErrOrStderr()) },
+	}
+	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
+		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
+	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
+	root.AddCommand(s.configCommand(), s.databaseCommand())
+	return root
+}
+
+// load reads the configuration.
+func (s *service) load() (config.Config, error) {
+	files := s.files
+	if len(files) == 0 && len(s.dirs) == 0 {
+		if _, err := os.Stat(usualConfig); err == nil {
+			files = []string{usualConfig}
+		}
+	}
+	return config.Load(files, s.dirs, s.environ)
+}
+
+func (s *service) serve(ctx context.Context, stderr io.Writer) error {
+	cfg, err := s.load()
+	if err != nil {
+		return fmt.Errorf("read the configuration:\n%w", err)
+	}
+	log, closeLog, err := app.Logger(cfg.Default, stderr)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	a, err := app.Open(ctx, cfg, version, log)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Run(ctx)
+}

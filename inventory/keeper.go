@@ -1,0 +1,143 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// HostSettings keeps what operators have set for hosts by hand.
+type HostSettings interface {
+	// Overrides gives all of them by host name.
+	Overrides(ctx context.Context) (map[string]Override, error)
+	// SaveOverride replaces the whole override of a host.
+	SaveOverride(ctx context.Context, host string, o Override) error
+}
+
+// PropertySettings keeps which properties only an admin may use.
+type PropertySettings interface {
+	Hidden(ctx context.Context) (map[string]bool, error)
+	SaveHidden(ctx context.Context, property string, hidden bool) error
+}
+
+// Keeper keeps the current snapshot: the hosts of a Source under the settings of
+// operators. It is safe for concurrent use.
+type Keeper struct {
+	source     Source
+	hostwise   HostSettings
+	properties PropertySettings
+	follow     func(*Snapshot)
+
+	mu        sync.Mutex
+	hosts     []Host
+	overrides map[string]Override
+	hidden    map[string]bool
+	current   *Snapshot
+}
+
+// OpenKeeper reads hosts and settings. It fails where the hosts cannot be read or
+// contradict each other or the settings, or where there are none.
+func OpenKeeper(ctx context.Context, source Source, hosts HostSettings, properties PropertySettings) (*Keeper, error) {
+	k := &Keeper{source: source, hostwise: hosts, properties: properties, follow: func(*Snapshot) {}}
+	var err error
+	if k.overrides, err = hosts.Overrides(ctx); err != nil {
+		return nil, fmt.Errorf("read host settings: %w", err)
+	}
+	if k.hidden, err = properties.Hidden(ctx); err != nil {
+		return nil, fmt.Errorf("read property settings: %w", err)
+	}
+	if err := k.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Follow calls fn with every snapshot from the next on. It is called once, before
+// the keeper is shared.
+func (k *Keeper) Follow(fn func(*Snapshot)) { k.follow = fn }
+
+// Snapshot gives the current snapshot.
+func (k *Keeper) Snapshot() *Snapshot {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.current
+}
+
+// Refresh reads the hosts anew. After an error, and where the source has no hosts
+// at all, the last good snapshot stays.
+func (k *Keeper) Refresh(ctx context.Context) error {
+	hosts, err := k.source.Hosts(ctx)
+	if err != nil {
+		return fmt.Errorf("read hosts: %w", err)
+	}
+	if len(hosts) == 0 {
+		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.current != nil && reflect.DeepEqual(hosts, k.hosts) {
+		return nil
+	}
+	return k.publish(hosts, k.overrides, k.hidden, func() error { return nil })
+}
+
+// SetHost lays change over what is set for the host and stores it. It fails with a
+// NotFound fault for a host that is not there, and with an Invalid one where a
+// property would change its type.
+func (k *Keeper) SetHost(ctx context.Context, name string, change Override) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.current.Index(name); !ok {
+		return fault.New(fault.NotFound, "there is no host %s", name)
+	}
+	override := k.overrides[name]
+	if change.Reservable != nil {
+		override.Reservable = change.Reservable
+	}
+	override.Properties = maps.Clone(override.Properties)
+	if override.Properties == nil {
+		override.Properties = make(map[string]*Value, len(change.Properties))
+	}
+	maps.Copy(override.Properties, change.Properties)
+	overrides := maps.Clone(k.overrides)
+	if overrides == nil {
+		overrides = make(map[string]Override)
+	}
+	overrides[name] = override
+	return k.publish(k.hosts, overrides, k.hidden, func() error { return k.hostwise.SaveOverride(ctx, name, override) })
+}
+
+// SetHidden hides a property from all but admins, or shows it again, and stores
+// that. It fails with a NotFound fault for a property that no host has.
+func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !slices.ContainsFunc(k.current.Properties(), func(p Property) bool { return p.Name == name }) {
+		return fault.New(fault.NotFound, "there is no property %s", name)
+	}
+	all := maps.Clone(k.hidden)
+	if all == nil {
+		all = make(map[string]bool)
+	}
+	all[name] = hidden
+	return k.publish(k.hosts, k.overrides, all, func() error { return k.properties.SaveHidden(ctx, name, hidden) })
+}
+
+// publish makes the snapshot, stores what led to it, and only then lets it stand.
+func (k *Keeper) publish(hosts []Host, overrides map[string]Override, hidden map[string]bool, store func() error) error {
+	next, err := NewSnapshot(hosts, overrides, hidden)
+	if err != nil {
+		return err
+	}
+	if err := store(); err != nil {
+		return fmt.Errorf("store the setting: %w", err)
+	}
+	k.hosts, k.overrides, k.hidden, k.current = hosts, overrides, hidden, next
+	k.follow(next)
+	return nil
+}

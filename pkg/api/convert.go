@@ -1,0 +1,110 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// request reads a body into the domain's words. Without a quantity it asks for one.
+func (s *server) request(body v1.ReservationRequest) (reservation.Request, error) {
+	if body.Flavor != "" {
+		return reservation.Request{}, fault.Field("flavor", "this cloud has no flavors; give resources instead")
+	}
+	r := reservation.Request{Terms: reservation.Terms{
+		Name: body.Name, Kind: reservation.Kind(body.Kind), Quantity: 1,
+		HostProperties: string(body.HostProperties), Policy: calendar.Policy(body.Policy),
+		Affinity: calendar.Affinity(body.Affinity), Image: body.Image,
+		OnEnd: reservation.OnEnd(body.OnEnd), BeforeEnd: s.BeforeEnd,
+	}}
+	if body.Quantity != nil {
+		r.Quantity = *body.Quantity
+	}
+	if body.Resources != nil {
+		r.Resources = resource.Vector(*body.Resources)
+	}
+	if body.BeforeEnd != nil {
+		r.BeforeEnd = int64(*body.BeforeEnd)
+	}
+	if body.Duration != nil {
+		if r.Duration = int64(*body.Duration); r.Duration <= 0 {
+			return r, fault.Field("duration", "must be at least one second")
+		}
+	}
+	if start := instant(body.StartTime); start != nil {
+		r.Start = *start
+	}
+	if end := instant(body.EndTime); end != nil {
+		r.End = *end
+	}
+	return r, nil
+}
+
+// instant cuts a time to the second, nil where it is absent. The very second that
+// stands for "not given" inside becomes its neighbour: it is long past.
+func instant(t *time.Time) *span.Instant {
+	if t == nil {
+		return nil
+	}
+	at := span.At(*t)
+	if at == 0 {
+		at = 1
+	}
+	return &at
+}
+
+// presented gives the reservation as by may see it.
+func presented(r reservation.Reservation, by booking.Caller) v1.Reservation {
+	out := v1.Reservation{
+		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
+		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
+		Hosts: []string{}, Events: make([]v1.Event, len(r.Events)),
+		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: v1.Duration(r.BeforeEnd),
+		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
+		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
+	}
+	if r.HostProperties != "" {
+		out.HostProperties = json.RawMessage(r.HostProperties)
+	}
+	if r.Kind == reservation.Instances {
+		size := v1.Resources(r.Resources)
+		out.Resources = &size
+	}
+	if by.Admin || r.Status != reservation.Pending && r.Status != reservation.Starting {
+		out.Hosts = sorted(r.HostNames())
+	}
+	for i, e := range r.Events {
+		out.Events[i] = v1.Event{Type: string(e.Type), Time: e.Time.Time(), State: string(e.State), Detail: e.Detail}
+		if e.State == reservation.Done {
+			done := e.Done.Time()
+			out.Events[i].DoneAt = &done
+		}
+	}
+	return out
+}
+
+// offer gives a plan; only an admin sees its hosts, as they may still change.
+func offer(p booking.Plan, admin bool) v1.Offer {
+	out := v1.Offer{
+		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
+		Policy: string(p.Terms.Policy), Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
+	}
+	if admin {
+		planned := reservation.Reservation{Claims: p.Claims}
+		out.Hosts = sorted(planned.HostNames())
+	}
+	return out
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}

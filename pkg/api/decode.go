@@ -1,0 +1,112 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// body reads the request's body, a JSON object, into the struct that target points
+// to, and gives it raw. Every mistake is a fault that names the field: an unknown
+// one, one of the wrong type. null is as good as absent.
+func (s *server) body(c *gin.Context, target any) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.MaxBodyBytes))
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, fault.New(fault.TooLarge, "the body has more than %d bytes", s.MaxBodyBytes)
+		}
+		return nil, &fault.Error{Kind: fault.Invalid, Message: "the body could not be read", Err: err}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, fault.New(fault.Invalid, "the body must be a JSON object: %v", err)
+	}
+	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
+}
+
+// fields fills the fields of target by their JSON names.
+func fields(object map[string]json.RawMessage, target reflect.Value, prefix string) error {
+	places := make(map[string]reflect.Value)
+	var known []string
+	for i := range target.NumField() {
+		name, _, _ := strings.Cut(target.Type().Field(i).Tag.Get("json"), ",")
+		places[name] = target.Field(i)
+		known = append(known, name)
+	}
+	for name, raw := range object {
+		place, ok := places[name]
+		if !ok {
+			return fault.Field(prefix+name, "%s", fault.Unknown("field", name, known))
+		}
+		if err := field(raw, place, prefix+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func field(raw json.RawMessage, place reflect.Value, name string) error {
+	if bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	if place.Kind() == reflect.Pointer && place.Type().Elem() == reflect.TypeFor[v1.Resources]() {
+		place.Set(reflect.New(place.Type().Elem()))
+		place = place.Elem()
+	}
+	if t := place.Type(); t == reflect.TypeFor[v1.Resources]() || t == reflect.TypeFor[v1.PlacementRequest]() {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &object); err != nil {
+			return fault.Field(name, "must be an object, not %s", shorten(raw))
+		}
+		return fields(object, place, name+".")
+	}
+	if err := json.Unmarshal(raw, place.Addr().Interface()); err != nil {
+		return fault.Field(name, "%s", wrong(raw, place.Type(), err))
+	}
+	return nil
+}
+
+// wrong says what a value should have been.
+func wrong(raw json.RawMessage, t reflect.Type, err error) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	want := ""
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		want = "a time with its zone, such as 2026-12-01T10:00:00Z"
+	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Hints]():
+		return err.Error()
+	case t.Kind() == reflect.String:
+		want = "a text"
+	case t.Kind() == reflect.Bool:
+		want = "true or false"
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		want = "a whole number"
+	case t.Kind() == reflect.Slice:
+		want = "a list of texts"
+	default:
+		want = "an object"
+	}
+	return fmt.Sprintf("must be %s, not %s", want, shorten(raw))
+}
+
+// shorten cuts a value for a message.
+func shorten(raw []byte) string {
+	const most = 60
+	if text := []rune(string(raw)); len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(raw)
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// statuses maps the kinds of faults to HTTP, once.
+var statuses = map[fault.Kind]int{
+	fault.Invalid:       http.StatusBadRequest,
+	fault.Unauthorized:  http.StatusUnauthorized,
+	fault.Denied:        http.StatusForbidden,
+	fault.NotFound:      http.StatusNotFound,
+	fault.Conflict:      http.StatusConflict,
+	fault.Refused:       http.StatusConflict,
+	fault.TooLarge:      http.StatusRequestEntityTooLarge,
+	fault.Unprocessable: http.StatusUnprocessableEntity,
+	fault.Unavailable:   http.StatusServiceUnavailable,
+	fault.Internal:      http.StatusInternalServerError,
+}
+
+// fail answers with err and ends the request.
+func (s *server) fail(c *gin.Context, err error) {
+	if refusal, ok := errors.AsType[*reservation.Refusal](err); ok {
+		s.refuse(c, refusal)
+		return
+	}
+	s.failWith(c, statuses[fault.Of(err).Kind], err)
+}
+
+func (s *server) failWith(c *gin.Context, status int, err error) {
+	f, id := fault.Of(err), c.GetString(requestIDKey)
+	message := f.Message
+	switch f.Kind {
+	case fault.Internal:
+		s.Log.Error("request failed", "request_id", id, "error", err)
+		message += "; tell your operator the request id"
+	case fault.Unavailable:
+		s.Log.Warn("request could not be served", "request_id", id, "error", err)
+		c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+	case fault.Unauthorized:
+		c.Header("WWW-Authenticate", "Keystone")
+	}
+	c.AbortWithStatusPureJSON(status, v1.ErrorAnswer{Error: v1.Error{
+		Kind: string(f.Kind), Field: f.Field, Message: message, RequestID: id,
+	}})
+}
+
+// refuse answers with a refusal, which is an answer and no failure.
+func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
+	s.metrics.refusals.WithLabelValues(string(r.Constraint)).Inc()
+	answer := v1.ErrorAnswer{
+		Error: v1.Error{Kind: string(fault.Refused), Message: r.Message, RequestID: c.GetString(requestIDKey)},
+		Refusal: &v1.Refusal{
+			Constraint: string(r.Constraint), Matched: r.Matched, Free: r.Free,
+			BlockedBy: make([]v1.Block, len(r.BlockedBy)), LargestQuantity: r.LargestQuantity,
+		},
+	}
+	for i, b := range r.BlockedBy {
+		answer.Refusal.BlockedBy[i] = v1.Block{Host: b.Host, Start: b.Span.Start.Time(), End: b.Span.End.Time()}
+	}
+	if r.EarliestStart != 0 {
+		at := r.EarliestStart.Time()
+		answer.Refusal.EarliestStart = &at
+	}
+	c.AbortWithStatusPureJSON(statuses[fault.Refused], answer)
+}

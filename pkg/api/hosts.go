@@ -1,0 +1,183 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// listHosts handles GET /v1/hosts: those that pass host_properties, by name.
+func (s *server) listHosts(c *gin.Context) {
+	q := readQuery(c, "limit", "marker", "host_properties")
+	limit, marker := q.number("limit", defaultPage, 1, largestPage), q.text("marker")
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	by, snapshot := caller(c), s.Inventory.Snapshot()
+	filter, err := inventory.ParseFilter([]byte(q.text("host_properties")), snapshot, by.Admin)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	if _, known := snapshot.Index(marker); marker != "" && !known {
+		s.fail(c, fault.Field("marker", "there is no host %s", marker))
+		return
+	}
+	page := v1.HostList{Hosts: []v1.Host{}}
+	for _, h := range snapshot.Hosts() {
+		if h.Name <= marker || !filter.Matches(h, false) {
+			continue
+		}
+		if len(page.Hosts) == limit {
+			page.Next = page.Hosts[limit-1].Name
+			break
+		}
+		page.Hosts = append(page.Hosts, host(h, shown(snapshot, by.Admin)))
+	}
+	c.PureJSON(http.StatusOK, page)
+}
+
+// showHost handles GET /v1/hosts/{name}.
+func (s *server) showHost(c *gin.Context) {
+	s.answerHost(c, c.Param("name"))
+}
+
+// changeHost handles PATCH /v1/hosts/{name}.
+func (s *server) changeHost(c *gin.Context) {
+	var body v1.HostChange
+	if _, err := s.body(c, &body); err != nil {
+		s.fail(c, err)
+		return
+	}
+	override := inventory.Override{Reservable: body.Reservable, Properties: make(map[string]*inventory.Value, len(body.Properties))}
+	for name, value := range body.Properties {
+		v, err := propertyValue(name, value)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		override.Properties[name] = v
+	}
+	if err := s.Inventory.SetHost(c, c.Param("name"), override); err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.answerHost(c, c.Param("name"))
+}
+
+func (s *server) answerHost(c *gin.Context, name string) {
+	snapshot := s.Inventory.Snapshot()
+	i, ok := snapshot.Index(name)
+	if !ok {
+		s.fail(c, fault.New(fault.NotFound, "there is no host %s", name))
+		return
+	}
+	c.PureJSON(http.StatusOK, host(snapshot.Host(i), shown(snapshot, caller(c).Admin)))
+}
+
+// propertyValue reads a property from JSON; null, which removes it, is nil.
+func propertyValue(name string, value any) (*inventory.Value, error) {
+	field := "properties." + name
+	var v inventory.Value
+	switch value := value.(type) {
+	case nil:
+		return nil, nil
+	case float64:
+		v = inventory.NumberValue(value)
+	case string:
+		v = inventory.StringValue(value)
+	case bool:
+		v = inventory.BoolValue(value)
+	case []any:
+		elements := make([]string, len(value))
+		for i, e := range value {
+			text, ok := e.(string)
+			if !ok {
+				return nil, fault.Field(field, "a list holds texts only")
+			}
+			elements[i] = text
+		}
+		v = inventory.ListValue(elements)
+	default:
+		return nil, fault.Field(field, "must be a number, a text, true or false, or a list of texts")
+	}
+	if strings.TrimSpace(name) == "" {
+		return nil, fault.Field("properties", "a property needs a name")
+	}
+	return &v, nil
+}
+
+// shown gives the properties that the caller may see.
+func shown(snapshot *inventory.Snapshot, admin bool) map[string]bool {
+	names := make(map[string]bool)
+	for _, p := range snapshot.Properties() {
+		names[p.Name] = admin || !p.Hidden
+	}
+	return names
+}
+
+func host(h *inventory.Host, shown map[string]bool) v1.Host {
+	out := v1.Host{
+		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.Guests, Zone: h.Zone,
+		Aggregates: append([]string{}, h.Aggregates...), Traits: append([]string{}, h.Traits...),
+		Properties: make(map[string]any), Reservable: h.Reservable, Power: string(h.Power), BootSeconds: h.BootSeconds,
+	}
+	if !math.IsInf(h.FlopsPerWatt, 0) && !math.IsNaN(h.FlopsPerWatt) {
+		out.FlopsPerWatt = h.FlopsPerWatt
+	}
+	for name, value := range h.Properties {
+		if shown[name] {
+			out.Properties[name] = value.Any()
+		}
+	}
+	return out
+}
+
+// listProperties handles GET /v1/properties.
+func (s *server) listProperties(c *gin.Context) {
+	answer := v1.Properties{Properties: []v1.Property{}}
+	for _, p := range s.Inventory.Snapshot().Properties() {
+		if !p.Hidden || caller(c).Admin {
+			answer.Properties = append(answer.Properties, property(p))
+		}
+	}
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// changeProperty handles PATCH /v1/properties/{name}.
+func (s *server) changeProperty(c *gin.Context) {
+	var body v1.PropertyChange
+	if _, err := s.body(c, &body); err != nil {
+		s.fail(c, err)
+		return
+	}
+	if body.Hidden == nil {
+		s.fail(c, fault.Field("hidden", "is needed: true hides the property from all but admins"))
+		return
+	}
+	name := strings.TrimPrefix(c.Param("name"), "$")
+	if err := s.Inventory.SetHidden(c, name, *body.Hidden); err != nil {
+		s.fail(c, err)
+		return
+	}
+	for _, p := range s.Inventory.Snapshot().Properties() {
+		if p.Name == name {
+			c.PureJSON(http.StatusOK, property(p))
+		}
+	}
+}
+
+func property(p inventory.Property) v1.Property {
+	out := v1.Property{Name: p.Name, Type: string(p.Type), Values: []any{}, BuiltIn: p.BuiltIn, Hidden: p.Hidden}
+	for _, v := range p.Values {
+		out.Values = append(out.Values, v.Any())
+	}
+	return out
+}

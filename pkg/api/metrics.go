@@ -1,0 +1,65 @@
+package api
+
+import (
+	"math"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// metrics are what the API counts.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	refusals *prometheus.CounterVec
+}
+
+func newMetrics(registry *prometheus.Registry, desk *booking.Desk) *metrics {
+	registry.MustRegister(liveReservations{desk, prometheus.NewDesc(
+		"almanac_reservations", "Live reservations by status.", []string{"status"}, nil)})
+	with := promauto.With(registry)
+	return &metrics{
+		requests: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "almanac_http_requests_total", Help: "Requests answered, by method, route and status.",
+		}, []string{"method", "route", "code"}),
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "almanac_http_request_duration_seconds", Help: "Time to answer a request, by method and route.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+		}, []string{"method", "route"}),
+		refusals: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "almanac_refusals_total", Help: "Requests refused, by the constraint that stood in the way.",
+		}, []string{"constraint"}),
+	}
+}
+
+func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {
+	return gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+}
+
+// liveReservations counts the desk's reservations when it is asked.
+type liveReservations struct {
+	desk *booking.Desk
+	desc *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (l liveReservations) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
+
+// Collect implements prometheus.Collector.
+func (l liveReservations) Collect(to chan<- prometheus.Metric) {
+	counts := make(map[reservation.Status]int)
+	for _, r := range l.desk.Live(span.Span{Start: math.MinInt64, End: span.Forever}) {
+		counts[r.Status]++
+	}
+	for _, status := range reservation.Statuses {
+		if status.Live() {
+			to <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(counts[status]), string(status))
+		}
+	}
+}

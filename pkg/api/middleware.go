@@ -1,0 +1,78 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+const (
+	requestIDHeader = "X-Openstack-Request-Id"
+	requestIDKey    = "request id"
+	callerKey       = "caller"
+)
+
+// globalID is the form in which oslo.middleware accepts a caller's request id
+// (oslo_middleware/request_id.py).
+var globalID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
+
+// identify gives the request its id and logs how it ended.
+func (s *server) identify(c *gin.Context) {
+	id := s.NewRequestID()
+	c.Set(requestIDKey, id)
+	c.Header(requestIDHeader, id)
+	attributes := []any{"request_id", id, "method", c.Request.Method, "path", c.Request.URL.Path}
+	if global := c.GetHeader(requestIDHeader); globalID.MatchString(global) {
+		attributes = append(attributes, "global_request_id", global)
+	}
+	c.Next()
+	s.Log.Info("answered", append(attributes, "status", c.Writer.Status())...)
+}
+
+// measure counts the request and its time.
+func (s *server) measure(c *gin.Context) {
+	begun := s.Monotonic()
+	c.Next()
+	route := c.FullPath()
+	if route == "" {
+		route = "none"
+	}
+	s.metrics.requests.WithLabelValues(c.Request.Method, route, strconv.Itoa(c.Writer.Status())).Inc()
+	s.metrics.seconds.WithLabelValues(c.Request.Method, route).Observe((s.Monotonic() - begun).Seconds())
+}
+
+// recover turns a panic into a 500 that names the request id only.
+func (s *server) recover(c *gin.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.fail(c, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	c.Next()
+}
+
+// authenticate finds out who is asking.
+func (s *server) authenticate(c *gin.Context) {
+	caller, err := s.Authenticator.Authenticate(c.Request)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Set(callerKey, caller)
+}
+
+func (s *server) adminOnly(c *gin.Context) {
+	if !caller(c).Admin {
+		s.fail(c, fault.New(fault.Denied, "only an admin may do this"))
+	}
+}
+
+func caller(c *gin.Context) booking.Caller {
+	return c.MustGet(callerKey).(booking.Caller)
+}

@@ -1,0 +1,233 @@
+// Package whatif answers questions from files with the code that serves the
+// cloud, for operators who ask why, and for tests.
+package whatif
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// FitQuestion asks when a number of hosts can be had (paper 003). Times are whole
+// numbers of any unit.
+type FitQuestion struct {
+	Hosts   int        `json:"hosts"`
+	Now     int64      `json:"now"`
+	Claims  []FitClaim `json:"claims"`
+	Request struct {
+		Ready    *int64 `json:"ready"`
+		Duration *int64 `json:"duration"`
+		Deadline *int64 `json:"deadline"`
+		Quantity *int   `json:"quantity"`
+	} `json:"request"`
+	Policy string `json:"policy"`
+}
+
+// FitClaim is a time in which hosts are busy.
+type FitClaim struct {
+	Hosts []int `json:"hosts"`
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+}
+
+// FitAnswer says when, on which hosts, and what else was possible.
+type FitAnswer struct {
+	Accepted   bool           `json:"accepted"`
+	Start      *int64         `json:"start,omitempty"`
+	End        *int64         `json:"end,omitempty"`
+	Hosts      []int          `json:"hosts,omitempty"`
+	Reason     string         `json:"reason,omitempty"`
+	Candidates []FitCandidate `json:"candidates"`
+	Slots      []FitSlot      `json:"slots"`
+}
+
+// FitCandidate is a feasible start with its availability rectangle.
+type FitCandidate struct {
+	Start int64 `json:"start"`
+	Begin int64 `json:"begin"`
+	End   int64 `json:"end"`
+	Free  int   `json:"free"`
+}
+
+// FitSlot says which hosts are busy from Time until the next slot.
+type FitSlot struct {
+	Time int64 `json:"time"`
+	Busy []int `json:"busy"`
+}
+
+const (
+	mostHosts = 1_000_000
+	mostTime  = 1 << 53 // what JSON numbers hold exactly
+)
+
+// Fit answers the question in r. The error is an Invalid fault that names the
+// field; a question that is answered with no is no error.
+func Fit(r io.Reader) (FitAnswer, error) {
+	var q FitQuestion
+	if err := read(r, &q); err != nil {
+		return FitAnswer{}, err
+	}
+	query, policy, err := q.check()
+	if err != nil {
+		return FitAnswer{}, err
+	}
+	c, err := q.calendar()
+	if err != nil {
+		return FitAnswer{}, err
+	}
+	answer := FitAnswer{Candidates: []FitCandidate{}}
+	for candidate := range c.Candidates(query) {
+		answer.Candidates = append(answer.Candidates, FitCandidate{
+			int64(candidate.Start), int64(candidate.Begin), int64(candidate.End), candidate.Free,
+		})
+	}
+	start, ok := c.Find(query, policy)
+	if ok {
+		if err := answer.book(c, query, start); err != nil {
+			return FitAnswer{}, err
+		}
+	} else {
+		answer.Reason = reason(query, q.Hosts)
+	}
+	answer.Slots = []FitSlot{}
+	for _, slot := range c.Slots() {
+		answer.Slots = append(answer.Slots, FitSlot{int64(slot.Time), slot.Busy})
+	}
+	return answer, nil
+}
+
+// check reads the request into a query.
+func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
+	r := q.Request
+	policy := calendar.Policy(q.Policy)
+	if q.Policy == "" {
+		policy = calendar.FirstFit
+	}
+	var wrong error
+	known := make([]string, len(calendar.Policies))
+	valid := false
+	for i, p := range calendar.Policies {
+		known[i], valid = string(p), valid || p == policy
+	}
+	switch {
+	case q.Hosts < 1 || q.Hosts > mostHosts:
+		wrong = fault.Field("hosts", "must be from 1 to %d", mostHosts)
+	case outOfRange(q.Now):
+		wrong = fault.Field("now", "is out of range")
+	case r.Ready == nil || outOfRange(*r.Ready) || *r.Ready < q.Now:
+		wrong = fault.Field("request.ready", "is needed, and must not lie before now")
+	case r.Duration == nil || outOfRange(*r.Duration) || *r.Duration < 1:
+		wrong = fault.Field("request.duration", "is needed, and must be at least 1")
+	case r.Deadline == nil || outOfRange(*r.Deadline):
+		wrong = fault.Field("request.deadline", "is needed")
+	case *r.Duration > *r.Deadline-*r.Ready:
+		wrong = fault.Field("request.duration", "is longer than the window from ready to deadline")
+	case r.Quantity == nil || *r.Quantity < 1:
+		wrong = fault.Field("request.quantity", "is needed, and must be at least 1")
+	case !valid:
+		wrong = fault.Field("policy", "%s", fault.Unknown("policy", q.Policy, known))
+	}
+	if wrong != nil {
+		return calendar.Query{}, "", wrong
+	}
+	return calendar.Query{
+		Now: span.Instant(q.Now), Ready: span.Instant(*r.Ready), Duration: *r.Duration,
+		Deadline: span.Instant(*r.Deadline), Quantity: *r.Quantity,
+	}, policy, nil
+}
+
+func outOfRange(t int64) bool { return t < -mostTime || t > mostTime }
+
+// calendar enters the claims. Claims may overlap, as in the paper: what is busy
+// twice is busy.
+func (q *FitQuestion) calendar() (*calendar.Calendar, error) {
+	c := calendar.New(make([]resource.Vector, q.Hosts), span.Instant(q.Now))
+	for i, claim := range q.Claims {
+		w := span.Span{Start: span.Instant(claim.Start), End: span.Instant(claim.End)}
+		switch {
+		case len(claim.Hosts) == 0:
+			return nil, fault.Field(fmt.Sprintf("claims[%d].hosts", i), "names no host")
+		case outOfRange(claim.Start) || outOfRange(claim.End) || w.Empty():
+			return nil, fault.Field(fmt.Sprintf("claims[%d].end", i), "must be after the start")
+		}
+		for _, host := range claim.Hosts {
+			if host < 0 || host >= q.Hosts {
+				return nil, fault.Field(fmt.Sprintf("claims[%d].hosts", i), "there is no host %d; they are 0 to %d", host, q.Hosts-1)
+			}
+			if err := c.Add(missing(c, host, w)...); err != nil {
+				return nil, fmt.Errorf("enter claims[%d]: %w", i, err)
+			}
+		}
+	}
+	return c, nil
+}
+
+// missing gives claims for the parts of w in which host is not yet busy.
+func missing(c *calendar.Calendar, host int, w span.Span) []calendar.Claim {
+	var parts []calendar.Claim
+	from := w.Start
+	for _, held := range append(c.Held(host, w), span.Span{Start: w.End, End: w.End}) {
+		if part := (span.Span{Start: from, End: held.Start}); !part.Empty() {
+			parts = append(parts, calendar.Claim{Host: host, Span: part})
+		}
+		from = max(from, held.End)
+	}
+	return parts
+}
+
+// book takes the lowest free hosts at start.
+func (a *FitAnswer) book(c *calendar.Calendar, q calendar.Query, start span.Instant) error {
+	w := q.Window(start)
+	var claims []calendar.Claim
+	for host := range c.FreeAt(q, start).All() {
+		if len(claims) == q.Quantity {
+			break
+		}
+		claims = append(claims, calendar.Claim{Host: host, Span: w})
+		a.Hosts = append(a.Hosts, host)
+	}
+	a.Accepted, a.Start, a.End = true, new(int64(w.Start)), new(int64(w.End))
+	return c.Add(claims...)
+}
+
+func reason(q calendar.Query, hosts int) string {
+	if q.Quantity > hosts {
+		return fmt.Sprintf("%d hosts asked for, there are %d", q.Quantity, hosts)
+	}
+	return fmt.Sprintf("no start from %d to %d has %d hosts free for %d", q.Ready, q.Deadline-span.Instant(q.Duration), q.Quantity, q.Duration)
+}
+
+// read reads one JSON object strictly.
+func read(r io.Reader, into any) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return &fault.Error{Kind: fault.Invalid, Field: "input", Message: "cannot be read", Err: err}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return misread(err)
+	}
+	if decoder.More() {
+		return fault.Field("input", "has more than one JSON value")
+	}
+	return nil
+}
+
+func misread(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fault.Field(wrong.Field, "must be of type %s, not %s", wrong.Type, wrong.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fault.Field(strings.Trim(name, `"`), "is not a field of this question")
+	}
+	return fault.Field("input", "is not a JSON object of this question: %v", err)
+}
