@@ -1,0 +1,357 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// fake answers every request as answer says and keeps what it got.
+type fake struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []got
+}
+
+// requests gives what came so far.
+func (f *fake) requests() []got {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.got)
+}
+
+type got struct {
+	Line   string // method and address
+	Body   string
+	Header http.Header
+}
+
+func serve(t *testing.T, answer http.HandlerFunc) *fake {
+	t.Helper()
+	f := &fake{}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("read the body: %v", err)
+		}
+		f.mu.Lock()
+		f.got = append(f.got, got{r.Method + " " + r.URL.RequestURI(), string(body), r.Header})
+		f.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+func say(status int, body any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+}
+
+// dial gives a client of f that does not wait; waits gets how long it would have.
+func dial(t *testing.T, f *fake, waits *[]time.Duration) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{
+		URL:       f.URL,
+		UserAgent: "reader/1",
+		Token:     func(context.Context) (string, error) { return "t-1", nil },
+		RequestID: func() string { return "req-1" },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			if waits != nil {
+				*waits = append(*waits, d)
+			}
+			return ctx.Err()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.FixedZone("", 3600))
+
+func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
+	tests := map[string]struct {
+		call     func(context.Context, *client.Client) error
+		wantLine string
+		wantBody string
+	}{
+		"create": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.CreateReservation(ctx, v1.ReservationRequest{Name: "a", Quantity: new(2)}, client.CreateOptions{})
+				return err
+			},
+			"POST /v1/reservations", `{"name":"a","quantity":2}`,
+		},
+		"offer": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OfferReservation(ctx, v1.ReservationRequest{Name: "a"})
+				return err
+			},
+			"POST /v1/reservations?dry_run=true", `{"name":"a"}`,
+		},
+		"list": {
+			func(ctx context.Context, c *client.Client) error {
+				return first(c.ListReservations(ctx, client.ReservationFilter{
+					Statuses: []string{"active", "pending"}, Name: "a b", Kind: "host", AllProjects: true, PageSize: 7,
+				}))
+			},
+			"GET /v1/reservations?all_projects=true&kind=host&limit=7&name=a+b&status=active%2Cpending", "",
+		},
+		"show": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.GetReservation(ctx, "a/b")
+				return err
+			},
+			"GET /v1/reservations/a%2Fb", "",
+		},
+		"change": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ChangeReservation(ctx, "r1", v1.ReservationChange{Quantity: new(3)})
+				return err
+			},
+			"PATCH /v1/reservations/r1", `{"quantity":3}`,
+		},
+		"offer of a change": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OfferChange(ctx, "r1", v1.ReservationChange{Quantity: new(3)})
+				return err
+			},
+			"PATCH /v1/reservations/r1?dry_run=true", `{"quantity":3}`,
+		},
+		"delete": {
+			func(ctx context.Context, c *client.Client) error { return c.DeleteReservation(ctx, "r1") },
+			"DELETE /v1/reservations/r1", "",
+		},
+		"availability": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.Availability(ctx, client.AvailabilityQuery{
+					Quantity: 2, Duration: 7200, Start: noon, HostProperties: `["=","$gpu","a100"]`,
+				})
+				return err
+			},
+			"GET /v1/availability?duration=7200&host_properties=%5B%22%3D%22%2C%22%24gpu%22%2C%22a100%22%5D&quantity=2&start=2026-12-01T11%3A00%3A00Z", "",
+		},
+		"calendar": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.Calendar(ctx, time.Time{}, noon, "n1", "n2")
+				return err
+			},
+			"GET /v1/calendar?end=2026-12-01T11%3A00%3A00Z&host=n1&host=n2", "",
+		},
+		"hosts": {
+			func(ctx context.Context, c *client.Client) error {
+				return first(c.Hosts(ctx, client.HostFilter{HostProperties: `true`}))
+			},
+			"GET /v1/hosts?host_properties=true", "",
+		},
+		"host": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Host(ctx, "n1"); return err },
+			"GET /v1/hosts/n1", "",
+		},
+		"change a host": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ChangeHost(ctx, "n1", v1.HostChange{Properties: map[string]any{"gpu": nil}})
+				return err
+			},
+			"PATCH /v1/hosts/n1", `{"properties":{"gpu":null}}`,
+		},
+		"properties": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Properties(ctx); return err },
+			"GET /v1/properties", "",
+		},
+		"change a property": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ChangeProperty(ctx, "gpu", v1.PropertyChange{Hidden: new(true)})
+				return err
+			},
+			"PATCH /v1/properties/gpu", `{"hidden":true}`,
+		},
+		"filter": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.FilterHosts(ctx, v1.FilterQuestion{Hosts: []string{"n1"}})
+				return err
+			},
+			"POST /v1/scheduler/filter", `{"hosts":["n1"],"request":{"project_id":"","hints":null,"preemptible":false}}`,
+		},
+		"health": {
+			func(ctx context.Context, c *client.Client) error { return c.Health(ctx) },
+			"GET /healthcheck", "",
+		},
+		"versions": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Versions(ctx); return err },
+			"GET /", "",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, say(http.StatusOK, map[string]string{}))
+			if err := tc.call(t.Context(), dial(t, f, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.wantLine, tc.wantBody}, []string{f.requests()[0].Line, f.requests()[0].Body}); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			for header, want := range map[string]string{
+				"X-Openstack-Request-Id": "req-1", "X-Auth-Token": "t-1", "User-Agent": "reader/1", "Idempotency-Key": "",
+			} {
+				if got := f.requests()[0].Header.Get(header); got != want {
+					t.Errorf("%s: got %q, want %q", header, got, want)
+				}
+			}
+		})
+	}
+}
+
+// first gives the error of the first element.
+func first[T any](list func(func(T, error) bool)) error {
+	for _, err := range list {
+		return err
+	}
+	return nil
+}
+
+func TestAListFollowsItsPagesAsTheyAreNeeded(t *testing.T) {
+	pages := map[string]v1.HostList{
+		"":   {Hosts: []v1.Host{{Name: "n1"}, {Name: "n2"}}, Next: "n2"},
+		"n2": {Hosts: []v1.Host{{Name: "n3"}}, Next: "n3"},
+		"n3": {Hosts: []v1.Host{{Name: "n4"}}},
+	}
+	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		say(http.StatusOK, pages[r.URL.Query().Get("marker")])(w, r)
+	})
+	hosts := dial(t, f, nil).Hosts(t.Context(), client.HostFilter{})
+	for range 2 { // a list can be walked again
+		var names []string
+		for host, err := range hosts {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, host.Name)
+		}
+		if diff := cmp.Diff([]string{"n1", "n2", "n3", "n4"}, names); diff != "" {
+			t.Errorf("names (-want +got):\n%s", diff)
+		}
+	}
+	before := len(f.requests())
+	for host := range hosts {
+		if host.Name == "n2" {
+			break
+		}
+	}
+	if asked := len(f.requests()) - before; asked != 1 {
+		t.Errorf("fetched %d pages for what the first one has", asked)
+	}
+}
+
+func TestPropertiesThatNoHostHasAreTold(t *testing.T) {
+	f := serve(t, say(http.StatusOK, v1.HostList{UnknownProperties: []string{"gpuu"}}))
+	var told []string
+	for range dial(t, f, nil).Hosts(t.Context(), client.HostFilter{Unknown: func(names []string) { told = names }}) {
+		t.Error("got a host")
+	}
+	if diff := cmp.Diff([]string{"gpuu"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestAListThatFollowsItselfEndsInAnError(t *testing.T) {
+	f := serve(t, say(http.StatusOK, v1.HostList{Hosts: []v1.Host{{Name: "n1"}}, Next: "n1"}))
+	var last error
+	for _, err := range dial(t, f, nil).Hosts(t.Context(), client.HostFilter{}) {
+		last = err
+	}
+	if last == nil {
+		t.Error("got no error")
+	}
+}
+
+func TestVersionsAreReadFromAMultipleChoicesAnswer(t *testing.T) {
+	f := serve(t, say(http.StatusMultipleChoices, map[string]any{
+		"versions": []map[string]any{{"id": "v1.0", "status": "CURRENT", "links": []string{}}},
+	}))
+	versions, err := dial(t, f, nil).Versions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]client.Version{{ID: "v1.0", Status: "CURRENT"}}, versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAURLIsTakenWithAndWithoutTheVersion(t *testing.T) {
+	f := serve(t, say(http.StatusOK, v1.Properties{}))
+	for _, ending := range []string{"", "/", "/v1", "/v1/", "/reservation/v1"} {
+		c, err := client.New(client.Options{URL: f.URL + ending})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Properties(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	var lines []string
+	for _, g := range f.requests() {
+		lines = append(lines, g.Line)
+	}
+	plain := "GET /v1/properties"
+	if diff := cmp.Diff([]string{plain, plain, plain, plain, "GET /reservation/v1/properties"}, lines); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNoURLIsRefusedAtOnce(t *testing.T) {
+	for _, address := range []string{"", "127.0.0.1:1234", "ftp://here", "http://", "http://[::1"} {
+		if _, err := client.New(client.Options{URL: address}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%q: got %v", address, err)
+		}
+	}
+}
+
+func TestANameCannotTurnACallIntoAnother(t *testing.T) {
+	f := serve(t, say(http.StatusOK, v1.Reservations{}))
+	c := dial(t, f, nil)
+	for _, name := range []string{"", ".", ".."} {
+		_, showErr := c.GetReservation(t.Context(), name)
+		_, hostErr := c.Host(t.Context(), name)
+		for _, err := range []error{showErr, hostErr, c.DeleteReservation(t.Context(), name)} {
+			if !fault.Is(err, fault.Invalid) {
+				t.Errorf("%q: got %v", name, err)
+			}
+		}
+	}
+	if len(f.requests()) != 0 {
+		t.Errorf("sent %v", f.requests())
+	}
+}
+
+func TestAFailingTokenSendsNothing(t *testing.T) {
+	f := serve(t, say(http.StatusOK, nil))
+	refused := errors.New("no password")
+	c, err := client.New(client.Options{URL: f.URL, Token: func(context.Context) (string, error) { return "", refused }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Properties(t.Context()); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if len(f.requests()) != 0 {
+		t.Errorf("sent %v", f.requests())
+	}
+}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Error is an answer from 400 on, or the lack of an answer.
+type Error struct {
+	// Status is the HTTP status; 0 where no answer came.
+	Status int
+	// Kind, Field, Message and RequestID are those of the answer. What is not
+	// answered by Almanac is Unavailable, and so is the lack of an answer.
+	Kind      fault.Kind
+	Field     string
+	Message   string
+	RequestID string
+	// Refusal says why there is no room; nil where the answer has none.
+	Refusal *v1.Refusal
+	// RetryAfter is how long Almanac asks to wait; 0 where it does not say.
+	RetryAfter time.Duration
+	// Err is why no answer came; nil where one came.
+	Err error
+}
+
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Field != "" {
+		text = e.Field + ": " + text
+	}
+	if e.Kind == fault.Internal && e.RequestID != "" {
+		text += " (request " + e.RequestID + ")"
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout says that no answer came in the time that the HTTP client or the
+// context gave it.
+func (e *Error) Timeout() bool {
+	cause, ok := errors.AsType[net.Error](e.Err)
+	return ok && cause.Timeout()
+}
+
+// noAnswer explains why there is no answer from base.
+func noAnswer(base string, err error) *Error {
+	e := &Error{Kind: fault.Unavailable, Err: err}
+	cause := err
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		cause = wrapped.Err
+	}
+	switch {
+	case e.Timeout():
+		e.Message = fmt.Sprintf("%s did not answer in time", base)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Message = fmt.Sprintf("no Almanac answers at %s; start one with almanacd, or give the URL of one that runs", base)
+	default:
+		e.Message = fmt.Sprintf("no answer from %s: %v", base, cause)
+	}
+	return e
+}
+
+// failure reads an answer from 400 on.
+func failure(base string, answer *http.Response, body []byte) *Error {
+	e := &Error{Status: answer.StatusCode, RequestID: answer.Header.Get(requestIDHeader)}
+	if seconds, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 31); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	var read v1.ErrorAnswer
+	if json.Unmarshal(body, &read) != nil || read.Error.Kind == "" {
+		e.Kind = fault.Unavailable
+		e.Message = fmt.Sprintf("%s answered %s, and not as Almanac does; check that it is the URL of Almanac", base, answer.Status)
+		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") && len(body) < 200 {
+			e.Message = fmt.Sprintf("%s answered %s: %s", base, answer.Status, bytes.TrimSpace(body))
+		}
+		return e
+	}
+	e.Kind, e.Field, e.Message = fault.Kind(read.Error.Kind), read.Error.Field, read.Error.Message
+	e.Refusal = read.Refusal
+	if read.Error.RequestID != "" {
+		e.RequestID = read.Error.RequestID
+	}
+	return e
+}

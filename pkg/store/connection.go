@@ -1,0 +1,107 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// place is where a database is.
+type place struct {
+	path    string // of the file; empty is in memory
+	options url.Values
+}
+
+const inMemory = ":memory:"
+
+// parseConnection reads a connection. Its errors name the scheme only: the rest
+// of a foreign URL may hold a password.
+func parseConnection(connection string) (place, error) {
+	if strings.HasPrefix(connection, "file:") {
+		return parseFileName(connection)
+	}
+	rest, ok := strings.CutPrefix(connection, "sqlite://")
+	if !ok {
+		scheme, _, isURL := strings.Cut(connection, "://")
+		if !isURL {
+			return place{}, fault.Field("connection", "must be a URL such as sqlite:///almanac.db")
+		}
+		return place{}, fault.Field("connection", "%s is not supported: this build serves sqlite only, as in sqlite:///almanac.db", scheme)
+	}
+	path, noServer := strings.CutPrefix(rest, "/")
+	switch {
+	case rest == "":
+		return place{}, nil
+	case !noServer:
+		return place{}, fault.Field("connection", "sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
+	case strings.Contains(path, "?"):
+		return place{}, fault.Field("connection", "a sqlite URL takes no options; write file:PATH?OPTIONS")
+	}
+	return placeOf(path, nil), nil
+}
+
+// parseFileName reads SQLite's own form of a URL, https://www.sqlite.org/uri.html.
+func parseFileName(connection string) (place, error) {
+	u, err := url.Parse(connection)
+	if err != nil {
+		return place{}, fault.Field("connection", "is not a URL in the form file:PATH?OPTIONS")
+	}
+	if u.Host != "" && u.Host != "localhost" {
+		return place{}, fault.Field("connection", "a file has no server: write file:PATH")
+	}
+	path := u.Path
+	if u.Opaque != "" {
+		if path, err = url.PathUnescape(u.Opaque); err != nil {
+			return place{}, fault.Field("connection", "the path has a broken escape; write %%25 for a percent sign")
+		}
+	}
+	if u.Query().Get("mode") == "memory" {
+		return place{}, nil
+	}
+	return placeOf(path, u.Query()), nil
+}
+
+func placeOf(path string, options url.Values) place {
+	if path == "" || path == inMemory {
+		return place{}
+	}
+	return place{path: filepath.Clean(path), options: options}
+}
+
+// createFile creates an empty file, and its folder, where there is none: SQLite
+// would let others read it. Its further files take the mode of the first.
+func (p place) createFile() error {
+	if mode := p.options.Get("mode"); p.path == "" || mode != "" && mode != "rwc" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o750); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(p.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// dsn gives the name that the driver opens, with these options set.
+func (p place) dsn(set map[string]string) string {
+	options := url.Values{}
+	maps.Copy(options, p.options)
+	for name, value := range set {
+		options.Set(name, value)
+	}
+	path := inMemory
+	if p.path != "" {
+		path = (&url.URL{Path: p.path}).EscapedPath()
+	}
+	return "file:" + path + "?" + options.Encode()
+}

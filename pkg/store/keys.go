@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Key implements booking.Keys.
+func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation.Key, ok bool, err error) {
+	var rows []keyRow
+	err = s.read(ctx, func(tx *gorm.DB) error {
+		return tx.Where("project_id = ? AND idempotency_key = ?", projectID, key).Find(&rows).Error
+	})
+	if err != nil {
+		return reservation.Key{}, false, fmt.Errorf("read an idempotency key: %w", err)
+	}
+	if len(rows) == 0 {
+		return reservation.Key{}, false, nil
+	}
+	return rows[0].key(), true, nil
+}
+
+// PurgeKeys forgets the keys that were used before an instant, and says how many.
+func (s *Store) PurgeKeys(ctx context.Context, before span.Instant) (int, error) {
+	var purged int64
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		done := tx.Where("created_at < ?", before).Delete(&keyRow{})
+		purged = done.RowsAffected
+		return done.Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("purge idempotency keys: %w", err)
+	}
+	return int(purged), nil
+}
+
+func rowOfKey(k reservation.Key) *keyRow {
+	return &keyRow{k.ProjectID, k.Key, k.BodyHash, k.ReservationID, int64(k.Created)}
+}
+
+func (row keyRow) key() reservation.Key {
+	return reservation.Key{
+		ProjectID: row.ProjectID, Key: row.IdempotencyKey, BodyHash: row.BodyHash,
+		ReservationID: row.ReservationID, Created: span.Instant(row.Created),
+	}
+}

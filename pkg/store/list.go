@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// Get implements reservation.Reader. A cancelled reservation is kept for history
+// only: there is none for its owner.
+func (s *Store) Get(ctx context.Context, id string) (reservation.Reservation, error) {
+	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB {
+		return tx.Where("id = ? AND status <> ?", id, reservation.Cancelled)
+	})
+	if err != nil {
+		return reservation.Reservation{}, fmt.Errorf("read reservation %s: %w", id, err)
+	}
+	if len(list) == 0 {
+		return reservation.Reservation{}, booking.NotFound(id)
+	}
+	return list[0], nil
+}
+
+// List implements reservation.Reader. A marker is good as long as its reservation
+// is kept and of the project, whatever has become of it since. A Limit of 0 is no limit.
+func (s *Store) List(ctx context.Context, q reservation.Query) ([]reservation.Reservation, error) {
+	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB { return page(tx, q) })
+	if err != nil {
+		return nil, fmt.Errorf("list reservations: %w", err)
+	}
+	return list, nil
+}
+
+func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
+	found := tx.Order("start_at, id")
+	if q.ProjectID != "" {
+		found = found.Where("project_id = ?", q.ProjectID)
+	}
+	if len(q.Statuses) > 0 {
+		found = found.Where("status IN ?", q.Statuses)
+	} else {
+		found = found.Where("status <> ?", reservation.Cancelled)
+	}
+	if q.Name != "" {
+		found = found.Where("name = ?", q.Name)
+	}
+	if q.Kind != "" {
+		found = found.Where("kind = ?", q.Kind)
+	}
+	if q.Overlaps != (span.Span{}) {
+		found = found.Where("start_at < ? AND end_at > ?", q.Overlaps.End, q.Overlaps.Start)
+	}
+	if q.Marker != "" {
+		found = after(tx, found, q)
+	}
+	if q.Limit > 0 {
+		found = found.Limit(q.Limit)
+	}
+	return found
+}
+
+// after keeps what follows the marker in found.
+func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
+	marked := tx.Model(&reservationRow{}).Where("id = ?", q.Marker)
+	if q.ProjectID != "" {
+		marked = marked.Where("project_id = ?", q.ProjectID)
+	}
+	var starts []int64
+	if err := marked.Pluck("start_at", &starts).Error; err != nil {
+		_ = found.AddError(err)
+		return found
+	}
+	if len(starts) == 0 {
+		_ = found.AddError(fault.Field("marker", "there is no reservation %s", q.Marker))
+		return found
+	}
+	return found.Where("(start_at > ? OR start_at = ? AND id > ?)", starts[0], starts[0], q.Marker)
+}
+
+// find gives the reservations that scope selects.
+func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]reservation.Reservation, error) {
+	var rows []reservationRow
+	err := s.read(ctx, func(tx *gorm.DB) error {
+		if err := scope(tx).Find(&rows).Error; err != nil {
+			return err
+		}
+		return loadParts(tx, rows)
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]reservation.Reservation, len(rows))
+	for i := range rows {
+		if list[i], err = rows[i].reservation(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// loadParts puts the stored claims and events into rows.
+func loadParts(tx *gorm.DB, rows []reservationRow) error {
+	for chunk := range slices.Chunk(rows, batch) {
+		ids := make([]string, len(chunk))
+		at := make(map[string]*reservationRow, len(chunk))
+		for i := range chunk {
+			ids[i], at[chunk[i].ID] = chunk[i].ID, &chunk[i]
+		}
+		var claims []claimRow
+		if err := parts(tx, ids).Find(&claims).Error; err != nil {
+			return err
+		}
+		for _, c := range claims {
+			at[c.ReservationID].Claims = append(at[c.ReservationID].Claims, c)
+		}
+		var events []eventRow
+		if err := parts(tx, ids).Find(&events).Error; err != nil {
+			return err
+		}
+		for _, e := range events {
+			at[e.ReservationID].Events = append(at[e.ReservationID].Events, e)
+		}
+	}
+	return nil
+}
+
+func parts(tx *gorm.DB, ids []string) *gorm.DB {
+	return tx.Where("reservation_id IN ?", ids).Order("reservation_id, seq")
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// The rows as they are now; migrations hold them as they were. Times are Unix
+// seconds. The sizes are in characters and count where the database counts them;
+// the largest makes a column of 16 MiB in MariaDB, whose plain TEXT has 64 KiB.
+
+type reservationRow struct {
+	ID              string `gorm:"primaryKey;size:36;index:idx_reservations_project,priority:3;index:idx_reservations_start,priority:2;index:idx_reservations_status,priority:3"`
+	ProjectID       string `gorm:"size:255;not null;index:idx_reservations_project,priority:1"`
+	UserID          string `gorm:"size:255;not null"`
+	Name            string `gorm:"size:255;not null"`
+	Kind            string `gorm:"size:16;not null"`
+	Quantity        int    `gorm:"not null"`
+	HostProperties  string `gorm:"size:1048576;not null"`
+	Policy          string `gorm:"size:32;not null"`
+	VCPUs           int64  `gorm:"column:vcpus;not null"`
+	MemoryMB        int64  `gorm:"column:memory_mb;not null"`
+	DiskGB          int64  `gorm:"column:disk_gb;not null"`
+	CustomResources string `gorm:"type:text;not null"` // a JSON object, or empty
+	Affinity        string `gorm:"size:16;not null"`
+	Image           string `gorm:"size:255;not null"`
+	OnEnd           string `gorm:"size:16;not null"`
+	BeforeEnd       int64  `gorm:"not null"`
+	Status          string `gorm:"size:16;not null;index:idx_reservations_status,priority:1"`
+	StartAt         int64  `gorm:"not null;index:idx_reservations_project,priority:2;index:idx_reservations_start,priority:1;index:idx_reservations_status,priority:2"`
+	EndAt           int64  `gorm:"not null"`
+	DelayedByBoot   bool   `gorm:"not null"`
+	Degraded        string `gorm:"type:text;not null"`
+	Created         int64  `gorm:"column:created_at;not null"`
+	Updated         int64  `gorm:"column:updated_at;not null"`
+	Version         int64  `gorm:"not null"`
+
+	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
+	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
+}
+
+type claimRow struct {
+	ReservationID string `gorm:"primaryKey;size:36"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false"` // place among the reservation's claims, from 0
+	Host          string `gorm:"size:255;not null;index:idx_claims_host,priority:1"`
+	EndAt         int64  `gorm:"not null;index:idx_claims_host,priority:2"`
+	StartAt       int64  `gorm:"not null;index:idx_claims_host,priority:3"`
+	Slices        int    `gorm:"not null"`
+}
+
+type eventRow struct {
+	ReservationID string `gorm:"primaryKey;size:36"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false"` // place among the reservation's events, from 0
+	Type          string `gorm:"size:32;not null"`
+	DueAt         int64  `gorm:"not null;index:idx_events_due,priority:2"`
+	State         string `gorm:"size:16;not null;index:idx_events_due,priority:1"`
+	DoneAt        int64  `gorm:"not null"`
+	Detail        string `gorm:"type:text;not null"`
+}
+
+type keyRow struct {
+	ProjectID      string `gorm:"primaryKey;size:255"`
+	IdempotencyKey string `gorm:"primaryKey;size:255"`
+	BodyHash       string `gorm:"size:255;not null"`
+	ReservationID  string `gorm:"size:36;not null"`
+	Created        int64  `gorm:"column:created_at;not null;index:idx_idempotency_keys_created"`
+}
+
+type overrideRow struct {
+	Host       string `gorm:"primaryKey;size:255"`
+	Reservable *bool
+	Properties string `gorm:"size:1048576;not null"` // a JSON object, or empty; null removes a property
+}
+
+type hiddenRow struct {
+	Property string `gorm:"primaryKey;size:255"`
+}
+
+func (reservationRow) TableName() string { return "reservations" }
+func (claimRow) TableName() string       { return "claims" }
+func (eventRow) TableName() string       { return "events" }
+func (keyRow) TableName() string         { return "idempotency_keys" }
+func (overrideRow) TableName() string    { return "host_overrides" }
+func (hiddenRow) TableName() string      { return "hidden_properties" }
+
+func rowOf(r reservation.Reservation) (reservationRow, error) {
+	custom, err := encodeMap(r.Resources.Custom)
+	if err != nil {
+		return reservationRow{}, fmt.Errorf("encode custom resources: %w", err)
+	}
+	return reservationRow{
+		ID: r.ID, ProjectID: r.ProjectID, UserID: r.UserID,
+		Name: r.Name, Kind: string(r.Kind), Quantity: r.Quantity,
+		HostProperties: r.HostProperties, Policy: string(r.Policy),
+		VCPUs: r.Resources.VCPUs, MemoryMB: r.Resources.MemoryMB, DiskGB: r.Resources.DiskGB, CustomResources: custom,
+		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: r.BeforeEnd,
+		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
+		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
+		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
+		Claims: claimRows(r), Events: eventRows(r),
+	}, nil
+}
+
+func claimRows(r reservation.Reservation) []claimRow {
+	rows := make([]claimRow, len(r.Claims))
+	for i, c := range r.Claims {
+		rows[i] = claimRow{r.ID, i, c.Host, int64(c.Span.End), int64(c.Span.Start), c.Slices}
+	}
+	return rows
+}
+
+func eventRows(r reservation.Reservation) []eventRow {
+	rows := make([]eventRow, len(r.Events))
+	for i, e := range r.Events {
+		rows[i] = eventRow{r.ID, i, string(e.Type), int64(e.Time), string(e.State), int64(e.Done), e.Detail}
+	}
+	return rows
+}
+
+func (row *reservationRow) reservation() (reservation.Reservation, error) {
+	custom, err := decodeMap[int64](row.CustomResources)
+	if err != nil {
+		return reservation.Reservation{}, fmt.Errorf("decode custom resources of reservation %s: %w", row.ID, err)
+	}
+	r := reservation.Reservation{
+		ID: row.ID, ProjectID: row.ProjectID, UserID: row.UserID,
+		Terms: reservation.Terms{
+			Name: row.Name, Kind: reservation.Kind(row.Kind), Quantity: row.Quantity,
+			HostProperties: row.HostProperties, Policy: calendar.Policy(row.Policy),
+			Resources: resource.Vector{VCPUs: row.VCPUs, MemoryMB: row.MemoryMB, DiskGB: row.DiskGB, Custom: custom},
+			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
+			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd,
+		},
+		Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
+		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
+		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
+	}
+	for _, c := range row.Claims {
+		r.Claims = append(r.Claims, reservation.Claim{Host: c.Host, Span: spanOf(c.StartAt, c.EndAt), Slices: c.Slices})
+	}
+	for _, e := range row.Events {
+		r.Events = append(r.Events, reservation.Event{
+			Type: reservation.EventType(e.Type), Time: span.Instant(e.DueAt),
+			State: reservation.EventState(e.State), Done: span.Instant(e.DoneAt), Detail: e.Detail,
+		})
+	}
+	return r, nil
+}
+
+func spanOf(start, end int64) span.Span {
+	return span.Span{Start: span.Instant(start), End: span.Instant(end)}
+}
+
+// encodeMap gives a JSON object, and nothing for an empty map.
+func encodeMap[V any](m map[string]V) (string, error) {
+	if len(m) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(m)
+	return string(text), err
+}
+
+func decodeMap[V any](text string) (m map[string]V, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(text), &m)
+	return m, err
+}

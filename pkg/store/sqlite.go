@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	gormsqlite "gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"modernc.org/sqlite"
+	code "modernc.org/sqlite/lib"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// readers is how many reads run at once beside the writer.
+const readers = 4
+
+// connect opens the writer, which turns WAL mode on, then the readers.
+func (s *Store) connect(ctx context.Context, at place, o Options) (err error) {
+	timeout := strconv.FormatInt(o.BusyTimeout.Milliseconds(), 10)
+	s.writer, err = s.pool(ctx, 1, o.Logger, at.dsn(map[string]string{
+		"_busy_timeout": timeout,
+		"_journal_mode": "WAL",
+		"_synchronous":  "FULL",
+		"_foreign_keys": "on",
+		"_txlock":       "immediate",
+	}))
+	if err != nil || at.path == "" {
+		s.reader = s.writer
+		return err
+	}
+	s.reader, err = s.pool(ctx, readers, o.Logger, at.dsn(map[string]string{
+		"_busy_timeout": timeout,
+		"_query_only":   "on",
+	}))
+	return err
+}
+
+// pool opens a database with so many connections, which it keeps.
+func (s *Store) pool(ctx context.Context, size int, log *slog.Logger, dsn string) (*gorm.DB, error) {
+	pool, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	s.pools = append([]*sql.DB{pool}, s.pools...) // the writer closes last and tidies up the file
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, translate(err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return gorm.Open(dialector{&gormsqlite.Dialector{Conn: pool}}, &gorm.Config{
+		Logger:                 sqlLog{log},
+		SkipDefaultTransaction: true, // read and write begin them
+		TranslateError:         true,
+		DisableAutomaticPing:   true,
+	})
+}
+
+// dialector is gorm's for SQLite. That one knows the errors of another driver only.
+type dialector struct{ *gormsqlite.Dialector }
+
+// Translate implements gorm.ErrorTranslator.
+func (dialector) Translate(err error) error { return translate(err) }
+
+// translate gives gorm.ErrDuplicatedKey for a key that is there already, and an
+// Unavailable fault for what passes by itself or by the operator's hand. What is
+// translated already stays as it is. The codes are those of
+// https://www.sqlite.org/rescode.html.
+func translate(err error) error {
+	cause, ok := errors.AsType[*sqlite.Error](err)
+	if _, translated := errors.AsType[*fault.Error](err); !ok || translated || errors.Is(err, gorm.ErrDuplicatedKey) {
+		return err
+	}
+	switch cause.Code() {
+	case code.SQLITE_CONSTRAINT_PRIMARYKEY, code.SQLITE_CONSTRAINT_UNIQUE:
+		return fmt.Errorf("%w: %w", gorm.ErrDuplicatedKey, err)
+	}
+	switch cause.Code() & 0xff { // the primary code
+	case code.SQLITE_BUSY, code.SQLITE_LOCKED:
+		return busy(err)
+	case code.SQLITE_FULL:
+		return unavailable(err, "the disk of the database is full; try again when the operator has made room")
+	case code.SQLITE_IOERR:
+		return unavailable(err, "the disk of the database does not answer; try again when the operator has looked after it")
+	case code.SQLITE_READONLY:
+		return unavailable(err, "the database is read-only; try again when the operator has made it writable")
+	case code.SQLITE_CANTOPEN:
+		return unavailable(err, "the file of the database cannot be opened; try again when the operator has looked after it")
+	}
+	return err
+}
+
+func busy(err error) error {
+	return &fault.Error{
+		Kind:       fault.Unavailable,
+		Message:    "the database is busy; try again in a moment",
+		RetryAfter: time.Second,
+		Err:        err,
+	}
+}
+
+func unavailable(err error, message string) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: message, RetryAfter: 30 * time.Second, Err: err}
+}

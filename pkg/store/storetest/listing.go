@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+func testListing(t *testing.T, open func(t *testing.T) Subject) {
+	t.Run("a list is what the query selects, in order", func(t *testing.T) { testSelection(t, open(t)) })
+	t.Run("each row comes once while others are inserted", func(t *testing.T) { testPaging(t, open(t)) })
+	t.Run("an unknown marker is invalid", func(t *testing.T) {
+		s := open(t)
+		foreign := booked("foreign")
+		foreign.ProjectID = "other"
+		mustCreate(t, s, foreign)
+		for _, marker := range []string{"nobody", "foreign"} {
+			_, err := s.List(t.Context(), reservation.Query{ProjectID: "demo", Marker: marker, Limit: 10})
+			if f := fault.Of(err); f == nil || f.Kind != fault.Invalid || f.Field != "marker" {
+				t.Errorf("marker %s: %v, want an invalid fault on marker", marker, err)
+			}
+		}
+	})
+	t.Run("a marker stays good when its reservation leaves the list", func(t *testing.T) {
+		s := open(t)
+		for _, id := range []string{"a", "b", "c"} {
+			mustCreate(t, s, booked(id))
+		}
+		gone := booked("b")
+		gone.Status, gone.Version = reservation.Cancelled, 2
+		mustUpdate(t, s, gone)
+		if list := mustList(t, s, reservation.Query{Marker: "b"}); diff([]string{"c"}, ids(list)) != "" {
+			t.Errorf("after b come %v, want c", ids(list))
+		}
+	})
+}
+
+// testSelection holds lists against a plain reading of the query.
+func testSelection(t *testing.T, s Subject) {
+	all := population(rand.New(rand.NewPCG(1, 0)), 120)
+	for _, r := range all {
+		mustCreate(t, s, r)
+	}
+	slices.SortFunc(all, inListOrder)
+	rapid.Check(t, func(rt *rapid.T) {
+		q := anyQuery(all).Draw(rt, "query")
+		var want []reservation.Reservation
+		past := q.Marker == ""
+		for _, r := range all {
+			if past && selected(q, r) && (q.Limit == 0 || len(want) < q.Limit) {
+				want = append(want, r)
+			}
+			past = past || r.ID == q.Marker
+		}
+		if d := diff(want, mustList(rt, s, q)); d != "" {
+			rt.Errorf("%+v (-want +got):\n%s", q, d)
+		}
+	})
+}
+
+// population gives n reservations that have much in common.
+func population(random *rand.Rand, n int) []reservation.Reservation {
+	all := make([]reservation.Reservation, n)
+	for i := range all {
+		r := booked(fmt.Sprintf("%08x", random.Uint32()))
+		r.ProjectID = []string{"demo", "Demo", "other"}[random.IntN(3)]
+		r.Name = []string{"run", "RUN", "run "}[random.IntN(3)]
+		r.Kind = reservation.Kinds[random.IntN(len(reservation.Kinds))]
+		r.Status = reservation.Statuses[random.IntN(len(reservation.Statuses))]
+		r.Span = span.New(span.Instant(random.IntN(20)), 1+random.Int64N(5))
+		r.Claims[0].Host = r.ID
+		all[i] = r
+	}
+	return all
+}
+
+func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query] {
+	return rapid.Custom(func(t *rapid.T) reservation.Query {
+		q := reservation.Query{
+			ProjectID: rapid.SampledFrom([]string{"", "demo", "other"}).Draw(t, "project"),
+			Statuses:  rapid.SliceOfDistinct(rapid.SampledFrom(reservation.Statuses), rapid.ID[reservation.Status]).Draw(t, "statuses"),
+			Name:      rapid.SampledFrom([]string{"", "run", "run "}).Draw(t, "name"),
+			Kind:      rapid.SampledFrom([]reservation.Kind{"", reservation.Hosts, reservation.Instances}).Draw(t, "kind"),
+			Limit:     rapid.IntRange(0, 20).Draw(t, "limit"),
+		}
+		if rapid.Bool().Draw(t, "window") {
+			q.Overlaps = span.New(span.Instant(rapid.IntRange(1, 25).Draw(t, "start")), rapid.Int64Range(1, 10).Draw(t, "seconds"))
+		}
+		if rapid.Bool().Draw(t, "next page") {
+			marker := rapid.SampledFrom(all).Draw(t, "marker")
+			if q.ProjectID != "" {
+				q.ProjectID = marker.ProjectID
+			}
+			q.Marker = marker.ID
+		}
+		return q
+	})
+}
+
+func selected(q reservation.Query, r reservation.Reservation) bool {
+	switch {
+	case q.ProjectID != "" && q.ProjectID != r.ProjectID,
+		q.Name != "" && q.Name != r.Name,
+		q.Kind != "" && q.Kind != r.Kind,
+		q.Overlaps != (span.Span{}) && !q.Overlaps.Overlaps(r.Span),
+		len(q.Statuses) > 0 && !slices.Contains(q.Statuses, r.Status),
+		len(q.Statuses) == 0 && r.Status == reservation.Cancelled:
+		return false
+	}
+	return true
+}
+
+func inListOrder(a, b reservation.Reservation) int {
+	return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
+}
+
+func testPaging(t *testing.T, s Subject) {
+	random := rand.New(rand.NewPCG(2, 0))
+	seen := make(map[string]int)
+	var there []reservation.Reservation
+	grow := func(n int) {
+		for _, r := range population(random, n) {
+			r.Status = reservation.Active
+			mustCreate(t, s, r)
+			there = append(there, r)
+		}
+	}
+	grow(60)
+	before := ids(there)
+	for q := (reservation.Query{Limit: 7}); ; grow(3) {
+		list := mustList(t, s, q)
+		if len(list) == 0 {
+			break
+		}
+		if len(there) > 10*len(before) {
+			t.Fatal("the pages do not end")
+		}
+		for _, r := range list {
+			seen[r.ID]++
+		}
+		q.Marker = list[len(list)-1].ID
+	}
+	for _, id := range before {
+		if seen[id] == 0 {
+			t.Errorf("%s was there all the time and came on no page", id)
+		}
+	}
+	for id, times := range seen {
+		if times > 1 {
+			t.Errorf("%s came %d times", id, times)
+		}
+	}
+}

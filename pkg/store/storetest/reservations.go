@@ -1,0 +1,210 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+func testReservations(t *testing.T, open func(t *testing.T) Subject) {
+	t.Run("what is created is read back exactly", func(t *testing.T) {
+		s, id := open(t), numbered("r")
+		rapid.Check(t, func(rt *rapid.T) {
+			want := anyReservation(id()).Draw(rt, "reservation")
+			mustCreate(rt, s, want)
+			wantStored(rt, s, want)
+		})
+	})
+	t.Run("an update replaces everything", func(t *testing.T) {
+		s, id := open(t), numbered("r")
+		rapid.Check(t, func(rt *rapid.T) {
+			next := id()
+			was := anyReservation(next).Draw(rt, "before")
+			mustCreate(rt, s, was)
+			want := anyReservation(next).Draw(rt, "after")
+			want.Claims = spliced(rt, was.Claims, want.Claims)
+			want.Events = spliced(rt, was.Events, want.Events)
+			want.Version = was.Version + 1
+			mustUpdate(rt, s, want)
+			wantStored(rt, s, want)
+		})
+	})
+	t.Run("a filter may be as long as a request", func(t *testing.T) {
+		s, want := open(t), booked("r")
+		want.HostProperties = strings.Repeat("ä", 1<<19)
+		mustCreate(t, s, want)
+		wantStored(t, s, want)
+	})
+	t.Run("a reservation may hold many hosts", func(t *testing.T) {
+		s, want := open(t), booked("r")
+		for n := range 10_000 {
+			want.Claims = append(want.Claims, reservation.Claim{Host: fmt.Sprint(n), Span: want.Span})
+		}
+		mustCreate(t, s, want)
+		wantStored(t, s, want)
+	})
+	t.Run("what is not there is not found", func(t *testing.T) {
+		if _, err := open(t).Get(t.Context(), "r"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("got %v, want a not_found fault", err)
+		}
+	})
+	t.Run("an id is the same in every letter only", func(t *testing.T) {
+		s := open(t)
+		mustCreate(t, s, booked("r"))
+		for _, id := range []string{"R", "r ", "ŕ"} {
+			if _, err := s.Get(t.Context(), id); !fault.Is(err, fault.NotFound) {
+				t.Errorf("get %q: %v, want a not_found fault", id, err)
+			}
+		}
+	})
+	t.Run("a stale update is a conflict and changes nothing", func(t *testing.T) { testStaleUpdate(t, open(t)) })
+	t.Run("a failed create leaves nothing", func(t *testing.T) { testFailedCreate(t, open(t)) })
+	t.Run("a cancelled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
+	t.Run("live are those that hold claims", func(t *testing.T) { testLive(t, open(t)) })
+	t.Run("a cancelled reservation is not found but listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
+}
+
+// spliced keeps a part of was before and after next, as changes do.
+func spliced[T any](t *rapid.T, was, next []T) []T {
+	head := rapid.IntRange(0, len(was)).Draw(t, "kept at the head")
+	tail := rapid.IntRange(head, len(was)).Draw(t, "kept from")
+	return slices.Concat(was[:head], next, was[tail:])
+}
+
+func testStaleUpdate(t *testing.T, s Subject) {
+	stored := booked("r")
+	stored.Version = 5
+	mustCreate(t, s, stored)
+	for id, version := range map[string]int64{"r": 5, "nobody": 6} {
+		stale := booked(id)
+		stale.Name, stale.Claims, stale.Version = "stale", nil, version
+		if err := s.Update(t.Context(), stale); !fault.Is(err, fault.Conflict) {
+			t.Errorf("update of %s to version %d: %v, want a conflict fault", id, version, err)
+		}
+	}
+	wantStored(t, s, stored)
+	if list := mustList(t, s, reservation.Query{}); len(list) != 1 {
+		t.Errorf("stored are %v, want r alone", ids(list))
+	}
+}
+
+func testFailedCreate(t *testing.T, s Subject) {
+	first, use := booked("first"), reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "first"}
+	if err := s.Create(t.Context(), first, &use); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Create(t.Context(), booked("second"), &use); !errors.Is(err, reservation.ErrKeyUsed) {
+		t.Errorf("a used key: %v, want ErrKeyUsed", err)
+	}
+	if err := s.Create(t.Context(), booked("first"), &reservation.Key{ProjectID: "demo", Key: "fresh"}); err == nil || errors.Is(err, reservation.ErrKeyUsed) {
+		t.Errorf("a used id with a fresh key: %v, want another error than ErrKeyUsed", err)
+	}
+	if _, ok, err := s.Key(t.Context(), "demo", "fresh"); ok || err != nil {
+		t.Errorf("the fresh key is remembered (%v) without its reservation (%v)", ok, err)
+	}
+	if list := mustList(t, s, reservation.Query{}); diff([]reservation.Reservation{first}, list) != "" {
+		t.Errorf("stored is not the first alone: %v", list)
+	}
+}
+
+func testCancelledCall(t *testing.T, s Subject) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Create(ctx, booked("r"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("create: %v, want context.Canceled", err)
+	}
+	if _, err := s.Get(ctx, "r"); !errors.Is(err, context.Canceled) {
+		t.Errorf("get: %v, want context.Canceled", err)
+	}
+	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
+		t.Errorf("stored are %v, want none", ids(list))
+	}
+}
+
+func testLive(t *testing.T, s Subject) {
+	var want []reservation.Reservation
+	for _, status := range reservation.Statuses {
+		r := booked(string(status))
+		r.Status = status
+		mustCreate(t, s, r)
+		switch status {
+		case reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending:
+			want = append(want, r)
+		}
+	}
+	slices.SortFunc(want, func(a, b reservation.Reservation) int { return strings.Compare(a.ID, b.ID) })
+	got, err := s.Live(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(want, got); d != "" {
+		t.Errorf("live reservations (-want +got):\n%s", d)
+	}
+}
+
+func testCancelled(t *testing.T, s Subject) {
+	r := booked("r")
+	mustCreate(t, s, r)
+	r.Status, r.Version = reservation.Cancelled, 2
+	mustUpdate(t, s, r)
+	if _, err := s.Get(t.Context(), "r"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("get: %v, want a not_found fault", err)
+	}
+	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
+		t.Errorf("listed without being asked for: %v", ids(list))
+	}
+	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Cancelled}})
+	if d := diff([]reservation.Reservation{r}, list); d != "" {
+		t.Errorf("cancelled reservations (-want +got):\n%s", d)
+	}
+}
+
+// reporter is a *testing.T or a *rapid.T.
+type reporter interface {
+	Context() context.Context
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func mustCreate(t reporter, s Subject, r reservation.Reservation) {
+	t.Helper()
+	if err := s.Create(t.Context(), r, nil); err != nil {
+		t.Fatalf("create %s: %v", r.ID, err)
+	}
+}
+
+func mustUpdate(t reporter, s Subject, r reservation.Reservation) {
+	t.Helper()
+	if err := s.Update(t.Context(), r); err != nil {
+		t.Fatalf("update %s: %v", r.ID, err)
+	}
+}
+
+func mustList(t reporter, s Subject, q reservation.Query) []reservation.Reservation {
+	t.Helper()
+	list, err := s.List(t.Context(), q)
+	if err != nil {
+		t.Fatalf("list %+v: %v", q, err)
+	}
+	return list
+}
+
+func wantStored(t reporter, s Subject, want reservation.Reservation) {
+	t.Helper()
+	got, err := s.Get(t.Context(), want.ID)
+	if err != nil {
+		t.Fatalf("get %s: %v", want.ID, err)
+	}
+	if d := diff(want, got); d != "" {
+		t.Errorf("reservation %s (-want +got):\n%s", want.ID, d)
+	}
+}

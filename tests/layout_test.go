@@ -1,0 +1,182 @@
+package tests
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/almanac-cloud/almanac"
+
+// floors are the layers of the house: a package imports packages of lower floors
+// only. A package that stands on no floor fails the test: give it one.
+var floors = [][]string{
+	0:  {"pkg/span", "pkg/resource", "pkg/fault", "pkg/job"},
+	1:  {"inventory", "reservation/calendar"},
+	2:  {"reservation", "pkg/placing"},
+	3:  {"filters", "reservation/lifecycle"},
+	4:  {},
+	5:  {"reservation/booking"},
+	6:  {"reservation/upkeep", "pkg/store", "pkg/store/storetest", "pkg/config", "pkg/api/v1"},
+	7:  {"pkg/client", "pkg/whatif"},
+	8:  {"pkg/api"},
+	9:  {},
+	10: {"pkg/app"},
+	11: {"cmd/almanac", "cmd/almanacd", "tests"},
+}
+
+// homes says which packages alone may import a library.
+var homes = map[string][]string{
+	"github.com/gin-gonic/gin":            {"pkg/api", "pkg/web"},
+	"gorm.io/":                            {"pkg/store"},
+	"github.com/go-gormigrate/":           {"pkg/store"},
+	"modernc.org/sqlite":                  {"pkg/store"},
+	"github.com/gophercloud/":             {"pkg/nova", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/keystone"},
+	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo"},
+	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd"},
+	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
+	"github.com/goccy/go-yaml":            {"inventory", "cmd/almanac"},
+	"github.com/google/uuid":              {"pkg/app", "cmd/almanac"},
+}
+
+// pkg is what `go list` says of a package.
+type pkg struct {
+	ImportPath, Dir string
+	GoFiles         []string
+	Imports         []string
+}
+
+func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	list.Dir = ".."
+	var complaint strings.Builder
+	list.Stderr = &complaint
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, complaint.String())
+	}
+	var all []pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func floorOf(name string) (int, bool) {
+	for floor, names := range floors {
+		if slices.Contains(names, name) {
+			return floor, true
+		}
+	}
+	return 0, false
+}
+
+func TestImportsGoDownOnly(t *testing.T) {
+	for _, p := range packages(t) {
+		floor, listed := floorOf(p.name())
+		if !listed {
+			t.Errorf("%s stands on no floor; add it to the table in this file and to the one of the README", p.name())
+			continue
+		}
+		for _, path := range p.Imports {
+			below, ours := strings.CutPrefix(path, module+"/")
+			if !ours {
+				continue
+			}
+			if other, ok := floorOf(below); ok && other >= floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", p.name(), floor, below, other)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayInTheirRooms(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, path := range p.Imports {
+			for library, rooms := range homes {
+				if strings.HasPrefix(path, library) && !slices.Contains(rooms, p.name()) {
+					t.Errorf("%s imports %s, which belongs to %s", p.name(), path, strings.Join(rooms, ", "))
+				}
+			}
+		}
+	}
+}
+
+// parsed gives the files of a package that are no tests.
+func parsed(t *testing.T, p pkg) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return set, files
+}
+
+func TestTimeChanceAndEnvironmentComeInFromOutside(t *testing.T) {
+	forbidden := map[string][]string{
+		"time": {"Now", "Since", "Until"},
+		"os":   {"Getenv", "LookupEnv", "Environ"},
+	}
+	for _, p := range packages(t) {
+		if strings.HasPrefix(p.name(), "cmd/") || p.name() == "pkg/app" || strings.HasSuffix(p.name(), "test") {
+			continue // storetest and its like are tests in packages of their own
+		}
+		set, files := parsed(t, p)
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if from, ok := call.X.(*ast.Ident); ok && slices.Contains(forbidden[from.Name], call.Sel.Name) {
+					t.Errorf("%s: %s.%s; take it from the caller", set.Position(n.Pos()), from.Name, call.Sel.Name)
+				}
+				return true
+			})
+			for _, imported := range file.Imports {
+				if path, _ := strconv.Unquote(imported.Path.Value); strings.HasPrefix(path, "math/rand") {
+					t.Errorf("%s imports %s; take chance from the caller", set.Position(imported.Pos()), path)
+				}
+			}
+		}
+	}
+}
+
+func TestDomainTypesCarryNoTags(t *testing.T) {
+	for _, p := range packages(t) {
+		if floor, _ := floorOf(p.name()); floor > 5 {
+			continue
+		}
+		set, files := parsed(t, p)
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if field, ok := n.(*ast.Field); ok && field.Tag != nil {
+					t.Errorf("%s: a domain type has the tag %s; an adapter converts", set.Position(field.Pos()), field.Tag.Value)
+				}
+				return true
+			})
+		}
+	}
+}

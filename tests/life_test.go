@@ -1,0 +1,90 @@
+package tests
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+)
+
+func book(t *testing.T, c *client.Client, start time.Time, seconds v1.Duration) v1.Reservation {
+	t.Helper()
+	r, err := c.CreateReservation(t.Context(), v1.ReservationRequest{StartTime: &start, Duration: &seconds}, client.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func status(t *testing.T, c *client.Client, id string) string {
+	t.Helper()
+	r, err := c.GetReservation(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Status
+}
+
+// TestLifeGoesOnAfterARestart lets a start pass while no service runs.
+func TestLifeGoesOnAfterARestart(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	s := start(t, folder)
+	c := s.client(t)
+	begin := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	soon, later := book(t, c, begin, 3600), book(t, c, begin.Add(4*time.Second), 1)
+	if got := status(t, c, soon.ID); got != "pending" {
+		t.Fatalf("before its start the reservation is %s", got)
+	}
+	s.kill()
+	eventually(t, "the start does not pass", func() bool { return time.Now().After(begin.Add(time.Second)) })
+
+	c = start(t, folder).client(t)
+	eventually(t, "the start is not made up for", func() bool { return status(t, c, soon.ID) == "active" })
+	eventually(t, "the other one does not end", func() bool { return status(t, c, later.ID) == "ended" })
+	r, err := c.GetReservation(t.Context(), later.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range r.Events {
+		if e.State != "done" || e.DoneAt == nil || e.DoneAt.Before(e.Time) {
+			t.Errorf("event %+v of a reservation that has ended", e)
+		}
+		if e.DoneAt != nil && e.DoneAt.Sub(e.Time) > 2*time.Second {
+			t.Errorf("%s came %v late while the service ran", e.Type, e.DoneAt.Sub(e.Time))
+		}
+	}
+}
+
+// TestALockedDatabaseIsUnavailableAndComesBack holds the database as a stuck
+// backup would.
+func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1")
+	c := s.client(t)
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "almanac.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	seconds := v1.Duration(3600)
+	_, err = c.CreateReservation(t.Context(), v1.ReservationRequest{Duration: &seconds}, client.CreateOptions{})
+	answer, ok := errors.AsType[*client.Error](err)
+	if !ok || answer.Status != 503 || answer.RetryAfter <= 0 {
+		t.Fatalf("a booking while the database is locked: %v", err)
+	}
+	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	quantity := 10 // all hosts: nothing is left held by the booking that failed
+	if _, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Duration: &seconds, Quantity: &quantity}, client.CreateOptions{}); err != nil {
+		t.Errorf("after the lock is gone: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hosts, config string
+		settings      []string
+		want          []string // in one message
+	}{
+		"unknown option, with file, line and the nearest name": {
+			config: "[DEFAULT]\ndebug = true\n[database]\nconection = sqlite:///x.db\n",
+			want:   []string{"almanac.conf:4", "conection", "connection"},
+		},
+		"unknown section": {
+			config: "[databse]\n", want: []string{"almanac.conf:1", "databse", "database"},
+		},
+		"a value out of range": {
+			config: "[api]\nmax_body_bytes = 1\n", want: []string{"almanac.conf:2", "max_body_bytes", "1024"},
+		},
+		"unknown key in the hosts file, with line and the nearest name": {
+			hosts: "hosts:\n  - name: a\n    vcpus: 8\n    memory: 1024\n",
+			want:  []string{"hosts.yaml:4", "memory", "memory_mb"},
+		},
+		"a hosts file that is not there": {
+			settings: []string{"OS_INVENTORY__HOSTS_FILE=nowhere.yaml"},
+			want:     []string{"nowhere.yaml", "no such file"},
+		},
+		"a hosts file without hosts": {
+			hosts: "hosts: []\n", want: []string{"no hosts"},
+		},
+		"an address that others can reach": {
+			settings: []string{"OS_API__HOST=0.0.0.0"}, want: []string{"loopback", "noauth"},
+		},
+		"a database of another kind, without its password": {
+			settings: []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@db/almanac"}, want: []string{"connection", "sqlite"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.hosts == "" {
+				tc.hosts = tenHosts
+			}
+			folder := newFolder(t, tc.hosts)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			c := command(ctx, folder, tc.settings...)
+			if tc.config != "" {
+				if err := os.WriteFile(filepath.Join(folder, "almanac.conf"), []byte(tc.config), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				c.Args = append(c.Args, "--config-file", "almanac.conf")
+			}
+			out, err := c.CombinedOutput()
+			if err == nil || ctx.Err() != nil {
+				t.Fatalf("almanacd started:\n%s", out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("the message does not say %q:\n%s", want, out)
+				}
+			}
+			if strings.Contains(string(out), "secret") || strings.Contains(string(out), "goroutine") {
+				t.Errorf("the message says too much:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestTwoServicesDoNotShareADatabase(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	first := start(t, folder)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := command(ctx, folder).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another almanacd uses the database") {
+		t.Fatalf("a second almanacd on one database: %v\n%s", err, out)
+	}
+	first.kill()
+	start(t, folder).stop(t)
+}
