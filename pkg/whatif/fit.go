@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -224,10 +225,24 @@ func read(r io.Reader, into any) error {
 
 func misread(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fault.Field(wrong.Field, "must be of type %s, not %s", wrong.Type, wrong.Value)
+		return fault.Field(wrong.Field, "must be %s, not %s", article(wrong.Type), wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return fault.Field(strings.Trim(name, `"`), "is not a field of this question")
 	}
 	return fault.Field("input", "is not a JSON object of this question: %v", err)
+}
+
+// article names a type for people.
+func article(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "an object"
+	}
 }

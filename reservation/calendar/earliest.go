@@ -36,7 +36,11 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 
 // earliestAmong finds the smallest start in [from, to] from which hosts suffice.
 func (c *Calendar) earliestAmong(q *Query, hosts HostSet, from, to span.Instant) (span.Instant, bool) {
-	for at, free := range levels(c.openings(q, hosts, from, to)) {
+	openings := c.openings(q, hosts, from, to)
+	if len(openings) < q.Quantity {
+		return 0, false
+	}
+	for at, free := range levels(openings) {
 		if free >= q.Quantity {
 			return at, true
 		}

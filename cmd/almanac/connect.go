@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/pkg/client"
+)
+
+const defaultURL = "http://127.0.0.1:1234"
+
+// connect gives a client of the Almanac that the flags and the environment name.
+func (p *process) connect() (*client.Client, error) {
+	var transport http.RoundTripper = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: mostWorkers}
+	if p.debug {
+		transport = &tracer{next: transport, out: p.stderr}
+	}
+	return client.New(client.Options{
+		URL:        cmp.Or(p.url, p.env("ALMANAC_URL"), defaultURL),
+		HTTPClient: &http.Client{Timeout: p.timeout.time(), Transport: transport},
+		UserAgent:  "almanac/" + programVersion(),
+		RequestID:  func() string { return "req-" + uuid.NewString() },
+		Wait:       p.pause,
+	})
+}
+
+// tracer prints requests as curl would be called for them, and their answers.
+type tracer struct {
+	next http.RoundTripper
+	out  io.Writer
+	mu   sync.Mutex // keeps what is printed in one piece
+}
+
+func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
+	command, err := curl(req)
+	if err != nil {
+		return nil, err
+	}
+	t.print("%s\n", command)
+	answer, err := t.next.RoundTrip(req)
+	if err != nil {
+		t.print("no answer: %v\n", err)
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	t.print("%s %s, request %s\n%s\n", answer.Proto, answer.Status, answer.Header.Get("X-Openstack-Request-Id"), bytes.TrimSpace(body))
+	return answer, err
+}
+
+func (t *tracer) print(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
+}
+
+// curl writes the request as a command line, with its secrets masked.
+func curl(req *http.Request) (string, error) {
+	parts := []string{"curl", "-g", "-i", "-X", req.Method, quote(req.URL.String())}
+	var headers []string
+	for name, values := range req.Header {
+		value := strings.Join(values, ", ")
+		if name == "X-Auth-Token" || name == "Authorization" {
+			value = "***"
+		}
+		headers = append(headers, name+": "+value)
+	}
+	slices.Sort(headers)
+	for _, header := range headers {
+		parts = append(parts, "-H", quote(header))
+	}
+	if req.GetBody != nil {
+		reader, err := req.GetBody()
+		if err != nil {
+			return "", err
+		}
+		body, err := io.ReadAll(reader)
+		if err != nil {
+			return "", err
+		}
+		if len(body) > 0 {
+			parts = append(parts, "-d", quote(string(body)))
+		}
+	}
+	return strings.Join(parts, " "), nil
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitNotFound = 3
+	exitDenied   = 4
+	exitNoRoom   = 5 // or a conflict
+	exitTimedOut = 6
+)
+
+// outcome is an error that knows its exit code. Without a text there is nothing
+// to add to what was printed.
+type outcome struct {
+	code int
+	text string
+}
+
+func (o *outcome) Error() string { return o.text }
+
+// codeOf maps an error to an exit code.
+func codeOf(err error) int {
+	if o, ok := errors.AsType[*outcome](err); ok {
+		return o.code
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		if e.Timeout() {
+			return exitTimedOut
+		}
+		return codeOfKind(e.Kind)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return exitTimedOut
+	}
+	return codeOfKind(fault.Of(err).Kind)
+}
+
+func codeOfKind(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid, fault.TooLarge, fault.Unprocessable:
+		return exitUsage
+	case fault.NotFound:
+		return exitNotFound
+	case fault.Unauthorized, fault.Denied:
+		return exitDenied
+	case fault.Conflict, fault.Refused:
+		return exitNoRoom
+	default:
+		return exitFailed
+	}
+}
+
+// report prints err for the one who typed command.
+func (p *process) report(command *cobra.Command, err error) {
+	if errors.Is(err, context.Canceled) {
+		p.inform("almanac: interrupted")
+		return
+	}
+	failed, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		if text := err.Error(); text != "" {
+			p.inform("almanac: %s", text)
+		}
+		return
+	}
+	if failed.Refusal != nil && p.format == "json" {
+		p.reportJSON(failed)
+		return
+	}
+	p.inform("almanac: %s", inFlags(command, failed, err))
+	switch {
+	case failed.Refusal != nil:
+		p.explain(command, failed.Refusal)
+	case failed.Timeout():
+		p.inform("  hint: --timeout gives it more time")
+	case failed.Status == 0:
+		p.inform("  hint: --url or ALMANAC_URL says where Almanac is")
+	}
+}
+
+// reportJSON prints a refusal as the API answered it.
+func (p *process) reportJSON(failed *client.Error) {
+	text, err := indent(v1.ErrorAnswer{
+		Error: v1.Error{
+			Kind: string(failed.Kind), Field: failed.Field, Message: failed.Message, RequestID: failed.RequestID,
+		},
+		Refusal: failed.Refusal,
+	})
+	if err != nil {
+		p.inform("almanac: %v", err)
+		return
+	}
+	p.inform("%s", text)
+}
+
+// inFlags writes an error with the flag of command that set the field at fault,
+// where there is one.
+func inFlags(command *cobra.Command, failed *client.Error, err error) string {
+	name := strings.NewReplacer("_time", "", "host_properties", "properties", "_", "-").Replace(failed.Field)
+	if failed.Field == "" || command.Flags().Lookup(name) == nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s: %s", name, failed.Message)
+}
+
+// indent writes JSON as people read it.
+func indent(value any) ([]byte, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}

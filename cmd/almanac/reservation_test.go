@@ -1,0 +1,316 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+)
+
+func TestCreateSendsWhatTheFlagsSay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "filter.json")
+	if err := os.WriteFile(file, []byte("[\"=\", \"$gpu\", \"a100\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"now, for a time": {
+			[]string{"--duration", "2h"},
+			`{"name":"x","duration":7200,"quantity":1}`,
+		},
+		"now is left to the service": {
+			[]string{"--start", "now", "--duration", "90", "--end", "+1h"},
+			`{"name":"x","end_time":"2026-12-01T10:00:00Z","duration":90,"quantity":1}`,
+		},
+		"a window": {
+			[]string{"--start", "+1d", "--end", "2026-12-03T10:00+01:00", "--policy", "pe-best-fit", "--quantity", "4"},
+			`{"name":"x","start_time":"2026-12-02T09:00:00Z","end_time":"2026-12-03T09:00:00Z","quantity":4,"policy":"pe-best-fit"}`,
+		},
+		"a filter": {
+			[]string{"--duration", "1h", "--properties", `["=", "$gpu", "a100"]`},
+			`{"name":"x","host_properties":["=","$gpu","a100"],"duration":3600,"quantity":1}`,
+		},
+		"a filter in a file": {
+			[]string{"--duration", "1h", "--properties", "@" + file},
+			`{"name":"x","host_properties":["=","$gpu","a100"],"duration":3600,"quantity":1}`,
+		},
+		"a filter from standard input": {
+			[]string{"--duration", "1h", "--properties", "@-"},
+			`{"name":"x","host_properties":["=","$zone","az1"],"duration":3600,"quantity":1}`,
+		},
+		"instances": {
+			[]string{"--duration", "1h", "--kind", "instance", "--vcpus", "2", "--memory-mb", "4096", "--disk-gb", "8", "--affinity", "different"},
+			`{"name":"x","kind":"instance","duration":3600,"quantity":1,"resources":{"vcpus":2,"memory_mb":4096,"disk_gb":8},"affinity":"different"}`,
+		},
+		"what happens at the end": {
+			[]string{"--duration", "1h", "--image", "debian", "--on-end", "shelve", "--before-end", "0"},
+			`{"name":"x","duration":3600,"quantity":1,"image":"debian","on_end":"shelve","before_end":0}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.on("POST /v1/reservations", http.StatusCreated, training())
+			got := almanacWith(t, a, `["=", "$zone", "az1"]`, append([]string{"reservation", "create", "x", "-f", "value", "-c", "ID"}, tc.args...)...)
+			got.wantDone(t)
+			if got.stdout != "r-1\n" || got.stderr != "" {
+				t.Errorf("stdout %q, stderr %q", got.stdout, got.stderr)
+			}
+			asked := a.asked()
+			if diff := cmp.Diff([]string{"POST /v1/reservations", tc.want}, []string{asked[0].Line, asked[0].Body}); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEachCreateHasAKeyOfItsOwnUnlessOneIsGiven(t *testing.T) {
+	a := newAPI(t)
+	a.on("POST /v1/reservations", http.StatusCreated, training())
+	create := []string{"reservation", "create", "x", "--duration", "1h"}
+	almanac(t, a, create...).wantDone(t)
+	almanac(t, a, create...).wantDone(t)
+	almanac(t, a, append(create, "--idempotency-key", "mine")...).wantDone(t)
+	asked := a.asked()
+	if asked[0].Key == "" || asked[0].Key == asked[1].Key || asked[2].Key != "mine" {
+		t.Errorf("keys %q, %q, %q", asked[0].Key, asked[1].Key, asked[2].Key)
+	}
+}
+
+func TestABusyServiceIsAskedAgainWithTheSameKey(t *testing.T) {
+	a := newAPI(t)
+	busy := true
+	a.mux.HandleFunc("POST /v1/reservations", func(w http.ResponseWriter, r *http.Request) {
+		if busy {
+			busy = false
+			w.Header().Set("Retry-After", "1")
+			fail(http.StatusServiceUnavailable, "unavailable", "locked")(w, r)
+			return
+		}
+		answerWith(http.StatusCreated, training())(w, r)
+	})
+	almanac(t, a, "reservation", "create", "x", "--duration", "1h").wantDone(t)
+	asked := a.asked()
+	if len(asked) != 2 || asked[0] != asked[1] {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+func TestADryRunShowsTheOffer(t *testing.T) {
+	a := newAPI(t)
+	a.on("POST /v1/reservations", http.StatusOK, v1.OfferAnswer{Offer: v1.Offer{
+		Start: morning, End: morning.Add(time.Hour), Quantity: 2, Kind: "host", Policy: "first-fit", Hosts: []string{}, Matched: 8,
+	}})
+	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h", "--dry-run", "-f", "csv")
+	got.wantDone(t)
+	want := "Start,End,Quantity,Kind,Policy,Hosts,Matched,Delayed By Boot\n" +
+		"2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,2,host,first-fit,,8,false\n"
+	if diff := cmp.Diff(want, got.stdout); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	if asked := a.asked(); asked[0].Line != "POST /v1/reservations?dry_run=true" || asked[0].Key != "" {
+		t.Errorf("asked %v", asked)
+	}
+	if !strings.Contains(got.stderr, "nothing is reserved") {
+		t.Errorf("stderr %q", got.stderr)
+	}
+}
+
+func TestAStartDelayedByBootIsSaid(t *testing.T) {
+	a := newAPI(t)
+	delayed := training()
+	delayed.DelayedByBoot = true
+	a.on("POST /v1/reservations", http.StatusCreated, delayed)
+	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h")
+	if !strings.Contains(got.stderr, "delayed until 2026-12-01T10:00:00Z") {
+		t.Errorf("stderr %q", got.stderr)
+	}
+}
+
+func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
+	for name, tc := range map[string]struct {
+		statuses []string // at each look; the last one stays
+		args     []string
+		want     int
+		mention  string
+	}{
+		"active at last":    {[]string{"pending", "starting", "active"}, nil, exitDone, ""},
+		"active at once":    {[]string{"active"}, nil, exitDone, ""},
+		"failed":            {[]string{"starting", "failed"}, nil, exitFailed, "will not become active"},
+		"cancelled":         {[]string{"pending", "cancelled"}, nil, exitFailed, "will not become active"},
+		"still not active":  {[]string{"pending"}, []string{"--wait-timeout", "5s"}, exitTimedOut, "reservation show r-1"},
+		"not waited at all": {[]string{"pending"}, []string{"--wait-timeout", "0"}, exitTimedOut, "still pending"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			looks := 0
+			look := func(status int) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					now := named("r-1", "x", tc.statuses[min(looks, len(tc.statuses)-1)])
+					looks++
+					answerWith(status, now)(w, r)
+				}
+			}
+			a.mux.HandleFunc("POST /v1/reservations", look(http.StatusCreated))
+			a.mux.HandleFunc("GET /v1/reservations/r-1", look(http.StatusOK))
+			got := almanac(t, a, append([]string{"reservation", "create", "x", "--duration", "1h", "--wait", "-f", "value", "-c", "Status"}, tc.args...)...)
+			if tc.want != exitDone {
+				got.wantFailure(t, tc.want, tc.mention)
+				return
+			}
+			got.wantDone(t)
+			if got.stdout != "active\n" || looks != len(tc.statuses) {
+				t.Errorf("stdout %q after %d looks", got.stdout, looks)
+			}
+		})
+	}
+}
+
+func TestWaitingStopsWhenItsTimeIsUp(t *testing.T) {
+	a := newAPI(t)
+	a.on("POST /v1/reservations", http.StatusCreated, training())
+	a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h", "--wait", "--wait-timeout", "5s")
+	got.wantFailure(t, exitTimedOut)
+	if looks := len(a.asked()) - 1; looks != 3 || got.waited != 5*time.Second {
+		t.Errorf("looked %d times in %v", looks, got.waited)
+	}
+}
+
+func TestExtendMovesTheEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by a duration": {[]string{"--by", "90m"}, "2026-12-01T13:30:00Z"},
+		"until a time":  {[]string{"--until", "2026-12-01T14:00+01:00"}, "2026-12-01T13:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+			a.on("PATCH /v1/reservations/r-1", http.StatusOK, training())
+			almanac(t, a, append([]string{"reservation", "extend", "r-1"}, tc.args...)...).wantDone(t)
+			if got, want := a.asked()[1].Body, `{"end_time":"`+tc.want+`"}`; got != want {
+				t.Errorf("sent %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestExtendDoesNotShorten(t *testing.T) {
+	for _, args := range [][]string{{"--until", "+1h"}, {"--by", "0"}} {
+		a := newAPI(t)
+		a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+		almanac(t, a, append([]string{"reservation", "extend", "r-1"}, args...)...).wantFailure(t, exitUsage, "ends at 2026-12-01T12:00:00Z")
+		if len(a.asked()) != 1 {
+			t.Errorf("asked %v", a.lines())
+		}
+	}
+}
+
+func TestChangeSendsOnlyWhatIsGiven(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+	a.on("PATCH /v1/reservations/r-1", http.StatusOK, training())
+	for line, want := range map[string]string{
+		"--quantity 4":           `{"quantity":4}`,
+		"--name y --end +5h":     `{"name":"y","end_time":"2026-12-01T14:00:00Z"}`,
+		"--start +2h --name=":    `{"name":"","start_time":"2026-12-01T11:00:00Z"}`,
+		"--quantity 0 --end +5h": `{"quantity":0,"end_time":"2026-12-01T14:00:00Z"}`,
+	} {
+		almanac(t, a, append([]string{"reservation", "change", "r-1"}, strings.Fields(line)...)...).wantDone(t)
+		asked := a.asked()
+		if got := asked[len(asked)-1]; got.Line != "PATCH /v1/reservations/r-1" || got.Body != want {
+			t.Errorf("%s: sent %v, want %s", line, got, want)
+		}
+	}
+}
+
+func TestADryRunOfAChangeShowsTheOffer(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+	a.on("PATCH /v1/reservations/r-1", http.StatusOK, v1.OfferAnswer{Offer: v1.Offer{Quantity: 4}})
+	got := almanac(t, a, "reservation", "change", "r-1", "--quantity", "4", "--dry-run", "-f", "value", "-c", "Quantity")
+	got.wantDone(t)
+	if got.stdout != "4\n" || a.lines()[1] != "PATCH /v1/reservations/r-1?dry_run=true" {
+		t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+	}
+}
+
+func TestDeleteGoesOnAfterAFailure(t *testing.T) {
+	a := newAPI(t)
+	for _, id := range []string{"r-1", "r-3"} {
+		a.on("GET /v1/reservations/"+id, http.StatusOK, named(id, "x", "pending"))
+		a.on("DELETE /v1/reservations/"+id, http.StatusNoContent, nil)
+	}
+	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{})
+	almanac(t, a, "reservation", "delete", "r-1", "r-2", "r-3").wantFailure(t, exitNotFound, "r-1 x is cancelled", `"r-2"`, "r-3 x is cancelled")
+}
+
+func TestADryRunOfDeleteOnlyLists(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+	got := almanac(t, a, "reservation", "delete", "r-1", "--dry-run", "-f", "value", "-c", "ID")
+	got.wantDone(t)
+	if diff := cmp.Diff([]string{"GET /v1/reservations/r-1"}, a.lines()); diff != "" || got.stdout != "r-1\n" {
+		t.Errorf("stdout %q, asked (-want +got):\n%s", got.stdout, diff)
+	}
+}
+
+func TestAReservationIsFoundByItsName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		named []v1.Reservation
+		want  string // id, or else
+		code  int
+		says  string
+	}{
+		"the only one":          {[]v1.Reservation{named("r-1", "x", "pending")}, "r-1", exitDone, ""},
+		"the one that is over":  {[]v1.Reservation{named("r-1", "x", "ended")}, "r-1", exitDone, ""},
+		"the one that is alive": {[]v1.Reservation{named("r-1", "x", "ended"), named("r-2", "x", "active")}, "r-2", exitDone, ""},
+		"two alive":             {[]v1.Reservation{named("r-1", "x", "active"), named("r-2", "x", "pending")}, "", exitUsage, "r-1, r-2"},
+		"none":                  {nil, "", exitNotFound, `id or name "x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: tc.named})
+			got := almanac(t, a, "reservation", "show", "x", "-f", "value", "-c", "ID")
+			if tc.code != exitDone {
+				got.wantFailure(t, tc.code, tc.says)
+				return
+			}
+			got.wantDone(t)
+			if got.stdout != tc.want+"\n" || a.lines()[1] != "GET /v1/reservations?name=x" {
+				t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+			}
+		})
+	}
+}
+
+func TestAnUnknownIDIsNotTakenForAName(t *testing.T) {
+	a := newAPI(t)
+	almanac(t, a, "reservation", "show", "5f1c3f0e-31f7-4ad9-a2f9-2b1f1c1b7e55").wantFailure(t, exitNotFound)
+	if len(a.asked()) != 1 {
+		t.Errorf("asked %v", a.lines())
+	}
+}
+
+func TestListAsksForWhatIsSelected(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{
+		named("r-1", "a", "active"), named("r-2", "b", "active"), named("r-3", "c", "active"),
+	}, Next: "r-3"})
+	got := almanac(t, a, "reservation", "list", "--status", "active,pending", "--status", "ended", "--kind", "host",
+		"--all-projects", "--limit", "2", "-f", "value", "-c", "ID")
+	got.wantDone(t)
+	want := "GET /v1/reservations?all_projects=true&kind=host&limit=2&status=active%2Cpending%2Cended"
+	if got.stdout != "r-1\nr-2\n" || a.lines()[0] != want || len(a.lines()) != 1 {
+		t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+	}
+}
