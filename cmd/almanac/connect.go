@@ -26,7 +26,7 @@ func (p *process) connect() (*client.Client, error) {
 	return client.New(client.Options{
 		URL:        cmp.Or(p.url, p.env("ALMANAC_URL"), defaultURL),
 		HTTPClient: &http.Client{Timeout: p.timeout.time(), Transport: transport},
-		UserAgent:  "almanac/" + programVersion(),
+		UserAgent:  "almanac/" + version,
 		RequestID:  func() string { return "req-" + uuid.NewString() },
 		Wait:       p.pause,
 	})

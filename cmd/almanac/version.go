@@ -2,10 +2,12 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
+
+// version is set when a release is built.
+var version = "development"
 
 // build says what this program was built from and for.
 type build struct {
@@ -31,17 +33,8 @@ func (p *process) versionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b := build{programVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			b := build{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return out.one(b, b)
 		},
 	}
-}
-
-// programVersion is the version that the build stamped, or "devel".
-func programVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

@@ -55,14 +55,6 @@ func integer(field *int, name string, preset, least, most int, help string) opti
 	return o
 }
 
-func float(field *float64, name string, preset, least, most float64, help string) option {
-	format := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	parse := func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) }
-	o := ranged(field, preset, least, most, "a number", format, parse)
-	o.name, o.help, o.kind = name, help, "floating point value"
-	return o
-}
-
 func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
 	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
 	o.name, o.help, o.kind = name, help, "duration"
@@ -80,8 +72,7 @@ func ranged[T cmp.Ordered](
 		texts:   func() []string { return []string{format(*field)} },
 		set: func(raw string) error {
 			v, err := parse(raw)
-			// "Not within" rather than "outside": a float may be NaN.
-			if within := least <= v && v <= most; err != nil || !within {
+			if err != nil || v < least || most < v {
 				return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
 			}
 			*field = v
@@ -142,31 +133,6 @@ func list(field *[]string, name string, preset []string, help string) option {
 			}
 			*field = items
 			return nil
-		},
-	}
-}
-
-// multi gives an option that keeps the value of each of its lines. Empty ones do
-// not count.
-func multi(field *[]string, name string, preset []string, help string) option {
-	given := false
-	return option{
-		name: name, help: help, kind: "multi valued",
-		restore: func() { *field, given = preset, false },
-		texts: func() []string {
-			if len(*field) == 0 {
-				return []string{""}
-			}
-			return *field
-		},
-		set: func(raw string) error {
-			if !given {
-				*field, given = nil, true
-			}
-			if raw != "" {
-				*field = append(*field, raw)
-			}
-			return oneLine(raw)
 		},
 	}
 }

@@ -1,54 +1,11 @@
 package config
 
 import (
-	"math"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
-
-func TestAMultiValuedOptionKeepsEveryLineInPlaceOfItsDefault(t *testing.T) {
-	for name, tc := range map[string]struct {
-		lines []string
-		want  []string
-	}{
-		"not given":    {nil, []string{"log"}},
-		"given twice":  {[]string{"a", "b,c"}, []string{"a", "b,c"}},
-		"given empty":  {[]string{""}, nil},
-		"given as was": {[]string{"log"}, []string{"log"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			o := multi(&got, "driver", []string{"log"}, "")
-			o.restore()
-			for _, line := range tc.lines {
-				if err := o.set(line); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("values (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestAFloatIsAFiniteNumberInItsRange(t *testing.T) {
-	for raw, want := range map[string]float64{"1": 1, "-1.5": -1.5, "1e-3": 0.001, "2": 2} {
-		var got float64
-		if err := float(&got, "cpu_weight_multiplier", 1, -2, 2, "").set(raw); err != nil || got != want {
-			t.Errorf("%q: got %v and error %v, want %v", raw, got, err, want)
-		}
-	}
-	for _, raw := range []string{"", "x", "NaN", "inf", "-Inf", "1e999", "2.1", "-2.1"} {
-		got := math.Pi
-		if err := float(&got, "cpu_weight_multiplier", 1, -2, 2, "").set(raw); err == nil || got != math.Pi {
-			t.Errorf("%q: got %v and error %v, want the error alone", raw, got, err)
-		}
-	}
-}
 
 func TestDurationsAreWholeSeconds(t *testing.T) {
 	for raw, want := range map[string]time.Duration{
