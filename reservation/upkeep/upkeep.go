@@ -57,7 +57,7 @@ func (o Options) events(ctx context.Context) error {
 	for _, h := range done {
 		o.Log.Info("reservation event", "event", h.Event.Type, "reservation", h.Reservation.ID,
 			"project", h.Reservation.ProjectID, "status", h.Reservation.Status,
-			"due", h.Event.Time.String(), "late", h.Event.Done-h.Event.Time)
+			"due", h.Event.Time.String(), "late_seconds", int64(h.Event.Done-h.Event.Time))
 	}
 	var errs []error
 	for id, err := range failed {
