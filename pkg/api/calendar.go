@@ -1,12 +1,15 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -21,25 +24,32 @@ const mostWindows = 1000
 func (s *server) availability(c *gin.Context) {
 	q := readQuery(c, "quantity", "duration", "start", "end", "host_properties")
 	now := s.Now()
-	request := reservation.Request{Duration: q.seconds("duration"), Start: q.time("start"), End: q.time("end")}
+	request := reservation.Request{Duration: q.seconds("duration"), Start: q.time("start")}
+	request.End = q.window(now, max(defaultView, request.Duration)).End
 	request.Quantity = q.number("quantity", 1, 1, 1<<31-1)
 	request.HostProperties = q.text("host_properties")
 	if request.Duration <= 0 {
-		q.fail("duration", "is needed: how long the hosts should be free, such as 2h30m")
+		q.fail("duration", "is needed, at least one second: how long the hosts should be free, such as 2h30m")
 	}
-	if request.End == 0 {
-		request.End = max(request.Start, now).Add(max(defaultView, request.Duration))
+	if request.Start != 0 && request.Start < now {
+		q.fail("start", "%v lies in the past; it is %v", request.Start, now)
 	}
 	if q.err != nil {
 		s.fail(c, q.err)
 		return
 	}
-	windows, matched, err := s.Desk.Availability(caller(c), request, mostWindows)
+	by := caller(c)
+	filter, err := inventory.ParseFilter([]byte(request.HostProperties), s.Inventory.Snapshot(), by.Admin)
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	answer := v1.Availability{Matched: matched, Windows: []v1.Window{}}
+	windows, matched, err := s.Desk.Availability(by, request, mostWindows)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer := v1.Availability{Matched: matched, Windows: []v1.Window{}, UnknownProperties: filter.Unknown()}
 	for _, w := range windows {
 		answer.Windows = append(answer.Windows, v1.Window{
 			Start: w.Start.Time(), LatestStart: w.LatestStart.Time(), End: w.LatestStart.Add(request.Duration).Time(), Free: w.Free,
@@ -51,12 +61,31 @@ func (s *server) availability(c *gin.Context) {
 // calendar handles GET /v1/calendar: the claims of live reservations on each host.
 func (s *server) calendar(c *gin.Context) {
 	q := readQuery(c, "start", "end", "host")
-	w := q.window(s.Now(), defaultView)
+	w, asked := q.window(s.Now(), defaultView), q.list("host")
 	if q.err != nil {
 		s.fail(c, q.err)
 		return
 	}
-	by, asked := caller(c), q.list("host")
+	claims := s.claims(w, caller(c))
+	known := slices.Sorted(maps.Keys(claims))
+	for _, host := range asked {
+		if claims[host] == nil {
+			s.fail(c, fault.Field("host", "%s", fault.Unknown("host", host, known)))
+			return
+		}
+	}
+	answer := v1.Calendar{Start: w.Start.Time(), End: w.End.Time(), Hosts: []v1.HostCalendar{}}
+	for _, host := range known {
+		if len(asked) == 0 || slices.Contains(asked, host) {
+			answer.Hosts = append(answer.Hosts, v1.HostCalendar{Host: host, Claims: claims[host]})
+		}
+	}
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// claims gives what is claimed of each host in w, by start: an empty list for a
+// host that is free.
+func (s *server) claims(w span.Span, by booking.Caller) map[string][]v1.Claim {
 	claims := make(map[string][]v1.Claim)
 	for _, h := range s.Inventory.Snapshot().Hosts() {
 		claims[h.Name] = []v1.Claim{}
@@ -68,26 +97,16 @@ func (s *server) calendar(c *gin.Context) {
 			}
 		}
 	}
-	answer := v1.Calendar{Start: w.Start.Time(), End: w.End.Time(), Hosts: []v1.HostCalendar{}}
-	for host, list := range claims {
-		if len(asked) == 0 || slices.Contains(asked, host) {
-			slices.SortStableFunc(list, func(a, b v1.Claim) int { return a.Start.Compare(b.Start) })
-			answer.Hosts = append(answer.Hosts, v1.HostCalendar{Host: host, Claims: list})
-		}
+	for _, list := range claims {
+		slices.SortStableFunc(list, func(a, b v1.Claim) int { return a.Start.Compare(b.Start) })
 	}
-	slices.SortFunc(answer.Hosts, func(a, b v1.HostCalendar) int {
-		if a.Host < b.Host {
-			return -1
-		}
-		return 1
-	})
-	c.PureJSON(http.StatusOK, answer)
+	return claims
 }
 
 // presentedClaim names the reservation only to those who may see it.
 func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by booking.Caller) v1.Claim {
 	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
-	if by.Admin || r.ProjectID == by.ProjectID && r.Status != reservation.Pending {
+	if by.Admin || r.ProjectID == by.ProjectID && seesHosts(r, by) {
 		claim.ReservationID, claim.Name, claim.ProjectID = r.ID, r.Name, r.ProjectID
 	}
 	return claim

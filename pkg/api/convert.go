@@ -78,7 +78,7 @@ func presented(r reservation.Reservation, by booking.Caller) v1.Reservation {
 		size := v1.Resources(r.Resources)
 		out.Resources = &size
 	}
-	if by.Admin || r.Status != reservation.Pending && r.Status != reservation.Starting {
+	if seesHosts(&r, by) {
 		out.Hosts = sorted(r.HostNames())
 	}
 	for i, e := range r.Events {
@@ -89,6 +89,12 @@ func presented(r reservation.Reservation, by booking.Caller) v1.Reservation {
 		}
 	}
 	return out
+}
+
+// seesHosts says whether by may know which hosts the reservation has, where it is
+// theirs at all. Until it begins they may still change.
+func seesHosts(r *reservation.Reservation, by booking.Caller) bool {
+	return by.Admin || r.Status != reservation.Pending && r.Status != reservation.Starting
 }
 
 // offer gives a plan; only an admin sees its hosts, as they may still change.

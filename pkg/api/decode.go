@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,9 +31,16 @@ func (s *server) body(c *gin.Context, target any) ([]byte, error) {
 		}
 		return nil, &fault.Error{Kind: fault.Invalid, Message: "the body could not be read", Err: err}
 	}
+	if !utf8.Valid(raw) {
+		return nil, fault.New(fault.Invalid, "the body is not UTF-8")
+	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fault.New(fault.Invalid, "the body must be a JSON object: %v", err)
+	err = json.Unmarshal(raw, &object)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && object == nil {
+		return nil, fault.New(fault.Invalid, "the body must be a JSON object, not %s", shorten(bytes.TrimSpace(raw)))
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
 	}
 	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
 }
@@ -44,7 +54,8 @@ func fields(object map[string]json.RawMessage, target reflect.Value, prefix stri
 		places[name] = target.Field(i)
 		known = append(known, name)
 	}
-	for name, raw := range object {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		raw := object[name]
 		place, ok := places[name]
 		if !ok {
 			return fault.Field(prefix+name, "%s", fault.Unknown("field", name, known))
@@ -96,6 +107,8 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 		want = "a whole number"
 	case t.Kind() == reflect.Slice:
 		want = "a list of texts"
+	case t == reflect.TypeFor[map[string]int64]():
+		want = "an object of whole numbers"
 	default:
 		want = "an object"
 	}

@@ -9,7 +9,7 @@ import (
 
 // health handles GET /healthcheck.
 func (s *server) health(c *gin.Context) {
-	if err := s.Ping(c); err != nil {
+	if err := s.Ping(work(c)); err != nil {
 		s.Log.Warn("health check failed", "error", err)
 		c.String(http.StatusServiceUnavailable, "the database does not answer\n")
 		return

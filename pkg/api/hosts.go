@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -16,12 +19,13 @@ import (
 func (s *server) listHosts(c *gin.Context) {
 	q := readQuery(c, "limit", "marker", "host_properties")
 	limit, marker := q.number("limit", defaultPage, 1, largestPage), q.text("marker")
+	properties := q.text("host_properties")
 	if q.err != nil {
 		s.fail(c, q.err)
 		return
 	}
 	by, snapshot := caller(c), s.Inventory.Snapshot()
-	filter, err := inventory.ParseFilter([]byte(q.text("host_properties")), snapshot, by.Admin)
+	filter, err := inventory.ParseFilter([]byte(properties), snapshot, by.Admin)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -30,7 +34,7 @@ func (s *server) listHosts(c *gin.Context) {
 		s.fail(c, fault.Field("marker", "there is no host %s", marker))
 		return
 	}
-	page := v1.HostList{Hosts: []v1.Host{}}
+	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, shown(snapshot, by.Admin)
 	for _, h := range snapshot.Hosts() {
 		if h.Name <= marker || !filter.Matches(h, false) {
 			continue
@@ -39,7 +43,7 @@ func (s *server) listHosts(c *gin.Context) {
 			page.Next = page.Hosts[limit-1].Name
 			break
 		}
-		page.Hosts = append(page.Hosts, host(h, shown(snapshot, by.Admin)))
+		page.Hosts = append(page.Hosts, host(h, visible))
 	}
 	c.PureJSON(http.StatusOK, page)
 }
@@ -57,15 +61,15 @@ func (s *server) changeHost(c *gin.Context) {
 		return
 	}
 	override := inventory.Override{Reservable: body.Reservable, Properties: make(map[string]*inventory.Value, len(body.Properties))}
-	for name, value := range body.Properties {
-		v, err := propertyValue(name, value)
+	for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
+		v, err := propertyValue(name, body.Properties[name])
 		if err != nil {
 			s.fail(c, err)
 			return
 		}
 		override.Properties[name] = v
 	}
-	if err := s.Inventory.SetHost(c, c.Param("name"), override); err != nil {
+	if err := s.Inventory.SetHost(work(c), c.Param("name"), override); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -84,6 +88,9 @@ func (s *server) answerHost(c *gin.Context, name string) {
 
 // propertyValue reads a property from JSON; null, which removes it, is nil.
 func propertyValue(name string, value any) (*inventory.Value, error) {
+	if strings.TrimSpace(name) == "" {
+		return nil, fault.Field("properties", "a property needs a name")
+	}
 	field := "properties." + name
 	var v inventory.Value
 	switch value := value.(type) {
@@ -108,9 +115,6 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	default:
 		return nil, fault.Field(field, "must be a number, a text, true or false, or a list of texts")
 	}
-	if strings.TrimSpace(name) == "" {
-		return nil, fault.Field("properties", "a property needs a name")
-	}
 	return &v, nil
 }
 
@@ -127,7 +131,7 @@ func host(h *inventory.Host, shown map[string]bool) v1.Host {
 	out := v1.Host{
 		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.Guests, Zone: h.Zone,
 		Aggregates: append([]string{}, h.Aggregates...), Traits: append([]string{}, h.Traits...),
-		Properties: make(map[string]any), Reservable: h.Reservable, Power: string(h.Power), BootSeconds: h.BootSeconds,
+		Properties: make(map[string]any), Reservable: h.Reservable, Power: string(cmp.Or(h.Power, inventory.PowerOn)), BootSeconds: h.BootSeconds,
 	}
 	if !math.IsInf(h.FlopsPerWatt, 0) && !math.IsNaN(h.FlopsPerWatt) {
 		out.FlopsPerWatt = h.FlopsPerWatt
@@ -163,7 +167,7 @@ func (s *server) changeProperty(c *gin.Context) {
 		return
 	}
 	name := strings.TrimPrefix(c.Param("name"), "$")
-	if err := s.Inventory.SetHidden(c, name, *body.Hidden); err != nil {
+	if err := s.Inventory.SetHidden(work(c), name, *body.Hidden); err != nil {
 		s.fail(c, err)
 		return
 	}

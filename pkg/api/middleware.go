@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"runtime/debug"
@@ -39,12 +40,12 @@ func (s *server) identify(c *gin.Context) {
 func (s *server) measure(c *gin.Context) {
 	begun := s.Monotonic()
 	c.Next()
-	route := c.FullPath()
+	method, route := c.Request.Method, c.FullPath()
 	if route == "" {
-		route = "none"
+		method, route = "none", "none" // whatever is sent, a label has few values
 	}
-	s.metrics.requests.WithLabelValues(c.Request.Method, route, strconv.Itoa(c.Writer.Status())).Inc()
-	s.metrics.seconds.WithLabelValues(c.Request.Method, route).Observe((s.Monotonic() - begun).Seconds())
+	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
+	s.metrics.seconds.WithLabelValues(method, route).Observe((s.Monotonic() - begun).Seconds())
 }
 
 // recover turns a panic into a 500 that names the request id only.
@@ -57,9 +58,20 @@ func (s *server) recover(c *gin.Context) {
 	c.Next()
 }
 
-// authenticate finds out who is asking.
+// sameOrigin refuses what a page of another site sends through a visitor's browser.
+func (s *server) sameOrigin(c *gin.Context) {
+	if err := s.origins.Check(c.Request); err != nil {
+		s.fail(c, &fault.Error{Kind: fault.Denied, Message: "a page of another site may not change anything here", Err: err})
+	}
+}
+
+// authenticate finds out who is asking, and for which project: without one every
+// project's reservations would be the caller's.
 func (s *server) authenticate(c *gin.Context) {
 	caller, err := s.Authenticator.Authenticate(c.Request)
+	if err == nil && caller.ProjectID == "" {
+		err = fault.New(fault.Denied, "your token is for no project; get one for the project that the reservations belong to")
+	}
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -72,6 +84,10 @@ func (s *server) adminOnly(c *gin.Context) {
 		s.fail(c, fault.New(fault.Denied, "only an admin may do this"))
 	}
 }
+
+// work is the context of what is done for a request. What has begun is finished
+// when the client hangs up. Nobody else may keep c: gin uses it again.
+func work(c *gin.Context) context.Context { return context.WithoutCancel(c.Request.Context()) }
 
 func caller(c *gin.Context) booking.Caller {
 	return c.MustGet(callerKey).(booking.Caller)

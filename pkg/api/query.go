@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,13 +23,25 @@ type query struct {
 
 // readQuery gives the parameters; one that is not among allowed is a mistake.
 func readQuery(c *gin.Context, allowed ...string) *query {
-	q := &query{values: c.Request.URL.Query()}
-	for name := range q.values {
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+	q := &query{values: values}
+	if err != nil {
+		q.err = fault.New(fault.Invalid, "the parameters cannot be read: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(allowed, name) {
 			q.fail(name, "%s", fault.Unknown("parameter", name, allowed))
 		}
 	}
 	return q
+}
+
+// noParameters is for calls that take none: whoever deletes with dry_run=true must
+// not lose a reservation.
+func (s *server) noParameters(c *gin.Context) {
+	if q := readQuery(c); q.err != nil {
+		s.fail(c, q.err)
+	}
 }
 
 func (q *query) fail(field, format string, args ...any) {
@@ -37,24 +50,30 @@ func (q *query) fail(field, format string, args ...any) {
 	}
 }
 
-func (q *query) text(name string) string { return q.values.Get(name) }
+func (q *query) text(name string) string {
+	if len(q.values[name]) > 1 {
+		q.fail(name, "must be given once only")
+	}
+	return q.values.Get(name)
+}
 
 // list gives the values of a parameter that is repeated, or has commas.
 func (q *query) list(name string) []string {
 	var list []string
 	for _, value := range q.values[name] {
 		for part := range strings.SplitSeq(value, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
+			list = append(list, strings.TrimSpace(part))
 		}
 	}
 	return list
 }
 
 func (q *query) truth(name string) bool {
+	if !q.values.Has(name) {
+		return false
+	}
 	switch strings.ToLower(q.text(name)) {
-	case "", "false", "0", "no":
+	case "false", "0", "no":
 		return false
 	case "true", "1", "yes":
 		return true
@@ -64,7 +83,7 @@ func (q *query) truth(name string) bool {
 }
 
 func (q *query) number(name string, otherwise, least, most int) int {
-	if q.text(name) == "" {
+	if !q.values.Has(name) {
 		return otherwise
 	}
 	n, err := strconv.Atoi(q.text(name))
@@ -74,23 +93,28 @@ func (q *query) number(name string, otherwise, least, most int) int {
 	return n
 }
 
+// lastYear leaves room for a view after it in the years that RFC 3339 can write.
+const lastYear = 8999
+
 // time gives an instant, 0 where the parameter is absent.
 func (q *query) time(name string) span.Instant {
-	text := q.text(name)
-	if text == "" {
+	if !q.values.Has(name) {
 		return 0
 	}
+	text := q.text(name)
 	// A "+" that was not escaped arrives as a blank.
 	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
 	if err != nil {
 		q.fail(name, "must be a time with its zone, such as 2026-12-01T10:00:00Z, not %q", text)
+	} else if year := t.UTC().Year(); year < 1 || year > lastYear {
+		q.fail(name, "must lie in the years 1 to %d", lastYear)
 	}
 	return *instant(&t)
 }
 
 // seconds gives a duration, 0 where the parameter is absent.
 func (q *query) seconds(name string) int64 {
-	if q.text(name) == "" {
+	if !q.values.Has(name) {
 		return 0
 	}
 	d, err := v1.ParseDuration(q.text(name))
@@ -100,12 +124,12 @@ func (q *query) seconds(name string) int64 {
 	return int64(d)
 }
 
-// window gives the span of two parameters: from now, and seconds long, where they
-// are absent.
-func (q *query) window(now span.Instant, seconds int64) span.Span {
+// window gives the span of the parameters start and end: it begins at from, and is
+// seconds long, where they are absent.
+func (q *query) window(from span.Instant, seconds int64) span.Span {
 	w := span.Span{Start: q.time("start"), End: q.time("end")}
 	if w.Start == 0 {
-		w.Start = now
+		w.Start = from
 	}
 	if w.End == 0 {
 		w.End = w.Start.Add(seconds)

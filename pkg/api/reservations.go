@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"net/http"
 	"slices"
 
@@ -54,7 +55,7 @@ func (s *server) createReservation(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	r, err := s.Desk.Book(c, by, request, use)
+	r, err := s.Desk.Book(work(c), by, request, use)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -84,8 +85,8 @@ func (s *server) listReservations(c *gin.Context) {
 		ProjectID: by.ProjectID, Name: q.text("name"), Kind: reservation.Kind(q.text("kind")),
 		Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
 	}
-	if q.text("start") != "" || q.text("end") != "" {
-		selection.Overlaps = q.window(s.Now(), 0)
+	if q.values.Has("start") || q.values.Has("end") {
+		selection.Overlaps = q.window(math.MinInt64, math.MaxInt64)
 	}
 	for _, status := range q.list("status") {
 		if !slices.Contains(reservation.Statuses, reservation.Status(status)) {
@@ -93,7 +94,7 @@ func (s *server) listReservations(c *gin.Context) {
 		}
 		selection.Statuses = append(selection.Statuses, reservation.Status(status))
 	}
-	if selection.Kind != "" && !slices.Contains(reservation.Kinds, selection.Kind) {
+	if q.values.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
 		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), texts(reservation.Kinds)))
 	}
 	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
@@ -107,7 +108,7 @@ func (s *server) listReservations(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	found, err := s.Reader.List(c, selection)
+	found, err := s.Reader.List(work(c), selection)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -125,7 +126,7 @@ func (s *server) listReservations(c *gin.Context) {
 
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) {
-	r, err := s.Reader.Get(c, c.Param("id"))
+	r, err := s.Reader.Get(work(c), c.Param("id"))
 	by := caller(c)
 	if err == nil && !by.Admin && r.ProjectID != by.ProjectID {
 		err = booking.NotFound(c.Param("id"))
@@ -153,7 +154,7 @@ func (s *server) changeReservation(c *gin.Context) {
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, id := caller(c), c.Param("id")
 	if dryRun {
-		plan, err := s.Desk.OfferChange(c, by, id, change)
+		plan, err := s.Desk.OfferChange(work(c), by, id, change)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -161,7 +162,7 @@ func (s *server) changeReservation(c *gin.Context) {
 		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, by.Admin)})
 		return
 	}
-	r, err := s.Desk.Change(c, by, id, change)
+	r, err := s.Desk.Change(work(c), by, id, change)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -171,7 +172,7 @@ func (s *server) changeReservation(c *gin.Context) {
 
 // deleteReservation handles DELETE /v1/reservations/{id}.
 func (s *server) deleteReservation(c *gin.Context) {
-	if _, err := s.Desk.Cancel(c, caller(c), c.Param("id")); err != nil {
+	if _, err := s.Desk.Cancel(work(c), caller(c), c.Param("id")); err != nil {
 		s.fail(c, err)
 		return
 	}

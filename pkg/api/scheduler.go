@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,6 +20,10 @@ func (s *server) filterHosts(c *gin.Context) {
 	}
 	if question.Hosts == nil {
 		s.fail(c, fault.Field("hosts", "is needed: the names of the hosts to judge"))
+		return
+	}
+	if slices.Contains(question.Hosts, "") {
+		s.fail(c, fault.Field("hosts", "a host needs a name"))
 		return
 	}
 	judge := s.Filter.For(placing.Request{

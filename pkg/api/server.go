@@ -57,6 +57,7 @@ type Options struct {
 type server struct {
 	Options
 	metrics *metrics
+	origins http.CrossOriginProtection
 }
 
 // New gives the handler of the API.
@@ -67,7 +68,7 @@ func New(o Options) http.Handler {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.identify, s.measure, s.recover)
+	engine.Use(s.identify, s.measure, s.recover, s.sameOrigin)
 	engine.NoRoute(func(c *gin.Context) {
 		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; the calls are listed at /v1/openapi.yaml", c.Request.URL.Path))
 	})
@@ -75,7 +76,7 @@ func New(o Options) http.Handler {
 		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s", c.Request.Method, c.Request.URL.Path))
 	})
 	s.routes(engine)
-	return http.NewCrossOriginProtection().Handler(withoutTrailingSlash(engine))
+	return withoutTrailingSlash(engine)
 }
 
 func (s *server) routes(engine *gin.Engine) {
@@ -88,17 +89,17 @@ func (s *server) routes(engine *gin.Engine) {
 	v1 := engine.Group("/v1", s.authenticate)
 	v1.POST("/reservations", s.createReservation)
 	v1.GET("/reservations", s.listReservations)
-	v1.GET("/reservations/:id", s.showReservation)
+	v1.GET("/reservations/:id", s.noParameters, s.showReservation)
 	v1.PATCH("/reservations/:id", s.changeReservation)
-	v1.DELETE("/reservations/:id", s.deleteReservation)
+	v1.DELETE("/reservations/:id", s.noParameters, s.deleteReservation)
 	v1.GET("/availability", s.availability)
 	v1.GET("/hosts", s.listHosts)
-	v1.GET("/hosts/:name", s.showHost)
-	v1.PATCH("/hosts/:name", s.adminOnly, s.changeHost)
-	v1.GET("/properties", s.listProperties)
-	v1.PATCH("/properties/:name", s.adminOnly, s.changeProperty)
+	v1.GET("/hosts/:name", s.noParameters, s.showHost)
+	v1.PATCH("/hosts/:name", s.adminOnly, s.noParameters, s.changeHost)
+	v1.GET("/properties", s.noParameters, s.listProperties)
+	v1.PATCH("/properties/:name", s.adminOnly, s.noParameters, s.changeProperty)
 	v1.GET("/calendar", s.calendar)
-	v1.POST("/scheduler/filter", s.adminOnly, s.filterHosts)
+	v1.POST("/scheduler/filter", s.adminOnly, s.noParameters, s.filterHosts)
 }
 
 // withoutTrailingSlash accepts a trailing slash everywhere.

@@ -35,13 +35,15 @@ type Options struct {
 
 // Desk books reservations. It is safe for concurrent use.
 //
-// Three locks, taken in this order: one per reservation, held while that
-// reservation changes; mu, over what is in memory, never held while storing; and
-// those of Records. A new claim enters the calendar before it is stored, an old
-// one leaves after, so that whatever happens in between errs towards "taken".
+// Four locks, taken in this order: one per idempotency key, held while a request
+// that came with it is booked; one per reservation, held while that reservation
+// changes; mu, over what is in memory, never held while storing; and those of
+// Records. A new claim enters the calendar before it is stored, an old one leaves
+// after, so that whatever happens in between errs towards "taken".
 type Desk struct {
 	options Options
 	woken   chan struct{}
+	keys    keyLocks
 
 	mu       sync.RWMutex
 	roster   *roster
@@ -64,6 +66,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	d := &Desk{
 		options:  o,
 		woken:    make(chan struct{}, 1),
+		keys:     keyLocks{inUse: make(map[[2]string]*keyLock)},
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),
@@ -116,6 +119,9 @@ type KeyUse struct {
 // for the same body it gives the reservation made then; for another body it fails
 // with an Unprocessable fault.
 func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
+	if use != nil {
+		defer d.keys.lock(by.ProjectID, use.Key)()
+	}
 	if made, ok, err := d.madeBefore(ctx, by, use); ok || err != nil {
 		return made, err
 	}

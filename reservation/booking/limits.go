@@ -59,6 +59,28 @@ func (l Limits) quantity(held Held, seconds int64) int {
 	return int(max(most, 0))
 }
 
+// granting gives the limits raised to what r has, for a change of r that shall last
+// that long: a change is held only against what it asks more of. held is without r.
+func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation, seconds int64) Limits {
+	if l.Duration > 0 {
+		l.Duration = max(l.Duration, r.Span.Seconds())
+	}
+	if l.StartAhead > 0 {
+		l.StartAhead = max(l.StartAhead, int64(r.Span.Start-now))
+	}
+	if l.Hosts > 0 {
+		l.Hosts = max(l.Hosts, held.Hosts+r.Quantity)
+	}
+	if l.HostSeconds > 0 {
+		has := weight(r)
+		if seconds <= r.Span.Seconds() {
+			has = max(has, int64(r.Quantity)*seconds)
+		}
+		l.HostSeconds = max(l.HostSeconds, held.HostSeconds+has)
+	}
+	return l
+}
+
 // exceeded gives the first limit that quantity for seconds from start on breaks,
 // with a sentence; "" where all hold.
 func (l Limits) exceeded(now span.Instant, held Held, quantity int, start span.Instant, seconds int64) (reservation.Constraint, string) {

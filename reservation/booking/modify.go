@@ -59,7 +59,8 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (reservation.Reservatio
 	both := append(slices.Clone(e.r.Claims), next.Claims...)
 	held := d.calendarClaims(&e.r, envelope(both, len(e.r.Claims)))
 	d.release(d.calendarClaims(&e.r, e.r.Claims))
-	if err := d.calendar.Add(held...); err != nil {
+	// What was promised stays held where a host has become smaller since.
+	if err := d.calendar.Restore(held...); err != nil {
 		d.retake(&e.r)
 		return reservation.Reservation{}, nil, fmt.Errorf("hold the hosts of the change: %w", err)
 	}

@@ -45,7 +45,7 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 		return Plan{}, err
 	}
 	if constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration); constraint != "" {
-		return Plan{}, s.refuseLimit(constraint, text)
+		return Plan{}, s.refuseLimit(constraint, text, s.largest())
 	}
 	start, delayed, ok := s.start()
 	if !ok {

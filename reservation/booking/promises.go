@@ -72,7 +72,11 @@ func (d *Desk) Availability(by Caller, req reservation.Request, limit int) (wind
 	if err != nil {
 		return nil, 0, err
 	}
-	for w := range v.Calendar.Windows(s.query) {
+	all := v.Calendar.Windows(s.query)
+	if a.Kind == reservation.Instances {
+		all = slices.Values(v.Calendar.SliceWindows(s.slices(s.query)))
+	}
+	for w := range all {
 		if len(windows) == limit {
 			break
 		}

@@ -13,20 +13,20 @@ import (
 func (s *search) refuse() *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message = s.reason(r.Free)
-	r.LargestQuantity = min(s.largest(), s.view.Limits.quantity(s.view.Held, s.ask.duration))
+	r.LargestQuantity = s.largest()
 	r.EarliestStart = s.earliest()
 	return r
 }
 
 // refuseLimit explains that a limit stands in the way. Another time does not
-// help; fewer hosts may.
-func (s *search) refuseLimit(constraint reservation.Constraint, text string) *reservation.Refusal {
+// help; fewer hosts, up to largest, may.
+func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message = constraint, text
 	switch constraint {
 	case reservation.MaxHosts, reservation.MaxHostHours:
-		r.LargestQuantity = min(s.largest(), s.view.Limits.quantity(s.view.Held, s.ask.duration))
-	case reservation.MaxStartAhead, reservation.MaxDuration:
+		r.LargestQuantity = largest
+	case reservation.MaxStartAhead, reservation.MaxDuration, reservation.ExtensionTooEarly:
 		// Fewer hosts would start as late and last as long.
 	}
 	return r
@@ -39,14 +39,14 @@ func (s *search) refusal() *reservation.Refusal {
 	return &reservation.Refusal{
 		Matched:   s.matched,
 		Free:      s.most(at),
-		BlockedBy: s.blocks(span.New(at.Ready, at.Duration)),
+		BlockedBy: s.blocks(span.New(at.Ready, at.Duration), at.Hosts),
 	}
 }
 
-// blocks gives the claims on matching hosts that share an instant with w.
-func (s *search) blocks(w span.Span) []reservation.Block {
+// blocks gives the claims on hosts that share an instant with w.
+func (s *search) blocks(w span.Span, hosts calendar.HostSet) []reservation.Block {
 	var blocks []reservation.Block
-	for _, number := range s.byName() {
+	for _, number := range s.byName(hosts) {
 		for _, held := range s.view.Calendar.Held(number, w) {
 			if len(blocks) == reservation.MaxBlocks {
 				return blocks
@@ -57,31 +57,32 @@ func (s *search) blocks(w span.Span) []reservation.Block {
 	return blocks
 }
 
-// byName gives the numbers of the matching hosts by host name.
-func (s *search) byName() []int {
+// byName gives the numbers of hosts that are there, by host name.
+func (s *search) byName(hosts calendar.HostSet) []int {
 	var numbers []int
 	for _, h := range s.view.roster.snapshot.Hosts() {
-		if number := s.view.roster.numbers[h.Name]; s.query.Hosts.Has(number) {
+		if number := s.view.roster.numbers[h.Name]; hosts.Has(number) {
 			numbers = append(numbers, number)
 		}
 	}
 	return numbers
 }
 
-// largest is the largest quantity for which start would find one.
+// largest is the largest quantity that would be accepted in the asked window.
 func (s *search) largest() int {
 	most := s.most(s.query)
 	if s.ask.immediate {
 		most = max(most, min(s.most(s.allAwake()), s.most(s.whileBooting())))
 	}
-	return most
+	return min(most, s.view.Limits.quantity(s.view.Held, s.ask.duration))
 }
 
 // earliest is the first start at which the quantity has room, 0 where the limit
 // or the hosts allow none.
 func (s *search) earliest() span.Instant {
 	q := s.query
-	q.Hosts = s.matching(true) // a start that is refused now lies ahead
+	// A start that is refused now lies ahead, where the filter may mean more hosts.
+	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)
 	horizon := s.view.Limits.horizon(s.view.Now)
 	q.Deadline = horizon.Add(q.Duration)
 	if start, ok := s.find(q, calendar.FirstFit); ok {

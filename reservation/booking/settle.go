@@ -49,8 +49,10 @@ func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, 
 	switch {
 	case req.Duration < 0 || req.Duration > longestDuration:
 		return ask{}, fault.Field("duration", "must be from one second to 100 years")
-	case req.Start > lastInstant || req.End > lastInstant:
-		return ask{}, fault.Field("start_time", "and end_time must lie before %v", lastInstant)
+	case req.Start > lastInstant:
+		return ask{}, fault.Field("start_time", "must lie before %v", lastInstant)
+	case req.End > lastInstant:
+		return ask{}, fault.Field("end_time", "must lie before %v", lastInstant)
 	case req.Start != 0 && req.Start < now:
 		return ask{}, fault.Field("start_time", "%v lies in the past; it is %v", req.Start, now)
 	case req.End != 0 && req.End <= a.window.Start:
@@ -61,6 +63,9 @@ func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, 
 		a.window.End = a.window.Start.Add(req.Duration)
 	case req.Duration == 0:
 		a.duration = a.window.Seconds()
+	}
+	if a.duration > longestDuration {
+		return ask{}, fault.Field("end_time", "%v is more than 100 years after the start", req.End)
 	}
 	if a.duration > a.window.Seconds() {
 		return ask{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",

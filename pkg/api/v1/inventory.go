@@ -37,10 +37,12 @@ type Host struct {
 	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 is unknown
 }
 
-// HostList is the answer to GET /v1/hosts, one page; Next is the marker of the next.
+// HostList is the answer to GET /v1/hosts, one page; Next is the marker of the
+// next. UnknownProperties are those of the filter that no host has.
 type HostList struct {
-	Hosts []Host `json:"hosts"`
-	Next  string `json:"next,omitempty"`
+	Hosts             []Host   `json:"hosts"`
+	Next              string   `json:"next,omitempty"`
+	UnknownProperties []string `json:"unknown_properties,omitempty"`
 }
 
 // HostChange is the body of PATCH /v1/hosts/{name}. A property that is null is
@@ -84,8 +86,10 @@ type Window struct {
 	Free        int       `json:"free"`
 }
 
-// Availability is the answer to GET /v1/availability.
+// Availability is the answer to GET /v1/availability. UnknownProperties are those
+// of the filter that no host has.
 type Availability struct {
-	Matched int      `json:"matched"`
-	Windows []Window `json:"windows"`
+	Matched           int      `json:"matched"`
+	Windows           []Window `json:"windows"`
+	UnknownProperties []string `json:"unknown_properties,omitempty"`
 }

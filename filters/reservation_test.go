@@ -1,0 +1,134 @@
+package filters_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// promised is what one test is promised: reservations by id, and one claim a host.
+type promised struct {
+	reservations map[string]reservation.Reservation
+	claims       map[string]span.Span
+}
+
+func (p promised) Reservation(id string) (reservation.Reservation, bool) {
+	r, ok := p.reservations[id]
+	return r, ok
+}
+
+func (p promised) NextClaim(host string, t span.Instant) (span.Span, bool) {
+	claim := p.claims[host]
+	return claim, claim.End > t
+}
+
+// The promises of the tests below: project demo has a and b from 100 to 200.
+var held = span.Span{Start: 100, End: 200}
+
+func promises(status reservation.Status) promised {
+	r := reservation.Reservation{
+		ID: "r1", ProjectID: "demo", Status: status, Span: held,
+		Claims: []reservation.Claim{{Host: "a", Span: held}, {Host: "b", Span: held}},
+	}
+	return promised{
+		reservations: map[string]reservation.Reservation{"r1": r},
+		claims:       map[string]span.Span{"a": held, "b": held},
+	}
+}
+
+func TestAHintOpensTheHostsOfItsReservationOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status     reservation.Status
+		project    string
+		hint       []string
+		host       string
+		now        span.Instant
+		wantRefuse string // part of the reason; "" is admitted
+	}{
+		"its host":                        {reservation.Active, "demo", []string{"r1"}, "a", 150, ""},
+		"its other host":                  {reservation.Active, "demo", []string{"r1"}, "b", 150, ""},
+		"at its start":                    {reservation.Active, "demo", []string{"r1"}, "a", 100, ""},
+		"another host":                    {reservation.Active, "demo", []string{"r1"}, "c", 150, "not one of reservation r1"},
+		"an unknown host":                 {reservation.Active, "demo", []string{"r1"}, "nobody", 150, "not one of reservation r1"},
+		"another project's reservation":   {reservation.Active, "lab", []string{"r1"}, "a", 150, "no reservation r1"},
+		"an unknown reservation":          {reservation.Active, "demo", []string{"r2"}, "a", 150, "no reservation r2"},
+		"an empty hint":                   {reservation.Active, "demo", []string{}, "a", 150, "must name one"},
+		"two hints":                       {reservation.Active, "demo", []string{"r1", "r1"}, "a", 150, "must name one"},
+		"pending":                         {reservation.Pending, "demo", []string{"r1"}, "a", 50, "is pending"},
+		"pending, though its start is by": {reservation.Pending, "demo", []string{"r1"}, "a", 150, "is pending"},
+		"starting":                        {reservation.Starting, "demo", []string{"r1"}, "a", 150, "is starting"},
+		"ending":                          {reservation.Ending, "demo", []string{"r1"}, "a", 150, "is ending"},
+		"ended":                           {reservation.Ended, "demo", []string{"r1"}, "a", 250, "is ended"},
+		"active, though its end is by":    {reservation.Active, "demo", []string{"r1"}, "a", 200, "runs from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, fence := range []filters.Fence{filters.FenceAlways, filters.FenceLeadTime} {
+				for _, preemptible := range []bool{false, true} {
+					f := filters.Reservation{Promises: promises(tc.status), Fence: fence, LeadTime: 30}
+					req := placing.Request{ProjectID: tc.project, Hints: map[string][]string{filters.ReservationHint: tc.hint}, Preemptible: preemptible}
+					expect(t, f.For(req, tc.now)(tc.host), tc.wantRefuse)
+				}
+			}
+		})
+	}
+}
+
+func TestWithoutAHintTheFenceDecides(t *testing.T) {
+	for name, tc := range map[string]struct {
+		host        string
+		now         span.Instant
+		preemptible bool
+		wantAlways  string // why the fence "always" refuses; "" is admitted
+		wantLead    string // and the fence "lead_time", of 30 s
+	}{
+		"a host without a claim":           {host: "c", now: 150},
+		"a host that nobody knows":         {host: "nobody", now: 150},
+		"long before the claim":            {host: "a", now: 0, wantAlways: "reserved from"},
+		"just before the lead time":        {host: "a", now: 69, wantAlways: "reserved from"},
+		"at the lead time":                 {host: "a", now: 70, wantAlways: "reserved from", wantLead: "reserved from"},
+		"just before the claim":            {host: "a", now: 99, wantAlways: "reserved from", wantLead: "reserved from"},
+		"as the claim begins":              {host: "a", now: 100, wantAlways: "reserved until", wantLead: "reserved until"},
+		"while the claim runs":             {host: "a", now: 199, wantAlways: "reserved until", wantLead: "reserved until"},
+		"as the claim ends":                {host: "a", now: 200},
+		"preemptible, long before":         {host: "a", now: 0, preemptible: true},
+		"preemptible, within the lead":     {host: "a", now: 99, preemptible: true},
+		"preemptible, as the claim begins": {host: "a", now: 100, preemptible: true, wantAlways: "reserved until", wantLead: "reserved until"},
+		"preemptible, as it ends":          {host: "a", now: 200, preemptible: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Other hints change nothing, nor does being the owner of the claim.
+			for _, req := range []placing.Request{
+				{ProjectID: "lab", Preemptible: tc.preemptible},
+				{ProjectID: "demo", Preemptible: tc.preemptible, Hints: map[string][]string{"group": {"r1"}}},
+			} {
+				f := filters.Reservation{Promises: promises(reservation.Active), LeadTime: 30}
+				f.Fence = filters.FenceAlways
+				expect(t, f.For(req, tc.now)(tc.host), tc.wantAlways)
+				f.Fence = filters.FenceLeadTime
+				expect(t, f.For(req, tc.now)(tc.host), tc.wantLead)
+			}
+		})
+	}
+}
+
+func TestAFenceThatIsNotKnownIsAlwaysClosed(t *testing.T) {
+	f := filters.Reservation{Promises: promises(reservation.Pending), Fence: "sometimes", LeadTime: 30}
+	expect(t, f.For(placing.Request{}, 0)("a"), "reserved from")
+}
+
+// expect fails unless v admits, or refuses with reason in its words.
+func expect(t *testing.T, v placing.Verdict, reason string) {
+	t.Helper()
+	switch {
+	case reason == "" && !v.Admitted():
+		t.Errorf("refused: %s", v.Reason)
+	case reason != "" && v.Admitted():
+		t.Errorf("admitted, want a refusal that says %q", reason)
+	case reason != "" && !strings.Contains(v.Reason, reason):
+		t.Errorf("refused: %s; want a word on %q", v.Reason, reason)
+	}
+}

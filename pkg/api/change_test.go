@@ -1,0 +1,174 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+func TestAChangeChangesWhatItNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		change     string
+		want       func(*v1.Reservation)
+		wantDetail string
+	}{
+		"rename": {`{"name": "course"}`, func(r *v1.Reservation) { r.Name = "course" }, "name from training to course"},
+		"extend": {
+			fmt.Sprintf(`{"end_time": %q}`, at(10000)), func(r *v1.Reservation) { r.End = noon.Add(10000).Time() },
+			fmt.Sprintf("end from %s to %s", at(7200), at(10000)),
+		},
+		"shorten": {
+			fmt.Sprintf(`{"end_time": %q}`, at(5000)), func(r *v1.Reservation) { r.End = noon.Add(5000).Time() },
+			fmt.Sprintf("end from %s to %s", at(7200), at(5000)),
+		},
+		"grow": {
+			`{"quantity": 3}`, func(r *v1.Reservation) { r.Quantity, r.Hosts = 3, []string{"A", "B", "C"} },
+			"quantity from 2 to 3",
+		},
+		"shrink": {
+			`{"quantity": 1}`, func(r *v1.Reservation) { r.Quantity, r.Hosts = 1, []string{"A"} },
+			"quantity from 2 to 1",
+		},
+		"move": {
+			fmt.Sprintf(`{"start_time": %q, "end_time": %q, "name": null}`, at(90000), at(93600)),
+			func(r *v1.Reservation) { r.Start, r.End = noon.Add(90000).Time(), noon.Add(93600).Time() },
+			fmt.Sprintf("start from %s to %s, end from %s to %s", at(3600), at(90000), at(7200), at(93600)),
+		},
+		"all at once": {
+			fmt.Sprintf(`{"name": "", "quantity": 1, "start_time": %q, "end_time": %q}`, at(60), at(120)),
+			func(r *v1.Reservation) {
+				r.Name, r.Quantity, r.Hosts = "", 1, []string{"A"}
+				r.Start, r.End = noon.Add(60).Time(), noon.Add(120).Time()
+			},
+			fmt.Sprintf("name from training to , quantity from 2 to 1, start from %s to %s, end from %s to %s", at(3600), at(60), at(7200), at(120)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, setup{})
+			r := c.admin.book(fmt.Sprintf(`{"name": "training", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
+			path := "/v1/reservations/" + r.ID
+			c.seconds.Add(30)
+			offer := want[v1.OfferAnswer](t, c.admin.patch(path+"?dry_run=true", test.change), http.StatusOK).Offer
+			if diff := cmp.Diff(r, want[v1.Reservation](t, c.admin.get(path), http.StatusOK)); diff != "" {
+				t.Errorf("the dry run changed it (-before +after):\n%s", diff)
+			}
+			got := want[v1.Reservation](t, c.admin.patch(path, test.change), http.StatusOK)
+			test.want(&r)
+			r.UpdatedAt = noon.Add(30).Time()
+			if diff := cmp.Diff(r, got, cmpopts.IgnoreFields(v1.Reservation{}, "Events")); diff != "" {
+				t.Errorf("reservation (-want +got):\n%s", diff)
+			}
+			if !offer.Start.Equal(got.Start) || !offer.End.Equal(got.End) || offer.Quantity != got.Quantity || !cmp.Equal(offer.Hosts, got.Hosts) {
+				t.Errorf("offered %+v, done %+v", offer, got)
+			}
+			if last := got.Events[len(got.Events)-1]; last.Type != "changed" || last.Detail != test.wantDetail {
+				t.Errorf("the log says %+v, want %q", last, test.wantDetail)
+			}
+			if diff := cmp.Diff(got, want[v1.Reservation](t, c.admin.get(path), http.StatusOK)); diff != "" {
+				t.Errorf("shown otherwise than answered (-answered +shown):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARefusedChangeLeavesEverythingAsItWas(t *testing.T) {
+	c := start(t, setup{limits: booking.Limits{Duration: 86400}})
+	r := c.demo.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
+	c.other.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(7200)))
+	path, before := "/v1/reservations/"+r.ID, c.stored()
+	for change, constraint := range map[string]string{
+		fmt.Sprintf(`{"end_time": %q}`, at(7201)):         "free_hosts",
+		`{"quantity": 4}`:                                 "free_hosts",
+		fmt.Sprintf(`{"start_time": %q}`, at(3600-86400)): "",
+		fmt.Sprintf(`{"end_time": %q}`, at(3601+86400)):   "max_duration",
+	} {
+		if constraint == "" {
+			wantError(t, c.demo.patch(path, change), http.StatusBadRequest)
+		} else if got := want[v1.ErrorAnswer](t, c.demo.patch(path, change), http.StatusConflict); got.Refusal.Constraint != constraint {
+			t.Errorf("%s: got %+v, want %s", change, got, constraint)
+		}
+		if diff := cmp.Diff(before, c.stored()); diff != "" {
+			t.Errorf("%s changed something:\n%s", change, diff)
+		}
+	}
+	grown := want[v1.ErrorAnswer](t, c.demo.patch(path, `{"quantity": 4}`), http.StatusConflict).Refusal
+	if got := want[v1.Reservation](t, c.demo.patch(path, fmt.Sprintf(`{"quantity": %d}`, grown.LargestQuantity)), http.StatusOK); got.Quantity != 3 {
+		t.Errorf("the largest quantity is %d, want 3", grown.LargestQuantity)
+	}
+}
+
+func TestAPendingReservationMovesAwayFromThoseWhoComeAfterIt(t *testing.T) {
+	c := start(t, setup{})
+	r := c.admin.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(3600)))
+	c.admin.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "A"]}`, at(7200)))
+	longer := want[v1.Reservation](t, c.admin.patch("/v1/reservations/"+r.ID, fmt.Sprintf(`{"end_time": %q}`, at(7800))), http.StatusOK)
+	if !cmp.Equal(r.Hosts, []string{"A"}) || !cmp.Equal(longer.Hosts, []string{"B"}) {
+		t.Errorf("from %v to %v, want from A to B", r.Hosts, longer.Hosts)
+	}
+}
+
+func TestAnActiveReservationKeepsItsStartAndItsHosts(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"quantity": 2, "duration": 3600}`)
+	c.wait(60)
+	path := "/v1/reservations/" + r.ID
+	wantError(t, c.demo.patch(path, fmt.Sprintf(`{"start_time": %q}`, at(120))), http.StatusConflict)
+	if e := wantError(t, c.demo.patch(path, fmt.Sprintf(`{"end_time": %q}`, at(60))), http.StatusBadRequest); e.Field != "end_time" {
+		t.Errorf("an end that is now is wrong in %q", e.Field)
+	}
+	got := want[v1.Reservation](t, c.demo.patch(path, fmt.Sprintf(`{"quantity": 3, "end_time": %q}`, at(7200))), http.StatusOK)
+	if !cmp.Equal(got.Hosts, []string{"A", "B", "C"}) || got.Start != r.Start || got.End != noon.Add(7200).Time() || got.Status != "active" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatIsOverCannotBeChanged(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"duration": 60}`)
+	c.wait(60)
+	path := "/v1/reservations/" + r.ID
+	if e := wantError(t, c.demo.patch(path, `{"name": "late"}`), http.StatusConflict); e.Kind != "conflict" {
+		t.Errorf("got %+v", e)
+	}
+	wantError(t, c.demo.delete(path), http.StatusConflict)
+	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.Status != "ended" {
+		t.Errorf("it is %s, want ended", got.Status)
+	}
+}
+
+func TestADeletedReservationIsGone(t *testing.T) {
+	c := start(t, setup{})
+	body := `{"quantity": 3, "duration": 3600}`
+	r := c.demo.book(body)
+	path := "/v1/reservations/" + r.ID
+	want[v1.ErrorAnswer](t, c.other.post("/v1/reservations", body), http.StatusConflict)
+	if a := c.demo.delete(path); a.status != http.StatusNoContent || len(a.body) != 0 {
+		t.Errorf("got %v, want 204 and nothing", a)
+	}
+	wantError(t, c.demo.delete(path), http.StatusNotFound)
+	wantError(t, c.demo.get(path), http.StatusNotFound)
+	wantError(t, c.demo.patch(path, `{"name": "again"}`), http.StatusNotFound)
+	c.other.book(body)
+}
+
+func TestDeletingAnActiveReservationFreesTheRest(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"quantity": 3, "duration": 3600}`)
+	c.wait(600)
+	if a := c.demo.delete("/v1/reservations/" + r.ID); a.status != http.StatusNoContent {
+		t.Fatalf("got %v", a)
+	}
+	if next := c.other.book(`{"quantity": 3, "duration": 60}`); next.Start != noon.Add(600).Time() {
+		t.Errorf("the next begins at %v", next.Start)
+	}
+	kept := want[v1.Reservations](t, c.demo.get("/v1/reservations?status=cancelled"), http.StatusOK).Reservations
+	if len(kept) != 1 || kept[0].Events[len(kept[0].Events)-1].Type != "cancelled" {
+		t.Errorf("the log keeps %+v", kept)
+	}
+}

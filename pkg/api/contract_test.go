@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// contract is openapi.yaml, which every request and answer is held against.
+type contract struct {
+	document *openapi3.T
+	router   routers.Router
+}
+
+var readContract = sync.OnceValues(func() (*contract, error) {
+	raw, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	document, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		return nil, err
+	}
+	closeObjects(document)
+	router, err := gorillamux.NewRouter(document)
+	return &contract{document, router}, err
+})
+
+// closeObjects lets the objects of answers have no fields but those that the document
+// lists. It tells clients nothing of the kind: a later version may add some.
+func closeObjects(document *openapi3.T) {
+	for _, schema := range document.Components.Schemas {
+		closed := func(_ string, s *openapi3.SchemaRef) error {
+			if s.Value != nil && s.Value.Type.Is("object") && s.Value.AdditionalProperties.Schema == nil {
+				s.Value.AdditionalProperties.Has = new(false)
+			}
+			return nil
+		}
+		if err := schema.WalkSubtree(closed); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func openContract(t *testing.T) *contract {
+	t.Helper()
+	c, err := readContract()
+	if err != nil {
+		t.Fatalf("read the document: %v", err)
+	}
+	return c
+}
+
+// kinds has the kind of error that goes with each status.
+var kinds = map[int][]string{
+	http.StatusBadRequest:            {"invalid"},
+	http.StatusUnauthorized:          {"unauthorized"},
+	http.StatusForbidden:             {"denied"},
+	http.StatusNotFound:              {"not_found"},
+	http.StatusMethodNotAllowed:      {"invalid"},
+	http.StatusConflict:              {"refused", "conflict"},
+	http.StatusRequestEntityTooLarge: {"too_large"},
+	http.StatusUnprocessableEntity:   {"unprocessable"},
+	http.StatusInternalServerError:   {"internal"},
+	http.StatusServiceUnavailable:    {"unavailable"},
+}
+
+// hold holds an exchange against the document and says whether the document
+// allows the request. What the server accepts, the document must allow; what the
+// server answers, it must list.
+func (c *contract) hold(t reporter, request *http.Request, body string, a answer) (allowed bool) {
+	t.Helper()
+	request = request.Clone(t.Context())
+	request.URL.Path = "/" + strings.Trim(request.URL.Path, "/")
+	request.URL.RawPath = ""
+	request.Body = io.NopCloser(strings.NewReader(body))
+	route, params, err := c.router.FindRoute(request)
+	if err != nil {
+		c.holdOutside(t, request, a)
+		return false
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: request, Route: route, PathParams: params,
+		Options: &openapi3filter.Options{SkipSettingDefaults: true},
+	}
+	refused := openapi3filter.ValidateRequest(t.Context(), input)
+	if accepted := a.status != 400 && a.status != 413 && a.status != 500; accepted && refused != nil {
+		t.Errorf("%s %s is answered with %d, but the document does not allow it: %v\n%s", request.Method, request.URL, a.status, refused, body)
+	}
+	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	})
+	if err != nil {
+		t.Errorf("%s %s: the document does not have this answer: %v\n%d %s", request.Method, request.URL, err, a.status, a.body)
+	}
+	return refused == nil
+}
+
+// holdOutside holds the answer to a request for nothing that the document lists.
+func (c *contract) holdOutside(t reporter, request *http.Request, a answer) {
+	t.Helper()
+	if a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+		t.Errorf("%s %s is not in the document, but answered with %d", request.Method, request.URL, a.status)
+		return
+	}
+	var value any
+	if err := json.Unmarshal(a.body, &value); err != nil {
+		t.Errorf("the answer is not JSON: %v", err)
+	}
+	schema := c.document.Components.Schemas["ErrorAnswer"].Value
+	if err := schema.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
+		t.Errorf("the error has another form: %v", err)
+	}
+}
+
+// routes lists the calls of the document, "METHOD /path".
+func (c *contract) routes() []string {
+	var list []string
+	for path, item := range c.document.Paths.Map() {
+		for method := range item.Operations() {
+			list = append(list, fmt.Sprintf("%s %s", method, path))
+		}
+	}
+	return list
+}

@@ -1,0 +1,291 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// noon is when every test begins.
+var noon = span.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+
+// setup says how a test's cloud differs from three equal hosts A, B and C without
+// limits.
+type setup struct {
+	hosts  []inventory.Host
+	limits booking.Limits
+	fence  filters.Fence
+	// adjust changes what the API is made of.
+	adjust func(*api.Options)
+}
+
+// reporter is what a test needs of *testing.T, or of *rapid.T.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+	Context() context.Context
+}
+
+// cloud is an Almanac in a test: the API over a database file, on a clock that
+// moves only when told.
+type cloud struct {
+	t        reporter
+	url      string
+	file     string
+	store    *store.Store
+	desk     *booking.Desk
+	contract *contract
+	log      *lockedBuffer
+	seconds  atomic.Int64
+
+	// Who asks: an admin and a tenant of project demo, a tenant of project other,
+	// and someone who does not say who they are.
+	admin, demo, other, nobody caller
+}
+
+func start(t *testing.T, s setup) *cloud {
+	t.Helper()
+	c := &cloud{t: t, contract: openContract(t), log: &lockedBuffer{}, file: filepath.Join(t.TempDir(), "almanac.db")}
+	c.seconds.Store(int64(noon))
+	c.admin, c.demo, c.other, c.nobody = caller{c, "demo", "admin"}, caller{c, "demo", "member"}, caller{c, "other", "member"}, caller{c, "", ""}
+
+	var err error
+	c.store, err = store.Open(t.Context(), store.Options{Connection: "file:" + c.file, BusyTimeout: 20 * time.Millisecond})
+	must(t, err)
+	t.Cleanup(func() { _ = c.store.Close() })
+	_, err = c.store.Migrate(t.Context())
+	must(t, err)
+	if s.hosts == nil {
+		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
+	}
+	keeper, err := inventory.OpenKeeper(t.Context(), hostList(s.hosts), c.store, c.store)
+	must(t, err)
+	c.desk, err = booking.Open(t.Context(), booking.Options{
+		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
+		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
+	}, keeper.Snapshot())
+	must(t, err)
+	keeper.Follow(c.desk.Observe)
+	if s.fence == "" {
+		s.fence = filters.FenceAlways
+	}
+	options := api.Options{
+		Desk: c.desk, Reader: c.store, Inventory: keeper,
+		Filter:        filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900},
+		Authenticator: byHeader{}, Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
+		Now: c.now, Monotonic: func() time.Duration { return 0 },
+		NewRequestID: func() string { return "req-" + uuid.NewString() },
+		Log:          slog.New(slog.NewTextHandler(c.log, nil)), Registry: prometheus.NewRegistry(),
+	}
+	if s.adjust != nil {
+		s.adjust(&options)
+	}
+	server := httptest.NewServer(api.New(options))
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+func (c *cloud) now() span.Instant { return span.Instant(c.seconds.Load()) }
+
+// wait lets time go by and carries out what falls due.
+func (c *cloud) wait(seconds int64) {
+	c.t.Helper()
+	c.seconds.Add(seconds)
+	if _, failed := c.desk.CarryOut(c.t.Context()); len(failed) > 0 {
+		c.t.Fatalf("carry out events: %v", failed)
+	}
+}
+
+// at writes the time that lies seconds after noon.
+func at(seconds int64) string { return noon.Add(seconds).String() }
+
+// stored gives all that the database has of reservations, the cancelled included.
+func (c *cloud) stored() []reservation.Reservation {
+	c.t.Helper()
+	list, err := c.store.List(c.t.Context(), reservation.Query{Statuses: reservation.Statuses})
+	must(c.t, err)
+	return list
+}
+
+// machine is a host with eight vCPUs and four times as many GiB of memory.
+func machine(name string) inventory.Host {
+	h := inventory.Host{Name: name, Reservable: true, Power: inventory.PowerOn}
+	h.Capacity.VCPUs, h.Capacity.MemoryMB, h.Capacity.DiskGB = 8, 32768, 100
+	return h
+}
+
+// caller sends requests.
+type caller struct {
+	cloud         *cloud
+	project, role string
+}
+
+// answer is what came back. allowed says whether the document allows the request.
+type answer struct {
+	status  int
+	header  http.Header
+	body    []byte
+	allowed bool
+}
+
+func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.body) }
+
+// send sends a request and holds it and its answer against the document. header
+// has names and values in turn.
+func (p caller) send(method, path, body string, header ...string) answer {
+	t := p.cloud.t
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.cloud.url+path, strings.NewReader(body))
+	must(t, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if p.project != "" {
+		request.Header.Set("X-Project-Id", p.project)
+		request.Header.Set("X-Roles", p.role)
+	}
+	for pair := range slices.Chunk(header, 2) {
+		request.Header.Set(pair[0], pair[1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header}
+	a.body, err = io.ReadAll(response.Body)
+	must(t, err)
+	a.allowed = p.cloud.contract.hold(t, request, body, a)
+	if a.status >= 400 && !bytes.HasPrefix(a.body, []byte("the database")) { // the health check is no JSON
+		holdError(t, a)
+	}
+	return a
+}
+
+// holdError checks what is true of every error.
+func holdError(t reporter, a answer) {
+	t.Helper()
+	e := decode[v1.ErrorAnswer](t, a)
+	if !slices.Contains(kinds[a.status], e.Error.Kind) {
+		t.Errorf("an error of kind %q is answered with %d", e.Error.Kind, a.status)
+	}
+	if id := a.header.Get("X-Openstack-Request-Id"); e.Error.RequestID != id {
+		t.Errorf("the error has request id %q, the header %q", e.Error.RequestID, id)
+	}
+	if isRefusal := e.Error.Kind == "refused"; isRefusal != (e.Refusal != nil) {
+		t.Errorf("an error of kind %q has the refusal %v", e.Error.Kind, e.Refusal)
+	}
+}
+
+func (p caller) get(path string) answer        { p.cloud.t.Helper(); return p.send("GET", path, "") }
+func (p caller) post(path, body string) answer { p.cloud.t.Helper(); return p.send("POST", path, body) }
+func (p caller) patch(path, body string) answer {
+	p.cloud.t.Helper()
+	return p.send("PATCH", path, body)
+}
+func (p caller) delete(path string) answer { p.cloud.t.Helper(); return p.send("DELETE", path, "") }
+
+// book makes a reservation.
+func (p caller) book(body string) v1.Reservation {
+	p.cloud.t.Helper()
+	return want[v1.Reservation](p.cloud.t, p.post("/v1/reservations", body), http.StatusCreated)
+}
+
+// want gives the body of an answer with that status.
+func want[T any](t reporter, a answer, status int) T {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("want status %d, got %v", status, a)
+	}
+	return decode[T](t, a)
+}
+
+func decode[T any](t reporter, a answer) (body T) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		t.Fatalf("the answer is not JSON: %v: %v", err, a)
+	}
+	return body
+}
+
+func encode(t reporter, value any) string {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	must(t, err)
+	return string(raw)
+}
+
+// wantError gives the error of an answer with that status.
+func wantError(t reporter, a answer, status int) v1.Error {
+	t.Helper()
+	return want[v1.ErrorAnswer](t, a, status).Error
+}
+
+// byHeader believes what the headers of a request say.
+type byHeader struct{}
+
+func (byHeader) Authenticate(r *http.Request) (booking.Caller, error) {
+	role := r.Header.Get("X-Roles")
+	if role == "" {
+		return booking.Caller{}, fault.New(fault.Unauthorized, "say who you are")
+	}
+	project := r.Header.Get("X-Project-Id")
+	return booking.Caller{ProjectID: project, UserID: project + "-user", Admin: role == "admin"}, nil
+}
+
+type hostList []inventory.Host
+
+func (l hostList) Hosts(context.Context) ([]inventory.Host, error) { return slices.Clone(l), nil }
+
+// lockedBuffer is a buffer that several goroutines write to.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func must(t reporter, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+func TestTheDocumentIsValidAndSoAreItsExamples(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	must(t, err)
+	if err := document.Validate(t.Context(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaPatternValidation()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheDocumentListsTheRoutesOfTheServer(t *testing.T) {
+	served := api.Routes(api.Options{})
+	parameter := regexp.MustCompile(`:(\w+)`)
+	for i, route := range served {
+		served[i] = parameter.ReplaceAllString(route, "{$1}")
+	}
+	listed := openContract(t).routes()
+	slices.Sort(served)
+	slices.Sort(listed)
+	if diff := cmp.Diff(served, listed); diff != "" {
+		t.Errorf("served and listed differ (-served +listed):\n%s", diff)
+	}
+}
+
+func TestTheDocumentIsServedAsItIs(t *testing.T) {
+	c := start(t, setup{})
+	raw, err := os.ReadFile("openapi.yaml")
+	must(t, err)
+	a := c.nobody.get("/v1/openapi.yaml")
+	if a.status != http.StatusOK || string(a.body) != string(raw) {
+		t.Errorf("got %d and %d bytes, want the %d of openapi.yaml", a.status, len(a.body), len(raw))
+	}
+}
+
+func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
+	schemas := openContract(t).document.Components.Schemas
+	event := schemas["Event"].Value.Properties
+	refusal := schemas["Refusal"].Value.Properties
+	failure := schemas["ErrorAnswer"].Value.Properties["error"].Value.Properties
+	for name, words := range map[string]struct{ listed, known []any }{
+		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.Kinds...)},
+		"statuses":     {schemas["Status"].Value.Enum, anyOf(reservation.Statuses...)},
+		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
+		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},
+		"event states": {event["state"].Value.Enum, anyOf(reservation.Due, reservation.Done)},
+		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent,
+			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.CancelledEvent)},
+		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
+			reservation.HostsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
+			reservation.MaxHostHours, reservation.ExtensionTooEarly)},
+		"faults": {failure["kind"].Value.Enum, anyOf(fault.Invalid, fault.Unauthorized, fault.Denied, fault.NotFound,
+			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.Internal, fault.Unavailable)},
+	} {
+		if diff := cmp.Diff(words.known, words.listed); diff != "" {
+			t.Errorf("%s (-known +listed):\n%s", name, diff)
+		}
+	}
+}
+
+func anyOf[T ~string](words ...T) []any {
+	list := make([]any, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return list
+}

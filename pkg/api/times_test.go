@@ -1,0 +1,79 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+func TestEachCombinationOfTimesHasItsMeaning(t *testing.T) {
+	const hour = 3600
+	last := int64(span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)) - noon)
+	for name, test := range map[string]struct {
+		body                 string
+		wantStart, wantUntil int64 // seconds after noon
+	}{
+		"start and duration":              {fmt.Sprintf(`{"start_time": %q, "duration": 1800}`, at(hour)), hour, hour + 1800},
+		"start and end":                   {fmt.Sprintf(`{"start_time": %q, "end_time": %q}`, at(hour), at(4*hour)), hour, 4 * hour},
+		"end and duration":                {fmt.Sprintf(`{"end_time": %q, "duration": 1800}`, at(4*hour)), 0, 1800},
+		"end alone":                       {fmt.Sprintf(`{"end_time": %q}`, at(4*hour)), 0, 4 * hour},
+		"duration alone":                  {`{"duration": 1800}`, 0, 1800},
+		"all three":                       {fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(4*hour)), hour, hour + 1800},
+		"a start at this very second":     {fmt.Sprintf(`{"start_time": %q, "duration": 1}`, at(0)), 0, 1},
+		"a window as long as the stay":    {fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(hour+1800)), hour, hour + 1800},
+		"a zone":                          {`{"start_time": "2026-11-20T15:00:00+02:00", "duration": 60}`, hour, hour + 60},
+		"fractions of a second":           {`{"start_time": "2026-11-20T13:00:00.999Z", "end_time": "2026-11-20T13:01:00.001Z"}`, hour, hour + 60},
+		"a duration in words":             {`{"duration": "1d2h3m4s"}`, 0, 86400 + 2*hour + 184},
+		"a duration as text":              {`{"duration": "90"}`, 0, 90},
+		"a duration in weeks":             {`{"duration": "1w"}`, 0, 7 * 86400},
+		"the policy chooses in a window":  {fmt.Sprintf(`{"end_time": %q, "duration": 1800, "policy": "pe-best-fit"}`, at(4*hour)), 0, 1800},
+		"the last second of the calendar": {`{"start_time": "8999-12-31T23:59:58Z", "end_time": "9000-01-01T00:00:00Z"}`, last - 2, last},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, setup{})
+			r := c.demo.book(test.body)
+			if r.Start != noon.Add(test.wantStart).Time() || r.End != noon.Add(test.wantUntil).Time() {
+				t.Errorf("got [%d, %d), want [%d, %d)", span.At(r.Start)-noon, span.At(r.End)-noon, test.wantStart, test.wantUntil)
+			}
+			if r.DelayedByBoot {
+				t.Error("no host had to boot")
+			}
+		})
+	}
+}
+
+func TestAWindowThatIsBusyAtFirstIsUsedLater(t *testing.T) {
+	c := start(t, setup{})
+	c.other.book(`{"quantity": 2, "duration": 600}`)
+	r := c.demo.book(fmt.Sprintf(`{"quantity": 2, "end_time": %q, "duration": 600}`, at(1200)))
+	if r.Start != noon.Add(600).Time() {
+		t.Errorf("it starts at %v, want when the others are gone", r.Start)
+	}
+}
+
+func TestWithoutTimesOnlySleepingHostsMayDelayTheStart(t *testing.T) {
+	asleep := machine("C")
+	asleep.Power, asleep.BootSeconds = inventory.PowerSleeping, 300
+	c := start(t, setup{hosts: []inventory.Host{machine("A"), machine("B"), asleep}})
+
+	if r := want[v1.OfferAnswer](t, c.demo.post("/v1/reservations?dry_run=true", `{"quantity": 2, "duration": 60}`), http.StatusOK).Offer; r.DelayedByBoot || r.Start != noon.Time() {
+		t.Errorf("two hosts are awake, but it starts at %v", r.Start)
+	}
+	r := c.demo.book(`{"quantity": 3, "duration": 60}`)
+	if !r.DelayedByBoot || r.Start != noon.Add(300).Time() {
+		t.Errorf("it starts at %v, delayed %v; want when C has booted", r.Start, r.DelayedByBoot)
+	}
+	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"quantity": 3, "duration": 400}`), http.StatusConflict)
+	if refused.Refusal.Constraint != "free_hosts" {
+		t.Errorf("a promise is no sleep: got %+v", refused.Refusal)
+	}
+	given := fmt.Sprintf(`{"quantity": 3, "start_time": %q, "duration": 60}`, at(0))
+	if refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", given), http.StatusConflict).Refusal; !refused.EarliestStart.Equal(noon.Add(360).Time()) {
+		t.Errorf("whoever gives a start gets that start or none; the earliest is %v", refused.EarliestStart)
+	}
+}

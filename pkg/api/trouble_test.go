@@ -1,0 +1,99 @@
+package api_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// trouble is a Reader that never gives anything.
+type trouble func() error
+
+func (f trouble) Get(context.Context, string) (reservation.Reservation, error) {
+	return reservation.Reservation{}, f()
+}
+
+func (f trouble) List(context.Context, reservation.Query) ([]reservation.Reservation, error) {
+	return nil, f()
+}
+
+func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
+	for name, reader := range map[string]trouble{
+		"a panic":             func() error { panic("the secret of the reader") },
+		"a panic of an error": func() error { panic(errors.New("the secret of the reader")) },
+		"an error":            func() error { return errors.New("the secret of the reader") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, setup{adjust: func(o *api.Options) { o.Reader = reader }})
+			for _, path := range []string{"/v1/reservations", "/v1/reservations/x"} {
+				a := c.demo.get(path)
+				e := wantError(t, a, http.StatusInternalServerError)
+				if strings.Contains(a.String(), "secret") || e.Message != "something went wrong inside Almanac; tell your operator the request id" {
+					t.Errorf("got %v", a)
+				}
+				if log := c.log.String(); !strings.Contains(log, "the secret of the reader") || !strings.Contains(log, "request_id="+e.RequestID) {
+					t.Errorf("the operator does not find it:\n%s", log)
+				}
+			}
+			c.demo.book(`{"duration": 60}`) // it serves on
+		})
+	}
+}
+
+func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"duration": 3600}`)
+	path, before := "/v1/reservations/"+r.ID, c.everything()
+	release := c.holdDatabase()
+	for name, a := range map[string]answer{
+		"create": c.demo.retry("one", `{"quantity": 2, "duration": 3600}`),
+		"change": c.demo.patch(path, `{"quantity": 3}`),
+		"delete": c.demo.delete(path),
+		"host":   c.admin.patch("/v1/hosts/A", `{"reservable": false}`),
+		"hide":   c.admin.patch("/v1/properties/vcpus", `{"hidden": true}`),
+	} {
+		e := wantError(t, a, http.StatusServiceUnavailable)
+		if a.header.Get("Retry-After") != "1" || !strings.Contains(e.Message, "busy") {
+			t.Errorf("%s: Retry-After is %q, the message %q", name, a.header.Get("Retry-After"), e.Message)
+		}
+	}
+	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.Quantity != 1 {
+		t.Errorf("meanwhile it shows %+v", got)
+	}
+	release()
+	if diff := cmp.Diff(before, c.everything()); diff != "" {
+		t.Errorf("something was stored:\n%s", diff)
+	}
+	for _, host := range want[v1.Calendar](t, c.admin.get("/v1/calendar?host=B,C"), http.StatusOK).Hosts {
+		if len(host.Claims) > 0 {
+			t.Errorf("%s is still held for what failed: %v", host.Host, host.Claims)
+		}
+	}
+	want[v1.Reservation](t, c.demo.retry("one", `{"quantity": 2, "duration": 3600}`), http.StatusCreated)
+	if a := c.demo.delete(path); a.status != http.StatusNoContent {
+		t.Errorf("it did not recover: %v", a)
+	}
+}
+
+// holdDatabase writes to the database from outside, and keeps at it until release.
+func (c *cloud) holdDatabase() (release func()) {
+	c.t.Helper()
+	db, err := sql.Open("sqlite", c.file)
+	must(c.t, err)
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(c.t.Context(), "BEGIN IMMEDIATE")
+	must(c.t, err)
+	return func() {
+		_, err := db.ExecContext(c.t.Context(), "ROLLBACK")
+		must(c.t, errors.Join(err, db.Close()))
+	}
+}

@@ -1,0 +1,232 @@
+package booking_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+func TestTheLastHostGoesToOne(t *testing.T) {
+	s := newScene(t, named("a"), unsteady(0))
+	var all sync.WaitGroup
+	var booked atomic.Int64
+	for range 50 {
+		all.Go(func() {
+			_, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+			if _, refused := errors.AsType[*reservation.Refusal](err); err != nil && !refused {
+				t.Errorf("got %v, want a refusal", err)
+			}
+			if err == nil {
+				booked.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if booked.Load() != 1 {
+		t.Errorf("%d have the last host, want 1", booked.Load())
+	}
+	s.check(t)
+}
+
+// unsteady are records that let others run before they store and, unless every is
+// 0, store nothing at every so-many-th call.
+func unsteady(every int64) func(*booking.Options) {
+	return func(o *booking.Options) { o.Records = &unsteadyRecords{Records: o.Records, every: every} }
+}
+
+type unsteadyRecords struct {
+	booking.Records
+	every int64
+	calls atomic.Int64
+}
+
+func (r *unsteadyRecords) stumble() error {
+	runtime.Gosched()
+	if n := r.calls.Add(1); r.every > 0 && n%r.every == 0 {
+		return fault.New(fault.Unavailable, "the database is locked")
+	}
+	return nil
+}
+
+func (r *unsteadyRecords) Create(ctx context.Context, made reservation.Reservation, key *reservation.Key) error {
+	if err := r.stumble(); err != nil {
+		return err
+	}
+	return r.Records.Create(ctx, made, key)
+}
+
+func (r *unsteadyRecords) Update(ctx context.Context, next reservation.Reservation) error {
+	if err := r.stumble(); err != nil {
+		return err
+	}
+	return r.Records.Update(ctx, next)
+}
+
+// TestEveryPromiseIsKeptInACrowd lets eight at once book, change, cancel and carry
+// out, on records that work and on records that fail now and then.
+func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
+	for name, every := range map[string]int64{"steady": 0, "failing": 3} {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprintf("%s records, seed %d", name, seed), func(t *testing.T) {
+				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(booking.Limits{Hosts: 30}))
+				var all sync.WaitGroup
+				for worker := range uint64(8) {
+					all.Go(func() {
+						chance := rand.New(rand.NewPCG(seed, worker))
+						for range 60 {
+							s.actAtRandom(t, chance)
+						}
+					})
+				}
+				all.Wait()
+				s.check(t)
+				before := s.answers(t)
+				s.restart(t)
+				if diff := cmp.Diff(before, s.answers(t)); diff != "" {
+					t.Errorf("answers (-before +after a restart):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// actAtRandom does one thing that a desk is asked for; what it may be told is no.
+func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
+	seconds := func(most int) int64 { return 10 * chance.Int64N(int64(most)) }
+	by := projects[chance.IntN(len(projects))]
+	var some reservation.Reservation
+	if live := s.desk.Live(span.Span{Start: 0, End: span.Forever}); len(live) > 0 {
+		some = live[chance.IntN(len(live))]
+	}
+	var err error
+	switch chance.IntN(10) {
+	case 0, 1, 2:
+		req := reservation.Request{Terms: reservation.Terms{Quantity: 1 + chance.IntN(3)}, Start: s.clock() + 50 + span.Instant(seconds(20)), Duration: 10 + seconds(10)}
+		_, err = s.desk.Book(t.Context(), by, req, nil)
+	case 3:
+		req := cpus(1+chance.Int64N(4), 1+chance.IntN(4), 0, 0)
+		req.Start, req.End, req.Duration = 0, s.clock()+400, 10+seconds(10)
+		_, err = s.desk.Book(t.Context(), by, req, nil)
+	case 4, 5:
+		c := booking.Change{End: new(some.Span.End + span.Instant(seconds(10)-40)), Quantity: new(1 + chance.IntN(4))}
+		_, err = s.desk.Change(t.Context(), booking.Caller{Admin: true}, some.ID, c)
+	case 6:
+		_, err = s.desk.Cancel(t.Context(), by, some.ID)
+	case 7:
+		s.now.Add(chance.Int64N(15))
+		_, failed := s.desk.CarryOut(t.Context())
+		for _, each := range failed {
+			expectKinds(t, each, fault.Unavailable)
+		}
+	case 8:
+		s.desk.Prune()
+		s.observe(t)
+	case 9:
+		s.desk.NextClaim("a", s.clock())
+		s.desk.Reservation(some.ID)
+		_, err = s.desk.OfferChange(t.Context(), by, some.ID, quantity(2))
+	}
+	if err != nil {
+		expectKinds(t, err, fault.Invalid, fault.Conflict, fault.NotFound, fault.Unavailable)
+	}
+}
+
+// watched are records that call back while they store.
+type watched struct {
+	booking.Records
+	storing func() error
+}
+
+func (r *watched) Create(ctx context.Context, made reservation.Reservation, key *reservation.Key) error {
+	if err := r.storing(); err != nil {
+		return err
+	}
+	return r.Records.Create(ctx, made, key)
+}
+
+func (r *watched) Update(ctx context.Context, next reservation.Reservation) error {
+	if err := r.storing(); err != nil {
+		return err
+	}
+	return r.Records.Update(ctx, next)
+}
+
+// TestBeforeAndAfterAreHeldWhileAnActIsStored asks, in the middle of storing, for
+// what was held before and for what will be held after. When storing fails, all is
+// as it was.
+func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
+	type act func(s *scene, t *testing.T, id string) error
+	change := func(c booking.Change) act {
+		return func(s *scene, t *testing.T, id string) error {
+			_, err := s.desk.Change(t.Context(), owner, id, c)
+			return err
+		}
+	}
+	for name, tc := range map[string]struct {
+		act        act
+		held       []reservation.Request // refused while it is stored
+		heldBefore int                   // so many of them are refused before, and after a failure
+		heldAfter  int                   // and so many after a success
+	}{
+		"book": {func(s *scene, t *testing.T, _ string) error {
+			_, err := s.desk.Book(t.Context(), owner, during(2, 300, 400), nil)
+			return err
+		}, []reservation.Request{during(2, 300, 301)}, 0, 1},
+		"move":   {change(moves(300, 400)), []reservation.Request{during(2, 100, 101), during(2, 300, 301)}, 1, 1},
+		"extend": {change(ends(300)), []reservation.Request{during(2, 100, 101), during(2, 299, 300)}, 1, 2},
+		"grow":   {change(quantity(2)), []reservation.Request{during(2, 100, 101), during(1, 100, 101)}, 1, 2},
+		"cancel": {func(s *scene, t *testing.T, id string) error {
+			_, err := s.desk.Cancel(t.Context(), owner, id)
+			return err
+		}, []reservation.Request{during(2, 100, 101)}, 1, 0},
+	} {
+		for result, fails := range map[string]error{"stored": nil, "fails": fault.New(fault.Unavailable, "the disk is full")} {
+			t.Run(name+" "+result, func(t *testing.T) {
+				records := &watched{storing: func() error { return nil }}
+				s := newScene(t, named("a", "b"), func(o *booking.Options) { records.Records, o.Records = o.Records, records })
+				id := s.book(t, during(1, 100, 200)).ID
+				refused := func() (n int) {
+					for _, req := range tc.held {
+						if _, err := s.desk.Offer(owner, req); err != nil {
+							n++
+						}
+					}
+					return n
+				}
+				stored, want := 0, tc.heldAfter
+				if fails != nil {
+					want = tc.heldBefore
+				}
+				records.storing = func() error {
+					stored++
+					if n := refused(); n != len(tc.held) {
+						t.Errorf("%d of %d are held while it is stored", n, len(tc.held))
+					}
+					return fails
+				}
+				if n := refused(); n != tc.heldBefore {
+					t.Errorf("%d are held before, want %d", n, tc.heldBefore)
+				}
+				if err := tc.act(s, t, id); !errors.Is(err, fails) || stored != 1 {
+					t.Errorf("stored %d times: %v, want %v", stored, err, fails)
+				}
+				if n := refused(); n != want {
+					t.Errorf("%d are held after, want %d", n, want)
+				}
+				s.check(t)
+			})
+		}
+	}
+}

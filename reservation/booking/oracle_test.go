@@ -1,0 +1,242 @@
+package booking_test
+
+import (
+	"cmp"
+	"slices"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// The oracle knows the stored reservations and nothing of the calendar.
+
+// stored gives every stored reservation, cancelled ones too.
+func (s *scene) stored(t tester) []reservation.Reservation {
+	t.Helper()
+	list, err := s.memory.List(t.Context(), reservation.Query{Statuses: reservation.Statuses})
+	if err != nil {
+		t.Fatalf("list reservations: %v", err)
+	}
+	return list
+}
+
+// live gives the stored reservations that hold claims.
+func (s *scene) live(t tester) []reservation.Reservation {
+	t.Helper()
+	return slices.DeleteFunc(s.stored(t), func(r reservation.Reservation) bool { return !r.Status.Live() })
+}
+
+// count is how many hosts or instances r holds on host at t; on any host for "".
+func count(r reservation.Reservation, host string, t span.Instant) int {
+	n := 0
+	for _, c := range r.Claims {
+		if (host == "" || host == c.Host) && c.Span.Contains(t) {
+			n += max(c.Slices, 1)
+		}
+	}
+	return n
+}
+
+// turns gives the instants of w at which what the claims hold may change.
+func turns(w span.Span, rs ...reservation.Reservation) []span.Instant {
+	times := []span.Instant{w.Start}
+	for _, r := range rs {
+		for _, c := range r.Claims {
+			for _, t := range []span.Instant{c.Span.Start, c.Span.End} {
+				if w.Contains(t) {
+					times = append(times, t)
+				}
+			}
+		}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// use is what live reservations hold of host at t: how often as a whole, and the
+// sum of the slices.
+func use(live []reservation.Reservation, host string, t span.Instant) (whole int, slices resource.Vector) {
+	for _, r := range live {
+		n := count(r, host, t)
+		if r.Kind == reservation.Hosts {
+			whole += n
+		} else if n > 0 {
+			slices = slices.Add(r.Resources.Scale(int64(n)))
+		}
+	}
+	return whole, slices
+}
+
+// check holds every promise against every other.
+func (s *scene) check(t tester) {
+	t.Helper()
+	live := s.live(t)
+	for i := range s.hosts {
+		s.checkHost(t, &s.hosts[i], live)
+	}
+	for _, r := range live {
+		s.checkPromise(t, r)
+	}
+	s.checkLimits(t, live)
+	s.checkDesk(t, live)
+}
+
+// checkHost: whole-host claims never meet another claim, and slices never exceed
+// the host.
+func (s *scene) checkHost(t tester, h *inventory.Host, live []reservation.Reservation) {
+	t.Helper()
+	for _, at := range turns(span.Span{Start: 0, End: span.Forever}, live...) {
+		whole, slices := use(live, h.Name, at)
+		switch {
+		case whole > 1:
+			t.Fatalf("%s is promised as a whole %d times at %v", h.Name, whole, at)
+		case whole == 1 && !slices.IsZero():
+			t.Fatalf("%s is promised as a whole at %v and has slices of %v", h.Name, at, slices)
+		case !slices.Fits(h.Capacity):
+			t.Fatalf("%s has slices of %v at %v and a capacity of %v", h.Name, slices, at, h.Capacity)
+		}
+	}
+}
+
+// checkPromise: from now on r has exactly its quantity, laid out as it asked.
+func (s *scene) checkPromise(t tester, r reservation.Reservation) {
+	t.Helper()
+	rest := span.Span{Start: max(r.Span.Start, s.clock()), End: r.Span.End}
+	if !rest.Empty() {
+		for _, at := range turns(rest, r) {
+			if n := count(r, "", at); n != r.Quantity {
+				t.Fatalf("%s has %d of %d at %v: %+v", r.ID, n, r.Quantity, at, r.Claims)
+			}
+		}
+	}
+	for _, c := range r.Claims {
+		if !r.Span.Covers(c.Span) || c.Span.Empty() || (c.Slices > 0) != (r.Kind == reservation.Instances) {
+			t.Fatalf("%s has a claim %+v that is not its own in %v", r.ID, c, r.Span)
+		}
+		switch n := count(r, c.Host, c.Span.End-1); r.Affinity {
+		case calendar.DifferentHosts:
+			if n != 1 {
+				t.Fatalf("%s wants different hosts and has %d instances on %s", r.ID, n, c.Host)
+			}
+		case calendar.SameHost:
+			if c.Host != r.Claims[0].Host {
+				t.Fatalf("%s wants one host and has %s and %s", r.ID, c.Host, r.Claims[0].Host)
+			}
+		}
+	}
+}
+
+// checkLimits: no project holds more than it may.
+func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
+	t.Helper()
+	limits, hosts, seconds := s.options.Limits, make(map[string]int), make(map[string]int64)
+	for _, r := range live {
+		hosts[r.ProjectID] += r.Quantity
+		for _, c := range r.Claims {
+			seconds[r.ProjectID] += c.Span.Seconds() * int64(max(c.Slices, 1))
+		}
+		if limits.Duration > 0 && r.Span.Seconds() > limits.Duration {
+			t.Fatalf("%s lasts %d s; the longest is %d s", r.ID, r.Span.Seconds(), limits.Duration)
+		}
+		if limits.StartAhead > 0 && r.Span.Start > r.Updated.Add(limits.StartAhead) {
+			t.Fatalf("%s starts at %v, more than %d s after %v", r.ID, r.Span.Start, limits.StartAhead, r.Updated)
+		}
+	}
+	for project := range hosts {
+		if limits.Hosts > 0 && hosts[project] > limits.Hosts {
+			t.Fatalf("%s holds %d hosts of %d", project, hosts[project], limits.Hosts)
+		}
+		if limits.HostSeconds > 0 && seconds[project] > limits.HostSeconds {
+			t.Fatalf("%s holds %d host-seconds of %d", project, seconds[project], limits.HostSeconds)
+		}
+	}
+}
+
+// checkDesk: the desk knows the stored reservations, and its calendar their claims.
+func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
+	t.Helper()
+	if diff := gocmp.Diff(live, s.desk.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("live reservations (-stored +desk):\n%s", diff)
+	}
+	ahead := span.Span{Start: s.clock(), End: span.Forever}
+	for i := range s.hosts {
+		name := s.hosts[i].Name
+		var got []span.Span
+		for next, ok := s.desk.NextClaim(name, ahead.Start); ok; next, ok = s.desk.NextClaim(name, next.End) {
+			got = append(got, clip(next, ahead))
+		}
+		if diff := gocmp.Diff(merged(heldSpans(live, name, ahead)), got); diff != "" {
+			t.Fatalf("claims of %s (-stored +desk):\n%s", name, diff)
+		}
+	}
+}
+
+func clip(s, to span.Span) span.Span {
+	return span.Span{Start: max(s.Start, to.Start), End: min(s.End, to.End)}
+}
+
+// heldSpans gives the parts of the claims on host that lie in w.
+func heldSpans(live []reservation.Reservation, host string, w span.Span) []span.Span {
+	var held []span.Span
+	for _, r := range live {
+		for _, c := range r.Claims {
+			if c.Host == host && c.Span.Overlaps(w) {
+				held = append(held, clip(c.Span, w))
+			}
+		}
+	}
+	slices.SortFunc(held, func(a, b span.Span) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+	return held
+}
+
+// merged joins sorted spans that touch or overlap.
+func merged(spans []span.Span) []span.Span {
+	var joined []span.Span
+	for _, next := range spans {
+		if last := len(joined) - 1; last >= 0 && next.Start <= joined[last].End {
+			joined[last].End = max(joined[last].End, next.End)
+		} else {
+			joined = append(joined, next)
+		}
+	}
+	return joined
+}
+
+// awakeFor is when h can be used for r: it is woken for the claims that r has.
+func (s *scene) awakeFor(h *inventory.Host, r reservation.Reservation) span.Instant {
+	awake := h.AwakeAt(s.clock())
+	for _, c := range r.Claims {
+		if c.Host == h.Name && awake != span.Forever {
+			awake = min(awake, c.Span.Start)
+		}
+	}
+	return awake
+}
+
+// checkGain: wherever r holds more of a host than before, the host is in the pool
+// and can be awake by then.
+func (s *scene) checkGain(t tester, before, r reservation.Reservation) {
+	t.Helper()
+	for _, name := range r.HostNames() {
+		h := s.host(name)
+		for _, at := range turns(r.Span, before, r) {
+			if count(r, name, at) <= count(before, name, at) {
+				continue
+			}
+			if !h.Reservable {
+				t.Fatalf("%s gained %s at %v, which is not in the pool", r.ID, name, at)
+			}
+			if awake := s.awakeFor(h, before); at < awake {
+				t.Fatalf("%s gained %s at %v, which is awake at %v only", r.ID, name, at, awake)
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package booking_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// admitted gives the hosts that the reservation filter leaves to a request of the
+// owner's project with these hints.
+func (s *scene) admitted(hint ...string) []string {
+	req := placing.Request{ProjectID: owner.ProjectID}
+	if len(hint) > 0 {
+		req.Hints = map[string][]string{filters.ReservationHint: hint}
+	}
+	judge := filters.Reservation{Promises: s.desk, Fence: filters.FenceAlways}.For(req, s.clock())
+	var names []string
+	for _, h := range s.hosts {
+		if judge(h.Name).Admitted() {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// TestA004_8 is check A004-8 of paper 004: the filter asks the desk.
+func TestA004_8(t *testing.T) {
+	s := newScene(t, named("A", "B", "C"))
+	blocker := s.book(t, only("B", during(1, 0, 10)))
+	r := s.book(t, during(2, 0, 100))
+	if diff := cmp.Diff([]string{"A", "C"}, claimed(r)); diff != "" {
+		t.Fatalf("reserved (-want +got):\n%s", diff)
+	}
+	if _, err := s.desk.Cancel(t.Context(), owner, blocker.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.passTo(t, at(5))
+	for name, tc := range map[string]struct{ hint, want []string }{
+		"with the reservation's id":  {[]string{r.ID}, []string{"A", "C"}},
+		"without a hint":             {nil, []string{"B"}},
+		"with an unknown id":         {[]string{"nobody's"}, nil},
+		"with a cancelled one's id":  {[]string{blocker.ID}, nil},
+		"with an id and another one": {[]string{r.ID, r.ID}, nil},
+	} {
+		if diff := cmp.Diff(tc.want, s.admitted(tc.hint...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"A", "B", "C"}, s.admitted()); diff != "" {
+		t.Errorf("once it is cancelled (-want +got):\n%s", diff)
+	}
+	if got := s.admitted(r.ID); got != nil {
+		t.Errorf("a cancelled reservation still opens %v", got)
+	}
+	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("cancelled again: %v, want not found", err)
+	}
+}
+
+func TestTheHintFollowsTheReservation(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	id := s.book(t, during(1, 100, 200)).ID
+	if got := s.admitted(id); got != nil {
+		t.Errorf("before the start the hint opens %v", got)
+	}
+	s.passTo(t, at(150))
+	if diff := cmp.Diff([]string{"a"}, s.admitted(id)); diff != "" {
+		t.Errorf("while it runs (-want +got):\n%s", diff)
+	}
+	s.change(t, id, quantity(2))
+	if diff := cmp.Diff([]string{"a", "b"}, s.admitted(id)); diff != "" {
+		t.Errorf("after it grew (-want +got):\n%s", diff)
+	}
+	s.change(t, id, quantity(1))
+	if diff := cmp.Diff([]string{"b"}, s.admitted()); diff != "" {
+		t.Errorf("without the hint, after it shrank (-want +got):\n%s", diff)
+	}
+	s.now.Store(int64(at(200))) // its end is not carried out yet
+	if got := s.admitted(id); got != nil {
+		t.Errorf("after the end the hint opens %v", got)
+	}
+}
+
+func TestTheNextClaimOfAHost(t *testing.T) {
+	s := newScene(t, named("a"))
+	s.book(t, during(1, 100, 200))
+	s.book(t, during(1, 200, 250))
+	s.book(t, cpus(1, 1, 300, 400))
+	s.book(t, cpus(1, 1, 350, 450))
+	for t0, want := range map[int64]span.Span{
+		0: {Start: at(100), End: at(250)}, 100: {Start: at(100), End: at(250)}, 249: {Start: at(100), End: at(250)},
+		250: {Start: at(300), End: at(450)}, 449: {Start: at(300), End: at(450)}, 450: {},
+	} {
+		if got, ok := s.desk.NextClaim("a", at(t0)); got != want || ok == want.Empty() {
+			t.Errorf("after %d: %v, %v; want %v", t0, got, ok, want)
+		}
+	}
+	if got, ok := s.desk.NextClaim("nobody", at(0)); ok {
+		t.Errorf("an unknown host is promised for %v", got)
+	}
+}
+
+func TestTheDeskListsWhatIsLiveInASpan(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	second, first := s.book(t, during(1, 100, 200)).ID, s.book(t, during(1, 50, 150)).ID
+	third := s.book(t, during(1, 200, 300)).ID
+	for w, want := range map[span.Span][]string{
+		{Start: 0, End: span.Forever}:       {first, second, third},
+		{Start: at(150), End: at(200)}:      {second},
+		{Start: at(199), End: at(201)}:      {second, third},
+		{Start: at(300), End: span.Forever}: nil,
+	} {
+		ids := slices.Collect(func(yield func(string) bool) {
+			for _, r := range s.desk.Live(w) {
+				if !yield(r.ID) {
+					return
+				}
+			}
+		})
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Errorf("in %v (-want +got):\n%s", w, diff)
+		}
+	}
+	if r, ok := s.desk.Reservation(first); !ok || r.Status != reservation.Pending {
+		t.Errorf("%s is %s, %v; want pending", first, r.Status, ok)
+	}
+	if _, ok := s.desk.Reservation("nobody's"); ok {
+		t.Error("an unknown reservation is there")
+	}
+}

@@ -1,0 +1,277 @@
+package booking_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// drawCrowd draws a scene in which much is taken, some of it running already.
+func drawCrowd(t *rapid.T) *scene {
+	s := newScene(t, drawHosts(t), limited(drawLimits(t)))
+	for range rapid.IntRange(2, 10).Draw(t, "bookings") {
+		by := rapid.SampledFrom(projects).Draw(t, "by")
+		if _, err := s.desk.Book(t.Context(), by, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
+			s.passTo(t, s.clock()+span.Instant(drawTicks(t, 0, 4, "passes")))
+		}
+	}
+	return s
+}
+
+// TestEveryRefusalIsTrueWhenTried asks again what a refusal says would work, and
+// what it says would not.
+func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		by := projects[0]
+		for range 5 {
+			req := drawRequest(t, s.clock())
+			_, err := s.desk.Offer(by, req)
+			refused, ok := err.(*reservation.Refusal)
+			if !ok {
+				continue
+			}
+			asked := question{terms: req.Terms, hold: span.New(max(req.Start, s.clock()), req.Duration)}
+			if req.Duration == 0 {
+				asked.hold.End = req.End
+			}
+			s.checkFigures(t, asked, s.live(t), refused)
+			s.checkEarliest(t, asked, refused, func(start span.Instant) error {
+				exact := reservation.Request{Terms: req.Terms, Start: start, Duration: asked.hold.Seconds()}
+				return s.tryBook(t, by, exact)
+			})
+			checkLargest(t, refused, func(quantity int) error {
+				fewer := req
+				fewer.Quantity = quantity
+				return s.tryBook(t, by, fewer)
+			})
+		}
+		s.check(t)
+	})
+}
+
+// tryBook books and gives up again.
+func (s *scene) tryBook(t *rapid.T, by booking.Caller, req reservation.Request) error {
+	t.Helper()
+	r, err := s.desk.Book(t.Context(), by, req, nil)
+	if err == nil {
+		_, err = s.desk.Cancel(t.Context(), by, r.ID)
+	}
+	return err
+}
+
+// TestEveryRefusedChangeIsTrueWhenTried does the same for changes.
+func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawCrowd(t)
+		for range 5 {
+			r, ok := drawLive(t, s)
+			if !ok {
+				return
+			}
+			c, by := drawChange(t, r), booking.Caller{ProjectID: r.ProjectID}
+			offer := func(c booking.Change) error {
+				_, err := s.desk.OfferChange(t.Context(), by, r.ID, c)
+				return err
+			}
+			refused, ok := offer(c).(*reservation.Refusal)
+			if !ok {
+				continue
+			}
+			s.checkRefusedChange(t, r, c, refused, offer)
+			if refused.LargestQuantity > 0 {
+				c.Quantity = &refused.LargestQuantity
+				if _, err := s.desk.Change(t.Context(), by, r.ID, c); err != nil {
+					t.Fatalf("with the largest quantity, %d: %v", *c.Quantity, err)
+				}
+				s.check(t)
+			}
+		}
+	})
+}
+
+func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c booking.Change, refused *reservation.Refusal, offer func(booking.Change) error) {
+	t.Helper()
+	terms, to := r.Terms, r.Span
+	if c.Quantity != nil {
+		terms.Quantity = *c.Quantity
+	}
+	if c.Start != nil {
+		to.Start = *c.Start
+	}
+	if c.End != nil {
+		to.End = *c.End
+	}
+	others := slices.DeleteFunc(s.live(t), func(o reservation.Reservation) bool { return o.ID == r.ID })
+	asked := question{terms: terms, hold: span.Span{Start: max(to.Start, s.clock()), End: to.End}, own: r}
+	s.checkFigures(t, asked, others, refused)
+	checkLargest(t, refused, func(quantity int) error {
+		c := c
+		c.Quantity = &quantity
+		return offer(c)
+	})
+	if r.Status == reservation.Pending {
+		s.checkEarliest(t, asked, refused, func(start span.Instant) error {
+			c := c
+			c.Start, c.End = &start, new(start.Add(to.Seconds()))
+			return offer(c)
+		})
+	} else if refused.EarliestStart != 0 {
+		t.Fatalf("an active reservation is told to start at %v", refused.EarliestStart)
+	}
+}
+
+// question is what was refused: terms, and the earliest time they were asked for.
+type question struct {
+	terms reservation.Terms
+	hold  span.Span
+	own   reservation.Reservation // the reservation that is changed
+}
+
+// checkFigures holds what a refusal says of the present against the records.
+func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reservation, refused *reservation.Refusal) {
+	t.Helper()
+	matched, free, most := 0, 0, 0
+	var names []string
+	for i := range s.hosts {
+		h := &s.hosts[i]
+		if !h.Reservable || !meaningOf(q.terms.HostProperties)(h, q.hold.Start > s.clock()) {
+			continue
+		}
+		matched++
+		names = append(names, h.Name)
+		n := s.room(h, q, others)
+		free, most = free+n, max(most, n)
+	}
+	if q.terms.Affinity == calendar.SameHost {
+		free = most
+	}
+	if refused.Matched != matched || refused.Free != free {
+		t.Fatalf("%d hosts match and %d are free, want %d and %d: %v", refused.Matched, refused.Free, matched, free, refused)
+	}
+	got, want := clipped(refused.BlockedBy, q.hold), blocks(others, names, q.hold)
+	if q.own.Status == reservation.Active && q.hold.End > q.own.Span.End && !gocmp.Equal(want, got, cmpopts.EquateEmpty()) {
+		want = blocks(others, q.own.HostNames(), q.hold) // it must stay there
+	}
+	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("blocked by (-want +got):\n%s", diff)
+	}
+}
+
+// room is how many of q's hosts or instances h has room for throughout q.hold.
+func (s *scene) room(h *inventory.Host, q question, others []reservation.Reservation) int {
+	if s.awakeFor(h, q.own) > q.hold.Start {
+		return 0
+	}
+	room := int64(1)
+	if q.terms.Kind == reservation.Instances && q.terms.Affinity != calendar.DifferentHosts {
+		room = 1 << 30
+	}
+	for _, at := range turns(q.hold, others...) {
+		whole, slices := use(others, h.Name, at)
+		switch {
+		case whole > 0 || q.terms.Kind == reservation.Hosts && !slices.IsZero():
+			return 0
+		case q.terms.Kind == reservation.Instances:
+			room = min(room, h.Capacity.Sub(slices).Times(q.terms.Resources))
+		}
+	}
+	return int(room)
+}
+
+func byHostAndStart(a, b reservation.Block) int {
+	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.Span.End, b.Span.End))
+}
+
+func clipped(blocks []reservation.Block, w span.Span) []reservation.Block {
+	list := slices.Clone(blocks)
+	for i := range list {
+		list[i].Span = clip(list[i].Span, w)
+	}
+	slices.SortFunc(list, byHostAndStart)
+	return list
+}
+
+// blocks gives what others hold of hosts in w, whole-host claims that touch as one.
+func blocks(others []reservation.Reservation, hosts []string, w span.Span) []reservation.Block {
+	var list []reservation.Block
+	for _, host := range hosts {
+		var whole []reservation.Reservation
+		for _, r := range others {
+			if r.Kind == reservation.Hosts {
+				whole = append(whole, r)
+				continue
+			}
+			for _, held := range heldSpans([]reservation.Reservation{r}, host, w) {
+				list = append(list, reservation.Block{Host: host, Span: held})
+			}
+		}
+		for _, held := range merged(heldSpans(whole, host, w)) {
+			list = append(list, reservation.Block{Host: host, Span: held})
+		}
+	}
+	slices.SortFunc(list, byHostAndStart)
+	return list
+}
+
+// checkEarliest: the earliest start works and none before it does.
+func (s *scene) checkEarliest(t *rapid.T, q question, refused *reservation.Refusal, try func(span.Instant) error) {
+	t.Helper()
+	if earliest := refused.EarliestStart; earliest != 0 {
+		if err := try(earliest); err != nil {
+			t.Fatalf("%v: at its earliest start, %v: %v", refused, earliest, err)
+		}
+	}
+	for _, start := range s.interesting(t, q.hold) {
+		if refused.EarliestStart != 0 && start >= refused.EarliestStart {
+			break
+		}
+		if err := try(start); err == nil {
+			t.Fatalf("%v: the earliest start is %v, but %v works", refused, refused.EarliestStart, start)
+		}
+	}
+}
+
+// interesting gives the starts from hold.Start on before, at and after which the
+// free hosts may change.
+func (s *scene) interesting(t *rapid.T, hold span.Span) []span.Instant {
+	times := []span.Instant{hold.Start, s.clock() + 1}
+	for _, r := range s.live(t) {
+		for _, c := range r.Claims {
+			times = append(times, c.Span.Start-span.Instant(hold.Seconds()), c.Span.Start, c.Span.End)
+		}
+	}
+	for i := range s.hosts {
+		if awake := s.hosts[i].AwakeAt(s.clock()); awake != span.Forever {
+			times = append(times, awake)
+		}
+	}
+	for _, t := range slices.Clone(times) {
+		times = append(times, t-1, t+1)
+	}
+	slices.Sort(times)
+	return slices.DeleteFunc(slices.Compact(times), func(t span.Instant) bool { return t < hold.Start })
+}
+
+// checkLargest: the largest quantity works and one more does not.
+func checkLargest(t *rapid.T, refused *reservation.Refusal, try func(quantity int) error) {
+	t.Helper()
+	if n := refused.LargestQuantity; n > 0 {
+		if err := try(n); err != nil {
+			t.Fatalf("%v: with its largest quantity, %d: %v", refused, n, err)
+		}
+	}
+	if err := try(refused.LargestQuantity + 1); err == nil {
+		t.Fatalf("%v: the largest quantity is %d, but one more works", refused, refused.LargestQuantity)
+	}
+}

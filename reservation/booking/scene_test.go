@@ -1,0 +1,210 @@
+package booking_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// base is when every scene begins: in the middle of an hour of the calendar's index.
+const base = span.Instant(2_000_000_000)
+
+// at is the instant that lies seconds after base.
+func at(seconds int64) span.Instant { return base.Add(seconds) }
+
+// tester is what testing.T and rapid.T have in common.
+type tester interface {
+	rapid.TB
+	Context() context.Context
+}
+
+// scene is a desk with a clock that the test sets.
+type scene struct {
+	desk    *booking.Desk
+	memory  *booking.Memory
+	options booking.Options
+	hosts   []inventory.Host
+	now     atomic.Int64
+	ids     atomic.Int64
+}
+
+// owner is who acts where a test does not care.
+var owner = booking.Caller{ProjectID: "demo", UserID: "ann"}
+
+func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)) *scene {
+	t.Helper()
+	s := &scene{memory: booking.NewMemory(), hosts: hosts}
+	s.now.Store(int64(base))
+	s.options = booking.Options{
+		Records: s.memory, Keys: s.memory, Reader: s.memory,
+		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Now:      s.clock,
+		NewID:    func() string { return fmt.Sprintf("r%03d", s.ids.Add(1)) },
+	}
+	for _, f := range adjust {
+		f(&s.options)
+	}
+	s.restart(t)
+	return s
+}
+
+func limited(l booking.Limits) func(*booking.Options) {
+	return func(o *booking.Options) { o.Limits = l }
+}
+
+func (s *scene) clock() span.Instant { return span.Instant(s.now.Load()) }
+
+// passTo sets the clock and carries out what is due by then.
+func (s *scene) passTo(t tester, now span.Instant) {
+	t.Helper()
+	s.now.Store(int64(now))
+	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
+		t.Fatalf("carry out: %v", failed)
+	}
+}
+
+// restart opens a new desk on the same records.
+func (s *scene) restart(t tester) {
+	t.Helper()
+	desk, err := booking.Open(t.Context(), s.options, s.snapshot(t))
+	if err != nil {
+		t.Fatalf("open the desk: %v", err)
+	}
+	s.desk = desk
+}
+
+func (s *scene) snapshot(t tester) *inventory.Snapshot {
+	t.Helper()
+	snapshot, err := inventory.NewSnapshot(s.hosts, nil, map[string]bool{"rack": true})
+	if err != nil {
+		t.Fatalf("new snapshot: %v", err)
+	}
+	return snapshot
+}
+
+// host gives the scene's host of that name, to be changed before observe.
+func (s *scene) host(name string) *inventory.Host {
+	for i := range s.hosts {
+		if s.hosts[i].Name == name {
+			return &s.hosts[i]
+		}
+	}
+	return nil
+}
+
+func (s *scene) observe(t tester) { s.desk.Observe(s.snapshot(t)) }
+
+// named gives hosts of the pool that differ in nothing but their names.
+func named(names ...string) []inventory.Host {
+	hosts := make([]inventory.Host, len(names))
+	for i, name := range names {
+		hosts[i] = inventory.Host{Name: name, Reservable: true, Capacity: resource.Vector{VCPUs: 8, MemoryMB: 16384, DiskGB: 100}}
+	}
+	return hosts
+}
+
+// during asks for quantity hosts throughout [start, end), in seconds after base.
+func during(quantity int, start, end int64) reservation.Request {
+	return reservation.Request{Terms: reservation.Terms{Quantity: quantity}, Start: at(start), End: at(end)}
+}
+
+// cpus asks for quantity instances of n vCPUs throughout [start, end).
+func cpus(n int64, quantity int, start, end int64) reservation.Request {
+	req := during(quantity, start, end)
+	req.Kind, req.Resources = reservation.Instances, resource.Vector{VCPUs: n}
+	return req
+}
+
+func only(host string, req reservation.Request) reservation.Request {
+	req.HostProperties = fmt.Sprintf(`["=", "$name", %q]`, host)
+	return req
+}
+
+func (s *scene) book(t tester, req reservation.Request) reservation.Reservation {
+	t.Helper()
+	r, err := s.desk.Book(t.Context(), owner, req, nil)
+	if err != nil {
+		t.Fatalf("book %+v: %v", req, err)
+	}
+	return r
+}
+
+func (s *scene) change(t tester, id string, c booking.Change) reservation.Reservation {
+	t.Helper()
+	r, err := s.desk.Change(t.Context(), owner, id, c)
+	if err != nil {
+		t.Fatalf("change %s: %v", id, err)
+	}
+	return r
+}
+
+func (s *scene) get(t tester, id string) reservation.Reservation {
+	t.Helper()
+	r, err := s.memory.Get(t.Context(), id)
+	if err != nil {
+		t.Fatalf("get %s: %v", id, err)
+	}
+	return r
+}
+
+// refusal is the refusal that err is; anything else ends the test.
+func refusal(t tester, err error) *reservation.Refusal {
+	t.Helper()
+	r, ok := errors.AsType[*reservation.Refusal](err)
+	if !ok {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	return r
+}
+
+// claimed writes claims as "host" or "host×slices", in their order.
+func claimed(r reservation.Reservation) []string {
+	var list []string
+	for _, c := range r.Claims {
+		if c.Slices == 0 {
+			list = append(list, c.Host)
+		} else {
+			list = append(list, fmt.Sprintf("%s×%d", c.Host, c.Slices))
+		}
+	}
+	return list
+}
+
+// answer is what the desk says to a probe.
+type answer struct {
+	Plan    booking.Plan
+	Refusal *reservation.Refusal
+}
+
+// answers are the desk's words on a few requests of each kind.
+func (s *scene) answers(t tester) []answer {
+	t.Helper()
+	now := s.clock()
+	var list []answer
+	for _, quantity := range []int{1, 2, 4} {
+		for _, req := range []reservation.Request{
+			{Terms: reservation.Terms{Quantity: quantity}, Duration: 50},
+			{Terms: reservation.Terms{Quantity: quantity}, End: now + 400, Duration: 70},
+			{Terms: reservation.Terms{Quantity: quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 3}}, End: now + 90},
+			{Terms: reservation.Terms{Quantity: 3 * quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 1}}, Duration: 200},
+		} {
+			plan, err := s.desk.Offer(owner, req)
+			if err == nil {
+				list = append(list, answer{Plan: plan})
+			} else {
+				list = append(list, answer{Refusal: refusal(t, err)})
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,134 @@
+package booking_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+const year = 366 * 24 * 3600
+
+func TestAnInvalidRequestNamesItsField(t *testing.T) {
+	host := func(change func(*reservation.Request)) reservation.Request {
+		req := during(1, 100, 200)
+		change(&req)
+		return req
+	}
+	instance := func(change func(*reservation.Request)) reservation.Request {
+		req := cpus(1, 1, 100, 200)
+		change(&req)
+		return req
+	}
+	type request = reservation.Request
+	for name, tc := range map[string]struct {
+		req  request
+		want string
+	}{
+		"no quantity":                 {host(func(r *request) { r.Quantity = 0 }), "quantity"},
+		"a negative quantity":         {host(func(r *request) { r.Quantity = -1 }), "quantity"},
+		"a start in the past":         {host(func(r *request) { r.Start = at(-1) }), "start_time"},
+		"a negative start":            {host(func(r *request) { r.Start = -1 }), "start_time"},
+		"an end in the past":          {host(func(r *request) { r.Start, r.End = 0, at(-1) }), "end_time"},
+		"an end now":                  {host(func(r *request) { r.Start, r.End = 0, at(0) }), "end_time"},
+		"an end at the start":         {host(func(r *request) { r.End = r.Start }), "end_time"},
+		"an end before the start":     {host(func(r *request) { r.End = at(99) }), "end_time"},
+		"a start after all years":     {host(func(r *request) { r.Start, r.End, r.Duration = span.Forever-1, 0, 10 }), "start_time"},
+		"an end after all years":      {host(func(r *request) { r.End = span.Forever }), "end_time"},
+		"no duration":                 {host(func(r *request) { r.End = 0 }), "duration"},
+		"no times at all":             {host(func(r *request) { r.Start, r.End = 0, 0 }), "duration"},
+		"a negative duration":         {host(func(r *request) { r.Duration = -1 }), "duration"},
+		"a duration of ages":          {host(func(r *request) { r.End, r.Duration = 0, math.MaxInt64 }), "duration"},
+		"longer than the window":      {host(func(r *request) { r.Duration = 101 }), "duration"},
+		"an unknown kind":             {host(func(r *request) { r.Kind = "disk" }), "kind"},
+		"an unknown policy":           {host(func(r *request) { r.Policy = "last-fit" }), "policy"},
+		"an unknown on_end":           {host(func(r *request) { r.OnEnd = "burn" }), "on_end"},
+		"a negative warning":          {host(func(r *request) { r.BeforeEnd = -1 }), "before_end"},
+		"a name without end":          {host(func(r *request) { r.Name = strings.Repeat("x", 256) }), "name"},
+		"an image without end":        {host(func(r *request) { r.Image = strings.Repeat("x", 256) }), "image"},
+		"a shape of hosts":            {host(func(r *request) { r.Resources.VCPUs = 1 }), "resources"},
+		"an affinity of hosts":        {host(func(r *request) { r.Affinity = calendar.SameHost }), "affinity"},
+		"a broken filter":             {host(func(r *request) { r.HostProperties = `["=", "$name"]` }), "host_properties"},
+		"instances without shape":     {instance(func(r *request) { r.Resources = resource.Vector{} }), "resources"},
+		"a negative shape":            {instance(func(r *request) { r.Resources.DiskGB = -1 }), "resources"},
+		"a negative resource class":   {instance(func(r *request) { r.Resources.Custom = map[string]int64{"CUSTOM_FPGA": -1} }), "resources.CUSTOM_FPGA"},
+		"an unknown affinity":         {instance(func(r *request) { r.Affinity = "near" }), "affinity"},
+		"a policy of hosts":           {instance(func(r *request) { r.Policy = calendar.PEBestFit }), "policy"},
+		"a window of ages, all of it": {host(func(r *request) { r.End = r.Start.Add(101 * year) }), "end_time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, named("a", "b"))
+			_, err := s.desk.Book(t.Context(), owner, tc.req, nil)
+			if got := fault.Of(err); got == nil || got.Kind != fault.Invalid || got.Field != tc.want || got.Message == "" {
+				t.Errorf("got %v (field %q), want an invalid %s", err, fieldOf(err), tc.want)
+			}
+			if stored := s.stored(t); len(stored) > 0 {
+				t.Errorf("stored %+v", stored)
+			}
+		})
+	}
+}
+
+func fieldOf(err error) string {
+	if f := fault.Of(err); f != nil {
+		return f.Field
+	}
+	return ""
+}
+
+func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
+	hosts := named("a")
+	hosts[0].Properties = map[string]inventory.Value{"rack": inventory.StringValue("r1")}
+	s := newScene(t, hosts) // rack is hidden
+	colour, rack := during(1, 100, 200), during(1, 100, 200)
+	colour.HostProperties, rack.HostProperties = `["=", "$colour", "red"]`, `["=", "$rack", "r1"]`
+	for name, req := range map[string]reservation.Request{"colour": colour, "rack": rack} {
+		_, err := s.desk.Offer(owner, req)
+		if got := refusal(t, err); got.Constraint != reservation.HostsMatching || !strings.Contains(got.Message, "$"+name) {
+			t.Errorf("refused by %s: %s; want a word on $%s", got.Constraint, got.Message, name)
+		}
+	}
+	admin := owner
+	admin.Admin = true
+	if _, err := s.desk.Offer(admin, rack); err != nil {
+		t.Errorf("an admin may use a hidden property: %v", err)
+	}
+}
+
+func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
+	s := newScene(t, named("a"))
+	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PEWorstFit, reservation.Shelve
+	s.restart(t)
+	r := s.book(t, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60})
+	want := reservation.Terms{Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PEWorstFit, OnEnd: reservation.Shelve}
+	if diff := cmp.Diff(want, r.Terms); diff != "" {
+		t.Errorf("terms (-want +got):\n%s", diff)
+	}
+	r = s.book(t, cpus(1, 1, 100, 200))
+	if r.Policy != calendar.FirstFit || r.Affinity != calendar.AnyHosts {
+		t.Errorf("instances: policy %q, affinity %q; want %q and %q", r.Policy, r.Affinity, calendar.FirstFit, calendar.AnyHosts)
+	}
+}
+
+func TestAnOfferIsWhatBookingDoesAndStoresNothing(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	plan, err := s.desk.Offer(owner, during(2, 100, 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored := s.stored(t); len(stored) > 0 {
+		t.Errorf("an offer stored %+v", stored)
+	}
+	r := s.book(t, during(2, 100, 200))
+	if diff := cmp.Diff(plan.Claims, r.Claims); diff != "" || plan.Span != r.Span || plan.Matched != 2 {
+		t.Errorf("offered %v on %d hosts, booked %v; claims (-offered +booked):\n%s", plan.Span, plan.Matched, r.Span, diff)
+	}
+}
