@@ -26,6 +26,7 @@ const (
 type workload struct {
 	random   *rand.Rand
 	calendar *calendar.Calendar
+	hosts    calendar.HostSet
 	claims   []calendar.Claim
 	held     int64 // host-seconds
 }
@@ -48,11 +49,9 @@ func (w *workload) request(slack int64) calendar.Query {
 
 // book gives the request its lowest free hosts at its start.
 func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
-	claims := make([]calendar.Claim, 0, q.Quantity)
-	for h := range w.calendar.FreeAt(q, start).All() {
-		if claims = append(claims, calendar.Claim{Host: h, Span: span.New(start, q.Duration)}); len(claims) == q.Quantity {
-			break
-		}
+	var claims []calendar.Claim
+	for _, h := range w.calendar.FirstFree(q, start, w.hosts.All()) {
+		claims = append(claims, calendar.Claim{Host: h, Span: q.Window(start)})
 	}
 	if err := w.calendar.Add(claims...); err != nil {
 		panic(err)
@@ -63,7 +62,7 @@ func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
 // newWorkload books requests at their ready time, where they fit, until there are
 // that many claims.
 func newWorkload(hosts, claims int) *workload {
-	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0)}
+	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0), hosts: calendar.AllHosts(hosts)}
 	for len(w.claims) < claims {
 		q := w.request(0)
 		q.Quantity = min(q.Quantity, hosts, claims-len(w.claims))

@@ -13,7 +13,7 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	if latest < from || q.Hosts.Count() < q.Quantity {
 		return 0, false
 	}
-	if c.suffices(&q, from) {
+	if len(c.FirstFree(q, from, q.Hosts.All())) == q.Quantity {
 		return from, true
 	}
 	bucket, known := bucketOf(from), c.index.first+int64(len(c.index.buckets))
@@ -32,30 +32,6 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 		inside.advance()
 	}
 	return c.earliestAmong(&q, q.Hosts, from, latest)
-}
-
-// suffices says that enough hosts are free from start on. It looks at lanes only
-// as long as the index leaves that open.
-func (c *Calendar) suffices(q *Query, start span.Instant) bool {
-	w, enough := q.Window(start), 0
-	free, open := c.index.split(w, q.Hosts)
-	for host := range free.All() {
-		if enough == q.Quantity {
-			break
-		}
-		if q.availableFrom(host) <= start {
-			enough++
-		}
-	}
-	for host := range open.All() {
-		if enough == q.Quantity {
-			break
-		}
-		if q.availableFrom(host) <= start && c.lanes[host].busy().free(w) {
-			enough++
-		}
-	}
-	return enough == q.Quantity
 }
 
 // earliestAmong finds the smallest start in [from, to] from which hosts suffice.

@@ -169,6 +169,14 @@ func (s *scene) freeByHand(q calendar.Query, start span.Instant) int {
 	return free
 }
 
+// firstFree asks for free hosts from the last one downwards.
+func (s *scene) firstFree(q calendar.Query, start span.Instant) []int {
+	return s.calendar.FirstFree(q, start, func(yield func(int) bool) {
+		for host := s.hosts - 1; host >= 0 && yield(host); host-- {
+		}
+	})
+}
+
 // starts walks the whole units of the query's starts, and the second after each.
 func (s *scene) starts(q calendar.Query) iter.Seq[span.Instant] {
 	latest := q.Deadline - span.Instant(q.Duration)
@@ -202,6 +210,9 @@ func TestAnExhaustiveSearchAgrees(t *testing.T) {
 			most = max(most, free)
 			if got := s.calendar.FreeAt(q, start).Count(); got != free {
 				t.Fatalf("%d hosts free at %d, want %d", got, start, free)
+			}
+			if got := s.firstFree(q, start); len(got) != min(free, q.Quantity) {
+				t.Fatalf("the first free hosts at %d are %v, want %d of them", start, got, min(free, q.Quantity))
 			}
 			if free < q.Quantity {
 				inWindow = false

@@ -79,6 +79,25 @@ func (c *Calendar) FreeAt(q Query, start span.Instant) HostSet {
 	return free
 }
 
+// FirstFree gives the first hosts of order that can serve the query from start
+// on, as many as its Quantity where there are so many. Where all hosts are asked,
+// it is FreeAt in the given order, and looks at few lanes.
+func (c *Calendar) FirstFree(q Query, start span.Instant, order iter.Seq[int]) []int {
+	q = c.complete(q)
+	w := q.Window(start)
+	free, open := c.index.split(w, q.Hosts)
+	found := make([]int, 0, min(q.Quantity, c.Hosts()))
+	for host := range order {
+		if len(found) == q.Quantity {
+			break
+		}
+		if q.availableFrom(host) <= start && (free.Has(host) || open.Has(host) && c.lanes[host].busy().free(w)) {
+			found = append(found, host)
+		}
+	}
+	return found
+}
+
 // Candidates walks the feasible starts in ascending order (paper 003 Algorithm
 // 3): the ready time, the latest start, and each slot boundary and each boundary
 // minus the duration between them.
