@@ -38,7 +38,8 @@ type Refusal struct {
 	// room at the earliest asked start.
 	Free int
 	// BlockedBy has the claims on matching hosts that overlap the earliest asked
-	// start and duration, at most MaxBlocks of them, by host and start.
+	// start and duration, at most MaxBlocks of them, by host and start; of a change
+	// that an active reservation's own hosts stand in the way of, the claims on those.
 	BlockedBy []Block
 	// EarliestStart is the first time at which the same request would be accepted
 	// with a window from there on; 0 where there is none.

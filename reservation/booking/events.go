@@ -88,10 +88,15 @@ func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Re
 	return r, nil
 }
 
-// note puts a reservation's new state in place and enters its next event.
 func (d *Desk) note(e *entry, r reservation.Reservation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.replace(e, r)
+}
+
+// replace puts a reservation's new state in place and enters its next event; mu is
+// held.
+func (d *Desk) replace(e *entry, r reservation.Reservation) {
 	d.count(&e.r, -1)
 	e.r = r
 	d.count(&e.r, 1)

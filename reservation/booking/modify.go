@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -70,10 +71,10 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (reservation.Reservatio
 // settleChange puts r in the place of what was held for the change.
 func (d *Desk) settleChange(e *entry, r reservation.Reservation, held []calendar.Claim) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.release(held)
 	d.retake(&r)
-	d.mu.Unlock()
-	d.note(e, r)
+	d.replace(e, r)
 }
 
 // retake enters the claims of a reservation that held them a moment ago.
@@ -99,7 +100,8 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	before := r
 	r.Terms, r.Span, r.Claims = plan.Terms, plan.Span, plan.Claims
 	r.Updated, r.Version = now, r.Version+1
-	r.Events = append(lifecycle.Schedule(&r), happened(reservation.ChangedEvent, now, difference(before, r)))
+	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
+	r.Events = lifecycle.Schedule(&r)
 	return r
 }
 
@@ -111,7 +113,7 @@ func difference(before, after reservation.Reservation) string {
 			parts = append(parts, fmt.Sprintf("%s from %v to %v", name, from, to))
 		}
 	}
-	add("name", before.Name, after.Name)
+	add("name", strconv.Quote(before.Name), strconv.Quote(after.Name))
 	add("quantity", before.Quantity, after.Quantity)
 	add("start", before.Span.Start, after.Span.Start)
 	add("end", before.Span.End, after.Span.End)

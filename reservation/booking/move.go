@@ -197,11 +197,11 @@ func (m *move) add(quantity int) []reservation.Claim {
 	if m.from.Kind == reservation.Instances {
 		return m.addSlices(quantity, start)
 	}
-	free := m.search.view.Calendar.FreeAt(m.search.query, start)
+	kept := make(map[int]bool)
 	for _, k := range m.kept {
-		free.Remove(k.host)
+		kept[k.host] = true
 	}
-	return m.search.claimWhole(m.search.choose(free, quantity, start), m.search.query.Window(start))
+	return m.search.claimWhole(m.search.choose(quantity, start, kept), m.search.query.Window(start))
 }
 
 // addSlices gives claims beside those that are kept, as the affinity allows.

@@ -128,8 +128,7 @@ func (s *search) claims(start span.Instant) []reservation.Claim {
 	if s.ask.Kind == reservation.Instances {
 		return s.placeSlices(start, s.ask.Quantity, nil)
 	}
-	free := s.view.Calendar.FreeAt(s.query, start)
-	return s.claimWhole(s.choose(free, s.ask.Quantity, start), s.query.Window(start))
+	return s.claimWhole(s.choose(s.ask.Quantity, start, nil), s.query.Window(start))
 }
 
 func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
@@ -140,28 +139,26 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 	return claims
 }
 
-// choose takes quantity hosts of free in the order of DESIGN.md decision 10:
+// choose takes quantity hosts that are free from start on, without those to skip,
+// in the order of DESIGN.md decision 10:
 //
 //  1. no running guest, if the start is within the lead time;
-//  2. awake, or wakeable before the start: free has no others;
+//  2. awake, or wakeable before the start: others are not free;
 //  3. the image is there: of no host it is known here;
 //  4. FLOPS per watt, the unknown last;
 //  5. name.
-func (s *search) choose(free calendar.HostSet, quantity int, start span.Instant) []int {
-	chosen := make([]int, 0, min(quantity, len(s.view.roster.preferred)))
-	take := func(occupied bool) {
-		for _, number := range s.view.roster.preferred {
-			if len(chosen) == quantity {
-				return
-			}
-			if free.Has(number) && s.occupied(number, start) == occupied {
-				chosen = append(chosen, number)
+func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []int {
+	q := s.query
+	q.Quantity = quantity
+	return s.view.Calendar.FirstFree(q, start, func(yield func(int) bool) {
+		for _, occupied := range []bool{false, true} {
+			for _, number := range s.view.roster.preferred {
+				if s.occupied(number, start) == occupied && !skip[number] && !yield(number) {
+					return
+				}
 			}
 		}
-	}
-	take(false)
-	take(true)
-	return chosen
+	})
 }
 
 // occupied says that guests run on the host and the start is near.

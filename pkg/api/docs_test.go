@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"cmp"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
+)
+
+var (
+	// example is a command of docs/api.md, the status and, where it has one, the body of the answer.
+	example = regexp.MustCompile("(?s)```console\n\\$ (curl .*?)\n```\n`(\\d{3}) [^`]*`[^\n]*\n(?:```json\n(.*?)\n```)?")
+	word    = regexp.MustCompile(`(?s)'[^']*'|[^\s'\\]+`)
+	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// The examples are run in their order on the hosts of `make run`; only ids may differ.
+func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
+	reference, err := os.ReadFile("../../docs/api.md")
+	must(t, err)
+	hosts, err := inventory.FileSource("../../etc/almanac/hosts.yaml").Hosts(t.Context())
+	must(t, err)
+	c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) {
+		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Admin: true}
+	}})
+	examples := example.FindAllStringSubmatch(string(reference), -1)
+	if commands := strings.Count(string(reference), "$ curl"); commands == 0 || commands != len(examples) {
+		t.Fatalf("%d commands, but %d examples", commands, len(examples))
+	}
+	c.seconds.Store(1795228502) // 2026-11-21T02:35:02Z, when they were made
+	actual := make(map[string]string)
+	replace := func(text string) string {
+		return uuids.ReplaceAllStringFunc(text, func(id string) string { return actual[id] })
+	}
+	for _, e := range examples {
+		a := c.nobody.run(replace(e[1]))
+		if status, _ := strconv.Atoi(e[2]); a.status != status {
+			t.Fatalf("%s: want %d, got %v", e[1], status, a)
+		}
+		ids := uuids.FindAllString(string(a.body), -1)
+		for i, id := range uuids.FindAllString(e[3], len(ids)) {
+			actual[id] = ids[i]
+		}
+		if e[3] == "" && len(a.body) == 0 {
+			continue
+		}
+		body := answer{body: []byte(replace(e[3]))}
+		if diff := gocmp.Diff(decode[any](t, body), decode[any](t, a)); diff != "" {
+			t.Errorf("%s (-reference +server):\n%s", e[1], diff)
+		}
+	}
+}
+
+// run sends what a curl command would.
+func (p caller) run(command string) answer {
+	p.cloud.t.Helper()
+	var method, path, body string
+	var header, query []string
+	words := word.FindAllString(command, -1)[1:]
+	inQuery := slices.Contains(words, "-G")
+	for len(words) > 0 {
+		option := words[0]
+		if words = words[1:]; option == "-G" {
+			continue
+		}
+		value := strings.Trim(option, "'")
+		if strings.HasPrefix(option, "-") {
+			value, words = strings.Trim(words[0], "'"), words[1:]
+		}
+		switch option {
+		case "-X":
+			method = value
+		case "-H":
+			header = append(header, strings.SplitN(value, ": ", 2)...)
+		case "-d":
+			query, body = append(query, value), value
+		case "--data-urlencode":
+			name, text, _ := strings.Cut(value, "=")
+			query = append(query, name+"="+url.QueryEscape(text))
+		default:
+			path = strings.TrimPrefix(value, "http://127.0.0.1:1234")
+		}
+	}
+	switch {
+	case inQuery:
+		path, body = path+"?"+strings.Join(query, "&"), ""
+	case method == "" && body != "":
+		method = "POST"
+	}
+	return p.send(cmp.Or(method, "GET"), path, body, header...)
+}
