@@ -58,6 +58,7 @@ type reporter interface {
 // moves only when told.
 type cloud struct {
 	t        reporter
+	handler  http.Handler
 	url      string
 	file     string
 	store    *store.Store
@@ -109,7 +110,8 @@ func start(t *testing.T, s setup) *cloud {
 	if s.adjust != nil {
 		s.adjust(&options)
 	}
-	server := httptest.NewServer(api.New(options))
+	c.handler = api.New(options)
+	server := httptest.NewServer(c.handler)
 	t.Cleanup(server.Close)
 	c.url = server.URL
 	return c

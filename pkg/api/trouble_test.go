@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -46,6 +47,25 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 			}
 			c.demo.book(`{"duration": 60}`) // it serves on
 		})
+	}
+}
+
+func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
+	c := start(t, setup{})
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	body := `{"duration": 60}`
+	request := httptest.NewRequestWithContext(ctx, "POST", "/v1/reservations", strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Project-Id", "demo")
+	request.Header.Set("X-Roles", "member")
+	recorder := httptest.NewRecorder()
+	c.handler.ServeHTTP(recorder, request)
+	a := answer{status: recorder.Code, header: recorder.Header(), body: recorder.Body.Bytes()}
+	c.contract.hold(t, request, body, a)
+	r := want[v1.Reservation](t, a, http.StatusCreated)
+	if stored := c.stored(); len(stored) != 1 || stored[0].ID != r.ID {
+		t.Errorf("stored are %v", stored)
 	}
 }
 

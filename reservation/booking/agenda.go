@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"container/heap"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -13,12 +14,18 @@ import (
 type agenda []appointment
 
 type appointment struct {
-	at span.Instant
-	id string
+	at   span.Instant
+	ends bool
+	id   string
+}
+
+// byTime orders by time; of one second, what ends makes room for what starts.
+func byTime(a, b appointment) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), compareBool(b.ends, a.ends), cmp.Compare(a.id, b.id))
 }
 
 func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a agenda) Less(i, j int) bool { return byTime(a[i], a[j]) < 0 }
 func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
 func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) }
 func (a *agenda) Pop() any {
@@ -30,7 +37,7 @@ func (a *agenda) Pop() any {
 // enter notes the next event of r.
 func (a *agenda) enter(r *reservation.Reservation) {
 	if i, ok := lifecycle.Due(r); ok {
-		heap.Push(a, appointment{r.Events[i].Time, r.ID})
+		heap.Push(a, appointment{r.Events[i].Time, r.Events[i].Type == reservation.EndEvent, r.ID})
 	}
 }
 

@@ -73,6 +73,15 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 
 // TestEventsThatWereMissedHappenLateInOrder opens the desk again after the service
 // was away, and reads from the log how late each was.
+func TestWhatEndsMakesRoomForWhatStartsInTheSameSecond(t *testing.T) {
+	s := newScene(t, named("a"))
+	starts, ends := s.book(t, during(1, 200, 300)).ID, s.book(t, during(1, 100, 200)).ID
+	s.carryOut(t, 150)
+	if diff := cmp.Diff([]string{ends + " end ended", starts + " start active"}, s.carryOut(t, 200)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestEventsThatWereMissedHappenLateInOrder(t *testing.T) {
 	s := newScene(t, named("a"))
 	id := s.book(t, warned()).ID
