@@ -95,6 +95,11 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	if _, ok := k.current.Index(name); !ok {
 		return fault.New(fault.NotFound, "there is no host %s", name)
 	}
+	for property := range change.Properties {
+		if builtInNamed(property) != nil {
+			return fault.Field("properties."+property, "is built in: it is what the host is, and cannot be set")
+		}
+	}
 	override := k.overrides[name]
 	if change.Reservable != nil {
 		override.Reservable = change.Reservable

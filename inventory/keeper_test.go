@@ -142,6 +142,9 @@ func TestASettingThatCannotBeChangesNothing(t *testing.T) {
 		"another type": {func() error {
 			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &text}})
 		}, nil, fault.Invalid},
+		"a built-in property": {func() error {
+			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"vcpus": nil}})
+		}, nil, fault.Invalid},
 		"unknown property": {func() error { return k.SetHidden(t.Context(), "gpu", true) }, nil, fault.NotFound},
 		"not stored": {func() error {
 			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}})

@@ -6,6 +6,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -27,11 +28,22 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (booking.Caller, error)
 }
 
-// Fixed is an Authenticator for which every caller is the same.
+// Fixed is an Authenticator for which everybody on this machine is the same caller.
 type Fixed booking.Caller
 
-// Authenticate implements Authenticator.
-func (f Fixed) Authenticate(*http.Request) (booking.Caller, error) { return booking.Caller(f), nil }
+// Authenticate implements Authenticator. A request that is addressed to another
+// name than this machine's own is denied: a page of another site reaches the
+// loopback address under its own name, once its name server says so.
+func (f Fixed) Authenticate(r *http.Request) (booking.Caller, error) {
+	name := r.Host
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		name = host
+	}
+	if ip := net.ParseIP(strings.Trim(name, "[]")); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return booking.Caller{}, fault.New(fault.Denied, "there are no passwords here, so only requests to localhost are answered, not to %q", name)
+	}
+	return booking.Caller(f), nil
+}
 
 // Options are what the API serves, and how.
 type Options struct {

@@ -3,6 +3,7 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -30,10 +31,12 @@ func TestAnErrorWithoutAKindIsInternalAndKeepsItsCauseFromTheUser(t *testing.T) 
 func TestNearest(t *testing.T) {
 	known := []string{"enabled_filters", "transport_url", "connection"}
 	for name, want := range map[string]string{
-		"conection":      "connection",
-		"transport-url":  "transport_url",
-		"enabled_filter": "enabled_filters",
-		"colour":         "",
+		"conection":                      "connection",
+		"transport-url":                  "transport_url",
+		"enabled_filter":                 "enabled_filters",
+		"CONNECTION":                     "connection",
+		"colour":                         "",
+		strings.Repeat("connection", 11): "",
 	} {
 		if got := fault.Nearest(name, known); got != want {
 			t.Errorf("nearest to %q: got %q, want %q", name, got, want)

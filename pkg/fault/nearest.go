@@ -1,6 +1,9 @@
 package fault
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Unknown gives the sentence for a name that is none of known: it names the
 // nearest known one where one is near, else lists nothing.
@@ -12,12 +15,20 @@ func Unknown(what, name string, known []string) string {
 	return fmt.Sprintf("there is no %s %q", what, name)
 }
 
+// longestGuess is the length from which a name is no slip of the pen.
+const longestGuess = 100
+
 // Nearest gives the known name that takes the fewest edits to reach from name,
-// the first of several, or "" where none is closer than half of its letters.
+// whatever the case of its letters: the first of several, or "" where none is
+// closer than half of its letters.
 func Nearest(name string, known []string) string {
-	best, bestEdits := "", len([]rune(name))/2+1
+	if len(name) > longestGuess {
+		return ""
+	}
+	letters := []rune(strings.ToLower(name))
+	best, bestEdits := "", len(letters)/2+1
 	for _, k := range known {
-		if edits := distance([]rune(name), []rune(k)); edits < bestEdits {
+		if edits := distance(letters, []rune(strings.ToLower(k))); edits < bestEdits {
 			best, bestEdits = k, edits
 		}
 	}

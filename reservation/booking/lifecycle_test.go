@@ -179,6 +179,16 @@ func TestTheLogSaysWhatAChangeChanged(t *testing.T) {
 	}
 }
 
+func TestAChangeOfNothingLeavesNoTrace(t *testing.T) {
+	s := newScene(t, named("a"))
+	before := s.book(t, during(1, 100, 200))
+	s.now.Store(int64(at(50)))
+	after := s.change(t, before.ID, booking.Change{Quantity: new(1), End: new(at(200))})
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("reservation (-before +after):\n%s", diff)
+	}
+}
+
 // stubborn are records that do not take changes of some reservations.
 type stubborn struct {
 	booking.Records

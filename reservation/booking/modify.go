@@ -38,6 +38,9 @@ func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (rese
 	if err != nil {
 		return reservation.Reservation{}, err
 	}
+	if next.Version == e.r.Version {
+		return next, nil // nothing is to change
+	}
 	if err := d.options.Records.Update(ctx, next); err != nil {
 		d.settleChange(e, e.r, both)
 		return reservation.Reservation{}, fmt.Errorf("store the changed reservation: %w", err)
@@ -57,6 +60,9 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (reservation.Reservatio
 		return reservation.Reservation{}, nil, err
 	}
 	next := changed(e.r, plan, d.options.Now())
+	if difference(e.r, next) == "" {
+		return e.r, nil, nil
+	}
 	both := append(slices.Clone(e.r.Claims), next.Claims...)
 	held := d.calendarClaims(&e.r, envelope(both, len(e.r.Claims)))
 	d.release(d.calendarClaims(&e.r, e.r.Claims))
