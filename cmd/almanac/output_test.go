@@ -111,7 +111,7 @@ func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{}})
 	a.on("GET /v1/properties", http.StatusOK, v1.Properties{Properties: []v1.Property{{Name: "rack", Type: "number", Values: []any{1048576, 0.5}}}})
 	for command, want := range map[string]string{
-		"reservation list": `{"reservations":[]}`,
+		"reservation list": `{"reservations":[],"next":null}`,
 		"properties":       `{"properties":[{"name":"rack","type":"number","values":[1048576,0.5],"built_in":false,"hidden":false}]}`,
 	} {
 		got := almanac(t, a, append(strings.Fields(command), "--format", "json")...)

@@ -40,7 +40,7 @@ func (s *server) listHosts(c *gin.Context) {
 			continue
 		}
 		if len(page.Hosts) == limit {
-			page.Next = page.Hosts[limit-1].Name
+			page.Next = v1.Marker(page.Hosts[limit-1].Name)
 			break
 		}
 		page.Hosts = append(page.Hosts, host(h, visible))

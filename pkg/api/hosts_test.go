@@ -79,7 +79,7 @@ func TestHostsAreListedByNameAndFiltered(t *testing.T) {
 			got = append(got, h.Name)
 		}
 		if page.Next != "" {
-			got = append(got, "next: "+page.Next)
+			got = append(got, "next: "+string(page.Next))
 		}
 		if len(page.UnknownProperties) > 0 {
 			got = append(got, fmt.Sprintf("unknown: %v", page.UnknownProperties))

@@ -22,7 +22,7 @@ func (p caller) names(path string) (pages [][]string) {
 		}
 		pages = append(pages, names)
 		if next = ""; page.Next != "" {
-			next = path + "&marker=" + page.Next
+			next = path + "&marker=" + string(page.Next)
 		}
 	}
 	return pages

@@ -116,7 +116,7 @@ func (s *server) listReservations(c *gin.Context) {
 	page := v1.Reservations{Reservations: []v1.Reservation{}}
 	if len(found) == selection.Limit {
 		found = found[:len(found)-1]
-		page.Next = found[len(found)-1].ID
+		page.Next = v1.Marker(found[len(found)-1].ID)
 	}
 	for _, r := range found {
 		page.Reservations = append(page.Reservations, presented(r, by))

@@ -31,7 +31,7 @@ func (c *Client) Hosts(ctx context.Context, f HostFilter) iter.Seq2[v1.Host, err
 		if f.Unknown != nil && len(page.UnknownProperties) > 0 {
 			f.Unknown(page.UnknownProperties)
 		}
-		return page.Hosts, page.Next, err
+		return page.Hosts, string(page.Next), err
 	})
 }
 

@@ -64,7 +64,7 @@ func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter
 	return pages(query, f.PageSize, func(query url.Values) ([]v1.Reservation, string, error) {
 		var page v1.Reservations
 		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/reservations", query: query, into: &page})
-		return page.Reservations, page.Next, err
+		return page.Reservations, string(page.Next), err
 	})
 }
 

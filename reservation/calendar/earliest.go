@@ -13,7 +13,7 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	if latest < from || q.Hosts.Count() < q.Quantity {
 		return 0, false
 	}
-	if len(c.FirstFree(q, from, q.Hosts.All())) == q.Quantity {
+	if c.suffices(&q, from) {
 		return from, true
 	}
 	bucket, known := bucketOf(from), c.index.first+int64(len(c.index.buckets))
@@ -32,6 +32,28 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 		inside.advance()
 	}
 	return c.earliestAmong(&q, q.Hosts, from, latest)
+}
+
+// suffices says that enough hosts are free from start on: first those of which
+// the index knows it, then those whose lane must tell.
+func (c *Calendar) suffices(q *Query, start span.Instant) bool {
+	w, enough := q.Window(start), 0
+	free, open := c.index.split(w, q.Hosts)
+	for host := range free.All() {
+		if q.availableFrom(host) <= start {
+			if enough++; enough == q.Quantity {
+				return true
+			}
+		}
+	}
+	for host := range open.All() {
+		if q.availableFrom(host) <= start && c.lanes[host].busy().free(w) {
+			if enough++; enough == q.Quantity {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // earliestAmong finds the smallest start in [from, to] from which hosts suffice.

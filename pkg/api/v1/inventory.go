@@ -41,7 +41,7 @@ type Host struct {
 // next. UnknownProperties are those of the filter that no host has.
 type HostList struct {
 	Hosts             []Host   `json:"hosts"`
-	Next              string   `json:"next,omitempty"`
+	Next              Marker   `json:"next"`
 	UnknownProperties []string `json:"unknown_properties,omitempty"`
 }
 

@@ -84,7 +84,7 @@ type Event struct {
 // Reservations is one page of a list; Next is the marker of the next page.
 type Reservations struct {
 	Reservations []Reservation `json:"reservations"`
-	Next         string        `json:"next,omitempty"`
+	Next         Marker        `json:"next"`
 }
 
 // Offer is what booking would do.

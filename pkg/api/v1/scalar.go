@@ -77,6 +77,18 @@ func ParseDuration(text string) (Duration, error) {
 	return Duration(sum), nil
 }
 
+// Marker is the marker of the next page; on the last page it is empty, and null in
+// JSON.
+type Marker string
+
+// MarshalJSON writes the marker.
+func (m Marker) MarshalJSON() ([]byte, error) {
+	if m == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(m))
+}
+
 // Hints are Nova's scheduler hints. Each is read from a string or a list of them.
 type Hints map[string][]string
 
