@@ -107,7 +107,7 @@ func (s *search) reason(free int) (reservation.Constraint, string) {
 		}
 		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, counted(quantity, what))
 	case s.ask.window.Seconds() == s.ask.duration:
-		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, %d have room from %v to %v",
+		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, there is room for %d from %v to %v",
 			counted(quantity, what), free, s.ask.window.Start, s.ask.window.End)
 	default:
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
