@@ -29,6 +29,10 @@ func TestTheSampleConfigurationIsValidAndShown(t *testing.T) {
 	if failed || !strings.Contains(out, "lists 10 hosts") {
 		t.Errorf("validate: %s", out)
 	}
+	out, failed = almanacd(t, folder, []string{"OS_DATABASE__CONNECTION=mysql://u:secret@db/almanac"}, "config", "validate")
+	if !failed || !strings.Contains(out, "sqlite only") || strings.Contains(out, "secret") {
+		t.Errorf("validate of a foreign database: %s", out)
+	}
 	out, failed = almanacd(t, folder, []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@db/almanac"}, "config", "show")
 	if failed || !strings.Contains(out, "mysql+pymysql://u:***@db/almanac") {
 		t.Errorf("show: %s", out)

@@ -45,6 +45,9 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	if err := store.Check(cfg.Database.Connection); err != nil {
+		return err
+	}
 	hosts, err := inventory.FileSource(cfg.Inventory.HostsFile).Hosts(c.Context())
 	if err != nil {
 		return err

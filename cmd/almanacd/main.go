@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,17 +25,27 @@ const usualConfig = "/etc/almanac/almanac.conf"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command := newCommand(&service{environ: os.LookupEnv})
+	command := newCommand(&service{environment: environment(os.Environ())})
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "almanacd: %v\n", err)
 		os.Exit(1)
 	}
 }
 
+// environment gives variables by name.
+func environment(list []string) map[string]string {
+	variables := make(map[string]string, len(list))
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	return variables
+}
+
 // service is what the commands share.
 type service struct {
 	files, dirs []string
-	environ     func(string) (string, bool)
+	environment map[string]string
 }
 
 func newCommand(s *service) *cobra.Command {
@@ -66,7 +77,7 @@ func (s *service) load() (config.Config, error) {
 			files = []string{usualConfig}
 		}
 	}
-	return config.Load(files, s.dirs, s.environ)
+	return config.Load(files, s.dirs, s.environment)
 }
 
 func (s *service) serve(ctx context.Context, stderr io.Writer) error {

@@ -34,6 +34,15 @@ func TestARepeatedRequestGivesTheSameReservation(t *testing.T) {
 	}
 }
 
+func TestARetryMayWriteTheSameRequestAnew(t *testing.T) {
+	c := start(t, setup{})
+	first := want[v1.Reservation](t, c.demo.retry("one", `{"duration": 600, "name": "a"}`), http.StatusCreated)
+	second := want[v1.Reservation](t, c.demo.retry("one", `{ "name":"\u0061","duration":600 }`), http.StatusCreated)
+	if first.ID != second.ID {
+		t.Errorf("%s and %s are made", first.ID, second.ID)
+	}
+}
+
 func TestTheSameKeyWithAnotherBodyIsUnprocessable(t *testing.T) {
 	c := start(t, setup{})
 	c.demo.retry("one", `{"duration": 600}`)

@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"math"
 	"net/http"
 	"slices"
@@ -73,8 +74,22 @@ func keyUse(c *gin.Context, body []byte) (*booking.KeyUse, error) {
 	if len(key) > longestKey {
 		return nil, fault.Field("Idempotency-Key", "has more than %d characters", longestKey)
 	}
-	hash := sha256.Sum256(body)
+	hash := sha256.Sum256(canonical(body))
 	return &booking.KeyUse{Key: key, BodyHash: hex.EncodeToString(hash[:])}, nil
+}
+
+// canonical writes JSON in one way, so that a client that writes its request anew
+// for a retry is understood.
+func canonical(body []byte) []byte {
+	var value any
+	if json.Unmarshal(body, &value) != nil {
+		return body
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return body
+	}
+	return text
 }
 
 // listReservations handles GET /v1/reservations.

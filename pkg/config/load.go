@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,16 +14,16 @@ import (
 
 // Load gives the configuration that the files of paths make out of the
 // defaults, in order, and after them the *.conf files of dirs, those of each
-// directory sorted by name. Later files win over earlier ones. What environ has
-// under OS_<GROUP>__<OPTION>, such as OS_DATABASE__CONNECTION, wins over all
-// files; environ answers as os.LookupEnv does.
+// directory sorted by name. Later files win over earlier ones. The variables of
+// environment that are called OS_<GROUP>__<OPTION>, such as
+// OS_DATABASE__CONNECTION, win over all files.
 //
 // The error joins everything that is wrong, in the order of reading. Each part
 // is a *fault.Error of kind Invalid, behind the file and line or the environment
 // variable that it speaks of.
-func Load(paths, dirs []string, environ func(string) (string, bool)) (Config, error) {
+func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	var cfg Config
-	l := loader{sections: table(&cfg), environ: environ}
+	l := loader{sections: table(&cfg), variables: environment}
 	restore(l.sections)
 	for _, path := range paths {
 		l.file(path)
@@ -31,6 +32,7 @@ func Load(paths, dirs []string, environ func(string) (string, bool)) (Config, er
 		l.dir(dir)
 	}
 	l.environment()
+	l.unknownVariables()
 	if err := errors.Join(l.errs...); err != nil {
 		return Config{}, err
 	}
@@ -39,9 +41,9 @@ func Load(paths, dirs []string, environ func(string) (string, bool)) (Config, er
 
 // loader fills the fields that its sections are bound to.
 type loader struct {
-	sections []section
-	environ  func(string) (string, bool)
-	errs     []error
+	sections  []section
+	variables map[string]string
+	errs      []error
 }
 
 func (l *loader) dir(path string) {
@@ -88,7 +90,7 @@ func (l *loader) apply(s statement) error {
 	if at < 0 {
 		return fault.Field(field(name, s.key), "%s", fault.Unknown("option", s.key, optionNames(options)))
 	}
-	if _, overridden := l.environ(variable(name, s.key)); overridden {
+	if _, overridden := l.variables[variable(name, s.key)]; overridden {
 		return nil
 	}
 	return set(name, options[at], s.value)
@@ -97,7 +99,7 @@ func (l *loader) apply(s statement) error {
 func (l *loader) environment() {
 	for _, s := range l.sections {
 		for _, o := range s.options {
-			raw, ok := l.environ(variable(s.name, o.name))
+			raw, ok := l.variables[variable(s.name, o.name)]
 			if !ok {
 				continue
 			}
@@ -121,6 +123,22 @@ func unreadable(what string, err error) error {
 
 // field names an option in errors.
 func field(section, option string) string { return fmt.Sprintf("[%s] %s", section, option) }
+
+// unknownVariables refuses what is set for a section of ours and is none of its
+// options. Other sections may be those of another service.
+func (l *loader) unknownVariables() {
+	for _, s := range l.sections {
+		var known []string
+		for _, o := range s.options {
+			known = append(known, variable(s.name, o.name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(l.variables)) {
+			if strings.HasPrefix(name, variable(s.name, "")) && !slices.Contains(known, name) {
+				l.errs = append(l.errs, fault.New(fault.Invalid, "%s", fault.Unknown("environment variable", name, known)))
+			}
+		}
+	}
+}
 
 // variable is the environment variable that overrides an option.
 func variable(section, option string) string {

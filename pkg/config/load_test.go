@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,14 +11,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
-
-// environ gives a look-up in variables.
-func environ(variables map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := variables[name]
-		return value, ok
-	}
-}
 
 // write puts text into a file called name of a new directory.
 func write(t *testing.T, name, text string) (path string) {
@@ -33,12 +26,12 @@ func write(t *testing.T, name, text string) (path string) {
 func load(t *testing.T, text string) (config.Config, error) {
 	t.Helper()
 	t.Chdir(filepath.Dir(write(t, "almanac.conf", text)))
-	return config.Load([]string{"almanac.conf"}, nil, environ(nil))
+	return config.Load([]string{"almanac.conf"}, nil, nil)
 }
 
 func defaults(t *testing.T) config.Config {
 	t.Helper()
-	cfg, err := config.Load(nil, nil, environ(nil))
+	cfg, err := config.Load(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,20 +131,19 @@ func TestLaterWinsOverEarlier(t *testing.T) {
 		variables map[string]string
 		want      string
 	}{
-		"the last line of a file":             {[]string{"fence = lead_time\nfence = always"}, nil, "always"},
-		"the later file":                      {[]string{"fence = always", "fence = lead_time"}, nil, "lead_time"},
-		"a later file that is silent":         {[]string{"fence = lead_time", ""}, nil, "lead_time"},
-		"the environment":                     {[]string{"fence = always"}, map[string]string{name: "lead_time"}, "lead_time"},
-		"the environment over a wrong value":  {[]string{"fence = never"}, map[string]string{name: "always"}, "always"},
-		"the environment alone":               {nil, map[string]string{name: "lead_time"}, "lead_time"},
-		"not the variable of another section": {nil, map[string]string{"OS_DEFAULT__FENCE": "lead_time"}, "always"},
+		"the last line of a file":            {[]string{"fence = lead_time\nfence = always"}, nil, "always"},
+		"the later file":                     {[]string{"fence = always", "fence = lead_time"}, nil, "lead_time"},
+		"a later file that is silent":        {[]string{"fence = lead_time", ""}, nil, "lead_time"},
+		"the environment":                    {[]string{"fence = always"}, map[string]string{name: "lead_time"}, "lead_time"},
+		"the environment over a wrong value": {[]string{"fence = never"}, map[string]string{name: "always"}, "always"},
+		"the environment alone":              {nil, map[string]string{name: "lead_time"}, "lead_time"},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			var paths []string
 			for _, text := range tc.files {
 				paths = append(paths, write(t, "almanac.conf", "[reservation]\n"+text))
 			}
-			cfg, err := config.Load(paths, nil, environ(tc.variables))
+			cfg, err := config.Load(paths, nil, tc.variables)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,9 +155,9 @@ func TestLaterWinsOverEarlier(t *testing.T) {
 }
 
 func TestTheEnvironmentNamesGroupAndOptionInCapitals(t *testing.T) {
-	cfg, err := config.Load(nil, nil, environ(map[string]string{
+	cfg, err := config.Load(nil, nil, map[string]string{
 		"OS_DATABASE__CONNECTION": "sqlite:////var/lib/almanac.db", "OS_DEFAULT__USE_JSON": "on",
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +183,24 @@ func TestADirectoryIsReadAfterTheFilesInTheOrderOfItsNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cfg, err := config.Load([]string{file}, []string{dir}, environ(nil))
+	cfg, err := config.Load([]string{file}, []string{dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := config.NoAuth{ProjectID: "twenty", UserID: "file", Roles: []string{"ten"}}
 	if diff := cmp.Diff(want, cfg.NoAuth); diff != "" {
 		t.Errorf("section noauth (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMistypedVariableOfOurSectionsIsAnError(t *testing.T) {
+	_, err := config.Load(nil, nil, map[string]string{
+		"OS_API__PRT": "1", "OS_AUTH_URL": "http://keystone", "OS_COMPUTE__WORKERS": "4", "HOME": "/",
+	})
+	if err == nil || !strings.Contains(err.Error(), `"OS_API__PRT"`) || !strings.Contains(err.Error(), `"OS_API__PORT"`) {
+		t.Errorf("error %v, want the name and the nearest one", err)
+	}
+	if err != nil && (strings.Contains(err.Error(), "OS_AUTH_URL") || strings.Contains(err.Error(), "OS_COMPUTE")) {
+		t.Errorf("variables of others are refused: %v", err)
 	}
 }

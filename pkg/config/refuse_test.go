@@ -114,7 +114,7 @@ func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
 	first := write(t, "a.conf", "[api]\nport = x\nno assignment\n[apo]\n")
 	second := write(t, "b.conf", "[power]\ndriver = ipmi\n")
 	missing := filepath.Join(t.TempDir(), "c.conf")
-	cfg, err := config.Load([]string{first, missing, second}, nil, environ(map[string]string{"OS_API__HOST": ""}))
+	cfg, err := config.Load([]string{first, missing, second}, nil, map[string]string{"OS_API__HOST": ""})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -142,7 +142,7 @@ func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
 
 func TestAnUnreadableDirectoryIsAnErrorThatNamesIt(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "almanac.conf.d")
-	_, err := config.Load(nil, []string{missing}, environ(nil))
+	_, err := config.Load(nil, []string{missing}, nil)
 	if err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("got %v, want an error that names %s", err, missing)
 	}

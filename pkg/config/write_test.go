@@ -128,7 +128,7 @@ func TestWhatIsShownIsReadAsItself(t *testing.T) {
 			"OS_NOAUTH__USER_ID":   "u" + line.Draw(t, "user_id"),
 			"OS_NOAUTH__ROLES":     line.Draw(t, "roles"),
 		}
-		want, err := config.Load(nil, nil, environ(variables))
+		want, err := config.Load(nil, nil, variables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestWhatIsShownIsReadAsItself(t *testing.T) {
 		if err := os.WriteFile(path, shown.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := config.Load([]string{path}, nil, environ(nil))
+		got, err := config.Load([]string{path}, nil, nil)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, shown.String())
 		}

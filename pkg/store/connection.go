@@ -19,6 +19,12 @@ type place struct {
 
 const inMemory = ":memory:"
 
+// Check says whether this build can serve the connection; it connects to nothing.
+func Check(connection string) error {
+	_, err := parseConnection(connection)
+	return err
+}
+
 // parseConnection reads a connection. Its errors name the scheme only: the rest
 // of a foreign URL may hold a password.
 func parseConnection(connection string) (place, error) {

@@ -3,13 +3,8 @@
 package whatif
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -124,11 +119,11 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 	case outOfRange(q.Now):
 		wrong = fault.Field("now", "is out of range")
 	case r.Ready == nil || outOfRange(*r.Ready) || *r.Ready < q.Now:
-		wrong = fault.Field("request.ready", "is needed, and must not lie before now")
+		wrong = fault.Field("request.ready", "is needed, and must lie between now and 2^53")
 	case r.Duration == nil || outOfRange(*r.Duration) || *r.Duration < 1:
-		wrong = fault.Field("request.duration", "is needed, and must be at least 1")
+		wrong = fault.Field("request.duration", "is needed, and must be from 1 to 2^53")
 	case r.Deadline == nil || outOfRange(*r.Deadline):
-		wrong = fault.Field("request.deadline", "is needed")
+		wrong = fault.Field("request.deadline", "is needed, and must lie between now and 2^53")
 	case *r.Duration > *r.Deadline-*r.Ready:
 		wrong = fault.Field("request.duration", "is longer than the window from ready to deadline")
 	case r.Quantity == nil || *r.Quantity < 1:
@@ -204,45 +199,4 @@ func reason(q calendar.Query, hosts int) string {
 		return fmt.Sprintf("%d hosts asked for, there are %d", q.Quantity, hosts)
 	}
 	return fmt.Sprintf("no start from %d to %d has %d hosts free for %d", q.Ready, q.Deadline-span.Instant(q.Duration), q.Quantity, q.Duration)
-}
-
-// read reads one JSON object strictly.
-func read(r io.Reader, into any) error {
-	raw, err := io.ReadAll(r)
-	if err != nil {
-		return &fault.Error{Kind: fault.Invalid, Field: "input", Message: "cannot be read", Err: err}
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return misread(err)
-	}
-	if decoder.More() {
-		return fault.Field("input", "has more than one JSON value")
-	}
-	return nil
-}
-
-func misread(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fault.Field(wrong.Field, "must be %s, not %s", article(wrong.Type), wrong.Value)
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fault.Field(strings.Trim(name, `"`), "is not a field of this question")
-	}
-	return fault.Field("input", "is not a JSON object of this question: %v", err)
-}
-
-// article names a type for people.
-func article(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.String:
-		return "a text"
-	case reflect.Slice:
-		return "a list"
-	default:
-		return "an object"
-	}
 }

@@ -117,9 +117,14 @@ func TestBadInputNamesTheField(t *testing.T) {
 		edit  func(q map[string]any)
 		field string
 	}{
-		"no hosts":               {func(q map[string]any) { q["hosts"] = 0 }, "hosts"},
-		"hosts of another type":  {func(q map[string]any) { q["hosts"] = "12" }, "hosts"},
-		"unknown field":          {func(q map[string]any) { q["polizy"] = "first-fit" }, "polizy"},
+		"no hosts":                {func(q map[string]any) { q["hosts"] = 0 }, "hosts"},
+		"hosts of another type":   {func(q map[string]any) { q["hosts"] = "12" }, "hosts"},
+		"unknown field":           {func(q map[string]any) { q["polizy"] = "first-fit" }, "polizy"},
+		"a field in capitals":     {func(q map[string]any) { request(q)["READY"] = 20 }, "request.READY"},
+		"a deadline out of range": {func(q map[string]any) { request(q)["deadline"] = int64(1) << 62 }, "request.deadline"},
+		"an unknown field of a claim": {func(q map[string]any) {
+			q["claims"] = []any{map[string]any{"hosts": []int{1}, "strt": 5, "end": 6}}
+		}, "claims[0].strt"},
 		"unknown policy":         {func(q map[string]any) { q["policy"] = "best" }, "policy"},
 		"quantity under 1":       {func(q map[string]any) { request(q)["quantity"] = 0 }, "request.quantity"},
 		"quantity a fraction":    {func(q map[string]any) { request(q)["quantity"] = 1.5 }, "request.quantity"},

@@ -136,14 +136,14 @@ func TestAnImmediateReservationWaitsForNothingButBoots(t *testing.T) {
 		wantDelayed bool
 		wantRefused bool
 	}{
-		"awake hosts start now":             {quantity: 1, duration: 50, want: at(0)},
-		"one must boot":                     {quantity: 2, duration: 50, want: at(30), wantDelayed: true},
-		"the slowest counts":                {quantity: 3, duration: 50, want: at(90), wantDelayed: true},
-		"a failed one never comes":          {quantity: 4, duration: 50, wantRefused: true},
-		"a claim in the way is not a boot":  {quantity: 1, duration: 100, busy: []reservation.Request{during(1, 0, 10), only("fast", during(1, 40, 60)), only("slow", during(1, 90, 99))}, wantRefused: true},
-		"its hosts are free after the boot": {quantity: 2, duration: 50, busy: []reservation.Request{only("slow", during(1, 200, 300)), only("fast", during(1, 70, 80))}, want: at(80), wantDelayed: true},
-		"others' boots are not waited for":  {quantity: 1, duration: 50, only: "fast", busy: []reservation.Request{only("fast", during(1, 60, 80))}, wantRefused: true},
-		"nothing is free by the last boot":  {quantity: 2, duration: 50, busy: []reservation.Request{only("fast", during(1, 60, 100)), only("slow", during(1, 110, 120))}, wantRefused: true},
+		"awake hosts start now":            {quantity: 1, duration: 50, want: at(0)},
+		"one must boot":                    {quantity: 2, duration: 50, want: at(30), wantDelayed: true},
+		"the slowest counts":               {quantity: 3, duration: 50, want: at(90), wantDelayed: true},
+		"a failed one never comes":         {quantity: 4, duration: 50, wantRefused: true},
+		"a claim in the way is not a boot": {quantity: 1, duration: 100, busy: []reservation.Request{during(1, 0, 10), only("fast", during(1, 40, 60)), only("slow", during(1, 90, 99))}, wantRefused: true},
+		"a boot, not the end of a claim":   {quantity: 2, duration: 50, busy: []reservation.Request{only("slow", during(1, 200, 300)), only("fast", during(1, 70, 80))}, want: at(90), wantDelayed: true},
+		"others' boots are not waited for": {quantity: 1, duration: 50, only: "fast", busy: []reservation.Request{only("fast", during(1, 60, 80))}, wantRefused: true},
+		"nothing is free by the last boot": {quantity: 2, duration: 50, busy: []reservation.Request{only("fast", during(1, 60, 100)), only("slow", during(1, 110, 120))}, wantRefused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, hosts)

@@ -71,8 +71,11 @@ func (s *search) byName(hosts calendar.HostSet) []int {
 // largest is the largest quantity that would be accepted in the asked window.
 func (s *search) largest() int {
 	most := s.most(s.query)
-	if s.ask.immediate {
-		most = max(most, min(s.most(s.allAwake()), s.most(s.whileBooting())))
+	if s.ask.immediate && len(s.wakes) > 0 {
+		awake := s.most(s.allAwake())
+		for _, wake := range s.wakes {
+			most = max(most, min(awake, s.most(s.startingAt(wake))))
+		}
 	}
 	return min(most, s.view.Limits.quantity(s.view.Held, s.ask.duration))
 }

@@ -17,8 +17,8 @@ type search struct {
 	filter  *inventory.Filter
 	query   calendar.Query
 	matched int
-	// awakeBy is when the last host that sleeps or boots can be used.
-	awakeBy span.Instant
+	// wakes are the times at which matching hosts that sleep or boot can be used.
+	wakes []span.Instant
 }
 
 // newSearch reads the filter and finds the hosts that match.
@@ -27,7 +27,7 @@ func newSearch(v View, a ask) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{view: v, ask: a, filter: filter, awakeBy: v.Now}
+	s := &search{view: v, ask: a, filter: filter}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
@@ -62,10 +62,12 @@ func (s *search) sleepers() {
 		}
 		awake := h.AwakeAt(s.view.Now)
 		s.query.AvailableFrom[number] = awake
-		if awake != span.Forever && s.query.Hosts.Has(number) {
-			s.awakeBy = max(s.awakeBy, awake)
+		if awake <= s.view.Limits.horizon(s.view.Now) && awake != span.Forever && s.query.Hosts.Has(number) {
+			s.wakes = append(s.wakes, awake)
 		}
 	}
+	slices.Sort(s.wakes)
+	s.wakes = slices.Compact(s.wakes)
 }
 
 func (s *search) slices(q calendar.Query) calendar.SliceQuery {
@@ -100,8 +102,12 @@ func (s *search) start() (start span.Instant, delayed, ok bool) {
 	if _, ok = s.find(s.allAwake(), calendar.FirstFit); !ok {
 		return 0, false, false
 	}
-	start, ok = s.find(s.whileBooting(), calendar.FirstFit)
-	return start, true, ok
+	for _, wake := range s.wakes {
+		if _, ok = s.find(s.startingAt(wake), calendar.FirstFit); ok {
+			return wake, true, true
+		}
+	}
+	return 0, false, false
 }
 
 // allAwake is the query as if every host that can boot were on.
@@ -116,10 +122,10 @@ func (s *search) allAwake() calendar.Query {
 	return q
 }
 
-// whileBooting is the query with every start until the last host is awake.
-func (s *search) whileBooting() calendar.Query {
+// startingAt is the query with that start only.
+func (s *search) startingAt(at span.Instant) calendar.Query {
 	q := s.query
-	q.Deadline = min(s.awakeBy, s.view.Limits.horizon(s.view.Now)).Add(q.Duration)
+	q.Ready, q.Deadline = at, at.Add(q.Duration)
 	return q
 }
 

@@ -100,6 +100,9 @@ func (h *Hints) UnmarshalJSON(raw []byte) error {
 	}
 	hints := make(Hints, len(mixed))
 	for name, value := range mixed {
+		if string(value) == "null" {
+			continue
+		}
 		var one string
 		var list []string
 		if json.Unmarshal(value, &one) == nil {
