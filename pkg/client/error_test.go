@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,9 +178,9 @@ func TestWhatHasNoNearEndIsLeftToTheCaller(t *testing.T) {
 
 func TestABrokenConnectionIsTriedAgainAfterGrowingWaits(t *testing.T) {
 	f := serve(t, nil)
-	broken := 3
+	var sent atomic.Int64
 	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if broken--; broken >= 0 {
+		if sent.Add(1) <= 3 {
 			panic(http.ErrAbortHandler) // cuts the connection
 		}
 		say(http.StatusCreated, v1.Reservation{ID: "r1"})(w, r)
