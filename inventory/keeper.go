@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -33,11 +34,12 @@ type Keeper struct {
 	properties PropertySettings
 	follow     func(*Snapshot)
 
-	mu        sync.Mutex
+	current atomic.Pointer[Snapshot]
+
+	mu        sync.Mutex // held while a snapshot is made and what led to it is stored
 	hosts     []Host
 	overrides map[string]Override
 	hidden    map[string]bool
-	current   *Snapshot
 }
 
 // OpenKeeper reads hosts and settings. It fails where the hosts cannot be read or
@@ -63,9 +65,7 @@ func (k *Keeper) Follow(fn func(*Snapshot)) { k.follow = fn }
 
 // Snapshot gives the current snapshot.
 func (k *Keeper) Snapshot() *Snapshot {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.current
+	return k.current.Load()
 }
 
 // Refresh reads the hosts anew. After an error, and where the source has no hosts
@@ -80,7 +80,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current != nil && reflect.DeepEqual(hosts, k.hosts) {
+	if k.current.Load() != nil && reflect.DeepEqual(hosts, k.hosts) {
 		return nil
 	}
 	return k.publish(hosts, k.overrides, k.hidden, func() error { return nil })
@@ -92,7 +92,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 func (k *Keeper) SetHost(ctx context.Context, name string, change Override) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, ok := k.current.Index(name); !ok {
+	if _, ok := k.Snapshot().Index(name); !ok {
 		return fault.New(fault.NotFound, "there is no host %s", name)
 	}
 	for property := range change.Properties {
@@ -122,7 +122,7 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !slices.ContainsFunc(k.current.Properties(), func(p Property) bool { return p.Name == name }) {
+	if !slices.ContainsFunc(k.Snapshot().Properties(), func(p Property) bool { return p.Name == name }) {
 		return fault.New(fault.NotFound, "there is no property %s", name)
 	}
 	all := maps.Clone(k.hidden)
@@ -142,7 +142,8 @@ func (k *Keeper) publish(hosts []Host, overrides map[string]Override, hidden map
 	if err := store(); err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
-	k.hosts, k.overrides, k.hidden, k.current = hosts, overrides, hidden, next
+	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
+	k.current.Store(next)
 	k.follow(next)
 	return nil
 }

@@ -51,6 +51,7 @@ type Desk struct {
 	live     map[string]*entry
 	held     map[string]Held
 	agenda   agenda
+	pruned   span.Instant // the calendar has forgotten what ended by then
 }
 
 // entry is a live reservation.
@@ -137,7 +138,10 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 	if err := d.options.Records.Create(ctx, e.r, key); err != nil {
 		d.drop(e, e.r.Claims)
 		if errors.Is(err, reservation.ErrKeyUsed) {
-			made, _, err := d.madeBefore(ctx, by, use)
+			made, ok, err := d.madeBefore(ctx, by, use)
+			if err == nil && !ok {
+				err = fault.New(fault.Conflict, "the Idempotency-Key %q was forgotten this moment; send the request again", use.Key)
+			}
 			return made, err
 		}
 		return reservation.Reservation{}, fmt.Errorf("store the reservation: %w", err)
@@ -231,9 +235,8 @@ func (d *Desk) drop(e *entry, claims []reservation.Claim) {
 // forgotten; the others are there by the desk's own invariant, and it would rather
 // stop than promise twice.
 func (d *Desk) release(claims []calendar.Claim) {
-	now := d.options.Now()
 	for _, c := range claims {
-		if err := d.calendar.Remove(c); err != nil && c.Span.End > now {
+		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
 			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
 		}
 	}

@@ -62,7 +62,7 @@ func (d *Desk) carryOut(ctx context.Context, id string) (done []Happening, err e
 			err = d.options.Records.Update(ctx, next)
 		}
 		if err != nil {
-			d.note(e, e.r)
+			d.tryAgain(e)
 			return done, fmt.Errorf("carry out %s of reservation %s: %w", e.r.Events[i].Type, id, err)
 		}
 		done = append(done, Happening{next, next.Events[i]})
@@ -94,13 +94,32 @@ func (d *Desk) note(e *entry, r reservation.Reservation) {
 	d.replace(e, r)
 }
 
-// replace puts a reservation's new state in place and enters its next event; mu is
-// held.
+// tryAgain enters the next event again, which was taken out of the agenda.
+func (d *Desk) tryAgain(e *entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.agenda.enter(&e.r)
+}
+
+// replace puts a reservation's new state in place and enters its next event where
+// that is another one than before; mu is held.
 func (d *Desk) replace(e *entry, r reservation.Reservation) {
+	before, had := nextDue(&e.r)
 	d.count(&e.r, -1)
 	e.r = r
 	d.count(&e.r, 1)
-	d.agenda.enter(&e.r)
+	if after, has := nextDue(&e.r); has && (!had || after != before) {
+		d.agenda.enter(&e.r)
+	}
+}
+
+// nextDue is the event of r that is due next.
+func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
+	i, ok := lifecycle.Due(r)
+	if !ok {
+		return reservation.Event{}, false
+	}
+	return r.Events[i], true
 }
 
 // entry gives a live reservation's entry.
@@ -115,5 +134,6 @@ func (d *Desk) entry(id string) (*entry, bool) {
 func (d *Desk) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.calendar.Prune(d.options.Now())
+	d.pruned = max(d.pruned, d.options.Now())
+	d.calendar.Prune(d.pruned)
 }

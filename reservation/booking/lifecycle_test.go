@@ -189,6 +189,19 @@ func TestAChangeOfNothingLeavesNoTrace(t *testing.T) {
 	}
 }
 
+func TestAClockThatStepsBackAfterPruningDoesNoHarm(t *testing.T) {
+	s := newScene(t, named("a"))
+	id := s.book(t, during(1, 100, 200)).ID
+	s.carryOut(t, 150)
+	s.now.Store(int64(at(200)))
+	s.desk.Prune()
+	s.now.Store(int64(at(199)))
+	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+		t.Fatal(err)
+	}
+	s.check(t)
+}
+
 // stubborn are records that do not take changes of some reservations.
 type stubborn struct {
 	booking.Records

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Memory keeps reservations in memory only, for simulations and what-if: it is
-// Records, Keys and reservation.Reader at once.
+// Memory keeps reservations in memory only, for whoever needs no disk: it is Records,
+// Keys and reservation.Reader at once.
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation

@@ -82,14 +82,17 @@ func (m *move) since(claim reservation.Claim) span.Instant {
 // reservation there: all where it holds the time already, else what the host has
 // room for in the rest.
 func (m *move) keepable(claim reservation.Claim, host, others int) int {
-	all, rest := max(claim.Slices, 1), m.search.ask.window
-	if claim.Span.Contains(rest.Start) {
-		rest.Start = min(claim.Span.End, rest.End)
+	all, w := max(claim.Slices, 1), m.search.ask.window
+	stays := all
+	for _, rest := range []span.Span{
+		{Start: w.Start, End: min(claim.Span.Start, w.End)},
+		{Start: max(claim.Span.End, w.Start), End: w.End},
+	} {
+		if !rest.Empty() {
+			stays = min(stays, m.room(host, rest, others+all)-others)
+		}
 	}
-	if rest.Empty() {
-		return all
-	}
-	return min(all, m.room(host, rest, others+all)-others)
+	return stays
 }
 
 // room is how many slices host can take throughout w, up to limit; for kind host,

@@ -116,12 +116,3 @@ func (x *index) split(w span.Span, among HostSet) (free, open HostSet) {
 	}
 	return free, open
 }
-
-// unite gives the hosts that are busy in any of the buckets [from, to).
-func (x *index) unite(from, to int64) HostSet {
-	set := NewHostSet(x.hosts)
-	for b := max(from, x.first); b < min(to, x.first+int64(len(x.buckets))); b++ {
-		set.unite(x.at(b))
-	}
-	return set
-}

@@ -33,7 +33,8 @@ type Room struct {
 }
 
 // EarliestSlices gives the smallest start from which the slices fit, false where
-// there is none. It is the ready time or a time at which a claim ends.
+// there is none. It is the ready time, or a time at which a claim ends or a host
+// becomes usable.
 func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	for at, room := range c.room(&q, q.Quantity) {
 		if room >= q.Quantity {
