@@ -23,7 +23,6 @@ type Config struct {
 	Reservation Reservation
 	Limits      Limits
 	Lifecycle   Lifecycle
-	Power       Power
 }
 
 // Default is section [DEFAULT]: logging.
@@ -82,9 +81,4 @@ type Limits struct {
 // Lifecycle is section [lifecycle].
 type Lifecycle struct {
 	PollInterval time.Duration
-}
-
-// Power is section [power].
-type Power struct {
-	Driver string
 }

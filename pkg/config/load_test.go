@@ -75,8 +75,6 @@ max_host_hours_per_project = 1000
 extension_window = 1d12h
 [lifecycle]
 poll_interval = 60
-[power]
-driver = simulated
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +96,6 @@ driver = simulated
 			MaxHostHoursPerProject: 1000, ExtensionWindow: 36 * time.Hour,
 		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
-		Power:     config.Power{Driver: "simulated"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -117,7 +114,6 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},
-		Power:     config.Power{Driver: "simulated"},
 	}
 	if diff := cmp.Diff(want, defaults(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

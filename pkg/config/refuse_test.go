@@ -112,7 +112,7 @@ func TestAnUnknownNameIsAnErrorWithTheNearest(t *testing.T) {
 
 func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
 	first := write(t, "a.conf", "[api]\nport = x\nno assignment\n[apo]\n")
-	second := write(t, "b.conf", "[power]\ndriver = ipmi\n")
+	second := write(t, "b.conf", "[reservation]\nfence = never\n")
 	missing := filepath.Join(t.TempDir(), "c.conf")
 	cfg, err := config.Load([]string{first, missing, second}, nil, map[string]string{"OS_API__HOST": ""})
 	if err == nil {
@@ -125,7 +125,7 @@ func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
 	want := []string{
 		first + ":2: [api] port:", first + ":3: the line has no =", first + ":4: [apo]:",
 		"the configuration file cannot be read: open " + missing,
-		second + ":2: [power] driver:", "environment variable OS_API__HOST: [api] host: must not be empty",
+		second + ":2: [reservation] fence:", "environment variable OS_API__HOST: [api] host: must not be empty",
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("got %d errors, want %d:\n%v", len(lines), len(want), err)

@@ -63,10 +63,6 @@ func table(c *Config) []section {
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
 				"How often reservations are looked over for starts, warnings and ends that are due."),
 		}},
-		{"power", []option{
-			choice(&c.Power.Driver, "driver", "simulated", []string{"simulated"},
-				"What switches hosts on and off. simulated only keeps account of it."),
-		}},
 	}
 }
 

@@ -10,6 +10,6 @@
 //
 // The way of a request: settle reads it into a window and terms, the limits are
 // held against it, search finds the start by the policy and the hosts by one
-// order (DESIGN.md decision 10), refuse explains a no. A change goes through move,
+// order (docs/concepts.md "Which hosts"), refuse explains a no. A change goes through move,
 // which keeps what the reservation has and searches for the rest.
 package booking

@@ -146,7 +146,7 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 }
 
 // choose takes quantity hosts that are free from start on, without those to skip,
-// in the order of DESIGN.md decision 10:
+// in the order of docs/concepts.md "Which hosts":
 //
 //  1. no running guest, if the start is within the lead time;
 //  2. awake, or wakeable before the start: others are not free;

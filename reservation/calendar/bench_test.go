@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// The calendar workload of DESIGN.md: starts uniform over 90 days, durations
+// The calendar workload of docs/performance.md: starts uniform over 90 days, durations
 // log-uniform 1 to 72 h, sizes log-uniform 1 to 64, seed 1.
 const (
 	hour = 3600

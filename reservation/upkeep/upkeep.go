@@ -5,8 +5,9 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -60,8 +61,8 @@ func (o Options) events(ctx context.Context) error {
 			"due", h.Event.Time.String(), "late_seconds", int64(h.Event.Done-h.Event.Time))
 	}
 	var errs []error
-	for id, err := range failed {
-		errs = append(errs, fmt.Errorf("reservation %s: %w", id, err))
+	for _, id := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, failed[id])
 	}
 	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ type desk struct {
 func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error) {
 	d.carried++
 	if d.fail != nil {
-		return nil, map[string]error{"r-2": d.fail}
+		return nil, map[string]error{"r-3": d.fail, "r-2": fmt.Errorf("carry out end of reservation r-2: %w", d.fail)}
 	}
 	return []booking.Happening{{
 		Reservation: reservation.Reservation{ID: "r-1", ProjectID: "p", Status: reservation.Active},
@@ -81,7 +82,7 @@ func TestAFailedEventIsReported(t *testing.T) {
 		if j.Name != "events" {
 			continue
 		}
-		if err := j.Step(t.Context()); !errors.Is(err, d.fail) || !strings.Contains(err.Error(), "r-2") {
+		if err := j.Step(t.Context()); !errors.Is(err, d.fail) || !strings.HasPrefix(err.Error(), "carry out end of reservation r-2") {
 			t.Errorf("error %v, want the cause and the reservation", err)
 		}
 	}
