@@ -1,0 +1,134 @@
+// Package labtest gives tests the real services a cloud has: MariaDB,
+// RabbitMQ, Keystone, and a Galera cluster.
+//
+// The shared ones are those of the lab that tests/openstack/lab brings up;
+// ALMANAC_LAB names its folder, as `lab env` prints it. A test gets a database
+// or a virtual host of its own there. Private ones, which a test may kill, are
+// started from the same Debian packages and end with the test, also when the
+// test process dies.
+//
+// With -short a test that asks for a service is skipped.
+package labtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// folder gives the folder of the running lab.
+func folder(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make check leaves out what needs real services")
+	}
+	lab := os.Getenv("ALMANAC_LAB")
+	if lab == "" {
+		t.Fatal("this test needs real services: run `make test`, or `make lab` and export what it prints")
+	}
+	return lab
+}
+
+// port gives the port of a shared service.
+func port(t testing.TB, part string) int {
+	t.Helper()
+	lab := folder(t)
+	text, err := os.ReadFile(filepath.Join(lab, "ports", part))
+	if err != nil {
+		t.Fatalf("the lab in %s has no %s: start it with `tests/openstack/lab up %s`", lab, part, part)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatalf("port of %s: %v", part, err)
+	}
+	return number
+}
+
+// unique gives a name nobody else has.
+func unique(prefix string) string {
+	return fmt.Sprintf("%s%012x", prefix, rand.Uint64N(1<<48))
+}
+
+// private makes a folder for the files of a server that belongs to the test.
+// It lies in the lab's: the user mysql may not enter t.TempDir.
+func private(t testing.TB, lab, name string) string {
+	t.Helper()
+	path := filepath.Join(lab, "private", unique(name+"-"))
+	if err := os.MkdirAll(path, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(path); err != nil {
+			t.Errorf("remove the files of a private server: %v", err)
+		}
+	})
+	return path
+}
+
+var given struct {
+	sync.Mutex
+	ports map[int]bool
+}
+
+// freePorts gives the first of n ports in a row on loopback on which nobody
+// listens, each once. They lie below the range the kernel takes for outgoing
+// connections, so that a server that was stopped finds its own free again.
+func freePorts(t testing.TB, n int) int {
+	t.Helper()
+	given.Lock()
+	defer given.Unlock()
+	if given.ports == nil {
+		given.ports = map[int]bool{}
+	}
+	for range 1000 {
+		first := 24000 + rand.IntN(8000)
+		if !allFree(first, n) {
+			continue
+		}
+		for i := range n {
+			given.ports[first+i] = true
+		}
+		return first
+	}
+	t.Fatal("no free ports from 24000 to 31999")
+	return 0
+}
+
+func allFree(first, n int) bool {
+	for port := first; port < first+n; port++ {
+		if given.ports[port] {
+			return false
+		}
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return false
+		}
+		listener.Close()
+	}
+	return true
+}
+
+// await tries until it works, at most for the limit, and gives the last error.
+func await(limit time.Duration, try func() error) error {
+	timeout := time.After(limit)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-timeout:
+			return fmt.Errorf("after %v: %w", limit, err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package labtest
+
+import (
+	"database/sql"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // database/sql speaks to MariaDB through it
+)
+
+// Database makes a new database in the shared MariaDB and gives its SQLAlchemy
+// URL. The end of the test drops it.
+func Database(t testing.TB) string {
+	t.Helper()
+	number := port(t, "mariadb")
+	server, err := sql.Open("mysql", dsn(number, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := unique("almanac_test_")
+	if _, err := server.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatalf("make a database in the lab's MariaDB: %v", err)
+	}
+	t.Cleanup(func() {
+		defer server.Close()
+		if _, err := server.Exec("DROP DATABASE " + name); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return databaseURL(number, name)
+}
+
+func databaseURL(port int, database string) string {
+	return fmt.Sprintf("mysql+pymysql://almanac:almanac@127.0.0.1:%d/%s?charset=utf8mb4", port, database)
+}
+
+func dsn(port int, database string) string {
+	return fmt.Sprintf("almanac:almanac@tcp(127.0.0.1:%d)/%s", port, database)
+}
+
+// MariaDB is a server of the test's own, with the settings of the shared one:
+// a commit is on disk before it is acknowledged.
+type MariaDB struct {
+	t      testing.TB
+	launch func() (*process, error)
+	port   int
+
+	mu      sync.Mutex
+	process *process
+	admin   *sql.DB
+	own     int64 // statements admin has sent to this process
+}
+
+// StartMariaDB starts a private server on a free port. The end of the test
+// stops it and removes its data.
+func StartMariaDB(t testing.TB) *MariaDB {
+	t.Helper()
+	lab := folder(t)
+	files := private(t, lab, "mariadb")
+	data := copyTemplate(t, lab, files)
+	m := &MariaDB{t: t, port: freePorts(t, 1)}
+	account := mysqlAccount(t)
+	m.launch = func() (*process, error) {
+		return launch(account, filepath.Join(files, "mariadbd.log"), "mariadbd",
+			"--defaults-file="+filepath.Join(lab, "mariadb.cnf"), "--datadir="+data,
+			fmt.Sprintf("--port=%d", m.port), "--socket="+filepath.Join(data, "test.sock"),
+			"--pid-file="+filepath.Join(data, "test.pid"))
+	}
+	t.Cleanup(m.Kill)
+	m.Start()
+	return m
+}
+
+// copyTemplate gives a data folder as a fresh installation has it.
+func copyTemplate(t testing.TB, lab, files string) string {
+	t.Helper()
+	data := filepath.Join(files, "data")
+	copying := exec.CommandContext(t.Context(), "cp", "-a", "--sparse=always", filepath.Join(lab, "mariadb-template"), data)
+	if said, err := copying.CombinedOutput(); err != nil {
+		t.Fatalf("copy the data folder of a fresh MariaDB: %v\n%s", err, said)
+	}
+	return data
+}
+
+// Start starts a server that was killed or stopped, on its old port, and
+// returns when it answers.
+func (m *MariaDB) Start() {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process != nil {
+		m.t.Fatal("this MariaDB runs already")
+	}
+	started, err := m.launch()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.process = started
+	admin, err := sql.Open("mysql", dsn(m.port, ""))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	// one connection for all: its statements can be counted
+	admin.SetMaxOpenConns(1)
+	m.admin, m.own = admin, 0
+	if err := started.answers(time.Minute, admin.Ping); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// Kill is kill -9. A server that does not run stays as it is.
+func (m *MariaDB) Kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process == nil {
+		return
+	}
+	m.process.kill()
+	m.gone()
+}
+
+// Stop ends the server in good order.
+func (m *MariaDB) Stop() {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process == nil {
+		return
+	}
+	if err := m.process.stop(time.Minute); err != nil {
+		m.t.Error(err)
+	}
+	m.gone()
+}
+
+func (m *MariaDB) gone() {
+	m.admin.Close()
+	m.process, m.admin = nil, nil
+}
+
+// URL gives the SQLAlchemy URL of a database, which it creates if it is
+// missing.
+func (m *MariaDB) URL(database string) string {
+	m.t.Helper()
+	m.create(database)
+	return databaseURL(m.port, database)
+}
+
+// DSN gives the same database in the form of go-sql-driver, for a checker that
+// reads it by itself.
+func (m *MariaDB) DSN(database string) string {
+	m.t.Helper()
+	m.create(database)
+	return dsn(m.port, database)
+}
+
+func (m *MariaDB) create(database string) {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.admin == nil {
+		return // URLs of a stopped server are asked for too
+	}
+	m.own++
+	if _, err := m.admin.Exec("CREATE DATABASE IF NOT EXISTS `" + database + "`"); err != nil {
+		m.t.Fatalf("make a database: %v", err)
+	}
+}
+
+// Questions counts the statements clients have sent to the server since it
+// started, as SHOW GLOBAL STATUS LIKE 'Questions' says, without those of this
+// package. The end of a connection counts as one; a ping does not.
+func (m *MariaDB) Questions(t testing.TB) int64 {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.admin == nil {
+		t.Fatal("this MariaDB does not run")
+	}
+	m.own++
+	var name string
+	var count int64
+	if err := m.admin.QueryRow("SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &count); err != nil {
+		t.Fatalf("count statements: %v", err)
+	}
+	return count - m.own
+}

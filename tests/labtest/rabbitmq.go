@@ -1,0 +1,152 @@
+package labtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// RabbitMQ makes a new virtual host on the shared broker and gives its
+// transport_url. The end of the test deletes it, with its queues and
+// connections.
+func RabbitMQ(t testing.TB) string {
+	t.Helper()
+	number := port(t, "rabbitmq")
+	name := unique("almanac-test-")
+	if err := virtualHost(http.MethodPut, number, name); err != nil {
+		t.Fatalf("make a virtual host: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := virtualHost(http.MethodDelete, number, name); err != nil {
+			t.Errorf("delete the test's virtual host: %v", err)
+		}
+	})
+	return transportURL(number, name)
+}
+
+func transportURL(port int, host string) string {
+	return fmt.Sprintf("rabbit://almanac:almanac@127.0.0.1:%d/%s", port, host)
+}
+
+// virtualHost makes or deletes a virtual host by the management API, which
+// listens on the port after AMQP's. Who makes one has all rights on it.
+func virtualHost(method string, port int, name string) error {
+	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d/api/vhosts/%s", port+1, name), nil)
+	if err != nil {
+		return err
+	}
+	request.SetBasicAuth("almanac", "almanac")
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode >= http.StatusBadRequest {
+		said, _ := io.ReadAll(reply.Body)
+		return fmt.Errorf("%s: %s", reply.Status, said)
+	}
+	return nil
+}
+
+// Broker is a RabbitMQ of the test's own.
+type Broker struct {
+	t      testing.TB
+	launch func() (*process, error)
+	port   int
+
+	mu      sync.Mutex
+	process *process
+}
+
+// StartRabbitMQ starts a private broker on free ports, with an epmd of its
+// own. The end of the test stops both and removes the data.
+func StartRabbitMQ(t testing.TB) *Broker {
+	t.Helper()
+	lab := folder(t)
+	files := private(t, lab, "rabbitmq")
+	r := &Broker{t: t, port: freePorts(t, 4)}
+	startEpmd(t, files, r.port+3)
+	r.launch = func() (*process, error) {
+		return launch(nil, filepath.Join(files, "broker.log"), filepath.Join(lab, "rabbitmq-node"),
+			files, fmt.Sprint(r.port), "rabbitmq-server")
+	}
+	t.Cleanup(r.Kill)
+	r.Start()
+	return r
+}
+
+// startEpmd starts the name server that a broker registers with.
+func startEpmd(t testing.TB, files string, port int) {
+	t.Helper()
+	epmd, err := launch(nil, filepath.Join(files, "epmd.log"), "epmd", "-port", fmt.Sprint(port), "-address", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(epmd.kill)
+	if err := epmd.answers(10*time.Second, func() error { return dial(port) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dial says whether somebody listens.
+func dial(port int) error {
+	connection, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// URL gives the transport_url of the broker's virtual host /.
+func (r *Broker) URL() string { return transportURL(r.port, "") }
+
+// Start starts a broker that was killed or stopped, on its old port, and
+// returns when it takes connections.
+func (r *Broker) Start() {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process != nil {
+		r.t.Fatal("this RabbitMQ runs already")
+	}
+	started, err := r.launch()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.process = started
+	if err := started.answers(time.Minute, func() error { return dial(r.port) }); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Kill is kill -9. A broker that does not run stays as it is. A quorum queue
+// that was declared in the last second or two is stuck when RabbitMQ 3.10 comes
+// back, and so are its confirmed messages: it writes its list of them late.
+func (r *Broker) Kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil {
+		return
+	}
+	r.process.kill()
+	r.process = nil
+}
+
+// Stop ends the broker in good order.
+func (r *Broker) Stop() {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil {
+		return
+	}
+	if err := r.process.stop(time.Minute); err != nil {
+		r.t.Error(err)
+	}
+	r.process = nil
+}

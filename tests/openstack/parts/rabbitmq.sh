@@ -1,0 +1,35 @@
+# RabbitMQ: user almanac, password almanac, virtual host /, and the management
+# API. $LAB/rabbitmqctl speaks to this broker.
+#
+# rabbitmq-node, rabbitmq.conf and rabbitmq.plugins also serve the private
+# brokers that tests start.
+
+rabbitmq_packages="rabbitmq-server"
+rabbitmq_needs=""
+
+rabbitmq_up() {
+  local port=$((BASE + 1))
+  rabbitmq_settings "$port"
+  mkdir -p "$LAB/rabbitmq"
+  start epmd env ERL_EPMD_ADDRESS=127.0.0.1 epmd -port $((port + 3)) -address 127.0.0.1
+  wait_for epmd 10 listens $((port + 3))
+  start rabbitmq "$LAB/rabbitmq-node" "$LAB/rabbitmq" "$port" rabbitmq-server
+  wait_for rabbitmq 60 listens "$port"
+  publish rabbitmq "$port"
+}
+
+# rabbitmq_settings PORT
+rabbitmq_settings() {
+  cat >"$LAB/rabbitmq.conf" <<'E'
+default_user = almanac
+default_pass = almanac
+log.console = true
+log.console.level = warning
+log.file = false
+disk_free_limit.absolute = 50MB
+E
+  echo '[rabbitmq_management].' >"$LAB/rabbitmq.plugins"
+  install -m 755 "$HERE/rabbitmq-node" "$LAB/rabbitmq-node"
+  printf '#!/bin/sh\nexec "%s/rabbitmq-node" "%s/rabbitmq" %d rabbitmqctl "$@"\n' "$LAB" "$LAB" "$1" >"$LAB/rabbitmqctl"
+  chmod 755 "$LAB/rabbitmqctl"
+}

@@ -1,0 +1,39 @@
+# A block of ports for each lab. The lab's services inherit a lock on their
+# block, so it is free for others the moment the last of them has gone.
+
+BLOCK=20
+
+# claim_ports keeps the block of a lab that runs and finds one for any other.
+# It sets BASE.
+claim_ports() {
+  local base
+  if [ -e "$LAB/base" ] && any_alive; then
+    BASE=$(<"$LAB/base")
+    return
+  fi
+  for ((base = LAB_PORT; base <= 65535 - BLOCK; base += BLOCK)); do
+    if claim "$base"; then
+      [ "$base" = "$LAB_PORT" ] || echo "lab: ports from $LAB_PORT are taken; using those from $base" >&2
+      BASE=$base
+      echo "$base" >"$LAB/base"
+      return
+    fi
+  done
+  die "no block of $BLOCK ports is free from $LAB_PORT on; choose another start with LAB_PORT=..."
+}
+
+# claim BASE: true when the block is ours and nobody listens in it
+claim() {
+  local port lock=${TMPDIR:-/tmp}/almanac-lab-$1.ports
+  { exec 9>>"$lock"; } 2>/dev/null || return 1 # another user's
+  flock -n 9 || return 1
+  for ((port = $1; port < $1 + BLOCK; port++)); do
+    if listens "$port"; then return 1; fi
+  done
+}
+
+# listens PORT
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# publish PART PORT: the part answers there; tests read it
+publish() { echo "$2" >"$LAB/ports/$1"; }

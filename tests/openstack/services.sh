@@ -1,0 +1,81 @@
+# Processes of the lab: started in sessions of their own, named by pid files.
+
+# Whatever runs for a lab, and whatever that starts, has the lab's folder in
+# its environment under a name that no test has.
+mark() { export ALMANAC_LAB_SERVICE=$LAB; }
+
+# alive NAME
+alive() {
+  [ -s "$LAB/run/$1.pid" ] && marked "$(<"$LAB/run/$1.pid")"
+}
+
+# marked PID: it is the lab's, and no stranger that was given the number later
+marked() { grep -qzxF "ALMANAC_LAB_SERVICE=$LAB" "/proc/$1/environ" 2>/dev/null; }
+
+any_alive() {
+  local file
+  for file in "$LAB"/run/*.pid; do
+    if alive "$(basename "$file" .pid)"; then return 0; fi
+  done
+  return 1
+}
+
+# start NAME COMMAND...: unless it runs
+start() {
+  local name=$1
+  shift
+  if alive "$name"; then return 0; fi
+  setsid "$@" >>"$LAB/log/$name.log" 2>&1 </dev/null 8>&- &
+  echo $! >"$LAB/run/$name.pid"
+}
+
+# wait_for NAME SECONDS COMMAND...: until the command succeeds; gives up early
+# when the service NAME has ended
+wait_for() {
+  local name=$1 end=$((SECONDS + $2))
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    if ! kill -0 "$(<"$LAB/run/$name.pid")" 2>/dev/null; then die "$name has stopped: $(tail -1 "$LAB/log/$name.log")"; fi
+    if [ $SECONDS -ge $end ]; then die "$name does not answer; its log is $LAB/log/$name.log"; fi
+    sleep 0.1
+  done
+}
+
+# stop_all SECONDS: SIGTERM to the services, and when the time is over SIGKILL
+# to all that is left of the lab
+stop_all() {
+  local file name end=$((SECONDS + $1)) rounds
+  for file in "$LAB"/run/*.pid; do
+    name=$(basename "$file" .pid)
+    # the broker says farewell to epmd
+    if [ "$name" != epmd ] && alive "$name"; then kill -TERM "$(<"$file")"; fi
+  done
+  for file in "$LAB"/run/*.pid; do
+    name=$(basename "$file" .pid)
+    while [ "$name" != epmd ] && [ $SECONDS -lt $end ] && alive "$name"; do sleep 0.1; done
+  done
+  for ((rounds = 0; rounds < 50; rounds++)); do
+    kill_marked || break
+    sleep 0.1
+  done
+  rm -f "$LAB"/run/*.pid
+}
+
+# kill_marked: false when there was nothing to kill
+kill_marked() {
+  local environment left
+  left=$(grep -lzxF "ALMANAC_LAB_SERVICE=$LAB" /proc/[0-9]*/environ 2>/dev/null) || true
+  [ "$left" ] || return 1
+  for environment in $left; do
+    environment=${environment%/environ}
+    kill -KILL "${environment#/proc/}" 2>/dev/null || true
+  done
+}
+
+# quietly NAME COMMAND...: its output goes to a log, whose end is shown when
+# the command fails
+quietly() {
+  local log=$LAB/log/$1.log
+  shift
+  "$@" >>"$log" 2>&1 </dev/null || die "$1 failed: $(tail -3 "$log")"
+}
