@@ -19,6 +19,43 @@ type Key struct {
 // ErrKeyUsed says that a project has used an idempotency key before.
 var ErrKeyUsed = errors.New("the idempotency key is used")
 
+// ErrStale says that the records have moved on since the decision that should be
+// stored was made: it must be made again on what they hold now.
+var ErrStale = errors.New("the records have changed since the decision was made")
+
+// Action names a stored change.
+type Action string
+
+// The actions: those of an owner, those of time, and the two steps of an event
+// that takes work on the cloud: begun, and put off after it failed.
+const (
+	Create     Action = "create"
+	Modify     Action = "modify"
+	Cancel     Action = "cancel"
+	Start      Action = "start"
+	WarnOfEnd  Action = "before_end"
+	End        Action = "end"
+	BeginEvent Action = "begin"
+	PutOff     Action = "put_off"
+)
+
+// Cause says why a reservation changed: what was done, by whom, and in answer to
+// which request; the last two are empty where time alone is the cause.
+type Cause struct {
+	Action            Action
+	UserID, RequestID string
+	Detail            string // what is different, in words; may be empty
+}
+
+// Change is a stored change: an entry in the audit trail.
+type Change struct {
+	Place int64 // in the log
+	At    span.Instant
+	Cause
+	// Reservation is what the change made of it.
+	Reservation Reservation
+}
+
 // Query selects reservations for a list.
 type Query struct {
 	ProjectID string   // empty is every project

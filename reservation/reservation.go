@@ -153,8 +153,9 @@ type EventState string
 
 // The states of an event.
 const (
-	Due  EventState = "pending"
-	Done EventState = "done"
+	Due     EventState = "pending"
+	Running EventState = "running" // it takes work on the cloud, which has begun
+	Done    EventState = "done"
 )
 
 // Event is an entry in a reservation's log.
@@ -164,4 +165,6 @@ type Event struct {
 	State  EventState
 	Done   span.Instant // when it happened
 	Detail string       // what happened, in a sentence; may be empty
+	Holder string       // the replica that carries a running event out
+	Until  span.Instant // a due event that has failed is not tried again before it
 }

@@ -19,10 +19,14 @@ type Job struct {
 	Wake <-chan struct{}
 }
 
+// repeat is about after how long the log has trouble that lasts again.
+const repeat = time.Minute
+
 // Run does the job's steps until ctx ends; the first at once.
 func (j Job) Run(ctx context.Context, log *slog.Logger) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	failures := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -30,8 +34,15 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 		case <-timer.C:
 		case <-j.Wake:
 		}
-		if err := j.Step(ctx); err != nil && ctx.Err() == nil {
-			log.Error("periodic work failed; it is tried again", "job", j.Name, "in", j.Every, "error", err)
+		switch err := j.Step(ctx); {
+		case err == nil && failures > 0:
+			failures = 0
+			log.Info("periodic work goes on again", "job", j.Name)
+		case err != nil && ctx.Err() == nil:
+			if failures%max(1, int(repeat/j.Every)) == 0 {
+				log.Error("periodic work failed; it is tried again", "job", j.Name, "in", j.Every, "error", err)
+			}
+			failures++
 		}
 		timer.Reset(j.Every)
 	}

@@ -1,9 +1,11 @@
 package job_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +49,27 @@ func TestAJobThatIsWokenDoesNotWait(t *testing.T) {
 		j.Run(ctx, slog.New(slog.DiscardHandler))
 		if steps != 2 || last != 0 {
 			t.Errorf("%d steps, the last after %v; want 2 at once", steps, last)
+		}
+	})
+}
+
+func TestTroubleThatLastsIsLoggedOnceAMinuteAndItsEndOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var written bytes.Buffer
+		begin := time.Now()
+		j := job.Job{Name: "count", Every: time.Second, Step: func(context.Context) error {
+			switch past := time.Since(begin); {
+			case past < 150*time.Second:
+				return errors.New("the database is away")
+			case past > 200*time.Second:
+				cancel()
+			}
+			return nil
+		}}
+		j.Run(ctx, slog.New(slog.NewTextHandler(&written, nil)))
+		if failed, better := strings.Count(written.String(), "is away"), strings.Count(written.String(), "goes on again"); failed != 3 || better != 1 {
+			t.Errorf("150 s of trouble are logged %d times and their end %d times, want 3 and 1:\n%s", failed, better, &written)
 		}
 	})
 }

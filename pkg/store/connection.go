@@ -11,7 +11,35 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// place is where a database is.
+// Check says whether this build can serve the connection; it connects to nothing.
+func Check(connection string) error {
+	_, err := parseConnection(connection)
+	return err
+}
+
+// parseConnection reads a connection. Its errors name the scheme and options only:
+// the rest may hold a password.
+func parseConnection(connection string) (target, error) {
+	if goForm.MatchString(connection) {
+		return parseGoForm(connection)
+	}
+	if strings.HasPrefix(connection, "file:") {
+		return parseFileName(connection)
+	}
+	scheme, rest, isURL := strings.Cut(connection, "://")
+	dialect, _, _ := strings.Cut(scheme, "+")
+	switch {
+	case !isURL:
+		return nil, fault.Field("connection", "must be a URL such as mysql+pymysql://almanac:PASSWORD@db.example/almanac or sqlite:///almanac.db")
+	case scheme == "sqlite":
+		return parseSQLite(rest)
+	case dialect == "mysql" || dialect == "mariadb":
+		return parseServer(rest)
+	}
+	return nil, fault.Field("connection", "%s is not supported: it must be mysql, mariadb or sqlite, as in mysql+pymysql://almanac:PASSWORD@db.example/almanac", scheme)
+}
+
+// place is where an SQLite database is.
 type place struct {
 	path    string // of the file; empty is in memory
 	options url.Values
@@ -19,51 +47,40 @@ type place struct {
 
 const inMemory = ":memory:"
 
-// Check says whether this build can serve the connection; it connects to nothing.
-func Check(connection string) error {
-	_, err := parseConnection(connection)
-	return err
+// String implements target.
+func (p place) String() string {
+	if p.path == "" {
+		return "in memory"
+	}
+	return p.path
 }
 
-// parseConnection reads a connection. Its errors name the scheme only: the rest
-// of a foreign URL may hold a password.
-func parseConnection(connection string) (place, error) {
-	if strings.HasPrefix(connection, "file:") {
-		return parseFileName(connection)
-	}
-	rest, ok := strings.CutPrefix(connection, "sqlite://")
-	if !ok {
-		scheme, _, isURL := strings.Cut(connection, "://")
-		if !isURL {
-			return place{}, fault.Field("connection", "must be a URL such as sqlite:///almanac.db")
-		}
-		return place{}, fault.Field("connection", "%s is not supported: this build serves sqlite only, as in sqlite:///almanac.db", scheme)
-	}
+func parseSQLite(rest string) (target, error) {
 	path, noServer := strings.CutPrefix(rest, "/")
 	switch {
 	case rest == "":
 		return place{}, nil
 	case !noServer:
-		return place{}, fault.Field("connection", "sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
+		return nil, fault.Field("connection", "sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
 	case strings.Contains(path, "?"):
-		return place{}, fault.Field("connection", "a sqlite URL takes no options; write file:PATH?OPTIONS")
+		return nil, fault.Field("connection", "a sqlite URL takes no options; write file:PATH?OPTIONS")
 	}
 	return placeOf(path, nil), nil
 }
 
 // parseFileName reads SQLite's own form of a URL, https://www.sqlite.org/uri.html.
-func parseFileName(connection string) (place, error) {
+func parseFileName(connection string) (target, error) {
 	u, err := url.Parse(connection)
 	if err != nil {
-		return place{}, fault.Field("connection", "is not a URL in the form file:PATH?OPTIONS")
+		return nil, fault.Field("connection", "is not a URL in the form file:PATH?OPTIONS")
 	}
 	if u.Host != "" && u.Host != "localhost" {
-		return place{}, fault.Field("connection", "a file has no server: write file:PATH")
+		return nil, fault.Field("connection", "a file has no server: write file:PATH")
 	}
 	path := u.Path
 	if u.Opaque != "" {
 		if path, err = url.PathUnescape(u.Opaque); err != nil {
-			return place{}, fault.Field("connection", "the path has a broken escape; write %%25 for a percent sign")
+			return nil, fault.Field("connection", "the path has a broken escape; write %%25 for a percent sign")
 		}
 	}
 	if u.Query().Get("mode") == "memory" {

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -13,8 +14,8 @@ import (
 // Key implements booking.Keys.
 func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation.Key, ok bool, err error) {
 	var rows []keyRow
-	err = s.read(ctx, func(tx *gorm.DB) error {
-		return tx.Where("project_id = ? AND idempotency_key = ?", projectID, key).Find(&rows).Error
+	err = s.look(ctx, func(db *gorm.DB) error {
+		return db.Where("project_id = ? AND idempotency_key = ?", projectID, key).Find(&rows).Error
 	})
 	if err != nil {
 		return reservation.Key{}, false, fmt.Errorf("read an idempotency key: %w", err)
@@ -26,9 +27,10 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 }
 
 // PurgeKeys forgets the keys that were used before an instant, and says how many.
-func (s *Store) PurgeKeys(ctx context.Context, before span.Instant) (int, error) {
+// It fails with ErrLeaseLost where the lease has moved on.
+func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (int, error) {
 	var purged int64
-	err := s.write(ctx, func(tx *gorm.DB) error {
+	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		done := tx.Where("created_at < ?", before).Delete(&keyRow{})
 		purged = done.RowsAffected
 		return done.Error

@@ -96,13 +96,7 @@ func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]r
 	if err != nil {
 		return nil, err
 	}
-	list := make([]reservation.Reservation, len(rows))
-	for i := range rows {
-		if list[i], err = rows[i].reservation(); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return reservations(rows)
 }
 
 // loadParts puts the stored claims and events into rows.

@@ -79,7 +79,7 @@ func (override0001) TableName() string    { return "host_overrides" }
 func (hidden0001) TableName() string      { return "hidden_properties" }
 
 func createReservations(tx *gorm.DB) error {
-	return tx.Migrator().CreateTable(
+	return createMissing(tx,
 		&reservation0001{}, &claim0001{}, &event0001{}, &key0001{}, &override0001{}, &hidden0001{},
 	)
 }

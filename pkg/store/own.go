@@ -9,16 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Own takes the database of connection for this process until release is called.
-// The calendar is in memory, so two services on one SQLite file would promise the
-// same hosts twice. It fails with a Conflict fault where another process has the
-// database. One in memory nobody else can reach.
+// Own takes the SQLite file of connection for this process until release is called:
+// its pools, its migrations and its queue of writes are made for one. It fails with
+// a Conflict fault where another process has the file. A database in memory nobody
+// else can reach, and a server is shared.
 func Own(connection string) (release func() error, err error) {
-	at, err := parseConnection(connection)
+	named, err := parseConnection(connection)
 	if err != nil {
 		return nil, err
 	}
-	if at.path == "" {
+	at, isPlace := named.(place)
+	if !isPlace || at.path == "" {
 		return func() error { return nil }, nil
 	}
 	if err := at.createFile(); err != nil {

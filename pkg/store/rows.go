@@ -13,6 +13,8 @@ import (
 // The rows as they are now; migrations hold them as they were. Times are Unix
 // seconds. The sizes are in characters and count where the database counts them;
 // the largest makes a column of 16 MiB in MariaDB, whose plain TEXT has 64 KiB.
+// Reservations with their parts are also kept as JSON in the log of changes, under
+// the names that the fields have here.
 
 type reservationRow struct {
 	ID              string `gorm:"primaryKey;size:36;index:idx_reservations_project,priority:3;index:idx_reservations_start,priority:2;index:idx_reservations_status,priority:3"`
@@ -45,8 +47,8 @@ type reservationRow struct {
 }
 
 type claimRow struct {
-	ReservationID string `gorm:"primaryKey;size:36"`
-	Seq           int    `gorm:"primaryKey;autoIncrement:false"` // place among the reservation's claims, from 0
+	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // place among the reservation's claims, from 0
 	Host          string `gorm:"size:255;not null;index:idx_claims_host,priority:1"`
 	EndAt         int64  `gorm:"not null;index:idx_claims_host,priority:2"`
 	StartAt       int64  `gorm:"not null;index:idx_claims_host,priority:3"`
@@ -54,20 +56,22 @@ type claimRow struct {
 }
 
 type eventRow struct {
-	ReservationID string `gorm:"primaryKey;size:36"`
-	Seq           int    `gorm:"primaryKey;autoIncrement:false"` // place among the reservation's events, from 0
+	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // place among the reservation's events, from 0
 	Type          string `gorm:"size:32;not null"`
 	DueAt         int64  `gorm:"not null;index:idx_events_due,priority:2"`
 	State         string `gorm:"size:16;not null;index:idx_events_due,priority:1"`
 	DoneAt        int64  `gorm:"not null"`
 	Detail        string `gorm:"type:text;not null"`
+	Holder        string `gorm:"size:255;not null;default:''"`
+	UntilAt       int64  `gorm:"not null;default:0"`
 }
 
 type keyRow struct {
 	ProjectID      string `gorm:"primaryKey;size:255"`
 	IdempotencyKey string `gorm:"primaryKey;size:255"`
 	BodyHash       string `gorm:"size:255;not null"`
-	ReservationID  string `gorm:"size:36;not null"`
+	ReservationID  string `gorm:"size:36;not null;index:idx_idempotency_keys_reservation"`
 	Created        int64  `gorm:"column:created_at;not null;index:idx_idempotency_keys_created"`
 }
 
@@ -81,12 +85,50 @@ type hiddenRow struct {
 	Property string `gorm:"primaryKey;size:255"`
 }
 
+type hostRow struct {
+	Host    string `gorm:"primaryKey;size:255"`
+	Version int64  `gorm:"not null"`
+}
+
+type usageRow struct {
+	ProjectID   string `gorm:"primaryKey;size:255"`
+	Hosts       int64  `gorm:"not null"`
+	HostSeconds int64  `gorm:"not null"`
+}
+
+type changeRow struct {
+	Seq           int64  `gorm:"primaryKey;autoIncrement;index:idx_changes_sent,priority:2"`
+	ReservationID string `gorm:"size:36;not null;uniqueIndex:idx_changes_reservation,priority:1"`
+	Version       int64  `gorm:"not null;uniqueIndex:idx_changes_reservation,priority:2"`
+	Action        string `gorm:"size:32;not null"`
+	ProjectID     string `gorm:"size:255;not null"`
+	UserID        string `gorm:"size:255;not null"`
+	RequestID     string `gorm:"size:255;not null"`
+	At            int64  `gorm:"column:changed_at;not null"`
+	Detail        string `gorm:"type:text;not null"`
+	State         string `gorm:"size:1048576;not null"` // a reservationRow as a JSON object
+	Token         string `gorm:"size:64;not null"`
+	Sent          bool   `gorm:"not null;index:idx_changes_sent,priority:1"`
+}
+
+type leaseRow struct {
+	Name      string `gorm:"primaryKey;size:255"`
+	Holder    string `gorm:"size:255;not null"`
+	Epoch     int64  `gorm:"not null"`
+	ExpiresAt int64  `gorm:"not null"` // in milliseconds since 1970
+	Writes    int64  `gorm:"not null;default:0"`
+}
+
 func (reservationRow) TableName() string { return "reservations" }
 func (claimRow) TableName() string       { return "claims" }
 func (eventRow) TableName() string       { return "events" }
 func (keyRow) TableName() string         { return "idempotency_keys" }
 func (overrideRow) TableName() string    { return "host_overrides" }
 func (hiddenRow) TableName() string      { return "hidden_properties" }
+func (hostRow) TableName() string        { return "host_versions" }
+func (usageRow) TableName() string       { return "project_usage" }
+func (changeRow) TableName() string      { return "changes" }
+func (leaseRow) TableName() string       { return "leases" }
 
 func rowOf(r reservation.Reservation) (reservationRow, error) {
 	custom, err := encodeMap(r.Resources.Custom)
@@ -117,7 +159,7 @@ func claimRows(r reservation.Reservation) []claimRow {
 func eventRows(r reservation.Reservation) []eventRow {
 	rows := make([]eventRow, len(r.Events))
 	for i, e := range r.Events {
-		rows[i] = eventRow{r.ID, i, string(e.Type), int64(e.Time), string(e.State), int64(e.Done), e.Detail}
+		rows[i] = eventRow{r.ID, i, string(e.Type), int64(e.Time), string(e.State), int64(e.Done), e.Detail, e.Holder, int64(e.Until)}
 	}
 	return rows
 }
@@ -147,6 +189,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 		r.Events = append(r.Events, reservation.Event{
 			Type: reservation.EventType(e.Type), Time: span.Instant(e.DueAt),
 			State: reservation.EventState(e.State), Done: span.Instant(e.DoneAt), Detail: e.Detail,
+			Holder: e.Holder, Until: span.Instant(e.UntilAt),
 		})
 	}
 	return r, nil

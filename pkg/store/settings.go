@@ -13,7 +13,7 @@ import (
 // Overrides gives what operators have set for hosts, by host name.
 func (s *Store) Overrides(ctx context.Context) (map[string]inventory.Override, error) {
 	var rows []overrideRow
-	if err := s.read(ctx, func(tx *gorm.DB) error { return tx.Find(&rows).Error }); err != nil {
+	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {
 		return nil, fmt.Errorf("read host overrides: %w", err)
 	}
 	overrides := make(map[string]inventory.Override, len(rows))
@@ -50,7 +50,7 @@ func (s *Store) SaveOverride(ctx context.Context, host string, o inventory.Overr
 // Hidden gives the properties that only an admin may use; all are true.
 func (s *Store) Hidden(ctx context.Context) (map[string]bool, error) {
 	var rows []hiddenRow
-	if err := s.read(ctx, func(tx *gorm.DB) error { return tx.Find(&rows).Error }); err != nil {
+	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {
 		return nil, fmt.Errorf("read hidden properties: %w", err)
 	}
 	hidden := make(map[string]bool, len(rows))

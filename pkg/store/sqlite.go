@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
-	"time"
 
 	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -20,29 +18,40 @@ import (
 // readers is how many reads run at once beside the writer.
 const readers = 4
 
-// connect opens the writer, which turns WAL mode on, then the readers.
-func (s *Store) connect(ctx context.Context, at place, o Options) (err error) {
-	timeout := strconv.FormatInt(o.BusyTimeout.Milliseconds(), 10)
-	s.writer, err = s.pool(ctx, 1, o.Logger, at.dsn(map[string]string{
+// connect implements target. It opens the writer, which turns WAL mode on, then
+// the readers.
+func (p place) connect(ctx context.Context, s *Store) (err error) {
+	if err := p.createFile(); err != nil {
+		return err
+	}
+	s.engine = engine{
+		now:           "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+		insertMissing: "INSERT OR IGNORE INTO",
+		translate:     translate,
+		migrate:       s.migrateWhole,
+	}
+	s.writing = make(chan struct{}, 1)
+	timeout := strconv.FormatInt(s.options.BusyTimeout.Milliseconds(), 10)
+	s.writer, err = s.openSQLite(ctx, 1, p.dsn(map[string]string{
 		"_busy_timeout": timeout,
 		"_journal_mode": "WAL",
 		"_synchronous":  "FULL",
 		"_foreign_keys": "on",
 		"_txlock":       "immediate",
 	}))
-	if err != nil || at.path == "" {
+	if err != nil || p.path == "" {
 		s.reader = s.writer
 		return err
 	}
-	s.reader, err = s.pool(ctx, readers, o.Logger, at.dsn(map[string]string{
+	s.reader, err = s.openSQLite(ctx, readers, p.dsn(map[string]string{
 		"_busy_timeout": timeout,
 		"_query_only":   "on",
 	}))
 	return err
 }
 
-// pool opens a database with so many connections, which it keeps.
-func (s *Store) pool(ctx context.Context, size int, log *slog.Logger, dsn string) (*gorm.DB, error) {
+// openSQLite opens a database with so many connections, which it keeps.
+func (s *Store) openSQLite(ctx context.Context, size int, dsn string) (*gorm.DB, error) {
 	pool, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
@@ -53,15 +62,7 @@ func (s *Store) pool(ctx context.Context, size int, log *slog.Logger, dsn string
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, translate(err)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return gorm.Open(dialector{&gormsqlite.Dialector{Conn: pool}}, &gorm.Config{
-		Logger:                 sqlLog{log},
-		SkipDefaultTransaction: true, // read and write begin them
-		TranslateError:         true,
-		DisableAutomaticPing:   true,
-	})
+	return gorm.Open(dialector{&gormsqlite.Dialector{Conn: pool}}, s.gorm())
 }
 
 // dialector is gorm's for SQLite. That one knows the errors of another driver only.
@@ -96,17 +97,4 @@ func translate(err error) error {
 		return unavailable(err, "the file of the database cannot be opened; try again when the operator has looked after it")
 	}
 	return err
-}
-
-func busy(err error) error {
-	return &fault.Error{
-		Kind:       fault.Unavailable,
-		Message:    "the database is busy; try again in a moment",
-		RetryAfter: time.Second,
-		Err:        err,
-	}
-}
-
-func unavailable(err error, message string) error {
-	return &fault.Error{Kind: fault.Unavailable, Message: message, RetryAfter: 30 * time.Second, Err: err}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -19,11 +20,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 func openFile(t *testing.T, path string, log *slog.Logger) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Options{Connection: "sqlite:///" + path, BusyTimeout: 30 * time.Second, Logger: log})
+	return openFor(t, "sqlite:///"+path, log)
+}
+
+func openFor(t *testing.T, connection string, log *slog.Logger) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Options{
+		Connection: connection, BusyTimeout: 30 * time.Second, Logger: log,
+		Patience: 30 * time.Second, Retries: -1, LongestWait: time.Second, NewToken: rand.Text,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +60,15 @@ func sized(id string, n int) reservation.Reservation {
 		r.Events = append(r.Events, reservation.Event{Type: event, Time: r.Span.Start, State: reservation.Due})
 	}
 	return r
+}
+
+// booked is the commit of a new reservation.
+func booked(r reservation.Reservation) booking.Commit {
+	c := booking.Commit{Reservation: r, Usage: booking.Usage{Add: booking.Held{Hosts: len(r.Claims)}}}
+	for _, host := range r.HostNames() {
+		c.Hosts = append(c.Hosts, booking.HostVersion{Host: host})
+	}
+	return c
 }
 
 func pragma(t *testing.T, db *gorm.DB, name string) (value string) {
@@ -112,7 +131,7 @@ func TestWaitingForOtherWritesEndsWithTheCall(t *testing.T) {
 	s.writing <- struct{}{}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := s.Create(ctx, sized("r", 1), nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.Commit(ctx, booked(sized("r", 1))); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want context.DeadlineExceeded", err)
 	}
 }
@@ -168,13 +187,15 @@ func TestAnExtendedCodeMeansWhatItsPrimaryCodeMeans(t *testing.T) {
 
 func TestAFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	s := openMigrated(t, nil)
-	if err := s.Create(t.Context(), sized("small", 1), nil); err != nil {
+	if err := s.Commit(t.Context(), booked(sized("small", 0))); err != nil {
 		t.Fatal(err)
 	}
+	large := booked(sized("large", 5000))
+	large.Key = &reservation.Key{ProjectID: "demo", Key: "k"}
 	full := pragma(t, s.writer, "page_count")
 	pragma(t, s.writer, "max_page_count="+full)
 	for range 2 {
-		err := s.Create(t.Context(), sized("large", 5000), &reservation.Key{ProjectID: "demo", Key: "k"})
+		err := s.Commit(t.Context(), large)
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter != 30*time.Second {
 			t.Fatalf("create: %v, want an unavailable fault to retry after 30 s", err)
 		}
@@ -186,7 +207,7 @@ func TestAFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 		t.Errorf("the key is used (%v) though nothing was made (%v)", used, err)
 	}
 	pragma(t, s.writer, "max_page_count=1000000")
-	if err := s.Create(t.Context(), sized("large", 5000), &reservation.Key{ProjectID: "demo", Key: "k"}); err != nil {
+	if err := s.Commit(t.Context(), large); err != nil {
 		t.Errorf("create with room again: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // statements gathers verb and table of the statements that a store logs.
@@ -21,7 +22,7 @@ type statements struct {
 	seen []string
 }
 
-var table = regexp.MustCompile("(?:INTO|FROM|UPDATE) `(\\w+)`")
+var table = regexp.MustCompile("(?:INTO|IGNORE INTO|FROM|UPDATE) `(\\w+)`")
 
 func (s *statements) Enabled(context.Context, slog.Level) bool { return true }
 
@@ -34,42 +35,86 @@ func (s *statements) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func TestACallTakesFewStatements(t *testing.T) {
-	log := &statements{Handler: slog.DiscardHandler}
-	s := openMigrated(t, slog.New(log))
-	changed := sized("r", 4)
-	changed.Version = 2
-	changed.Events[0].State = reservation.Done
-	grown := sized("r", 5)
-	grown.Version = 3
-	grown.Events = changed.Events
-	page := func(ctx context.Context) error {
-		_, err := s.List(ctx, reservation.Query{Marker: "a", Limit: 100})
-		return err
+// in gives the call that commits c.
+func in(s *Store, c booking.Commit) func(ctx context.Context) error {
+	return func(ctx context.Context) error { return s.Commit(ctx, c) }
+}
+
+// call is one of a Store, with the statements that it takes.
+type call struct {
+	name string
+	act  func(ctx context.Context) error
+	want []string
+}
+
+// commits are calls in this order, on node-0 to node-3 in version 1.
+func commits(s *Store) []call {
+	again := booked(sized("r", 4))
+	again.Key = &reservation.Key{ProjectID: "demo", Key: "k"}
+	for i := range again.Hosts {
+		again.Hosts[i].Version = 1
 	}
-	for _, id := range []string{"a", "b"} {
-		if err := s.Create(t.Context(), sized(id, 1), nil); err != nil {
-			t.Fatal(err)
-		}
+	carried := booking.Commit{Reservation: sized("r", 4)}
+	carried.Reservation.Version, carried.Reservation.Events[0].State = 2, reservation.Done
+	grown := booking.Commit{Reservation: sized("r", 5), Hosts: []booking.HostVersion{{Host: "node-4"}}}
+	grown.Reservation.Version, grown.Usage.Add.Hosts = 3, 1
+	return []call{
+		{"book", in(s, again), []string{
+			"INSERT idempotency_keys", "UPDATE host_versions", "INSERT reservations", "INSERT claims", "INSERT events",
+			"UPDATE project_usage", "INSERT changes",
+		}},
+		{"carry out an event", in(s, carried), []string{
+			"UPDATE reservations", "SELECT claims", "INSERT events", "DELETE events", "INSERT changes",
+		}},
+		{"grow", in(s, grown), []string{
+			"INSERT host_versions", "UPDATE reservations", "SELECT claims", "INSERT claims", "INSERT events", "DELETE events",
+			"UPDATE project_usage", "INSERT changes",
+		}},
 	}
-	for _, call := range []struct {
-		name string
-		act  func(ctx context.Context) error
-		want []string
-	}{
-		{"create", func(ctx context.Context) error {
-			return s.Create(ctx, sized("r", 4), &reservation.Key{ProjectID: "demo", Key: "k"})
-		}, []string{"INSERT idempotency_keys", "INSERT reservations", "INSERT claims", "INSERT events"}},
-		{"carry out an event", func(ctx context.Context) error { return s.Update(ctx, changed) },
-			[]string{"UPDATE reservations", "SELECT claims", "SELECT events", "DELETE events", "INSERT events"}},
-		{"grow", func(ctx context.Context) error { return s.Update(ctx, grown) },
-			[]string{"UPDATE reservations", "SELECT claims", "SELECT events", "INSERT claims"}},
-		{"list", page, []string{"SELECT reservations", "SELECT reservations", "SELECT claims", "SELECT events"}},
+}
+
+// questions are calls after commits, with which the log has six places.
+func questions(s *Store) []call {
+	const last = 6
+	return []call{
+		{"list", func(ctx context.Context) error {
+			_, err := s.List(ctx, reservation.Query{Marker: "a", Limit: 100})
+			return err
+		}, []string{"SELECT reservations", "SELECT reservations", "SELECT claims", "SELECT events"}},
 		{"get", func(ctx context.Context) error {
 			_, err := s.Get(ctx, "r")
 			return err
 		}, []string{"SELECT reservations", "SELECT claims", "SELECT events"}},
-	} {
+		{"find nothing new", func(ctx context.Context) error {
+			_, err := s.Recall(ctx, booking.Recall{Since: last})
+			return err
+		}, []string{"SELECT changes"}},
+		{"find one's own commits alone", func(ctx context.Context) error {
+			_, err := s.Recall(ctx, booking.Recall{Known: func(string) int64 { return 9 }})
+			return err
+		}, []string{"SELECT changes"}},
+		{"learn of a commit", func(ctx context.Context) error {
+			_, err := s.Recall(ctx, booking.Recall{Since: last - 1})
+			return err
+		}, []string{
+			"SELECT changes", "SELECT changes", "SELECT reservations", "SELECT claims", "SELECT reservations", "SELECT host_versions",
+			"SELECT reservations", "SELECT claims", "SELECT events",
+		}},
+	}
+}
+
+func TestACallTakesFewStatements(t *testing.T) {
+	log := &statements{Handler: slog.DiscardHandler}
+	s := openMigrated(t, slog.New(log))
+	for _, id := range []string{"a", "b"} {
+		if err := s.Commit(t.Context(), booked(sized(id, 0))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Commit(t.Context(), booked(sized("c", 4))); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range append(commits(s), questions(s)...) {
 		log.seen = nil
 		if err := call.act(t.Context()); err != nil {
 			t.Fatalf("%s: %v", call.name, err)
@@ -85,7 +130,7 @@ func TestTheLogHasNoValues(t *testing.T) {
 	s := openMigrated(t, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	r := sized("r", 1)
 	r.Name = "a private matter"
-	if err := s.Create(t.Context(), r, nil); err != nil {
+	if err := s.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "INSERT INTO `reservations`") {
@@ -101,7 +146,7 @@ func TestAPageIsReadOffAnIndexInOrder(t *testing.T) {
 	for i := range 200 {
 		r := sized(fmt.Sprint(i), 1)
 		r.Span.Start += span.Instant(i)
-		if err := s.Create(t.Context(), r, nil); err != nil {
+		if err := s.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
 			t.Fatal(err)
 		}
 	}

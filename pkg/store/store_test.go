@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"cmp"
+	"crypto/rand"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +15,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/pkg/store/storetest"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// open gives a migrated store, closed when the test ends.
+// open gives a migrated store, closed when the test ends. What o leaves out is as
+// in service.
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
+	o.Holder, o.NewToken = cmp.Or(o.Holder, rand.Text()), rand.Text
+	o.Patience, o.Retries = cmp.Or(o.Patience, 30*time.Second), cmp.Or(o.Retries, -1)
+	o.LongestWait, o.Random = time.Second, mathrand.Float64
 	s, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -28,13 +36,23 @@ func open(t *testing.T, o store.Options) *store.Store {
 	return s
 }
 
+// create stores a new reservation.
+func create(t *testing.T, s *store.Store, id string) error {
+	t.Helper()
+	return s.Commit(t.Context(), booking.Commit{Reservation: reservation.Reservation{ID: id, Version: 1}})
+}
+
 // newFile gives the connection of a database that is not there yet.
 func newFile(t *testing.T) string { return "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db") }
 
 func openAt(connection string) func(t *testing.T) storetest.Subject {
 	return func(t *testing.T) storetest.Subject {
-		return open(t, store.Options{Connection: connection, BusyTimeout: 30 * time.Second})
+		return open(t, store.Options{Connection: connection, BusyTimeout: 30 * time.Second, Outbox: true})
 	}
+}
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Subject { return booking.NewMemory() })
 }
 
 func TestStoreInMemory(t *testing.T) { storetest.Run(t, openAt("sqlite://")) }
@@ -62,7 +80,7 @@ func TestEveryFormOfAConnectionFindsItsFile(t *testing.T) {
 			root := t.TempDir()
 			t.Chdir(root)
 			s := open(t, store.Options{Connection: strings.Replace(connection, "ROOT", root, 1)})
-			if err := s.Create(t.Context(), reservation.Reservation{ID: "r"}, nil); err != nil {
+			if err := create(t, s, "r"); err != nil {
 				t.Fatal(err)
 			}
 			info, err := os.Stat(want)
@@ -91,7 +109,7 @@ func TestDatabasesInMemoryAreApartAndLeaveNoFile(t *testing.T) {
 		t.Run(connection, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			one, other := open(t, store.Options{Connection: connection}), open(t, store.Options{Connection: connection})
-			if err := one.Create(t.Context(), reservation.Reservation{ID: "r"}, nil); err != nil {
+			if err := create(t, one, "r"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := other.Get(t.Context(), "r"); !fault.Is(err, fault.NotFound) {
@@ -106,15 +124,15 @@ func TestDatabasesInMemoryAreApartAndLeaveNoFile(t *testing.T) {
 
 func TestAConnectionThatCannotBeReadIsInvalid(t *testing.T) {
 	for connection, want := range map[string]string{
-		"":                                    "connection: must be a URL such as sqlite:///almanac.db",
-		"almanac.db":                          "connection: must be a URL such as sqlite:///almanac.db",
-		"mysql+pymysql://nova:s3cret@db/nova": "connection: mysql+pymysql is not supported: this build serves sqlite only, as in sqlite:///almanac.db",
-		"postgresql://db/almanac":             "connection: postgresql is not supported: this build serves sqlite only, as in sqlite:///almanac.db",
-		"sqlite://almanac.db":                 "connection: sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one",
-		"sqlite:///almanac.db?timeout=5":      "connection: a sqlite URL takes no options; write file:PATH?OPTIONS",
-		"file://server/almanac.db":            "connection: a file has no server: write file:PATH",
-		"file:100%.db":                        "connection: the path has a broken escape; write %25 for a percent sign",
-		"file:///100%.db":                     "connection: is not a URL in the form file:PATH?OPTIONS",
+		"":                               "connection: must be a URL such as mysql+pymysql://almanac:PASSWORD@db.example/almanac or sqlite:///almanac.db",
+		"almanac.db":                     "connection: must be a URL such as mysql+pymysql://almanac:PASSWORD@db.example/almanac or sqlite:///almanac.db",
+		"postgresql://db/almanac":        "connection: postgresql is not supported: it must be mysql, mariadb or sqlite, as in mysql+pymysql://almanac:PASSWORD@db.example/almanac",
+		"mysqlx://ada:s3cret@db/almanac": "connection: mysqlx is not supported: it must be mysql, mariadb or sqlite, as in mysql+pymysql://almanac:PASSWORD@db.example/almanac",
+		"sqlite://almanac.db":            "connection: sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one",
+		"sqlite:///almanac.db?timeout=5": "connection: a sqlite URL takes no options; write file:PATH?OPTIONS",
+		"file://server/almanac.db":       "connection: a file has no server: write file:PATH",
+		"file:100%.db":                   "connection: the path has a broken escape; write %25 for a percent sign",
+		"file:///100%.db":                "connection: is not a URL in the form file:PATH?OPTIONS",
 	} {
 		t.Run(connection, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -153,5 +171,18 @@ func TestPingSaysWhetherTheDatabaseCanBeRead(t *testing.T) {
 	}
 	if err := s.Ping(t.Context()); err == nil {
 		t.Error("a closed store answers")
+	}
+}
+
+func TestWithoutAnOutboxNothingWaitsToBeSent(t *testing.T) {
+	s := open(t, store.Options{Connection: "sqlite://"})
+	if err := create(t, s, "r"); err != nil {
+		t.Fatal(err)
+	}
+	if waiting, err := s.Unsent(t.Context(), 0); err != nil || len(waiting) > 0 {
+		t.Errorf("unsent are %v: %v", waiting, err)
+	}
+	if trail, err := s.Trail(t.Context(), "r", 0); err != nil || len(trail) != 1 {
+		t.Errorf("the trail has %d changes, want one: %v", len(trail), err)
 	}
 }

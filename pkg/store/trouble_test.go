@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // hold takes the write lock of the database from outside until release is called.
@@ -44,7 +45,7 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			err := s.Create(t.Context(), reservation.Reservation{ID: "r"}, nil)
+			err := create(t, s, "r")
 			if f := fault.Of(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
 				t.Errorf("create: %v, want an unavailable fault to retry after a second", err)
 			}
@@ -54,11 +55,11 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 	if waited := time.Since(begin); waited > 1500*time.Millisecond {
 		t.Errorf("eight writes gave up after %v, want at most twice the busy timeout of 300 ms", waited)
 	}
-	if _, err := s.Live(t.Context()); err != nil {
+	if _, err := s.List(t.Context(), reservation.Query{}); err != nil {
 		t.Errorf("reading beside the lock: %v", err)
 	}
 	release()
-	if err := s.Create(t.Context(), reservation.Reservation{ID: "r"}, nil); err != nil {
+	if err := create(t, s, "r"); err != nil {
 		t.Errorf("create after the release: %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestACallerWhoGivesUpWaitsNoLonger(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, id := range []string{"first in the queue", "second"} {
 		wg.Go(func() {
-			if err := s.Create(ctx, reservation.Reservation{ID: id}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			if err := s.Commit(ctx, booking.Commit{Reservation: reservation.Reservation{ID: id, Version: 1}}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v, want context.DeadlineExceeded", id, err)
 			}
 		})
@@ -94,7 +95,7 @@ func TestAFolderInThePlaceOfTheFileIsUnavailable(t *testing.T) {
 func TestAReadOnlyDatabaseIsReadButNotWritten(t *testing.T) {
 	connection := newFile(t)
 	writable := open(t, store.Options{Connection: connection})
-	if err := writable.Create(t.Context(), reservation.Reservation{ID: "r"}, nil); err != nil {
+	if err := create(t, writable, "r"); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), store.Options{Connection: "file:" + strings.TrimPrefix(connection, "sqlite:///") + "?mode=ro"})

@@ -34,18 +34,22 @@ func (a *agenda) Pop() any {
 	return last
 }
 
-// enter notes the next event of r.
+// enter notes the next event of r, unless it runs already.
 func (a *agenda) enter(r *reservation.Reservation) {
-	if i, ok := lifecycle.Due(r); ok {
-		heap.Push(a, appointment{r.Events[i].Time, r.Events[i].Type == reservation.EndEvent, r.ID})
+	i, ok := lifecycle.Due(r)
+	if !ok {
+		return
+	}
+	if at, due := lifecycle.At(r.Events[i]); due {
+		heap.Push(a, appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID})
 	}
 }
 
-// until takes out the reservations for which something was due by now.
-func (a *agenda) until(now span.Instant) []string {
-	var ids []string
+// until takes out what was due by now.
+func (a *agenda) until(now span.Instant) []appointment {
+	var due []appointment
 	for len(*a) > 0 && (*a)[0].at <= now {
-		ids = append(ids, heap.Pop(a).(appointment).id)
+		due = append(due, heap.Pop(a).(appointment))
 	}
-	return ids
+	return due
 }

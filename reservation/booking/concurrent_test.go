@@ -60,18 +60,11 @@ func (r *unsteadyRecords) stumble() error {
 	return nil
 }
 
-func (r *unsteadyRecords) Create(ctx context.Context, made reservation.Reservation, key *reservation.Key) error {
+func (r *unsteadyRecords) Commit(ctx context.Context, c booking.Commit) error {
 	if err := r.stumble(); err != nil {
 		return err
 	}
-	return r.Records.Create(ctx, made, key)
-}
-
-func (r *unsteadyRecords) Update(ctx context.Context, next reservation.Reservation) error {
-	if err := r.stumble(); err != nil {
-		return err
-	}
-	return r.Records.Update(ctx, next)
+	return r.Records.Commit(ctx, c)
 }
 
 // TestEveryPromiseIsKeptInACrowd lets eight at once book, change, cancel and carry
@@ -149,18 +142,11 @@ type watched struct {
 	storing func() error
 }
 
-func (r *watched) Create(ctx context.Context, made reservation.Reservation, key *reservation.Key) error {
+func (r *watched) Commit(ctx context.Context, c booking.Commit) error {
 	if err := r.storing(); err != nil {
 		return err
 	}
-	return r.Records.Create(ctx, made, key)
-}
-
-func (r *watched) Update(ctx context.Context, next reservation.Reservation) error {
-	if err := r.storing(); err != nil {
-		return err
-	}
-	return r.Records.Update(ctx, next)
+	return r.Records.Commit(ctx, c)
 }
 
 // TestBeforeAndAfterAreHeldWhileAnActIsStored asks, in the middle of storing, for

@@ -2,21 +2,20 @@ package booking
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
-	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
 // Caller is on whose behalf the desk acts.
 type Caller struct {
 	ProjectID, UserID string
+	// RequestID is the request in which the caller asks, for the audit trail.
+	RequestID string
 	// Admin may see and change every project's reservations and use hidden properties.
 	Admin bool
 }
@@ -29,21 +28,40 @@ type Options struct {
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start in which its hosts should be empty
+	// Cloud does what events call for; nil where there is nothing to do.
+	Cloud Cloud
+	// Replica names this desk among those that share the records.
+	Replica string
+	// Parallel is how many events are carried out at once, 0 is one after the other.
+	Parallel int
+	// Announce, where it is not nil, tells the other replicas that something was
+	// stored. It must not wait.
+	Announce func()
 	Now      func() span.Instant
 	NewID    func() string
 }
 
-// Desk books reservations. It is safe for concurrent use.
+// Desk books reservations. It is safe for concurrent use, and any number of desks
+// may share the same records.
 //
-// Four locks, taken in this order: one per idempotency key, held while a request
-// that came with it is booked; one per reservation, held while that reservation
-// changes; mu, over what is in memory, never held while storing; and those of
-// Records. A new claim enters the calendar before it is stored, an old one leaves
-// after, so that whatever happens in between errs towards "taken".
+// What a desk has in memory is what the records held at some moment, host by host,
+// and what it is about to store itself. A decision is made on memory alone; the
+// commit says on which versions of the hosts it was made, and the records refuse it
+// where they have moved on. Then the desk reads what has changed and decides again.
+//
+// Locks, taken in this order: one per idempotency key, held while a request that
+// came with it is booked; one per reservation, held while that reservation changes
+// here; one per host, held while time on it is being claimed here; mu, over what is
+// in memory, never held while storing; and those of Records. A new claim enters the
+// calendar before it is stored, an old one leaves after, so that whatever happens
+// in between errs towards "taken".
 type Desk struct {
-	options Options
-	woken   chan struct{}
-	keys    keyLocks
+	options  Options
+	woken    chan struct{}
+	keys     locks[[2]string] // project and key
+	claiming locks[string]    // host
+	polls    polls
+	working  work
 
 	mu       sync.RWMutex
 	roster   *roster
@@ -52,13 +70,22 @@ type Desk struct {
 	held     map[string]Held
 	agenda   agenda
 	pruned   span.Instant // the calendar has forgotten what ended by then
+
+	known    map[string]int64 // the version of each host that memory agrees with
+	tail     tail
+	left     graveyard
+	doubtful map[string]bool // reservations whose last commit may have been stored
+	inFlight map[*attempt]struct{}
+	settled  chan struct{} // closed when the next commit in flight is settled
 }
 
 // entry is a live reservation.
 type entry struct {
-	changing sync.Mutex // held while the reservation changes
-	r        reservation.Reservation
-	over     bool // it left the desk
+	changing sync.Mutex // held while the reservation changes here
+
+	r    reservation.Reservation // guarded by Desk.mu, as is the rest
+	busy bool                    // a change of it is in flight
+	over bool                    // it left the desk
 }
 
 // Open gives a desk with the hosts of s and the live reservations of the records.
@@ -67,24 +94,29 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	d := &Desk{
 		options:  o,
 		woken:    make(chan struct{}, 1),
-		keys:     keyLocks{inUse: make(map[[2]string]*keyLock)},
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),
 		held:     make(map[string]Held),
+		known:    make(map[string]int64),
+		doubtful: make(map[string]bool),
+		inFlight: make(map[*attempt]struct{}),
+		settled:  make(chan struct{}),
 	}
 	d.Observe(s)
-	live, err := o.Records.Live(ctx)
+	all, err := o.Records.Recall(ctx, Recall{All: true})
 	if err != nil {
 		return nil, fmt.Errorf("load reservations: %w", err)
 	}
-	for _, r := range live {
+	for _, r := range all.Reservations {
 		d.roster.admit(r.HostNames(), d.calendar)
 		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
 			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
 		}
 		d.keep(&entry{r: r})
 	}
+	d.learn(all.Hosts)
+	d.tail.begin(all.Log)
 	return d, nil
 }
 
@@ -104,6 +136,13 @@ func (d *Desk) Observe(s *inventory.Snapshot) {
 	d.roster = next
 }
 
+// Configure puts other rules in force, for what is decided from now on.
+func (d *Desk) Configure(l Limits, defaults Defaults) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Limits, d.options.Defaults = l, defaults
+}
+
 // Offer gives what Book would do now, without doing it.
 func (d *Desk) Offer(by Caller, req reservation.Request) (Plan, error) {
 	d.mu.RLock()
@@ -111,87 +150,13 @@ func (d *Desk) Offer(by Caller, req reservation.Request) (Plan, error) {
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
-// KeyUse is an idempotency key that came with a request, and a hash of its body.
-type KeyUse struct {
-	Key, BodyHash string
-}
-
-// Book makes a reservation and stores it. With a key that the project has used
-// for the same body it gives the reservation made then; for another body it fails
-// with an Unprocessable fault.
-func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
-	if use != nil {
-		defer d.keys.lock(by.ProjectID, use.Key)()
-	}
-	if made, ok, err := d.madeBefore(ctx, by, use); ok || err != nil {
-		return made, err
-	}
-	e, err := d.hold(by, req)
-	if err != nil {
-		return reservation.Reservation{}, err
-	}
-	defer e.changing.Unlock()
-	var key *reservation.Key
-	if use != nil {
-		key = &reservation.Key{ProjectID: by.ProjectID, Key: use.Key, BodyHash: use.BodyHash, ReservationID: e.r.ID, Created: e.r.Created}
-	}
-	if err := d.options.Records.Create(ctx, e.r, key); err != nil {
-		d.drop(e, e.r.Claims)
-		if errors.Is(err, reservation.ErrKeyUsed) {
-			made, ok, err := d.madeBefore(ctx, by, use)
-			if err == nil && !ok {
-				err = fault.New(fault.Conflict, "the Idempotency-Key %q was forgotten this moment; send the request again", use.Key)
-			}
-			return made, err
-		}
-		return reservation.Reservation{}, fmt.Errorf("store the reservation: %w", err)
-	}
-	d.wake()
-	return e.r, nil
-}
-
-// madeBefore gives the reservation that the key made; ok is false where it is new.
-func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
-	if use == nil {
-		return r, false, nil
-	}
-	before, ok, err := d.options.Keys.Key(ctx, by.ProjectID, use.Key)
-	if err != nil || !ok {
-		return r, false, err
-	}
-	if before.BodyHash != use.BodyHash {
-		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
-	}
-	r, err = d.options.Reader.Get(ctx, before.ReservationID)
-	return r, err == nil, err
-}
-
-// hold plans the request and enters its claims; the entry comes locked.
-func (d *Desk) hold(by Caller, req reservation.Request) (*entry, error) {
+// Prune forgets claims that are over.
+func (d *Desk) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.view(by, by.ProjectID)
-	plan, err := NewPlan(v, req)
-	if err != nil {
-		return nil, err
-	}
-	e := &entry{r: reservation.Reservation{
-		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
-		Terms: plan.Terms, Status: reservation.Pending, Span: plan.Span, Claims: plan.Claims,
-		DelayedByBoot: plan.DelayedByBoot, Created: v.Now, Updated: v.Now, Version: 1,
-	}}
-	e.r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&e.r)...)
-	if err := d.calendar.Add(d.calendarClaims(&e.r, e.r.Claims)...); err != nil {
-		return nil, fmt.Errorf("hold the hosts of the plan: %w", err)
-	}
-	e.changing.Lock()
-	d.keep(e)
-	return e, nil
-}
-
-// happened is an event that is done as it is entered.
-func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.Done, Done: at, Detail: detail}
+	d.pruned = max(d.pruned, d.options.Now())
+	d.calendar.Prune(d.pruned)
+	d.left.turn()
 }
 
 // view is what a decision for project depends on; mu is held.
@@ -210,6 +175,26 @@ func (d *Desk) keep(e *entry) {
 	d.agenda.enter(&e.r)
 }
 
+// replace puts a reservation's new state in place and enters its next event where
+// that is another one than before; mu is held.
+func (d *Desk) replace(e *entry, r reservation.Reservation) {
+	before, had := nextDue(&e.r)
+	d.count(&e.r, -1)
+	e.r = r
+	d.count(&e.r, 1)
+	if after, has := nextDue(&e.r); has && (!had || after != before) {
+		d.agenda.enter(&e.r)
+	}
+}
+
+// forget takes a reservation out of the live ones; its claims are out of the
+// calendar.
+func (d *Desk) forget(e *entry) {
+	d.count(&e.r, -1)
+	delete(d.live, e.r.ID)
+	e.over = true
+}
+
 func (d *Desk) count(r *reservation.Reservation, sign int) {
 	held := d.held[r.ProjectID]
 	held.add(r, sign)
@@ -220,17 +205,6 @@ func (d *Desk) count(r *reservation.Reservation, sign int) {
 	d.held[r.ProjectID] = held
 }
 
-// drop takes a reservation and its claims out of memory. The entry's changing
-// lock is held.
-func (d *Desk) drop(e *entry, claims []reservation.Claim) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.release(d.calendarClaims(&e.r, claims))
-	d.count(&e.r, -1)
-	delete(d.live, e.r.ID)
-	e.over = true
-}
-
 // release takes claims out of the calendar. Those that are over it may have
 // forgotten; the others are there by the desk's own invariant, and it would rather
 // stop than promise twice.
@@ -239,6 +213,13 @@ func (d *Desk) release(claims []calendar.Claim) {
 		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
 			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
 		}
+	}
+}
+
+// retake enters the claims of a reservation that held them a moment ago.
+func (d *Desk) retake(r *reservation.Reservation) {
+	if err := d.calendar.Restore(d.calendarClaims(r, r.Claims)...); err != nil {
+		panic(fmt.Sprintf("booking: what a reservation held is taken: %v", err))
 	}
 }
 

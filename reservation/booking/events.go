@@ -1,11 +1,14 @@
 package booking
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"sync"
 
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
@@ -26,94 +29,128 @@ func (d *Desk) wake() {
 	}
 }
 
-// CarryOut carries out all events that are due, each stored before the next, and
-// gives those done. One that fails is due again; it does not keep others back.
+// CarryOut carries out all events that are due, each stored before the next of the
+// same reservation, and gives those done. One that fails is due again; it does not
+// keep others back, and neither does one that takes long on the cloud: that goes on
+// by itself and is given when it is done.
 func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
-	ids := d.agenda.until(d.options.Now())
+	due := d.agenda.until(d.options.Now())
 	d.mu.Unlock()
-	failed = make(map[string]error)
-	for _, id := range ids {
-		happened, err := d.carryOut(ctx, id)
-		done = append(done, happened...)
-		if err != nil {
-			failed[id] = err
+	for _, wave := range d.waves(due) {
+		var running sync.WaitGroup
+		slots := make(chan struct{}, max(1, d.options.Parallel))
+		for _, id := range wave {
+			slots <- struct{}{}
+			running.Go(func() {
+				happened, err := d.carryOut(ctx, id, nil)
+				d.working.add(id, happened, err)
+				<-slots
+			})
 		}
+		running.Wait()
 	}
-	return done, failed
+	return d.working.take()
 }
 
-// carryOut carries out what is due for one reservation, in order.
-func (d *Desk) carryOut(ctx context.Context, id string) (done []Happening, err error) {
+// waves orders what is due. What ends goes first: it makes room for what starts.
+// Replicas take the rest in different orders, so as not to be in each other's way.
+func (d *Desk) waves(due []appointment) [][]string {
+	var ends, others []string
+	for _, a := range due {
+		if a.ends && d.options.Parallel > 0 {
+			ends = append(ends, a.id)
+		} else {
+			others = append(others, a.id)
+		}
+	}
+	if d.options.Parallel > 0 {
+		for _, wave := range [][]string{ends, others} {
+			slices.SortFunc(wave, func(a, b string) int { return cmp.Compare(d.turn(a), d.turn(b)) })
+		}
+	}
+	return [][]string{ends, others}
+}
+
+func (d *Desk) turn(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(d.options.Replica + id)) // never fails
+	return h.Sum64()
+}
+
+// carryOut carries out what is due for one reservation, in order; also what lost
+// says of a running event that its replica is gone.
+func (d *Desk) carryOut(ctx context.Context, id string, lost func(reservation.Event) bool) (done []Happening, err error) {
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
 	}
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	for !e.over {
-		now := d.options.Now()
-		i, ok := lifecycle.Due(&e.r)
-		if !ok || e.r.Events[i].Time > now {
-			break
+	for range tries {
+		a, i, err := d.dueAttempt(e, lost)
+		if a == nil || err != nil {
+			return done, err
 		}
-		next, err := carried(e.r, i, now)
-		if err == nil {
-			err = d.options.Records.Update(ctx, next)
+		err = d.commit(ctx, a)
+		switch {
+		case err == nil && d.options.Cloud != nil:
+			d.working.running.Go(func() { d.act(ctx, a.next, i) })
+			return done, nil
+		case err == nil:
+			done = append(done, Happening{a.next, a.next.Events[i]})
+			continue
+		case errors.Is(err, reservation.ErrStale): // another replica may have done it
+			if _, err = d.poll(ctx, Recall{IDs: []string{id}}); err == nil {
+				continue
+			}
 		}
-		if err != nil {
-			d.tryAgain(e)
-			return done, fmt.Errorf("carry out %s of reservation %s: %w", e.r.Events[i].Type, id, err)
-		}
-		done = append(done, Happening{next, next.Events[i]})
-		if d.note(e, next); !next.Status.Live() {
-			d.drop(e, next.Claims)
-		}
+		d.tryAgain(e)
+		return done, fmt.Errorf("carry out %s of reservation %s: %w", a.next.Events[i].Type, id, err)
 	}
-	return done, nil
+	d.tryAgain(e)
+	return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, reservation.ErrStale)
 }
 
-// carried gives r after its event i.
-func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Reservation, error) {
-	status, err := lifecycle.Carry(r.Status, r.Events[i].Type)
-	if err != nil {
-		return r, err
-	}
-	r.Status, r.Updated, r.Version = status, now, r.Version+1
-	r.Events = slices.Clone(r.Events)
-	r.Events[i].State, r.Events[i].Done = reservation.Done, now
-	if late := now - r.Events[i].Time; late > 0 {
-		r.Events[i].Detail = fmt.Sprintf("%v after its time", period(int64(late)))
-	}
-	return r, nil
-}
-
-func (d *Desk) note(e *entry, r reservation.Reservation) {
+// dueAttempt begins the next event of a reservation and gives its place in the log,
+// nil where none is due.
+func (d *Desk) dueAttempt(e *entry, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.replace(e, r)
+	i, ok := lifecycle.Due(&e.r)
+	if !ok || e.over {
+		return nil, 0, nil
+	}
+	event, now := e.r.Events[i], d.options.Now()
+	at, due := lifecycle.At(event)
+	if due && at > now || !due && (lost == nil || !lost(event)) {
+		return nil, 0, nil
+	}
+	a := &attempt{entry: e, before: e.r}
+	var err error
+	if d.options.Cloud != nil {
+		a.cause.Action = reservation.BeginEvent
+		a.next, err = begun(e.r, i, d.options.Replica, now)
+	} else {
+		a.cause.Action = actions[event.Type]
+		a.next, err = carried(e.r, i, now)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("carry out %s of reservation %s: %w", event.Type, e.r.ID, err)
+	}
+	return d.begin(a), i, nil
 }
 
 // tryAgain enters the next event again, which was taken out of the agenda.
 func (d *Desk) tryAgain(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.agenda.enter(&e.r)
-}
-
-// replace puts a reservation's new state in place and enters its next event where
-// that is another one than before; mu is held.
-func (d *Desk) replace(e *entry, r reservation.Reservation) {
-	before, had := nextDue(&e.r)
-	d.count(&e.r, -1)
-	e.r = r
-	d.count(&e.r, 1)
-	if after, has := nextDue(&e.r); has && (!had || after != before) {
+	if !e.over {
 		d.agenda.enter(&e.r)
 	}
 }
 
-// nextDue is the event of r that is due next.
+// nextDue is the event of r that comes next.
 func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 	i, ok := lifecycle.Due(r)
 	if !ok {
@@ -128,12 +165,4 @@ func (d *Desk) entry(id string) (*entry, bool) {
 	defer d.mu.RUnlock()
 	e, ok := d.live[id]
 	return e, ok
-}
-
-// Prune forgets claims that are over.
-func (d *Desk) Prune() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pruned = max(d.pruned, d.options.Now())
-	d.calendar.Prune(d.pruned)
 }

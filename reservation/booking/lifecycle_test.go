@@ -208,11 +208,11 @@ type stubborn struct {
 	refuses map[string]bool // by id
 }
 
-func (r *stubborn) Update(ctx context.Context, next reservation.Reservation) error {
-	if r.refuses[next.ID] {
+func (r *stubborn) Commit(ctx context.Context, c booking.Commit) error {
+	if r.refuses[c.Reservation.ID] {
 		return fault.New(fault.Unavailable, "the disk is full")
 	}
-	return r.Records.Update(ctx, next)
+	return r.Records.Commit(ctx, c)
 }
 
 func TestAnEventThatFailsIsTriedAgainAndKeepsNoOtherBack(t *testing.T) {
@@ -296,7 +296,7 @@ func TestRecordsThatContradictEachOtherStopTheStart(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.book(t, during(1, 100, 200))
 	r.ID, r.Claims = "again", []reservation.Claim{{Host: "a", Span: span.Span{Start: at(150), End: at(250)}}}
-	if err := s.memory.Create(t.Context(), r, nil); err != nil {
+	if err := s.memory.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := booking.Open(t.Context(), s.options, s.snapshot(t)); err == nil {

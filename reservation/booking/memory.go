@@ -3,6 +3,7 @@ package booking
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -11,49 +12,127 @@ import (
 )
 
 // Memory keeps reservations in memory only, for whoever needs no disk: it is Records,
-// Keys and reservation.Reader at once.
+// Keys and reservation.Reader at once, for any number of desks in this process.
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
 	keys         map[[2]string]reservation.Key
+	hosts        map[string]int64
+	held         map[string]Held
+	log          []LogEntry // its places are 1, 2, …
 }
 
 // NewMemory gives an empty Memory.
 func NewMemory() *Memory {
-	return &Memory{reservations: make(map[string]reservation.Reservation), keys: make(map[[2]string]reservation.Key)}
+	return &Memory{
+		reservations: make(map[string]reservation.Reservation), keys: make(map[[2]string]reservation.Key),
+		hosts: make(map[string]int64), held: make(map[string]Held),
+	}
 }
 
-// Create implements Records.
-func (m *Memory) Create(_ context.Context, r reservation.Reservation, key *reservation.Key) error {
+// Commit implements Records.
+func (m *Memory) Commit(_ context.Context, c Commit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if key != nil {
-		at := [2]string{key.ProjectID, key.Key}
-		if _, used := m.keys[at]; used {
+	r := c.Reservation
+	if c.Key != nil {
+		if _, used := m.keys[[2]string{c.Key.ProjectID, c.Key.Key}]; used {
 			return reservation.ErrKeyUsed
 		}
-		m.keys[at] = *key
 	}
+	held := m.held[r.ProjectID]
+	held.Hosts += c.Usage.Add.Hosts
+	held.HostSeconds += c.Usage.Add.HostSeconds
+	if m.reservations[r.ID].Version != r.Version-1 || c.Usage.exceededBy(held) ||
+		slices.ContainsFunc(c.Hosts, func(h HostVersion) bool { return m.hosts[h.Host] != h.Version }) {
+		return reservation.ErrStale
+	}
+	if c.Key != nil {
+		m.keys[[2]string{c.Key.ProjectID, c.Key.Key}] = *c.Key
+	}
+	for _, h := range c.Hosts {
+		m.hosts[h.Host]++
+	}
+	m.held[r.ProjectID] = held
 	m.reservations[r.ID] = r
+	m.log = append(m.log, LogEntry{int64(len(m.log) + 1), r.ID, r.Version})
 	return nil
 }
 
-// Update implements Records.
-func (m *Memory) Update(_ context.Context, r reservation.Reservation) error {
+// exceededBy says that what would be held after is too much.
+func (u Usage) exceededBy(after Held) bool {
+	return u.Add.Hosts > 0 && u.Most.Hosts > 0 && after.Hosts > u.Most.Hosts ||
+		u.Add.HostSeconds > 0 && u.Most.HostSeconds > 0 && after.HostSeconds > u.Most.HostSeconds
+}
+
+// Recall implements Records.
+func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reservations[r.ID].Version != r.Version-1 {
-		return fault.New(fault.Conflict, "the reservation was changed meanwhile; look at it and try again")
+	got := Recalled{Log: slices.Clone(m.log[min(q.Since, int64(len(m.log))):])}
+	ids := append(slices.Clone(q.IDs), idsOf(got.Log)...)
+	if q.All {
+		got.Log, ids = got.Log[max(0, len(got.Log)-1):], nil
 	}
-	m.reservations[r.ID] = r
-	return nil
+	hosts := make(map[string]bool)
+	for _, host := range q.Hosts {
+		hosts[host] = true
+	}
+	found := make(map[string]bool)
+	for _, id := range ids {
+		if r, ok := m.reservations[id]; ok && r.Version > known(q, id) {
+			found[id] = true
+			for _, host := range r.HostNames() {
+				hosts[host] = true
+			}
+		}
+	}
+	if q.All {
+		for host := range m.hosts {
+			hosts[host] = true
+		}
+	}
+	if q.All || len(hosts) > 0 || q.Project != "" {
+		m.findLive(q, hosts, found)
+	}
+	for id := range found {
+		got.Reservations = append(got.Reservations, m.reservations[id])
+	}
+	slices.SortFunc(got.Reservations, byStart)
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		got.Hosts = append(got.Hosts, HostVersion{host, m.hosts[host]})
+	}
+	return got, nil
 }
 
-// Live implements Records.
-func (m *Memory) Live(ctx context.Context) ([]reservation.Reservation, error) {
-	return m.List(ctx, reservation.Query{Statuses: []reservation.Status{
-		reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending,
-	}})
+// findLive adds the live reservations that the question means to found.
+func (m *Memory) findLive(q Recall, hosts, found map[string]bool) {
+	for id, r := range m.reservations {
+		meant := q.All || q.Project != "" && r.ProjectID == q.Project ||
+			slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return hosts[c.Host] })
+		if meant && r.Status.Live() && r.Version > known(q, id) {
+			found[id] = true
+		}
+	}
+}
+
+func idsOf(log []LogEntry) []string {
+	ids := make([]string, len(log))
+	for i, e := range log {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
+func known(q Recall, id string) int64 {
+	if q.Known == nil {
+		return 0
+	}
+	return q.Known(id)
+}
+
+func byStart(a, b reservation.Reservation) int {
+	return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
 }
 
 // Key implements Keys.
@@ -85,9 +164,7 @@ func (m *Memory) List(_ context.Context, q reservation.Query) ([]reservation.Res
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b reservation.Reservation) int {
-		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(list, byStart)
 	if q.Marker != "" {
 		at := slices.IndexFunc(list, func(r reservation.Reservation) bool { return r.ID == q.Marker })
 		if at < 0 {

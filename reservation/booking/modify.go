@@ -2,6 +2,7 @@ package booking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,12 +11,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
 // OfferChange gives what Change would do now, without doing it.
 func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+	for {
+		plan, err := d.offerChange(ctx, by, id, c)
+		if !errors.Is(err, reservation.ErrStale) {
+			return plan, err
+		}
+	}
+}
+
+func (d *Desk) offerChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
 	e, err := d.lock(ctx, by, id)
 	if err != nil {
 		return Plan{}, err
@@ -23,45 +32,97 @@ func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) 
 	defer e.changing.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if e.over {
+		return Plan{}, reservation.ErrStale
+	}
 	return d.planChange(by, e, c)
 }
 
 // Change changes a reservation and stores it. A refused or failed change leaves
 // everything as it was.
 func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
+	return d.modify(ctx, by, id, "store the changed reservation", func(e *entry) (*attempt, error) {
+		return d.holdChange(by, e, c)
+	})
+}
+
+// Cancel gives a reservation up. What it has used stays in its history; the rest
+// is free for others.
+func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
+	return d.modify(ctx, by, id, "store the cancelled reservation", func(e *entry) (*attempt, error) {
+		next, err := cancelled(e.r, d.options.Now())
+		if err != nil {
+			return nil, err
+		}
+		cause := reservation.Cause{Action: reservation.Cancel, UserID: by.UserID, RequestID: by.RequestID}
+		return &attempt{entry: e, before: e.r, next: next, cause: cause}, nil
+	})
+}
+
+// modify lets hold begin a change of a reservation, with mu held, and stores it;
+// again where the records have moved on.
+func (d *Desk) modify(
+	ctx context.Context, by Caller, id, doing string, hold func(e *entry) (*attempt, error),
+) (reservation.Reservation, error) {
+	var again retry
+	for {
+		a, err := d.modifyOnce(ctx, by, id, doing, hold)
+		if err == nil {
+			return a.next, nil
+		}
+		q := Recall{IDs: []string{id}}
+		if a != nil {
+			q.Hosts, q.Project = a.next.HostNames(), a.next.ProjectID
+		}
+		if err := again.after(ctx, d, err, q); err != nil {
+			return reservation.Reservation{}, err
+		}
+	}
+}
+
+func (d *Desk) modifyOnce(
+	ctx context.Context, by Caller, id, doing string, hold func(e *entry) (*attempt, error),
+) (*attempt, error) {
 	e, err := d.lock(ctx, by, id)
 	if err != nil {
-		return reservation.Reservation{}, err
+		return nil, err
 	}
 	defer e.changing.Unlock()
-	next, both, err := d.holdChange(by, e, c)
-	if err != nil {
-		return reservation.Reservation{}, err
+	a, err := d.holding(e, hold)
+	if err != nil || a.next.Version == a.before.Version {
+		return a, err
 	}
-	if next.Version == e.r.Version {
-		return next, nil // nothing is to change
+	if err := d.commit(ctx, a); err != nil {
+		return a, fmt.Errorf("%s: %w", doing, err)
 	}
-	if err := d.options.Records.Update(ctx, next); err != nil {
-		d.settleChange(e, e.r, both)
-		return reservation.Reservation{}, fmt.Errorf("store the changed reservation: %w", err)
+	return a, nil
+}
+
+// holding begins a change with mu held. A change that changes nothing is not begun.
+func (d *Desk) holding(e *entry, hold func(e *entry) (*attempt, error)) (*attempt, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e.over {
+		return nil, reservation.ErrStale
 	}
-	d.settleChange(e, next, both)
-	d.wake()
-	return next, nil
+	a, err := hold(e)
+	if err != nil || a.next.Version == a.before.Version {
+		return a, err
+	}
+	return d.begin(a), nil
 }
 
 // holdChange plans the change and holds, at each instant, the larger of what the
-// reservation has and what it shall have.
-func (d *Desk) holdChange(by Caller, e *entry, c Change) (reservation.Reservation, []calendar.Claim, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// reservation has and what it shall have; mu is held.
+func (d *Desk) holdChange(by Caller, e *entry, c Change) (*attempt, error) {
 	plan, err := d.planChange(by, e, c)
 	if err != nil {
-		return reservation.Reservation{}, nil, err
+		return nil, err
 	}
 	next := changed(e.r, plan, d.options.Now())
-	if difference(e.r, next) == "" {
-		return e.r, nil, nil
+	difference := difference(e.r, next)
+	if difference == "" {
+		return &attempt{entry: e, before: e.r, next: e.r}, nil
 	}
 	both := append(slices.Clone(e.r.Claims), next.Claims...)
 	held := d.calendarClaims(&e.r, envelope(both, len(e.r.Claims)))
@@ -69,25 +130,10 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (reservation.Reservatio
 	// What was promised stays held where a host has become smaller since.
 	if err := d.calendar.Restore(held...); err != nil {
 		d.retake(&e.r)
-		return reservation.Reservation{}, nil, fmt.Errorf("hold the hosts of the change: %w", err)
+		return nil, fmt.Errorf("hold the hosts of the change: %w", err)
 	}
-	return next, held, nil
-}
-
-// settleChange puts r in the place of what was held for the change.
-func (d *Desk) settleChange(e *entry, r reservation.Reservation, held []calendar.Claim) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.release(held)
-	d.retake(&r)
-	d.replace(e, r)
-}
-
-// retake enters the claims of a reservation that held them a moment ago.
-func (d *Desk) retake(r *reservation.Reservation) {
-	if err := d.calendar.Restore(d.calendarClaims(r, r.Claims)...); err != nil {
-		panic(fmt.Sprintf("booking: the calendar gave a held claim away: %v", err))
-	}
+	cause := reservation.Cause{Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference}
+	return &attempt{entry: e, before: e.r, next: next, held: held, cause: cause}, nil
 }
 
 // planChange plans with the reservation's own claims out of the way; mu is held.
@@ -126,32 +172,13 @@ func difference(before, after reservation.Reservation) string {
 	return strings.Join(parts, ", ")
 }
 
-// Cancel gives a reservation up. What it has used stays in its history; the rest
-// is free for others.
-func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
-	e, err := d.lock(ctx, by, id)
-	if err != nil {
-		return reservation.Reservation{}, err
-	}
-	defer e.changing.Unlock()
-	next, err := cancelled(e.r, d.options.Now())
-	if err != nil {
-		return reservation.Reservation{}, err
-	}
-	if err := d.options.Records.Update(ctx, next); err != nil {
-		return reservation.Reservation{}, fmt.Errorf("store the cancelled reservation: %w", err)
-	}
-	d.drop(e, e.r.Claims)
-	return next, nil
-}
-
 func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Next(r.Status, lifecycle.Cancel)
 	if err != nil {
 		return r, err
 	}
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
-	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
+	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.Done })
 	r.Events = append(r.Events, happened(reservation.CancelledEvent, now, ""))
 	var used []reservation.Claim
 	for _, c := range r.Claims {
@@ -164,23 +191,35 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 }
 
 // lock gives the entry of a live reservation that the caller may change, locked.
+// One that another replica has booked a moment ago is read first.
 func (d *Desk) lock(ctx context.Context, by Caller, id string) (*entry, error) {
-	e, ok := d.entry(id)
-	if ok {
-		e.changing.Lock()
-		if !e.over && by.may(&e.r) {
-			return e, nil
+	for read := false; ; read = true {
+		if e, ok := d.entry(id); ok {
+			e.changing.Lock()
+			if d.mayChange(by, e) {
+				return e, nil
+			}
+			e.changing.Unlock()
 		}
-		e.changing.Unlock()
+		r, err := d.options.Reader.Get(ctx, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case !by.may(&r):
+			return nil, NotFound(id)
+		case read || !r.Status.Live():
+			return nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
+		}
+		if _, err := d.poll(ctx, Recall{IDs: []string{id}}); err != nil {
+			return nil, err
+		}
 	}
-	r, err := d.options.Reader.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if !by.may(&r) {
-		return nil, NotFound(id)
-	}
-	return nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
+}
+
+func (d *Desk) mayChange(by Caller, e *entry) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return !e.over && by.may(&e.r)
 }
 
 // may says whether the caller may see and change the reservation.

@@ -6,17 +6,82 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Records keeps reservations where a crash does not reach them.
+// Records keeps reservations where a crash does not reach them, for any number of
+// desks.
 type Records interface {
-	// Create stores a new reservation and, where key is not nil, the key that it
-	// came with, both or neither. It fails with reservation.ErrKeyUsed where the
-	// project has used the key before.
-	Create(ctx context.Context, r reservation.Reservation, key *reservation.Key) error
-	// Update replaces a stored reservation whose version is one less than r's, and
-	// fails with a Conflict fault where it is not.
-	Update(ctx context.Context, r reservation.Reservation) error
-	// Live gives every reservation that holds claims.
-	Live(ctx context.Context) ([]reservation.Reservation, error)
+	// Commit stores a change whole or not at all. It fails with
+	// reservation.ErrStale where the records are not as the decision knew them, and
+	// with reservation.ErrKeyUsed where the project has used the key before. After
+	// any other error the change may have been stored all the same.
+	Commit(ctx context.Context, c Commit) error
+	// Recall gives what is asked for, all as it stood at one moment.
+	Recall(ctx context.Context, q Recall) (Recalled, error)
+}
+
+// Commit is a change of one reservation and what its decision was made on.
+type Commit struct {
+	// Reservation is what shall be stored. The records hold its Version less one;
+	// Version 1 is a new reservation.
+	Reservation reservation.Reservation
+	// Key is the use of the idempotency key that a new reservation came with; nil
+	// is none.
+	Key *reservation.Key
+	// Hosts are the hosts on which time is claimed that was not claimed before, by
+	// name, with the versions that the decision knew. Each grows by one.
+	Hosts []HostVersion
+	Usage Usage
+	Cause reservation.Cause
+}
+
+// HostVersion counts the commits that claimed time on a host; 0 is none yet.
+type HostVersion struct {
+	Host    string
+	Version int64
+}
+
+// Usage is what a commit adds to what its project holds.
+type Usage struct {
+	Add Held // may be negative
+	// Most is what the project may hold afterwards where Add raises it; 0 is no
+	// limit, in each field by itself.
+	Most Held
+}
+
+// Recall asks for stored state. The log is always read; All wins over the other
+// fields.
+type Recall struct {
+	// Since is a place in the log; what lies behind it is given.
+	Since int64
+	// All asks for every live reservation and every host.
+	All bool
+	// IDs, Hosts and Project ask for reservations, for the live ones with claims on
+	// the hosts, and for the live ones of the project, where it is not empty.
+	IDs, Hosts []string
+	Project    string
+	// Known gives the version of a reservation that the asker has, 0 for none. What
+	// is known already is left out of the answer. Nil knows nothing.
+	Known func(id string) int64
+}
+
+// Recalled is stored state of one moment.
+type Recalled struct {
+	// Log has what lies behind Since, in order; of All, its last entry only.
+	Log []LogEntry
+	// Reservations are those that the log and the question name and the asker does
+	// not know in their version, live or over.
+	Reservations []reservation.Reservation
+	// Hosts has the versions of the hosts asked for, and of those on which one of
+	// the reservations that the log or IDs name has claims. Of these hosts,
+	// Reservations has every live reservation that the asker does not know.
+	Hosts []HostVersion
+}
+
+// LogEntry says that a reservation came to a version. Places grow, but an entry
+// may become visible after one with a larger place, and places may be left out.
+type LogEntry struct {
+	Place   int64
+	ID      string
+	Version int64
 }
 
 // Keys remembers idempotency keys.

@@ -34,8 +34,8 @@ type scene struct {
 	memory  *booking.Memory
 	options booking.Options
 	hosts   []inventory.Host
-	now     atomic.Int64
-	ids     atomic.Int64
+	now     *atomic.Int64
+	ids     *atomic.Int64
 }
 
 // owner is who acts where a test does not care.
@@ -43,7 +43,7 @@ var owner = booking.Caller{ProjectID: "demo", UserID: "ann"}
 
 func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)) *scene {
 	t.Helper()
-	s := &scene{memory: booking.NewMemory(), hosts: hosts}
+	s := &scene{memory: booking.NewMemory(), hosts: hosts, now: new(atomic.Int64), ids: new(atomic.Int64)}
 	s.now.Store(int64(base))
 	s.options = booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory,

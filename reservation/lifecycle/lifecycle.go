@@ -38,6 +38,7 @@ var table = map[reservation.Status]map[Trigger]reservation.Status{
 		Cancel: reservation.Cancelled,
 	},
 	reservation.Starting: {
+		Start:   reservation.Starting, // begun anew by another
 		Started: reservation.Active,
 		Fail:    reservation.Failed,
 		Cancel:  reservation.Cancelled,
@@ -49,6 +50,7 @@ var table = map[reservation.Status]map[Trigger]reservation.Status{
 		Cancel:    reservation.Cancelled,
 	},
 	reservation.Ending: {
+		End:      reservation.Ending, // begun anew by another
 		Finished: reservation.Ended,
 		Fail:     reservation.Failed,
 	},
@@ -76,7 +78,21 @@ var carried = map[reservation.EventType][]Trigger{
 
 // Carry gives the state after a due event has been carried out.
 func Carry(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
-	for _, t := range carried[event] {
+	return follow(s, carried[event])
+}
+
+// Begin gives the state while an event is carried out, and Finish the one after it.
+func Begin(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
+	return follow(s, carried[event][:1])
+}
+
+// Finish gives the state after an event that has begun.
+func Finish(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
+	return follow(s, carried[event][1:])
+}
+
+func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error) {
+	for _, t := range triggers {
 		next, err := Next(s, t)
 		if err != nil {
 			return s, err
@@ -111,14 +127,20 @@ func warned(log []reservation.Event, at span.Instant) bool {
 	})
 }
 
-// Due gives the place in the log of the event that is due first, false where none
-// is. Events of one time keep the order of the log.
+// Due gives the place in the log of the event that comes next, false where all
+// are done. Events of one time keep the order of the log.
 func Due(r *reservation.Reservation) (int, bool) {
 	first, found := 0, false
 	for i, e := range r.Events {
-		if e.State == reservation.Due && (!found || e.Time < r.Events[first].Time) {
+		if e.State != reservation.Done && (!found || e.Time < r.Events[first].Time) {
 			first, found = i, true
 		}
 	}
 	return first, found
+}
+
+// At gives when an event is to be carried out: at its time, or later where it was
+// put off. ok is false for one that runs or is done.
+func At(e reservation.Event) (at span.Instant, ok bool) {
+	return max(e.Time, e.Until), e.State == reservation.Due
 }

@@ -16,9 +16,9 @@ import (
 func TestEveryStateAndTriggerIsDecided(t *testing.T) {
 	want := map[reservation.Status]map[lifecycle.Trigger]reservation.Status{
 		"pending":  {"start": "starting", "fail": "failed", "cancel": "cancelled"},
-		"starting": {"started": "active", "fail": "failed", "cancel": "cancelled"},
+		"starting": {"start": "starting", "started": "active", "fail": "failed", "cancel": "cancelled"},
 		"active":   {"before_end": "active", "end": "ending", "fail": "failed", "cancel": "cancelled"},
-		"ending":   {"finished": "ended", "fail": "failed"},
+		"ending":   {"end": "ending", "finished": "ended", "fail": "failed"},
 	}
 	for _, s := range reservation.Statuses {
 		for _, trigger := range lifecycle.Triggers {

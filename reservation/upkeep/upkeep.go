@@ -1,5 +1,7 @@
-// Package upkeep keeps promises true as time goes by: it carries out what is due
-// and clears away what is over. Its jobs are steps; pkg/app lets them run.
+// Package upkeep keeps promises true as time goes by: it carries out what is due,
+// learns what other replicas have stored, takes up what a replica that is gone has
+// left undone, sends notifications, and clears away what is over. Its jobs are
+// steps; pkg/app lets them run.
 package upkeep
 
 import (
@@ -15,40 +17,68 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Desk is what upkeep needs of the booking desk.
+// Desk is what upkeep needs of the booking desk for the events.
 type Desk interface {
 	CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error)
 	Prune()
 	Woken() <-chan struct{}
 }
 
+// Replica is what upkeep needs of the booking desk for the other replicas.
+type Replica interface {
+	Follow(ctx context.Context) error
+	Resync(ctx context.Context) error
+	TakeOver(ctx context.Context, gone func(replica string) bool) error
+}
+
+// Presence knows which replicas are there.
+type Presence interface {
+	// Present says that this replica is there for another ttl, and names all that
+	// are.
+	Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
+}
+
 // KeyPurger forgets idempotency keys that were used before a time and says how many.
 type KeyPurger interface {
-	PurgeKeys(ctx context.Context, before span.Instant) (int, error)
+	PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
 }
 
 // Options are what upkeep works on, and how often.
 type Options struct {
-	Desk Desk
-	Keys KeyPurger
-	// Poll is the longest time between two looks at what is due.
-	Poll   time.Duration
-	KeyTTL time.Duration
-	Now    func() span.Instant
-	Log    *slog.Logger
+	Desk     Desk
+	Replica  Replica
+	Presence Presence
+	Leases   job.Leases
+	Keys     KeyPurger
+	// Poll is the longest time between two looks at what is due and at what other
+	// replicas have stored.
+	Poll time.Duration
+	// Changed tells that another replica has stored something; it only makes Follow
+	// faster. Nil never tells.
+	Changed <-chan struct{}
+	KeyTTL  time.Duration
+	Now     func() span.Instant
+	Log     *slog.Logger
 }
 
 const (
-	pruneEvery = time.Minute
-	purgeEvery = time.Hour
+	pruneEvery    = time.Minute
+	purgeEvery    = time.Hour
+	resyncEvery   = 5 * time.Minute
+	presenceEvery = 2 * time.Second
+	presenceTTL   = 8 * time.Second
+	leaseTTL      = presenceTTL
 )
 
 // Jobs gives the periodic work.
 func Jobs(o Options) []job.Job {
 	return []job.Job{
 		{Name: "events", Every: o.Poll, Step: o.events, Wake: o.Desk.Woken()},
+		{Name: "follow", Every: o.Poll, Step: o.Replica.Follow, Wake: o.Changed},
+		{Name: "resync", Every: resyncEvery, Step: o.Replica.Resync},
+		{Name: "presence", Every: presenceEvery, Step: o.presence},
 		{Name: "prune", Every: pruneEvery, Step: o.prune},
-		{Name: "idempotency keys", Every: purgeEvery, Step: o.purge},
+		{Name: "idempotency keys", Every: purgeEvery, Step: job.Leased(o.Leases, "idempotency keys", leaseTTL, o.purge)},
 	}
 }
 
@@ -67,12 +97,22 @@ func (o Options) events(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// presence shows that this replica is there, and takes over what those that are
+// gone have left undone.
+func (o Options) presence(ctx context.Context) error {
+	there, err := o.Presence.Present(ctx, presenceTTL)
+	if err != nil {
+		return err
+	}
+	return o.Replica.TakeOver(ctx, func(replica string) bool { return !slices.Contains(there, replica) })
+}
+
 func (o Options) prune(context.Context) error {
 	o.Desk.Prune()
 	return nil
 }
 
-func (o Options) purge(ctx context.Context) error {
-	_, err := o.Keys.PurgeKeys(ctx, o.Now().Add(-int64(o.KeyTTL/time.Second)))
+func (o Options) purge(ctx context.Context, lease job.Lease) error {
+	_, err := o.Keys.PurgeKeys(ctx, lease, o.Now().Add(-int64(o.KeyTTL/time.Second)))
 	return err
 }

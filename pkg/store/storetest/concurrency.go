@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -19,6 +18,9 @@ const (
 func testConcurrency(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("reading and writing loses no update", func(t *testing.T) { testCounting(t, open(t)) })
 	t.Run("of updates to one version one wins", func(t *testing.T) { testOneWins(t, open(t)) })
+	t.Run("a host is taken once", func(t *testing.T) { testOneHost(t, open(t)) })
+	t.Run("a project's limit holds", func(t *testing.T) { testLimitTogether(t, open(t)) })
+	t.Run("the log has every commit", func(t *testing.T) { testWholeLog(t, open(t)) })
 	t.Run("a key makes one reservation", func(t *testing.T) { testOneKey(t, open(t)) })
 	t.Run("no reader sees half a change", func(t *testing.T) { testWholeChanges(t, open(t)) })
 }
@@ -52,7 +54,7 @@ func raise(t *testing.T, s Subject, id string) error {
 			return err
 		}
 		r.Quantity, r.Version = r.Quantity+1, r.Version+1
-		if err := s.Update(t.Context(), r); !fault.Is(err, fault.Conflict) {
+		if err := update(t, s, r); !errors.Is(err, reservation.ErrStale) {
 			return err
 		}
 	}
@@ -69,11 +71,11 @@ func testOneWins(t *testing.T, stores ...Subject) {
 			mine.Name, mine.Version = fmt.Sprintf("of worker %d", worker), version
 			mine.Claims[1].Host = mine.Name
 			wg.Go(func() {
-				err := stores[worker%len(stores)].Update(t.Context(), mine)
+				err := update(t, stores[worker%len(stores)], mine)
 				if err == nil {
 					winners.Store(worker, mine)
-				} else if !fault.Is(err, fault.Conflict) {
-					t.Errorf("the loser got %v, want a conflict fault", err)
+				} else if !errors.Is(err, reservation.ErrStale) {
+					t.Errorf("the loser got %v, want ErrStale", err)
 				}
 			})
 		}
@@ -96,7 +98,7 @@ func testOneKey(t *testing.T, s Subject) {
 		wg.Go(func() {
 			for round := range rounds {
 				r := booked(fmt.Sprintf("%d-%d", worker, round))
-				err := s.Create(t.Context(), r, &reservation.Key{ProjectID: "demo", Key: fmt.Sprint(round), ReservationID: r.ID})
+				err := create(t, s, r, &reservation.Key{ProjectID: "demo", Key: fmt.Sprint(round), ReservationID: r.ID})
 				if err == nil {
 					made.Add(1)
 				} else if !errors.Is(err, reservation.ErrKeyUsed) {
@@ -140,7 +142,7 @@ func testWholeChanges(t *testing.T, s Subject) {
 		})
 	}
 	for version := int64(2); version <= workers*rounds; version++ {
-		if err := s.Update(t.Context(), state(version)); err != nil {
+		if err := update(t, s, state(version)); err != nil {
 			t.Error(err)
 			break
 		}

@@ -70,7 +70,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 			Degraded:      rapid.String().Draw(t, "degraded"),
 			Created:       anyInstant().Draw(t, "created"),
 			Updated:       anyInstant().Draw(t, "updated"),
-			Version:       rapid.Int64Range(1, 1<<62).Draw(t, "version"),
+			Version:       1,
 		}
 	})
 }
@@ -98,8 +98,9 @@ func anyEvent() *rapid.Generator[reservation.Event] {
 	return rapid.Custom(func(t *rapid.T) reservation.Event {
 		return reservation.Event{
 			Type: rapid.SampledFrom(types).Draw(t, "type"), Time: anyInstant().Draw(t, "time"),
-			State: rapid.SampledFrom([]reservation.EventState{reservation.Due, reservation.Done}).Draw(t, "state"),
+			State: rapid.SampledFrom([]reservation.EventState{reservation.Due, reservation.Running, reservation.Done}).Draw(t, "state"),
 			Done:  anyInstant().Draw(t, "done"), Detail: rapid.String().Draw(t, "detail"),
+			Holder: name().Draw(t, "holder"), Until: anyInstant().Draw(t, "until"),
 		}
 	})
 }

@@ -31,6 +31,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a marker stays good when its reservation leaves the list", func(t *testing.T) {
 		s := open(t)
+		offered[settings](t, s) // booking.Memory knows the markers of its own list only
 		for _, id := range []string{"a", "b", "c"} {
 			mustCreate(t, s, booked(id))
 		}
@@ -95,11 +96,10 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 			q.Overlaps = span.New(span.Instant(rapid.IntRange(1, 25).Draw(t, "start")), rapid.Int64Range(1, 10).Draw(t, "seconds"))
 		}
 		if rapid.Bool().Draw(t, "next page") {
-			marker := rapid.SampledFrom(all).Draw(t, "marker")
-			if q.ProjectID != "" {
-				q.ProjectID = marker.ProjectID
+			listed := slices.DeleteFunc(slices.Clone(all), func(r reservation.Reservation) bool { return !selected(q, r) })
+			if len(listed) > 0 {
+				q.Marker = rapid.SampledFrom(listed).Draw(t, "marker").ID
 			}
-			q.Marker = marker.ID
 		}
 		return q
 	})

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"io"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -9,29 +10,31 @@ import (
 
 func testReopening(t *testing.T, open func(t *testing.T) Subject) {
 	s := open(t)
+	set := offered[settings](t, s)
 	use := reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "kept"}
-	if err := s.Create(t.Context(), booked("kept"), &use); err != nil {
+	if err := create(t, s, booked("kept"), &use); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SaveOverride(t.Context(), "node-1", inventory.Override{Reservable: new(false)}); err != nil {
+	if err := set.SaveOverride(t.Context(), "node-1", inventory.Override{Reservable: new(false)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SaveHidden(t.Context(), "gpu", true); err != nil {
+	if err := set.SaveHidden(t.Context(), "gpu", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
+	if err := offered[io.Closer](t, s).Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	s = open(t)
+	set = offered[settings](t, s)
 	wantStored(t, s, booked("kept"))
 	if got, ok, err := s.Key(t.Context(), "demo", "k"); !ok || err != nil || got != use {
 		t.Errorf("the key is %v (%v): %v", got, ok, err)
 	}
-	if got, err := s.Overrides(t.Context()); err != nil || got["node-1"].Reservable == nil || *got["node-1"].Reservable {
+	if got, err := set.Overrides(t.Context()); err != nil || got["node-1"].Reservable == nil || *got["node-1"].Reservable {
 		t.Errorf("overrides are %v: %v", got, err)
 	}
-	if got, err := s.Hidden(t.Context()); err != nil || !got["gpu"] {
+	if got, err := set.Hidden(t.Context()); err != nil || !got["gpu"] {
 		t.Errorf("hidden are %v: %v", got, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 func testReservations(t *testing.T, open func(t *testing.T) Subject) {
@@ -32,7 +34,7 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 			want := anyReservation(next).Draw(rt, "after")
 			want.Claims = spliced(rt, was.Claims, want.Claims)
 			want.Events = spliced(rt, was.Events, want.Events)
-			want.Version = was.Version + 1
+			want.Version = 2
 			mustUpdate(rt, s, want)
 			wantStored(rt, s, want)
 		})
@@ -81,14 +83,20 @@ func spliced[T any](t *rapid.T, was, next []T) []T {
 
 func testStaleUpdate(t *testing.T, s Subject) {
 	stored := booked("r")
-	stored.Version = 5
 	mustCreate(t, s, stored)
-	for id, version := range map[string]int64{"r": 5, "nobody": 6} {
-		stale := booked(id)
+	stored.Version, stored.Name = 2, "changed"
+	mustUpdate(t, s, stored)
+	for _, version := range []int64{1, 2, 4} {
+		stale := booked("r")
 		stale.Name, stale.Claims, stale.Version = "stale", nil, version
-		if err := s.Update(t.Context(), stale); !fault.Is(err, fault.Conflict) {
-			t.Errorf("update of %s to version %d: %v, want a conflict fault", id, version, err)
+		if err := update(t, s, stale); !errors.Is(err, reservation.ErrStale) {
+			t.Errorf("update to version %d: %v, want ErrStale", version, err)
 		}
+	}
+	nobody := booked("nobody")
+	nobody.Version = 2
+	if err := update(t, s, nobody); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("update of what is not there: %v, want ErrStale", err)
 	}
 	wantStored(t, s, stored)
 	if list := mustList(t, s, reservation.Query{}); len(list) != 1 {
@@ -98,14 +106,14 @@ func testStaleUpdate(t *testing.T, s Subject) {
 
 func testFailedCreate(t *testing.T, s Subject) {
 	first, use := booked("first"), reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "first"}
-	if err := s.Create(t.Context(), first, &use); err != nil {
+	if err := create(t, s, first, &use); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Create(t.Context(), booked("second"), &use); !errors.Is(err, reservation.ErrKeyUsed) {
+	if err := create(t, s, booked("second"), &use); !errors.Is(err, reservation.ErrKeyUsed) {
 		t.Errorf("a used key: %v, want ErrKeyUsed", err)
 	}
-	if err := s.Create(t.Context(), booked("first"), &reservation.Key{ProjectID: "demo", Key: "fresh"}); err == nil || errors.Is(err, reservation.ErrKeyUsed) {
-		t.Errorf("a used id with a fresh key: %v, want another error than ErrKeyUsed", err)
+	if err := create(t, s, booked("first"), &reservation.Key{ProjectID: "demo", Key: "fresh"}); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("a used id with a fresh key: %v, want ErrStale", err)
 	}
 	if _, ok, err := s.Key(t.Context(), "demo", "fresh"); ok || err != nil {
 		t.Errorf("the fresh key is remembered (%v) without its reservation (%v)", ok, err)
@@ -116,9 +124,10 @@ func testFailedCreate(t *testing.T, s Subject) {
 }
 
 func testCancelledCall(t *testing.T, s Subject) {
+	offered[io.Closer](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Create(ctx, booked("r"), nil); !errors.Is(err, context.Canceled) {
+	if err := s.Commit(ctx, booking.Commit{Reservation: booked("r")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("create: %v, want context.Canceled", err)
 	}
 	if _, err := s.Get(ctx, "r"); !errors.Is(err, context.Canceled) {
@@ -141,11 +150,11 @@ func testLive(t *testing.T, s Subject) {
 		}
 	}
 	slices.SortFunc(want, func(a, b reservation.Reservation) int { return strings.Compare(a.ID, b.ID) })
-	got, err := s.Live(t.Context())
+	got, err := s.Recall(t.Context(), booking.Recall{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := diff(want, got); d != "" {
+	if d := diff(want, got.Reservations); d != "" {
 		t.Errorf("live reservations (-want +got):\n%s", d)
 	}
 }
@@ -175,16 +184,26 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
+// create stores a new reservation.
+func create(t reporter, s Subject, r reservation.Reservation, key *reservation.Key) error {
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.Create, UserID: r.UserID}})
+}
+
+// update stores the next version of a reservation.
+func update(t reporter, s Subject, r reservation.Reservation) error {
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.Modify, UserID: r.UserID}})
+}
+
 func mustCreate(t reporter, s Subject, r reservation.Reservation) {
 	t.Helper()
-	if err := s.Create(t.Context(), r, nil); err != nil {
+	if err := create(t, s, r, nil); err != nil {
 		t.Fatalf("create %s: %v", r.ID, err)
 	}
 }
 
 func mustUpdate(t reporter, s Subject, r reservation.Reservation) {
 	t.Helper()
-	if err := s.Update(t.Context(), r); err != nil {
+	if err := update(t, s, r); err != nil {
 		t.Fatalf("update %s: %v", r.ID, err)
 	}
 }

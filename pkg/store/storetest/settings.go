@@ -11,7 +11,7 @@ import (
 
 func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("the last override of each host is what is set", func(t *testing.T) {
-		s, want := open(t), map[string]inventory.Override{}
+		s, want := offered[settings](t, open(t)), map[string]inventory.Override{}
 		rapid.Check(t, func(rt *rapid.T) {
 			host := rapid.SampledFrom([]string{"node-1", "node-2", "NODE-1", "node-1 "}).Draw(rt, "host")
 			o := anyOverride().Draw(rt, "override")
@@ -32,7 +32,7 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 		})
 	})
 	t.Run("a property is hidden until it is shown", func(t *testing.T) {
-		s, want := open(t), map[string]bool{}
+		s, want := offered[settings](t, open(t)), map[string]bool{}
 		for _, step := range []struct {
 			property string
 			hidden   bool

@@ -4,50 +4,95 @@ package storetest
 
 import (
 	"context"
-	"io"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Subject is a store under test.
+// Subject is a store under test. What else it offers is tested too.
 type Subject interface {
 	booking.Records
 	booking.Keys
 	reservation.Reader
-	PurgeKeys(ctx context.Context, before span.Instant) (int, error)
+}
 
-	Overrides(ctx context.Context) (map[string]inventory.Override, error)
-	SaveOverride(ctx context.Context, host string, o inventory.Override) error
-	Hidden(ctx context.Context) (map[string]bool, error)
-	SaveHidden(ctx context.Context, property string, hidden bool) error
+type (
+	keyPurger interface {
+		PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
+	}
+	settings interface {
+		Overrides(ctx context.Context) (map[string]inventory.Override, error)
+		SaveOverride(ctx context.Context, host string, o inventory.Override) error
+		Hidden(ctx context.Context) (map[string]bool, error)
+		SaveHidden(ctx context.Context, property string, hidden bool) error
+	}
+	leases interface {
+		job.Leases
+		Release(ctx context.Context, lease job.Lease) error
+	}
+	clock interface {
+		Now(ctx context.Context) (time.Time, error)
+	}
+	outbox interface {
+		Unsent(ctx context.Context, limit int) ([]reservation.Change, error)
+		MarkSent(ctx context.Context, lease job.Lease, places []int64) error
+	}
+	auditor interface {
+		Trail(ctx context.Context, id string, limit int) ([]reservation.Change, error)
+	}
+	presence interface {
+		Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
+	}
+	purger interface {
+		Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (int, error)
+	}
+)
 
-	io.Closer
+// offered gives s as a T and skips the test where it is none.
+func offered[T any](t *testing.T, s Subject) T {
+	t.Helper()
+	part, ok := s.(T)
+	if !ok {
+		t.Skipf("a %T does not offer this", s)
+	}
+	return part
 }
 
 // Run tests a store by itself. Each call of open gives one on a new database,
-// migrated and empty, and closes it when the test ends.
+// migrated and empty, that keeps an outbox, and closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("reservations", func(t *testing.T) { testReservations(t, open) })
+	t.Run("commits", func(t *testing.T) { testCommits(t, open) })
+	t.Run("recalling", func(t *testing.T) { testRecalling(t, open) })
 	t.Run("keys", func(t *testing.T) { testKeys(t, open) })
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
+	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
+	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
 
 // RunShared tests several stores on one database that outlives them. Each call of
-// create makes a new database and gives what opens a store on it.
+// create makes a new database and gives what opens a store on it, each as another
+// holder.
 func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
 	t.Run("what is stored outlives the store", func(t *testing.T) { testReopening(t, create(t)) })
-	t.Run("stores count together", func(t *testing.T) {
-		open := create(t)
-		testCounting(t, open(t), open(t))
-	})
-	t.Run("of updates by several stores one wins", func(t *testing.T) {
-		open := create(t)
-		testOneWins(t, open(t), open(t))
-	})
+	t.Run("leases", func(t *testing.T) { testLeases(t, create) })
+	for name, test := range map[string]func(t *testing.T, stores ...Subject){
+		"stores count together":                 testCounting,
+		"of updates by several stores one wins": testOneWins,
+		"a host is taken once":                  testOneHost,
+		"a project's limit holds":               testLimitTogether,
+		"the log has every commit":              testWholeLog,
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := create(t)
+			test(t, open(t), open(t))
+		})
+	}
 }

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// The table changes has a row for each commit. It is the change log that replicas
+// follow, the outbox of notifications and the audit trail.
+
+// entry gives the row for a commit that makes a reservation into row.
+func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, error) {
+	state, err := json.Marshal(row)
+	if err != nil {
+		return changeRow{}, fmt.Errorf("encode its state: %w", err)
+	}
+	token := ""
+	if s.options.NewToken != nil {
+		token = s.options.NewToken()
+	}
+	return changeRow{
+		ReservationID: row.ID, Version: row.Version,
+		Action: string(cause.Action), ProjectID: row.ProjectID, UserID: cause.UserID, RequestID: cause.RequestID,
+		At: row.Updated, Detail: cause.Detail, State: string(state), Token: token, Sent: !s.options.Outbox,
+	}, nil
+}
+
+func (row changeRow) change() (reservation.Change, error) {
+	var state reservationRow
+	if err := json.Unmarshal([]byte(row.State), &state); err != nil {
+		return reservation.Change{}, fmt.Errorf("decode change %d of the log: %w", row.Seq, err)
+	}
+	r, err := state.reservation()
+	return reservation.Change{
+		Place: row.Seq, At: span.Instant(row.At), Reservation: r,
+		Cause: reservation.Cause{
+			Action: reservation.Action(row.Action), UserID: row.UserID, RequestID: row.RequestID, Detail: row.Detail,
+		},
+	}, err
+}
+
+// Trail gives the stored changes of a reservation, the oldest first. A limit of 0
+// is no limit.
+func (s *Store) Trail(ctx context.Context, id string, limit int) ([]reservation.Change, error) {
+	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("reservation_id = ?", id).Order("version") })
+}
+
+// Unsent gives changes that wait to be sent, in order of place. A limit of 0 is no
+// limit. An earlier place may come to sight later.
+func (s *Store) Unsent(ctx context.Context, limit int) ([]reservation.Change, error) {
+	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("sent = ?", false).Order("seq") })
+}
+
+func (s *Store) changes(ctx context.Context, limit int, scope func(db *gorm.DB) *gorm.DB) ([]reservation.Change, error) {
+	var rows []changeRow
+	err := s.look(ctx, func(db *gorm.DB) error {
+		found := scope(db)
+		if limit > 0 {
+			found = found.Limit(limit)
+		}
+		return found.Find(&rows).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the log of changes: %w", err)
+	}
+	list := make([]reservation.Change, len(rows))
+	for i, row := range rows {
+		if list[i], err = row.change(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// MarkSent notes that the changes at these places were sent. It fails with
+// ErrLeaseLost, and notes nothing, where the lease has moved on.
+func (s *Store) MarkSent(ctx context.Context, lease job.Lease, places []int64) error {
+	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
+		for chunk := range slices.Chunk(places, batch) {
+			if err := tx.Model(&changeRow{}).Where("seq IN ?", chunk).Update("sent", true).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note what was sent: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+const (
+	// batch is the most rows that one statement inserts or asks for. Databases take
+	// some ten thousand values in a statement.
+	batch = 1000
+	// alternatives is the most that one condition joins with OR: SQLite takes an
+	// expression of 1,000 levels.
+	alternatives = 200
+)
+
+// Commit implements booking.Records. A new reservation of few hosts takes eight
+// statements with BEGIN and COMMIT, and one more for a key.
+//
+// Rows are locked in one order: key, hosts by name, reservation, usage, log.
+func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
+	row, err := rowOf(c.Reservation)
+	if err != nil {
+		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
+	}
+	entry, err := s.entry(c.Cause, &row)
+	if err != nil {
+		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
+	}
+	doubtful := false
+	err = s.persist(ctx, func(ctx context.Context) error {
+		if doubtful {
+			if done, err := s.landed(ctx, entry); done || err != nil {
+				return err
+			}
+		}
+		err := s.writeOnce(ctx, func(tx *gorm.DB) error { return commit(tx, c, row, entry, s.engine.insertMissing) })
+		if _, doubt := errors.AsType[*inDoubt](err); doubt {
+			doubtful = true
+		}
+		if doubtful && (errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrKeyUsed)) {
+			// The try before may be what stands in the way.
+			if done, lookErr := s.landed(ctx, entry); done || lookErr != nil {
+				return lookErr
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
+	}
+	return nil
+}
+
+// landed says whether the log has the entry that this very commit would make.
+func (s *Store) landed(ctx context.Context, entry changeRow) (bool, error) {
+	var found []int64
+	err := s.reader.WithContext(ctx).Model(&changeRow{}).
+		Where("reservation_id = ? AND version = ? AND token = ?", entry.ReservationID, entry.Version, entry.Token).
+		Pluck("seq", &found).Error
+	return len(found) > 0, err
+}
+
+func commit(tx *gorm.DB, c booking.Commit, row reservationRow, entry changeRow, insertMissing string) error {
+	if c.Key != nil {
+		if err := useKey(tx, *c.Key); err != nil {
+			return err
+		}
+	}
+	if err := takeHosts(tx, c.Hosts); err != nil {
+		return err
+	}
+	store := update
+	if row.Version == 1 {
+		store = create
+	}
+	if err := store(tx, &row); err != nil {
+		return err
+	}
+	if err := addUsage(tx, row.ProjectID, c.Usage, insertMissing); err != nil {
+		return err
+	}
+	return tx.Create(&entry).Error
+}
+
+// useKey stores the use of a key. It comes first, so that a repeated request
+// writes nothing else.
+func useKey(tx *gorm.DB, key reservation.Key) error {
+	err := tx.Create(rowOfKey(key)).Error
+	if errors.Is(err, gorm.ErrDuplicatedKey) {
+		return reservation.ErrKeyUsed
+	}
+	return err
+}
+
+// takeHosts raises the versions of hosts, all of which must be as the decision
+// knew them.
+func takeHosts(tx *gorm.DB, hosts []booking.HostVersion) error {
+	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b booking.HostVersion) int { return cmp.Compare(a.Host, b.Host) })
+	var fresh []hostRow
+	hosts = slices.DeleteFunc(hosts, func(h booking.HostVersion) bool {
+		if h.Version == 0 {
+			fresh = append(fresh, hostRow{h.Host, 1})
+		}
+		return h.Version == 0
+	})
+	for chunk := range slices.Chunk(hosts, alternatives) {
+		known := make([]any, 0, 2*len(chunk))
+		for _, h := range chunk {
+			known = append(known, h.Host, h.Version)
+		}
+		where := strings.Repeat(" OR (`host` = ? AND `version` = ?)", len(chunk))[len(" OR "):]
+		done := tx.Exec("UPDATE `host_versions` SET `version` = `version` + 1 WHERE "+where, known...)
+		if done.Error != nil {
+			return done.Error
+		}
+		if done.RowsAffected != int64(len(chunk)) {
+			return reservation.ErrStale
+		}
+	}
+	return unlessThere(insert(tx, fresh))
+}
+
+// unlessThere gives ErrStale for a row that should not have been there.
+func unlessThere(err error) error {
+	if errors.Is(err, gorm.ErrDuplicatedKey) {
+		return reservation.ErrStale
+	}
+	return err
+}
+
+func create(tx *gorm.DB, row *reservationRow) error {
+	if err := unlessThere(tx.Omit(clause.Associations).Create(row).Error); err != nil {
+		return err
+	}
+	if err := insert(tx, row.Claims); err != nil {
+		return err
+	}
+	return insert(tx, row.Events)
+}
+
+// update replaces a reservation. Of its claims, which may be many, those are
+// written that follow the first one that differs; its few events are all written.
+func update(tx *gorm.DB, row *reservationRow) error {
+	done := tx.Where("version = ?", row.Version-1).Select("*").Omit("id", clause.Associations).Updates(row)
+	if done.Error != nil {
+		return done.Error
+	}
+	if done.RowsAffected == 0 {
+		return reservation.ErrStale
+	}
+	var stored []claimRow
+	if err := parts(tx, []string{row.ID}).Find(&stored).Error; err != nil {
+		return err
+	}
+	if err := replaceClaims(tx, row.ID, stored, row.Claims); err != nil {
+		return err
+	}
+	if err := insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), row.Events); err != nil {
+		return err
+	}
+	return tx.Where("reservation_id = ? AND seq >= ?", row.ID, len(row.Events)).Delete(&eventRow{}).Error
+}
+
+func replaceClaims(tx *gorm.DB, id string, stored, wanted []claimRow) error {
+	same := 0
+	for same < min(len(stored), len(wanted)) && stored[same] == wanted[same] {
+		same++
+	}
+	if same < len(stored) {
+		if err := tx.Where("reservation_id = ? AND seq >= ?", id, same).Delete(&claimRow{}).Error; err != nil {
+			return err
+		}
+	}
+	return insert(tx, wanted[same:])
+}
+
+func insert[T any](tx *gorm.DB, rows []T) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return tx.CreateInBatches(rows, batch).Error
+}
+
+// addUsage adds to what a project holds, unless that would raise it over a limit.
+func addUsage(tx *gorm.DB, project string, u booking.Usage, insertMissing string) error {
+	if u.Add == (booking.Held{}) {
+		return nil
+	}
+	set := "UPDATE `project_usage` SET `hosts` = `hosts` + ?, `host_seconds` = `host_seconds` + ? WHERE `project_id` = ?"
+	values := []any{u.Add.Hosts, u.Add.HostSeconds, project}
+	if u.Add.Hosts > 0 && u.Most.Hosts > 0 {
+		set, values = set+" AND `hosts` + ? <= ?", append(values, u.Add.Hosts, u.Most.Hosts)
+	}
+	if u.Add.HostSeconds > 0 && u.Most.HostSeconds > 0 {
+		set, values = set+" AND `host_seconds` + ? <= ?", append(values, u.Add.HostSeconds, u.Most.HostSeconds)
+	}
+	done := tx.Exec(set, values...)
+	if done.Error == nil && done.RowsAffected == 0 {
+		// A project's first reservation finds no row.
+		if err := tx.Exec(insertMissing+" `project_usage` (`project_id`, `hosts`, `host_seconds`) VALUES (?, 0, 0)", project).Error; err != nil {
+			return err
+		}
+		done = tx.Exec(set, values...)
+	}
+	if done.Error == nil && done.RowsAffected == 0 {
+		return reservation.ErrStale
+	}
+	return done.Error
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
+)
+
+// ErrLeaseLost says that a lease has gone to another holder, so that a write under
+// it was not carried out.
+var ErrLeaseLost = errors.New("the lease was lost to another process")
+
+// Take implements job.Leases. A lease is held by Options.Holder for ttl of the
+// database's time, and taken again before that it is prolonged. Its epoch grows
+// with each change of holder. held is false where another has it.
+func (s *Store) Take(ctx context.Context, name string, ttl time.Duration) (lease job.Lease, held bool, err error) {
+	lease, held, err = s.take(ctx, name, s.options.Holder, ttl)
+	if err != nil {
+		return job.Lease{}, false, fmt.Errorf("take lease %s: %w", name, err)
+	}
+	return lease, held, nil
+}
+
+func (s *Store) take(ctx context.Context, name, holder string, ttl time.Duration) (job.Lease, bool, error) {
+	var found []struct {
+		Holder string
+		Epoch  int64
+		Over   bool
+	}
+	err := s.look(ctx, func(db *gorm.DB) error {
+		return db.Raw("SELECT `holder`, `epoch`, `expires_at` <= "+s.engine.now+" AS `over` FROM `leases` WHERE `name` = ?", name).Scan(&found).Error
+	})
+	if err != nil || len(found) > 0 && found[0].Holder != holder && !found[0].Over {
+		return job.Lease{}, false, err
+	}
+	statement, epoch := s.engine.insertMissing+" `leases` (`holder`, `epoch`, `expires_at`, `name`) VALUES (?, ?, "+s.engine.now+" + ?, ?)", int64(1)
+	values := []any{holder, epoch, ttl.Milliseconds(), name}
+	if len(found) > 0 {
+		epoch = found[0].Epoch
+		if found[0].Holder != holder {
+			epoch++
+		}
+		statement = "UPDATE `leases` SET `holder` = ?, `epoch` = ?, `expires_at` = " + s.engine.now + " + ?" +
+			" WHERE `name` = ? AND `epoch` = ? AND (`holder` = ? OR `expires_at` <= " + s.engine.now + ")"
+		values = []any{holder, epoch, ttl.Milliseconds(), name, found[0].Epoch, holder}
+	}
+	held := false
+	err = s.write(ctx, func(tx *gorm.DB) error {
+		done := tx.Exec(statement, values...)
+		held = done.RowsAffected == 1
+		return done.Error
+	})
+	if err != nil || !held {
+		return job.Lease{}, false, err
+	}
+	return job.Lease{Name: name, Epoch: epoch}, true, nil
+}
+
+// Release gives a lease back, so that the next one need not wait for its end. A
+// lease that has moved on stays where it is.
+func (s *Store) Release(ctx context.Context, lease job.Lease) error {
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		return tx.Exec("UPDATE `leases` SET `expires_at` = 0 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch).Error
+	})
+	if err != nil {
+		return fmt.Errorf("release lease %s: %w", lease.Name, err)
+	}
+	return nil
+}
+
+// writeUnder is write under a lease. The guard changes the lease's row: only so
+// Galera sees that a change of holder on another node stands against it. The zero
+// lease guards nothing: it is for what an operator does by hand.
+func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) error) error {
+	return s.write(ctx, func(tx *gorm.DB) error {
+		if lease != (job.Lease{}) {
+			done := tx.Exec("UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch)
+			if done.Error != nil {
+				return done.Error
+			}
+			if done.RowsAffected == 0 {
+				return ErrLeaseLost
+			}
+		}
+		return act(tx)
+	})
+}

@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/pkg/store/storetest"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/mysqlproxy"
+)
+
+func TestStoreOnMariaDB(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t))(t) })
+	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t)) })
+}
+
+// The stores of one database stand on different nodes.
+func TestStoresOnGalera(t *testing.T) {
+	cluster := labtest.StartGalera(t, 2)
+	databases := 0
+	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject {
+		databases++
+		name, stores := fmt.Sprint("almanac_", databases), 0
+		return func(t *testing.T) storetest.Subject {
+			stores++
+			return openAt(cluster.URL(stores%2, name))(t)
+		}
+	})
+}
+
+// booked is the commit of a new reservation of one host, known in a version.
+func booked(id, host string, version int64) booking.Commit {
+	return booking.Commit{
+		Reservation: reservation.Reservation{
+			ID: id, ProjectID: "demo", Status: reservation.Pending, Version: 1,
+			Claims: []reservation.Claim{{Host: host}}, Events: []reservation.Event{{Type: reservation.StartEvent}},
+		},
+		Hosts: []booking.HostVersion{{Host: host, Version: version}},
+		Usage: booking.Usage{Add: booking.Held{Hosts: 1, HostSeconds: 10}, Most: booking.Held{Hosts: 1000}},
+		Cause: reservation.Cause{Action: reservation.Create},
+	}
+}
+
+// through gives the connection that leads through a new proxy.
+func through(t *testing.T, connection string) (*mysqlproxy.Proxy, string) {
+	t.Helper()
+	u, err := url.Parse(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := mysqlproxy.Start(t, u.Host)
+	u.Host = proxy.Addr()
+	return proxy, u.String()
+}
+
+// Each commit that the proxy spoils must be there once, whether the server carried
+// it out before the connection was lost or not.
+func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
+	for name, kind := range map[string]mysqlproxy.Kind{
+		"deadlock": mysqlproxy.Deadlock, "answer lost": mysqlproxy.LostAnswer, "commit lost": mysqlproxy.LostCommit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const commits = 20
+			proxy, connection := through(t, labtest.Database(t))
+			s := open(t, store.Options{Connection: connection})
+			proxy.FailCommits(kind, 2)
+			for n := range int64(commits) {
+				c := booked(fmt.Sprintf("%02d", n), "node", n)
+				c.Key = &reservation.Key{ProjectID: "demo", Key: c.Reservation.ID}
+				if err := s.Commit(t.Context(), c); err != nil {
+					t.Fatalf("commit %d: %v", n, err)
+				}
+				c.Reservation.Version, c.Key, c.Hosts, c.Usage = 2, nil, nil, booking.Usage{}
+				if err := s.Commit(t.Context(), c); err != nil {
+					t.Fatalf("change %d: %v", n, err)
+				}
+			}
+			if proxy.Failed() < commits {
+				t.Errorf("the proxy spoiled %d commits only", proxy.Failed())
+			}
+			proxy.FailCommits(kind, 0)
+			got, err := s.Recall(t.Context(), booking.Recall{})
+			if err != nil || len(got.Log) != 2*commits || len(got.Reservations) != commits || got.Hosts[0].Version != commits {
+				t.Errorf("there are %d entries, %d reservations, hosts %v (%v)", len(got.Log), len(got.Reservations), got.Hosts, err)
+			}
+			// The usage row has counted each once.
+			fits := booked("rest", "other", 0)
+			fits.Usage = booking.Usage{Add: booking.Held{Hosts: 1}, Most: booking.Held{Hosts: commits + 1}}
+			over := booked("over", "third", 0)
+			over.Usage = fits.Usage
+			if err := s.Commit(t.Context(), fits); err != nil {
+				t.Errorf("more is held than was booked: %v", err)
+			}
+			if err := s.Commit(t.Context(), over); !errors.Is(err, reservation.ErrStale) {
+				t.Errorf("less is held than was booked: %v", err)
+			}
+		})
+	}
+}
+
+func TestACommitInDoubtThatAnotherOvertookIsStale(t *testing.T) {
+	connection := labtest.Database(t)
+	proxy, spoiled := through(t, connection)
+	s, other := open(t, store.Options{Connection: spoiled}), open(t, store.Options{Connection: connection})
+	proxy.FailCommits(mysqlproxy.LostCommit, 1)
+	done := make(chan error, 1)
+	go func() { done <- s.Commit(t.Context(), booked("mine", "node", 0)) }()
+	for proxy.Failed() == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("the commit ended before it was spoiled: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := other.Commit(t.Context(), booked("theirs", "node", 0)); err != nil {
+		t.Fatal(err)
+	}
+	proxy.FailCommits(mysqlproxy.LostCommit, 0)
+	if err := <-done; !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("got %v, want ErrStale", err)
+	}
+	if _, err := s.Get(t.Context(), "mine"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the commit that was refused is there: %v", err)
+	}
+}
+
+func TestPatienceEnds(t *testing.T) {
+	proxy, connection := through(t, labtest.Database(t))
+	s := open(t, store.Options{Connection: connection, Patience: 700 * time.Millisecond})
+	proxy.FailCommits(mysqlproxy.Deadlock, 1)
+	begin := time.Now()
+	err := s.Commit(t.Context(), booked("r", "node", 0))
+	if f := fault.Of(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter == 0 || strings.Contains(f.Message, "127.0.0.1") {
+		t.Errorf("got %v, want an unavailable fault with a time to retry", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("gave up after %v", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.Commit(ctx, booked("r", "node", 0)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the caller's own bound: %v, want context.DeadlineExceeded", err)
+	}
+	proxy.FailCommits(mysqlproxy.Deadlock, 0)
+	if err := s.Commit(t.Context(), booked("r", "node", 0)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The server counts what it is sent, so nothing can hide.
+func TestABookingIsAtMostTenStatements(t *testing.T) {
+	server := labtest.StartMariaDB(t)
+	s := open(t, store.Options{Connection: server.URL("almanac"), PoolSize: 5, Overflow: 50})
+	work := func(n int64) {
+		c := booked(fmt.Sprint(n), "node", n)
+		c.Key = &reservation.Key{ProjectID: "demo", Key: c.Reservation.ID}
+		if _, _, err := s.Key(t.Context(), "demo", c.Key.Key); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rounds = 20
+	work(0)
+	before := server.Questions(t)
+	for n := range int64(rounds) {
+		work(n + 1)
+	}
+	if each := float64(server.Questions(t)-before) / rounds; each > 10 {
+		t.Errorf("a booking with a key takes %.1f statements", each)
+	}
+	before = server.Questions(t)
+	for range rounds {
+		if _, err := s.Recall(t.Context(), booking.Recall{Since: 1000}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := float64(server.Questions(t)-before) / rounds; each != 1 {
+		t.Errorf("looking into the log takes %.1f statements", each)
+	}
+}

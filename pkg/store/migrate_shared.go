@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-gormigrate/gormigrate/v2"
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+)
+
+const (
+	schemaLease = "schema"
+	schemaTTL   = 30 * time.Second
+	tableExists = 1050
+)
+
+// migrateShared applies the migrations to a server, whose changes of tables commit
+// by themselves. A lease keeps others from it: unlike GET_LOCK it holds on every
+// node of a Galera cluster, and unlike a transaction it outlives such a change.
+// When the process dies, the next one goes on after schemaTTL.
+func (s *Store) migrateShared(ctx context.Context, t server, session []string) (applied []string, err error) {
+	config := t.config.Clone()
+	config.ReadTimeout = 0 // a change of a large table takes its time
+	migrator, pool, err := s.openServer(ctx, config, 1, session...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	if err := s.prepare(migrator.WithContext(ctx)); err != nil {
+		return nil, s.plain(ctx, err)
+	}
+	err = s.hold(ctx, func(ctx context.Context) error {
+		applied, err = apply(s.withOptions(migrator.WithContext(ctx)))
+		return s.plain(ctx, err)
+	})
+	return applied, err
+}
+
+// prepare creates the table of leases, unless the database belongs to something else.
+func (s *Store) prepare(db *gorm.DB) error {
+	tables, err := db.Migrator().GetTables()
+	if err != nil || slices.Contains(tables, lease0002{}.TableName()) {
+		return err
+	}
+	if begun := slices.Contains(tables, gormigrate.DefaultOptions.TableName); !begun && len(tables) > 0 {
+		return fault.New(fault.Conflict, "the database has tables that are not Almanac's, such as %s; give Almanac a database of its own", tables[0])
+	}
+	err = s.withOptions(db).Migrator().CreateTable(&lease0002{})
+	if number(err) == tableExists {
+		return nil // another was faster
+	}
+	return err
+}
+
+// withOptions makes new tables those of the engine.
+func (s *Store) withOptions(db *gorm.DB) *gorm.DB {
+	return db.Set("gorm:table_options", s.engine.tableOptions).Session(&gorm.Session{})
+}
+
+// hold runs act while this call alone has the lease on the schema.
+func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) error {
+	holder := s.options.NewToken()
+	lease, err := s.await(ctx, holder)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(schemaTTL / 3):
+			}
+			if _, held, err := s.take(ctx, schemaLease, holder, schemaTTL); err == nil && !held {
+				cancel(ErrLeaseLost)
+			}
+		}
+	})
+	err = act(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {
+		err = cause
+	}
+	cancel(nil)
+	renewal.Wait()
+	return errors.Join(err, s.Release(context.WithoutCancel(ctx), lease))
+}
+
+// await takes the lease on the schema as soon as nobody else has it.
+func (s *Store) await(ctx context.Context, holder string) (job.Lease, error) {
+	for n := 0; ; n++ {
+		lease, held, err := s.take(ctx, schemaLease, holder, schemaTTL)
+		if err != nil || held {
+			return lease, err
+		}
+		if !s.pause(ctx, n) {
+			return job.Lease{}, fmt.Errorf("wait for another migration: %w", ctx.Err())
+		}
+	}
+}
+
+// createMissing creates tables. On a server those that are there already stay: a
+// migration was broken off between two. SQLite has no such state, so a table that
+// is there is another's, and an error.
+func createMissing(tx *gorm.DB, tables ...any) error {
+	schema, resume := tx.Migrator(), tx.Name() == "mysql"
+	for _, table := range tables {
+		if resume && schema.HasTable(table) {
+			continue
+		}
+		if err := schema.CreateTable(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}

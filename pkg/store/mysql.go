@@ -1,0 +1,230 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// What every session begins with. No wait in the server may outlast the caller's,
+// and a transaction that its client left behind must not keep its locks: what
+// stands in /*M!100300 */ is for MariaDB alone, and MySQL has no such limit. The
+// zone makes UNIX_TIMESTAMP(NOW(3)) unambiguous.
+const (
+	sessionOf = "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 5, lock_wait_timeout = 60, " +
+		"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' /*M!100300 , idle_write_transaction_timeout = 30 */"
+	// A writer decides by the number of rows that its statements change, and READ
+	// COMMITTED locks those alone; a reader sees one moment.
+	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+	ofReader = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+	// On Galera another node's commit is there when it is asked for.
+	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
+)
+
+// connect implements target.
+func (t server) connect(ctx context.Context, s *Store) (err error) {
+	if s.options.NewToken == nil {
+		return errors.New("a database server needs Options.NewToken")
+	}
+	s.engine = engine{
+		now:           "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
+		insertMissing: "INSERT IGNORE INTO",
+		translate:     translateServer,
+		passing:       passing,
+	}
+	writers, readers := 0, 0
+	if o := s.options; o.PoolSize > 0 && o.Overflow >= 0 {
+		size := o.PoolSize + o.Overflow
+		writers = max(1, size/2)
+		readers = max(1, size-writers)
+	}
+	if s.writer, err = s.addServer(ctx, t.config, writers, sessionOf, ofWriter); err != nil {
+		return err
+	}
+	galera, err := s.flavour(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh []string // what makes a session see the commits of others
+	if galera {
+		fresh = []string{ofGaleraReader}
+	}
+	s.engine.migrate = func(ctx context.Context) ([]string, error) {
+		return s.migrateShared(ctx, t, slices.Concat([]string{sessionOf, ofWriter}, fresh))
+	}
+	s.reader, err = s.addServer(ctx, t.config, readers, slices.Concat([]string{sessionOf, ofReader}, fresh)...)
+	return err
+}
+
+// flavour finds out which server this is, sets the collation that compares every
+// letter and space, and says whether it is a node of a Galera cluster.
+func (s *Store) flavour(ctx context.Context) (galera bool, err error) {
+	db := s.writer.WithContext(ctx)
+	var found struct{ Value string }
+	if err := db.Raw("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'").Scan(&found).Error; err != nil {
+		return false, err
+	}
+	var version string
+	if err := db.Raw("SELECT VERSION()").Scan(&version).Error; err != nil {
+		return false, err
+	}
+	collation := "utf8mb4_0900_bin"
+	if strings.Contains(version, "MariaDB") {
+		collation = "utf8mb4_nopad_bin"
+	}
+	s.engine.tableOptions = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=" + collation
+	return found.Value == "ON", nil
+}
+
+// addServer is openServer for as long as the Store is open.
+func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, error) {
+	db, pool, err := s.openServer(ctx, config, size, session...)
+	if err == nil {
+		s.pools = append(s.pools, pool)
+	}
+	return db, err
+}
+
+// openServer opens a pool of at most size connections, 0 for no bound, each of
+// which begins with the statements of session.
+func (s *Store) openServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, *sql.DB, error) {
+	config = config.Clone()
+	config.InterpolateParams = true // one round trip a statement
+	config.ClientFoundRows = true   // a row set to what it was counts as found
+	config.RejectReadOnly = true    // a server that has become a replica is left
+	config.MultiStatements, config.AllowAllFiles, config.ParseTime = false, false, false
+	config.Logger = driverLog{s.options.Logger}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, nil, fault.Field("connection", "its options do not fit together: %v", err)
+	}
+	pool := sql.OpenDB(begun{connector, session})
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(cmp.Or(s.options.PoolSize, math.MaxInt))
+	pool.SetConnMaxLifetime(s.options.Recycle)
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, nil, errors.Join(s.plain(ctx, err), pool.Close())
+	}
+	db, err := gorm.Open(serverDialector{&gormmysql.Dialector{Config: &gormmysql.Config{
+		Conn: pool, SkipInitializeWithVersion: true, DisableWithReturning: true,
+	}}}, s.gorm())
+	return db, pool, err
+}
+
+// begun is a connector whose connections have run the statements of session.
+type begun struct {
+	driver.Connector
+	session []string
+}
+
+// Connect implements driver.Connector.
+func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := b.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range b.session {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("begin a session: %w", err), conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+// driverLog takes what the driver has to say about broken connections; the
+// callers get them as errors.
+type driverLog struct{ log *slog.Logger }
+
+func (l driverLog) Print(v ...any) { l.log.Debug("database driver", "says", fmt.Sprint(v...)) }
+
+// serverDialector is gorm's for MySQL, with our reading of its errors.
+type serverDialector struct{ *gormmysql.Dialector }
+
+// Translate implements gorm.ErrorTranslator.
+func (serverDialector) Translate(err error) error { return translateServer(err) }
+
+// The numbers of https://mariadb.com/kb/en/mariadb-error-code-reference/.
+var (
+	duplicates = []uint16{1062, 1586}
+	conflicts  = []uint16{1205, 1213, 1020} // lock wait, deadlock, changed since it was read
+	absences   = []uint16{
+		1047,             // Galera: the node is not part of a majority
+		1040, 1203, 1226, // too many connections
+		1053, 1077, 1079, // shutting down
+		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone
+		1290, 1792, 1836, // read-only, as a replica is
+	}
+	refusals = []uint16{1044, 1045, 1698, 1130, 1142, 1227} // of the user
+	fulls    = []uint16{1021, 1114, 3}
+	misfits  = []uint16{1264, 1366, 1406}
+)
+
+func number(err error) uint16 {
+	if cause, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return cause.Number
+	}
+	return 0
+}
+
+// rolledBack says that a failed COMMIT has surely done nothing.
+func rolledBack(err error) bool { return slices.Contains(conflicts, number(err)) }
+
+// passing says that the same transaction may succeed when it is run again.
+func passing(err error) bool {
+	n := number(err)
+	return slices.Contains(conflicts, n) || slices.Contains(absences, n) || lost(err)
+}
+
+// lost says that there was no connection to the server, or is none any more.
+func lost(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ENOENT)
+}
+
+// translateServer does for MariaDB and MySQL what translate does for SQLite.
+func translateServer(err error) error {
+	if _, translated := errors.AsType[*fault.Error](err); translated || errors.Is(err, gorm.ErrDuplicatedKey) {
+		return err
+	}
+	n := number(err)
+	switch {
+	case slices.Contains(duplicates, n):
+		return fmt.Errorf("%w: %w", gorm.ErrDuplicatedKey, err)
+	case slices.Contains(conflicts, n):
+		return busy(err)
+	case slices.Contains(absences, n) || lost(err):
+		return away(err)
+	case slices.Contains(refusals, n):
+		return unavailable(err, "the database refuses Almanac's user or password; try again when the operator has corrected it")
+	case n == 1049:
+		return unavailable(err, "the server has no such database; try again when the operator has created it")
+	case n == 1146 || n == 1054:
+		return unavailable(err, "the database is older than this almanacd; try again when the operator has run almanacd db sync")
+	case slices.Contains(fulls, n):
+		return unavailable(err, "the disk of the database is full; try again when the operator has made room")
+	case slices.Contains(misfits, n):
+		return &fault.Error{Kind: fault.Invalid, Message: "a text is too long or is not UTF-8, or a number is too large", Err: err}
+	}
+	return err
+}

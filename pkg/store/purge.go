@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Purge deletes the reservations that were over before an instant, with their
+// claims, events, keys and changes, batch of them in a transaction, and says how
+// many. One with a change that is not yet sent stays. A dry run only counts.
+// progress is told the sum after each batch; it may be nil. Purge fails with
+// ErrLeaseLost where the lease has moved on.
+func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
+	if dryRun {
+		var count int64
+		err := s.look(ctx, func(db *gorm.DB) error { return over(db, before).Count(&count).Error })
+		if err != nil {
+			return 0, fmt.Errorf("count what would be purged: %w", err)
+		}
+		return int(count), nil
+	}
+	for {
+		purged := 0
+		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) (err error) {
+			purged, err = purge(tx, before, batch)
+			return err
+		})
+		if err != nil {
+			return n, fmt.Errorf("purge reservations: %w", err)
+		}
+		n += purged
+		if progress != nil && purged > 0 {
+			progress(n)
+		}
+		if purged < batch {
+			return n, nil
+		}
+	}
+}
+
+// over selects the reservations that Purge deletes.
+func over(tx *gorm.DB, before span.Instant) *gorm.DB {
+	return tx.Model(&reservationRow{}).
+		Where("status NOT IN ? AND updated_at < ?", live(), before).
+		Where("NOT EXISTS (SELECT 1 FROM `changes` WHERE `changes`.`reservation_id` = `reservations`.`id` AND `changes`.`sent` = ?)", false)
+}
+
+func purge(tx *gorm.DB, before span.Instant, batch int) (int, error) {
+	var ids []string
+	if err := over(tx, before).Order("updated_at").Limit(batch).Pluck("id", &ids).Error; err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	for _, row := range []any{&keyRow{}, &changeRow{}} {
+		if err := tx.Where("reservation_id IN ?", ids).Delete(row).Error; err != nil {
+			return 0, err
+		}
+	}
+	// Claims and events go with their reservation.
+	return len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
+}
+
+// live are the states of a reservation that holds claims.
+func live() []reservation.Status {
+	var list []reservation.Status
+	for _, status := range reservation.Statuses {
+		if status.Live() {
+			list = append(list, status)
+		}
+	}
+	return list
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// Recall implements booking.Records. Where All is asked for, the log is its last
+// entry alone: the place from which to go on. A question for the log that has
+// nothing new takes one statement.
+func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
+	got, err := s.recall(ctx, q)
+	if err != nil {
+		return booking.Recalled{}, fmt.Errorf("recall reservations: %w", err)
+	}
+	return got, nil
+}
+
+func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recalled, err error) {
+	if !q.All && len(q.IDs) == 0 && len(q.Hosts) == 0 && q.Project == "" {
+		err := s.look(ctx, func(db *gorm.DB) (err error) {
+			got.Log, err = readLog(db, q)
+			return err
+		})
+		known := func(e booking.LogEntry) bool { return e.Version <= knownVersion(q, e.ID) }
+		if err != nil || !slices.ContainsFunc(got.Log, func(e booking.LogEntry) bool { return !known(e) }) {
+			return got, err
+		}
+	}
+	var rows []reservationRow
+	err = s.read(ctx, func(tx *gorm.DB) (err error) {
+		got, rows, err = recall(tx, q)
+		return err
+	})
+	if err != nil {
+		return booking.Recalled{}, err
+	}
+	got.Reservations, err = reservations(rows)
+	return got, err
+}
+
+func knownVersion(q booking.Recall, id string) int64 {
+	if q.Known == nil {
+		return 0
+	}
+	return q.Known(id)
+}
+
+// recall reads in tx, which sees one state from its first statement on.
+func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reservationRow, err error) {
+	if got.Log, err = readLog(tx, q); err != nil {
+		return got, nil, err
+	}
+	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool)}
+	if q.All {
+		err = find.add(tx.Where("status IN ?", live()))
+		if err == nil {
+			got.Hosts, err = hostVersions(tx)
+		}
+	} else {
+		got.Hosts, err = find.named(got.Log)
+	}
+	if err != nil {
+		return got, nil, err
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(find.unknown)), batch) {
+		var found []reservationRow
+		if err := tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
+			return got, nil, err
+		}
+		rows = append(rows, found...)
+	}
+	slices.SortFunc(rows, func(a, b reservationRow) int {
+		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
+	})
+	return got, rows, loadParts(tx, rows)
+}
+
+func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
+	var rows []changeRow
+	found := tx.Select("seq", "reservation_id", "version")
+	if q.All {
+		found = found.Order("seq DESC").Limit(1)
+	} else {
+		found = found.Where("seq > ?", q.Since).Order("seq")
+	}
+	if err := found.Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	var entries []booking.LogEntry
+	for _, row := range rows {
+		entries = append(entries, booking.LogEntry{Place: row.Seq, ID: row.ReservationID, Version: row.Version})
+	}
+	return entries, nil
+}
+
+// finding gathers the reservations that an answer must have.
+type finding struct {
+	tx      *gorm.DB
+	asked   booking.Recall
+	unknown map[string]bool // to the asker, by id
+}
+
+// add adds what the asker does not know of found.
+func (f *finding) add(found *gorm.DB) error {
+	var rows []reservationRow
+	if err := found.Select("id", "version").Find(&rows).Error; err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Version > knownVersion(f.asked, row.ID) {
+			f.unknown[row.ID] = true
+		}
+	}
+	return nil
+}
+
+// named adds the reservations that the question and the log name, and those that
+// live on the hosts asked for and on theirs. It gives the versions of these hosts.
+func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
+	ids, hosts := make(map[string]bool), make(map[string]bool)
+	for _, entry := range log {
+		ids[entry.ID] = true
+	}
+	for _, id := range f.asked.IDs {
+		ids[id] = true
+	}
+	for _, host := range f.asked.Hosts {
+		hosts[host] = true
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(ids)), batch) {
+		if err := f.add(f.tx.Where("id IN ?", chunk)); err != nil {
+			return nil, err
+		}
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(f.unknown)), batch) {
+		var theirs []string
+		if err := f.tx.Model(&claimRow{}).Where("reservation_id IN ?", chunk).Distinct().Pluck("host", &theirs).Error; err != nil {
+			return nil, err
+		}
+		for _, host := range theirs {
+			hosts[host] = true
+		}
+	}
+	if f.asked.Project != "" {
+		if err := f.add(f.tx.Where("project_id = ? AND status IN ?", f.asked.Project, live())); err != nil {
+			return nil, err
+		}
+	}
+	return f.on(slices.Sorted(maps.Keys(hosts)))
+}
+
+// on adds the live reservations on hosts and gives the versions of these.
+func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
+	versions := make(map[string]int64, len(hosts))
+	for chunk := range slices.Chunk(hosts, batch) {
+		claims := f.tx.Model(&claimRow{}).Where("host IN ?", chunk).Select("reservation_id")
+		if err := f.add(f.tx.Where("status IN ? AND id IN (?)", live(), claims)); err != nil {
+			return nil, err
+		}
+		found, err := hostVersions(f.tx.Where("host IN ?", chunk))
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range found {
+			versions[h.Host] = h.Version
+		}
+	}
+	list := make([]booking.HostVersion, len(hosts))
+	for i, host := range hosts {
+		list[i] = booking.HostVersion{Host: host, Version: versions[host]} // 0 where there is no row
+	}
+	return list, nil
+}
+
+// hostVersions gives those of found, by name.
+func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
+	var rows []hostRow
+	if err := found.Order("host").Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	list := make([]booking.HostVersion, len(rows))
+	for i, row := range rows {
+		list[i] = booking.HostVersion{Host: row.Host, Version: row.Version}
+	}
+	return list, nil
+}
+
+// reservations gives what the rows hold.
+func reservations(rows []reservationRow) (list []reservation.Reservation, err error) {
+	list = make([]reservation.Reservation, len(rows))
+	for i := range rows {
+		if list[i], err = rows[i].reservation(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

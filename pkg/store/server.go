@@ -1,0 +1,195 @@
+package store
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// ioTimeout is how long a connection is waited for, and every answer on it, where
+// the connection does not say.
+const ioTimeout = 20 * time.Second
+
+// server is a MariaDB or MySQL server and a database on it.
+type server struct{ config *mysql.Config }
+
+// String implements target.
+func (t server) String() string {
+	return fmt.Sprintf("%s@%s/%s", t.config.User, t.config.Addr, t.config.DBName)
+}
+
+var (
+	// urlForm is what follows the scheme, as SQLAlchemy reads it: a password may
+	// hold every character but an at sign (sqlalchemy/engine/url.py, _parse_url).
+	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?\[\]]+))?(?::([^/?]*))?(?:/([^?]*))?(?:\?(.*))?$`)
+	// goForm is the form of https://github.com/go-sql-driver/mysql#dsn-data-source-name.
+	goForm = regexp.MustCompile(`^(?:.*@)?(?:tcp|unix)\([^()]*\)/[^/]*$`)
+)
+
+// parseServer reads the part of an SQLAlchemy URL behind the scheme.
+func parseServer(rest string) (target, error) {
+	part := urlForm.FindStringSubmatch(rest)
+	if part == nil {
+		return nil, fault.Field("connection", "must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	config := newConfig()
+	var err error
+	if config.User, err = url.PathUnescape(part[1]); err == nil {
+		config.Passwd, err = url.PathUnescape(part[2])
+	}
+	if err != nil {
+		return nil, fault.Field("connection", "the user or the password has a broken escape; write %%25 for a percent sign")
+	}
+	host, port := part[3]+part[4], part[5]
+	if host == "" {
+		host = "localhost"
+	}
+	if port == "" {
+		port = "3306"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return nil, fault.Field("connection", "the port must be a number from 1 to 65535")
+	}
+	config.Net, config.Addr, config.DBName = "tcp", net.JoinHostPort(host, port), part[6]
+	if config.DBName == "" {
+		return nil, fault.Field("connection", "names no database: it must end in /DATABASE")
+	}
+	options, err := url.ParseQuery(part[7])
+	if err != nil {
+		return nil, fault.Field("connection", "the options behind the question mark cannot be read")
+	}
+	if err := setOptions(config, options); err != nil {
+		return nil, err
+	}
+	return server{config}, nil
+}
+
+// parseGoForm reads the Go driver's own form. What must be as Almanac needs it,
+// such as parseTime, is set over.
+func parseGoForm(connection string) (target, error) {
+	config, err := mysql.ParseDSN(connection)
+	if err != nil {
+		return nil, fault.Field("connection", "is not in the form USER:PASSWORD@tcp(HOST:PORT)/DATABASE?OPTIONS, or an option has a wrong value")
+	}
+	for name := range config.Params {
+		return nil, fault.Field("connection", "%s", fault.Unknown("option", name, goOptions))
+	}
+	if config.DBName == "" {
+		return nil, fault.Field("connection", "names no database: it must end in /DATABASE")
+	}
+	if config.Timeout == 0 {
+		config.Timeout = ioTimeout
+	}
+	if config.ReadTimeout == 0 {
+		config.ReadTimeout = ioTimeout
+	}
+	if config.WriteTimeout == 0 {
+		config.WriteTimeout = ioTimeout
+	}
+	return server{config}, nil
+}
+
+// goOptions are those that an operator may have reason to set.
+var goOptions = []string{"charset", "collation", "timeout", "readTimeout", "writeTimeout", "tls", "maxAllowedPacket", "serverPubKey"}
+
+func newConfig() *mysql.Config {
+	config := mysql.NewConfig()
+	config.Timeout, config.ReadTimeout, config.WriteTimeout = ioTimeout, ioTimeout, ioTimeout
+	return config
+}
+
+// urlOptions are those of PyMySQL that SQLAlchemy hands on.
+var urlOptions = []string{
+	"charset", "connect_timeout", "read_timeout", "write_timeout", "unix_socket",
+	"ssl_ca", "ssl_cert", "ssl_key", "ssl_check_hostname",
+}
+
+func setOptions(config *mysql.Config, options url.Values) error {
+	for name := range options {
+		if !slices.Contains(urlOptions, name) {
+			return fault.Field("connection", "%s", fault.Unknown("option", name, urlOptions))
+		}
+	}
+	if charset := options.Get("charset"); !slices.Contains([]string{"", "utf8", "utf8mb3", "utf8mb4"}, charset) {
+		return fault.Field("connection", "charset must be utf8 or utf8mb4")
+	}
+	for name, into := range map[string]*time.Duration{
+		"connect_timeout": &config.Timeout, "read_timeout": &config.ReadTimeout, "write_timeout": &config.WriteTimeout,
+	} {
+		if !options.Has(name) {
+			continue
+		}
+		seconds, err := strconv.ParseUint(options.Get(name), 10, 31)
+		if err != nil || seconds == 0 {
+			return fault.Field("connection", "%s must be a number of seconds, at least 1", name)
+		}
+		*into = time.Duration(seconds) * time.Second
+	}
+	if socket := options.Get("unix_socket"); socket != "" {
+		config.Net, config.Addr = "unix", socket
+	}
+	return setTLS(config, options)
+}
+
+// setTLS encrypts the connection where a file is named. The server is verified as
+// PyMySQL does it: its certificate and its name, the latter unless
+// ssl_check_hostname is false.
+func setTLS(config *mysql.Config, options url.Values) error {
+	ca, cert, key := options.Get("ssl_ca"), options.Get("ssl_cert"), options.Get("ssl_key")
+	if ca == "" && cert == "" && key == "" {
+		if options.Has("ssl_check_hostname") {
+			return fault.Field("connection", "ssl_check_hostname needs ssl_ca")
+		}
+		return nil
+	}
+	config.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return fault.Field("connection", "ssl_ca: %v", err)
+		}
+		config.TLS.RootCAs = x509.NewCertPool()
+		if !config.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return fault.Field("connection", "ssl_ca: %s has no certificate in PEM form", ca)
+		}
+	}
+	if cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return fault.Field("connection", "ssl_cert and ssl_key: %v", err)
+		}
+		config.TLS.Certificates = []tls.Certificate{pair}
+	}
+	switch check := options.Get("ssl_check_hostname"); check {
+	case "", "1", "true", "True":
+	case "0", "false", "False":
+		trustAnyName(config.TLS)
+	default:
+		return fault.Field("connection", "ssl_check_hostname must be true or false")
+	}
+	return nil
+}
+
+// trustAnyName makes c verify the server's certificate, but not the name in it.
+func trustAnyName(c *tls.Config) {
+	c.InsecureSkipVerify = true // VerifyConnection does the rest
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		others := x509.NewCertPool()
+		for _, certificate := range state.PeerCertificates[1:] {
+			others.AddCert(certificate)
+		}
+		_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: c.RootCAs, Intermediates: others})
+		return err
+	}
+}

@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// taking gives the commit of a new reservation that takes time on hosts, known in
+// these versions.
+func taking(id string, hosts ...booking.HostVersion) booking.Commit {
+	r := booked(id)
+	r.Claims = nil
+	for _, h := range hosts {
+		r.Claims = append(r.Claims, reservation.Claim{Host: h.Host, Span: r.Span})
+	}
+	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.Create}}
+}
+
+func at(host string, version int64) booking.HostVersion {
+	return booking.HostVersion{Host: host, Version: version}
+}
+
+func testCommits(t *testing.T, open func(t *testing.T) Subject) {
+	t.Run("a commit needs its hosts as it knew them", func(t *testing.T) { testHosts(t, open(t)) })
+	t.Run("a commit may take many hosts", func(t *testing.T) { testManyHosts(t, open(t)) })
+	t.Run("a project's use is held to its limits", func(t *testing.T) { testLimits(t, open(t)) })
+	t.Run("a refused commit leaves nothing", func(t *testing.T) { testRefused(t, open(t)) })
+}
+
+func testHosts(t *testing.T, s Subject) {
+	for _, step := range []struct {
+		name  string
+		hosts []booking.HostVersion
+		stale bool
+	}{
+		{"new hosts", []booking.HostVersion{at("a", 0), at("b", 0)}, false},
+		{"as if a were new", []booking.HostVersion{at("a", 0)}, true},
+		{"a and b as they are", []booking.HostVersion{at("b", 1), at("a", 1)}, false},
+		{"a as it was", []booking.HostVersion{at("a", 1)}, true},
+		{"one of two as it was", []booking.HostVersion{at("a", 2), at("b", 1)}, true},
+		{"an old one with a new one", []booking.HostVersion{at("a", 2), at("c", 0)}, false},
+		{"a version ahead", []booking.HostVersion{at("c", 2)}, true},
+		{"another letter is another host", []booking.HostVersion{at("A", 0), at("a ", 0)}, false},
+		{"none", nil, false},
+	} {
+		err := s.Commit(t.Context(), taking(step.name, step.hosts...))
+		if errors.Is(err, reservation.ErrStale) != step.stale || err != nil && !step.stale {
+			t.Errorf("%s: %v; want stale: %v", step.name, err, step.stale)
+		}
+	}
+	got, err := s.Recall(t.Context(), booking.Recall{Hosts: []string{"a", "b", "c", "A", "a ", "new"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []booking.HostVersion{at("A", 1), at("a", 3), at("a ", 1), at("b", 2), at("c", 1), at("new", 0)}
+	if d := diff(want, got.Hosts); d != "" {
+		t.Errorf("versions (-want +got):\n%s", d)
+	}
+}
+
+func testManyHosts(t *testing.T, s Subject) {
+	for version := range int64(2) {
+		c := taking(fmt.Sprint("r", version))
+		for n := range 1100 {
+			c.Hosts = append(c.Hosts, at(fmt.Sprint("node-", n), version))
+		}
+		if err := s.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		c.Reservation.ID, c.Hosts[1050].Version = "stale", version+2
+		if err := s.Commit(t.Context(), c); !errors.Is(err, reservation.ErrStale) {
+			t.Errorf("one host of many is not as it was known: %v, want ErrStale", err)
+		}
+	}
+}
+
+func testLimits(t *testing.T, s Subject) {
+	for i, step := range []struct {
+		add, most booking.Held
+		stale     bool
+	}{
+		{add: held(2, 100), most: held(3, 200)},
+		{add: held(2, 0), most: held(3, 0), stale: true},
+		{add: held(0, 101), most: held(3, 200), stale: true},
+		{add: held(1, 100), most: held(3, 200)},
+		{add: held(1, 100), most: held(0, 200), stale: true},
+		{add: held(1, 0), most: held(0, 200)},
+		{add: held(-1, 0), most: held(1, 1)},
+		{add: held(5, 5)},
+		{add: held(-8, 1), most: held(1, 206)},
+	} {
+		c := taking(fmt.Sprint(i))
+		c.Usage = booking.Usage{Add: step.add, Most: step.most}
+		err := s.Commit(t.Context(), c)
+		if errors.Is(err, reservation.ErrStale) != step.stale || err != nil && !step.stale {
+			t.Errorf("step %d %+v: %v", i, step, err)
+		}
+	}
+	c := taking("other")
+	c.Reservation.ProjectID, c.Usage = "other", booking.Usage{Add: held(4, 0), Most: held(3, 0)}
+	if err := s.Commit(t.Context(), c); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("a project's first reservation over its limit: %v, want ErrStale", err)
+	}
+}
+
+func held(hosts int, seconds int64) booking.Held {
+	return booking.Held{Hosts: hosts, HostSeconds: seconds}
+}
+
+func testRefused(t *testing.T, s Subject) {
+	kept := taking("kept", at("a", 0))
+	kept.Usage.Add = held(1, 10)
+	if err := s.Commit(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	before := mustRecall(t, s, booking.Recall{All: true})
+	late := taking("late", at("a", 1), at("b", 0))
+	late.Key = &reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "late"}
+	late.Usage = booking.Usage{Add: held(1, 1), Most: held(1, 0)} // refused last of all
+	if err := s.Commit(t.Context(), late); !errors.Is(err, reservation.ErrStale) {
+		t.Fatalf("got %v, want ErrStale", err)
+	}
+	if d := diff(before, mustRecall(t, s, booking.Recall{All: true})); d != "" {
+		t.Errorf("records (-before +after):\n%s", d)
+	}
+	if _, used, err := s.Key(t.Context(), "demo", "k"); used || err != nil {
+		t.Errorf("the key is used (%v): %v", used, err)
+	}
+}
+
+// testOneHost lets workers, spread over the stores, take a host that all know in
+// one version, and beside it a host of their own.
+func testOneHost(t *testing.T, stores ...Subject) {
+	for round := range int64(rounds) {
+		var wg sync.WaitGroup
+		var won, apart atomic.Int32
+		for worker := range workers {
+			s := stores[worker%len(stores)]
+			wg.Go(func() {
+				id := fmt.Sprintf("%d-%d", round, worker)
+				switch err := s.Commit(t.Context(), taking(id, at("last", round))); {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, reservation.ErrStale):
+					t.Errorf("the loser got %v, want ErrStale", err)
+				}
+				if err := s.Commit(t.Context(), taking("own "+id, at(fmt.Sprint("node-", worker), round))); err == nil {
+					apart.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || apart.Load() != workers {
+			t.Fatalf("round %d: %d won the one host, and %d of %d got a host of their own", round, won.Load(), apart.Load(), workers)
+		}
+	}
+}
+
+// testLimitTogether lets workers, spread over the stores, book and cancel up to a
+// limit, then asks what is left of it.
+func testLimitTogether(t *testing.T, stores ...Subject) {
+	const most = 10
+	var wg sync.WaitGroup
+	var sum, now atomic.Int64
+	for worker := range workers {
+		s := stores[worker%len(stores)]
+		wg.Go(func() {
+			for round := range rounds {
+				c := taking(fmt.Sprintf("%d-%d", worker, round))
+				c.Usage = booking.Usage{Add: held(2, 0), Most: held(most, 0)}
+				err := s.Commit(t.Context(), c)
+				if errors.Is(err, reservation.ErrStale) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("book: %v", err)
+					return
+				}
+				sum.Add(2)
+				if round%2 > 0 {
+					continue
+				}
+				c.Reservation.Status, c.Reservation.Version = reservation.Cancelled, 2
+				c.Usage = booking.Usage{Add: held(-2, 0)}
+				sum.Add(-2)
+				if err := s.Commit(t.Context(), c); err != nil {
+					t.Errorf("cancel: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, r := range mustRecall(t, stores[0], booking.Recall{All: true}).Reservations {
+		now.Add(int64(r.Quantity))
+	}
+	left := most - int(sum.Load())
+	if left < 0 || now.Load() != sum.Load() {
+		t.Fatalf("%d hosts are held and %d were counted, of %d", now.Load(), sum.Load(), most)
+	}
+	for _, step := range []struct {
+		add   int
+		fits  bool
+		whose string
+	}{{left + 1, false, "more than is left"}, {left, left >= 0, "what is left"}, {1, false, "one more"}} {
+		c := taking(step.whose)
+		c.Usage = booking.Usage{Add: held(step.add, 0), Most: held(most, 0)}
+		if err := stores[0].Commit(t.Context(), c); (err == nil) != step.fits {
+			t.Errorf("%s, %d hosts: %v", step.whose, step.add, err)
+		}
+	}
+}
+
+func mustRecall(t reporter, s Subject, q booking.Recall) booking.Recalled {
+	t.Helper()
+	got, err := s.Recall(t.Context(), q)
+	if err != nil {
+		t.Fatalf("recall: %v", err)
+	}
+	return got
+}

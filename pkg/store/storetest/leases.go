@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
+	t.Run("one holds it until it ends or is given back", func(t *testing.T) {
+		open := create(t)
+		testTakeOver(t, open(t), open(t))
+	})
+	t.Run("of many that take it at once one holds it", func(t *testing.T) {
+		open := create(t)
+		testOneHolder(t, open(t), open(t), open(t))
+	})
+	t.Run("a write under a lost lease does nothing", func(t *testing.T) {
+		open := create(t)
+		testFence(t, open(t), open(t))
+	})
+	t.Run("who is there is known until its time is over", func(t *testing.T) {
+		open := create(t)
+		testPresence(t, open(t), open(t))
+	})
+	t.Run("the clock of the database goes forward", func(t *testing.T) {
+		c := offered[clock](t, create(t)(t))
+		first, err := c.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Since(first); off < -time.Minute || off > time.Minute {
+			t.Errorf("it is %v off this machine's", off)
+		}
+		waitFor(t, func() bool {
+			now, err := c.Now(t.Context())
+			return err == nil && now.After(first) && now.Sub(first) < time.Minute
+		})
+	})
+}
+
+// take takes the lease "work".
+func take(t *testing.T, s leases, ttl time.Duration) (job.Lease, bool) {
+	t.Helper()
+	lease, held, err := s.Take(t.Context(), "work", ttl)
+	if err != nil {
+		t.Fatalf("take: %v", err)
+	}
+	return lease, held
+}
+
+// waitFor tries until it holds.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-timeout:
+			t.Fatal("waited 20 s")
+		case <-tick.C:
+		}
+	}
+}
+
+func testTakeOver(t *testing.T, stores ...Subject) {
+	one, two := offered[leases](t, stores[0]), offered[leases](t, stores[1])
+	const long, short = time.Hour, 300 * time.Millisecond
+	for range 2 { // the second prolongs
+		if lease, held := take(t, one, long); !held || lease != (job.Lease{Name: "work", Epoch: 1}) {
+			t.Fatalf("the first to come gets %+v (%v), want epoch 1", lease, held)
+		}
+	}
+	if lease, held := take(t, two, long); held {
+		t.Fatalf("another gets %+v", lease)
+	}
+	if lease, held, err := two.Take(t.Context(), "other work", long); !held || lease.Epoch != 1 || err != nil {
+		t.Errorf("another lease: %+v (%v): %v", lease, held, err)
+	}
+	if err := two.Release(t.Context(), job.Lease{Name: "work", Epoch: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if _, held := take(t, two, long); held {
+		t.Fatal("somebody else gave the lease back")
+	}
+	if err := one.Release(t.Context(), job.Lease{Name: "work", Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if lease, held := take(t, two, short); !held || lease.Epoch != 2 {
+		t.Fatalf("after the release: %+v (%v), want epoch 2", lease, held)
+	}
+	begin, third := time.Now(), job.Lease{}
+	waitFor(t, func() (held bool) {
+		third, held = take(t, one, long)
+		return held
+	})
+	if waited := time.Since(begin); third.Epoch != 3 || waited < short/2 {
+		t.Errorf("taken over as %+v after %v, want epoch 3 after %v", third, waited, short)
+	}
+}
+
+func testOneHolder(t *testing.T, stores ...Subject) {
+	var wg sync.WaitGroup
+	var held atomic.Int32
+	for _, s := range stores {
+		s := offered[leases](t, s)
+		wg.Go(func() {
+			if _, ok, err := s.Take(t.Context(), "work", time.Hour); err != nil {
+				t.Error(err)
+			} else if ok {
+				held.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if held.Load() != 1 {
+		t.Errorf("%d hold it", held.Load())
+	}
+}
+
+func testFence(t *testing.T, stores ...Subject) {
+	one, two := offered[leases](t, stores[0]), offered[leases](t, stores[1])
+	old, _ := take(t, one, time.Hour)
+	out := offered[outbox](t, stores[0])
+	r := booked("r")
+	mustCreate(t, stores[0], r)
+	list, err := out.Unsent(t.Context(), 0)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("unsent are %d: %v", len(list), err)
+	}
+	if err := one.Release(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	lease, held := take(t, two, time.Hour)
+	if !held {
+		t.Fatal("the other does not get the lease")
+	}
+	for name, write := range map[string]func() error{
+		"mark sent": func() error { return out.MarkSent(t.Context(), old, []int64{list[0].Place}) },
+		"purge keys": func() error {
+			_, err := offered[keyPurger](t, stores[0]).PurgeKeys(t.Context(), old, 100)
+			return err
+		},
+		"purge": func() error {
+			_, err := offered[purger](t, stores[0]).Purge(t.Context(), old, 100, false, 10, nil)
+			return err
+		},
+	} {
+		if err := write(); !errors.Is(err, store.ErrLeaseLost) {
+			t.Errorf("%s: %v, want ErrLeaseLost", name, err)
+		}
+	}
+	if list, err := out.Unsent(t.Context(), 0); err != nil || len(list) != 1 {
+		t.Errorf("unsent are %d: %v; want one still", len(list), err)
+	}
+	if err := offered[outbox](t, stores[1]).MarkSent(t.Context(), lease, []int64{list[0].Place}); err != nil {
+		t.Errorf("the holder: %v", err)
+	}
+	if list, err := out.Unsent(t.Context(), 0); err != nil || len(list) != 0 {
+		t.Errorf("unsent are %d: %v; want none", len(list), err)
+	}
+}
+
+// testPresence has two replicas, of which the second shows itself for a moment only.
+func testPresence(t *testing.T, first, second Subject) {
+	one, two := offered[presence](t, first), offered[presence](t, second)
+	there := func(s presence, ttl time.Duration) []string {
+		t.Helper()
+		names, err := s.Present(t.Context(), ttl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	if names := there(one, time.Minute); len(names) != 1 {
+		t.Fatalf("alone it sees %v", names)
+	}
+	if names := there(two, 200*time.Millisecond); len(names) != 2 || names[0] == names[1] {
+		t.Fatalf("the second sees %v, want both", names)
+	}
+	waitFor(t, func() bool { return len(there(one, time.Minute)) == 1 })
+}

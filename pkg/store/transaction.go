@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+const (
+	firstWait = 10 * time.Millisecond // before a transaction is run again
+	doublings = 10                    // then the wait grows no more
+)
+
+// inDoubt is an error at COMMIT after which nobody knows whether the transaction
+// was carried out.
+type inDoubt struct{ err error }
+
+func (e *inDoubt) Error() string { return e.err.Error() }
+
+func (e *inDoubt) Unwrap() error { return e.err }
+
+// look runs act, which reads with one statement.
+func (s *Store) look(ctx context.Context, act func(db *gorm.DB) error) error {
+	return s.persist(ctx, func(ctx context.Context) error { return act(s.reader.WithContext(ctx)) })
+}
+
+// read runs act in a transaction that sees one state of the database. act may be
+// run several times.
+func (s *Store) read(ctx context.Context, act func(tx *gorm.DB) error) error {
+	return s.persist(ctx, func(ctx context.Context) error {
+		return s.transact(s.reader.WithContext(ctx).Begin(&sql.TxOptions{ReadOnly: true}), act)
+	})
+}
+
+// write runs act in a transaction of its own. act may be run several times, even
+// after it was carried out: the last time is as good as the first.
+func (s *Store) write(ctx context.Context, act func(tx *gorm.DB) error) error {
+	return s.persist(ctx, func(ctx context.Context) error { return s.writeOnce(ctx, act) })
+}
+
+func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) error {
+	if s.writing != nil {
+		if err := s.queue(ctx); err != nil {
+			return err
+		}
+		defer func() { <-s.writing }()
+	}
+	return s.transact(s.writer.WithContext(ctx).Begin(), act)
+}
+
+// transact runs act in tx and ends it.
+func (s *Store) transact(tx *gorm.DB, act func(tx *gorm.DB) error) error {
+	if tx.Error != nil {
+		return tx.Error
+	}
+	defer tx.Rollback() // does nothing after the commit
+	if err := act(tx); err != nil {
+		return err
+	}
+	err := tx.Commit().Error
+	if err != nil && s.engine.passing != nil && !rolledBack(err) {
+		return &inDoubt{err}
+	}
+	return err
+}
+
+// persist runs attempt until it succeeds, fails for good, or Patience is over.
+func (s *Store) persist(ctx context.Context, attempt func(ctx context.Context) error) error {
+	bounded := ctx
+	if s.options.Patience > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, s.options.Patience)
+		defer cancel()
+	}
+	for n := 0; ; n++ {
+		err := attempt(bounded)
+		if err == nil {
+			return nil
+		}
+		if !s.passing(err) || n == s.options.Retries || !s.pause(bounded, n) {
+			return s.plain(ctx, err)
+		}
+	}
+}
+
+func (s *Store) passing(err error) bool {
+	if s.engine.passing == nil {
+		return false
+	}
+	_, doubt := errors.AsType[*inDoubt](err)
+	return doubt || s.engine.passing(err)
+}
+
+// pause waits before a transaction is run again; false is that ctx ends before.
+// The wait has full jitter, so that transactions in each other's way part.
+func (s *Store) pause(ctx context.Context, n int) bool {
+	wait := firstWait << min(n, doublings)
+	if most := s.options.LongestWait; most > 0 {
+		wait = min(wait, most)
+	}
+	if s.options.Random != nil {
+		wait = time.Duration(s.options.Random() * float64(wait))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// plain gives the context's error where it ended the work, whatever the driver
+// made of that, and a fault where our own patience did.
+func (s *Store) plain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, sql.ErrTxDone):
+		return busy(err)
+	}
+	return s.engine.translate(err)
+}
+
+// queue waits until nobody writes. The wait for a connection of the pool would
+// have no bound.
+func (s *Store) queue(ctx context.Context) error {
+	select {
+	case s.writing <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.writing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.options.BusyTimeout):
+		return busy(errors.New("waited for other writes of this process"))
+	}
+}

@@ -1,0 +1,221 @@
+package booking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// Cloud does what events call for on the servers.
+type Cloud interface {
+	// Carry does the work of an event. It may be called again for the same event, by
+	// another replica too, after one that was working on it has gone.
+	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
+}
+
+const (
+	// putOff is after how many seconds an event that has failed is tried again.
+	putOff = 15
+	// concludeEvery is how often it is tried to store how an event went.
+	concludeEvery = time.Second
+)
+
+// actions are what the audit trail calls the events.
+var actions = map[reservation.EventType]reservation.Action{
+	reservation.StartEvent:     reservation.Start,
+	reservation.BeforeEndEvent: reservation.WarnOfEnd,
+	reservation.EndEvent:       reservation.End,
+}
+
+// begun gives r while a replica carries its event i out.
+func begun(r reservation.Reservation, i int, replica string, now span.Instant) (reservation.Reservation, error) {
+	status, err := lifecycle.Begin(r.Status, r.Events[i].Type)
+	if err != nil {
+		return r, err
+	}
+	e := r.Events[i]
+	e.State, e.Holder, e.Until = reservation.Running, replica, 0
+	return withEvent(r, i, e, status, now), nil
+}
+
+// finished gives r after its event i, which has begun.
+func finished(r reservation.Reservation, i int, now span.Instant) (reservation.Reservation, error) {
+	status, err := lifecycle.Finish(r.Status, r.Events[i].Type)
+	if err != nil {
+		return r, err
+	}
+	e := r.Events[i]
+	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.Done, now, "", 0, ""
+	if late := now - e.Time; late > 0 {
+		e.Detail = fmt.Sprintf("%v after its time", period(int64(late)))
+	}
+	return withEvent(r, i, e, status, now), nil
+}
+
+// carried gives r after its event i where there is no work to do on the cloud.
+func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Reservation, error) {
+	version := r.Version
+	r, err := begun(r, i, "", now)
+	if err != nil {
+		return r, err
+	}
+	r, err = finished(r, i, now)
+	r.Version = version + 1
+	return r, err
+}
+
+// postponed gives r with its event i, which has failed, due again.
+func postponed(r reservation.Reservation, i int, why error, now span.Instant) reservation.Reservation {
+	e := r.Events[i]
+	e.State, e.Holder, e.Until, e.Detail = reservation.Due, "", now+putOff, fault.Of(why).Message
+	return withEvent(r, i, e, r.Status, now)
+}
+
+func withEvent(r reservation.Reservation, i int, e reservation.Event, status reservation.Status, now span.Instant) reservation.Reservation {
+	r.Status, r.Updated, r.Version = status, now, r.Version+1
+	r.Events = slices.Clone(r.Events)
+	r.Events[i] = e
+	return r
+}
+
+// act does on the cloud what the event i of r calls for and stores how it went.
+func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
+	ran := r.Events[i]
+	why := d.options.Cloud.Carry(ctx, r, ran.Type)
+	if why != nil {
+		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
+	}
+	// Until it is stored, nobody else would take the event up.
+	for {
+		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
+		d.working.add(r.ID, happened, errors.Join(why, err))
+		d.wake()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(concludeEvery):
+		}
+	}
+}
+
+// conclude stores that an event is done, or due again for that reason. Where it is
+// in other hands by now, or the reservation was given up, there is nothing to store.
+func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
+	e, ok := d.entry(id)
+	if !ok {
+		return nil, nil
+	}
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	err = reservation.ErrStale
+	for range tries {
+		a, i, planErr := d.conclusion(e, ran, why)
+		if a == nil || planErr != nil {
+			return nil, planErr
+		}
+		if err = d.commit(ctx, a); err == nil && why == nil {
+			return []Happening{{a.next, a.next.Events[i]}}, nil
+		}
+		if errors.Is(err, reservation.ErrStale) {
+			_, err = d.poll(ctx, Recall{IDs: []string{id}})
+		} else {
+			break
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, err)
+	}
+	return nil, err
+}
+
+// conclusion begins the end of an event that this replica carries out, nil where it
+// does so no more.
+func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(e.r.Events, ran)
+	if i < 0 || e.over {
+		return nil, 0, nil
+	}
+	a := &attempt{entry: e, before: e.r}
+	now := d.options.Now()
+	if why != nil {
+		a.cause.Action = reservation.PutOff
+		a.next = postponed(e.r, i, why, now)
+		return d.begin(a), i, nil
+	}
+	a.cause.Action = actions[ran.Type]
+	next, err := finished(e.r, i, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	a.next = next
+	return d.begin(a), i, nil
+}
+
+// TakeOver carries out the events that run in the hands of a replica that is gone.
+func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) error {
+	lost := func(e reservation.Event) bool { return e.State == reservation.Running && gone(e.Holder) }
+	var ids []string
+	d.mu.RLock()
+	for id, e := range d.live {
+		if slices.ContainsFunc(e.r.Events, lost) {
+			ids = append(ids, id)
+		}
+	}
+	d.mu.RUnlock()
+	var errs []error
+	for _, id := range ids {
+		happened, err := d.carryOut(ctx, id, lost)
+		d.working.add(id, happened, nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Wait waits until nothing is being carried out on the cloud.
+func (d *Desk) Wait() { d.working.running.Wait() }
+
+// work is what is being carried out on the cloud, and what has become of it since it
+// was last asked for.
+type work struct {
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	done   []Happening
+	failed map[string]error
+}
+
+func (w *work) add(id string, done []Happening, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = append(w.done, done...)
+	if err != nil {
+		if w.failed == nil {
+			w.failed = make(map[string]error)
+		}
+		w.failed[id] = err
+	}
+}
+
+func (w *work) take() (done []Happening, failed map[string]error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	done, failed = w.done, w.failed
+	w.done, w.failed = nil, nil
+	return done, failed
+}

@@ -1,0 +1,121 @@
+package booking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// KeyUse is an idempotency key that came with a request, and a hash of its body.
+type KeyUse struct {
+	Key, BodyHash string
+}
+
+// Book makes a reservation and stores it. With a key that the project has used
+// for the same body it gives the reservation made then; for another body it fails
+// with an Unprocessable fault.
+func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
+	if use != nil {
+		defer d.keys.lock([2]string{by.ProjectID, use.Key})()
+	}
+	if made, ok, err := d.madeBefore(ctx, by, use); ok || err != nil {
+		return made, err
+	}
+	var again retry
+	for {
+		a, err := d.hold(by, req, use)
+		if err == nil {
+			err = d.commit(ctx, a)
+			a.entry.changing.Unlock()
+			if err == nil {
+				return a.next, nil
+			}
+			if errors.Is(err, reservation.ErrKeyUsed) {
+				return d.madeMeanwhile(ctx, by, use)
+			}
+			err = fmt.Errorf("store the reservation: %w", err)
+		}
+		var q Recall
+		if a != nil {
+			q = Recall{Hosts: a.next.HostNames(), Project: by.ProjectID}
+		}
+		if err := again.after(ctx, d, err, q); err != nil {
+			// What is in the way may be what the same request has made through another replica.
+			if made, ok, keyErr := d.madeBefore(ctx, by, use); ok && keyErr == nil {
+				return made, nil
+			}
+			return reservation.Reservation{}, err
+		}
+	}
+}
+
+// madeBefore gives the reservation that the key made; ok is false where it is new.
+func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
+	if use == nil {
+		return r, false, nil
+	}
+	before, ok, err := d.options.Keys.Key(ctx, by.ProjectID, use.Key)
+	if err != nil || !ok {
+		return r, false, err
+	}
+	if before.BodyHash != use.BodyHash {
+		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
+	}
+	r, err = d.options.Reader.Get(ctx, before.ReservationID)
+	return r, err == nil, err
+}
+
+// madeMeanwhile gives the reservation that the same request has made through
+// another replica.
+func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reservation.Reservation, error) {
+	made, ok, err := d.madeBefore(ctx, by, use)
+	if err == nil && !ok {
+		err = fault.New(fault.Conflict, "the Idempotency-Key %q was forgotten this moment; send the request again", use.Key)
+	}
+	return made, err
+}
+
+// hold plans the request and enters its claims.
+func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.view(by, by.ProjectID)
+	plan, err := NewPlan(v, req)
+	if err != nil {
+		return nil, err
+	}
+	r := reservation.Reservation{
+		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
+		Terms: plan.Terms, Status: reservation.Pending, Span: plan.Span, Claims: plan.Claims,
+		DelayedByBoot: plan.DelayedByBoot, Created: v.Now, Updated: v.Now, Version: 1,
+	}
+	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&r)...)
+	a := &attempt{
+		entry: &entry{r: r}, next: r, held: d.calendarClaims(&r, r.Claims), key: use.key(&r),
+		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
+	}
+	if err := d.calendar.Add(a.held...); err != nil {
+		return nil, fmt.Errorf("hold the hosts of the plan: %w", err)
+	}
+	a.entry.changing.Lock() // until it is stored, nobody may change it
+	d.keep(a.entry)
+	return d.begin(a), nil
+}
+
+// key is what the records shall remember of the use of a key for r.
+func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
+	if u == nil {
+		return nil
+	}
+	return &reservation.Key{ProjectID: r.ProjectID, Key: u.Key, BodyHash: u.BodyHash, ReservationID: r.ID, Created: r.Created}
+}
+
+// happened is an event that is done as it is entered.
+func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
+	return reservation.Event{Type: t, Time: at, State: reservation.Done, Done: at, Detail: detail}
+}

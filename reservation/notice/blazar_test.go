@@ -1,0 +1,187 @@
+package notice_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/notice"
+)
+
+// Fields and spellings are those of blazar/notification/api.py and of what its
+// database gives (blazar/db/sqlalchemy/models.py).
+func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
+	r := booked()
+	r.Status, r.Updated = reservation.Active, noon+5
+	r.Events[1].State, r.Events[1].Done = reservation.Done, noon+5
+	want := parsed(t, `{
+		"lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "user_id": "u1", "project_id": "p1",
+		"trust_id": null, "start_date": "2026-11-21T12:00:00.000000", "end_date": "2026-11-21T13:00:00.000000",
+		"status": "ACTIVE", "degraded": false, "created_at": "2026-11-21 11:00:00", "updated_at": "2026-11-21 12:00:05",
+		"reservations": [{
+			"id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11",
+			"resource_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "resource_type": "physical:host", "status": "active",
+			"missing_resources": false, "resources_changed": false,
+			"created_at": "2026-11-21 11:00:00", "updated_at": "2026-11-21 12:00:05",
+			"hypervisor_properties": "", "resource_properties": "[\"=\", \"$gpu\", \"a100\"]", "before_end": "",
+			"min": 2, "max": 2}],
+		"events": [
+			{"id": "7945d47f-c6a2-528b-8340-9594fd08815d", "lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11",
+				"event_type": "start_lease", "time": "2026-11-21T12:00:00.000000", "status": "DONE",
+				"created_at": "2026-11-21 11:00:00", "updated_at": "2026-11-21 12:00:05"},
+			{"id": "02e717df-4e27-5f75-8639-c92108166f72", "lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11",
+				"event_type": "before_end_lease", "time": "2026-11-21T12:50:00.000000", "status": "UNDONE",
+				"created_at": "2026-11-21 11:00:00", "updated_at": null},
+			{"id": "92aa4354-8132-5c2a-b0a0-0b7fb6c604cf", "lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11",
+				"event_type": "end_lease", "time": "2026-11-21T13:00:00.000000", "status": "UNDONE",
+				"created_at": "2026-11-21 11:00:00", "updated_at": null}]
+	}`)
+	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.Start), notice.Blazar))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestInstancesAreBlazarsVirtualInstances(t *testing.T) {
+	for affinity, want := range map[calendar.Affinity]any{
+		calendar.AnyHosts: nil, calendar.SameHost: true, calendar.DifferentHosts: false,
+	} {
+		r := booked()
+		r.Kind, r.Affinity = reservation.Instances, affinity
+		r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, DiskGB: 10}
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Create), notice.Blazar)))
+		for name, want := range map[string]any{
+			"resource_type": "virtual:instance", "vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 10.0, "amount": 2.0,
+			"affinity": want, "flavor_id": r.ID, "aggregate_id": nil, "server_group_id": nil,
+		} {
+			if value, there := got[name]; !there || value != want {
+				t.Errorf("affinity %s: %s is %v, want %v", affinity, name, value, want)
+			}
+		}
+		if _, there := got["min"]; there {
+			t.Error("a virtual:instance has the field min of a physical:host")
+		}
+	}
+}
+
+func TestBlazarsWordsForEachState(t *testing.T) {
+	all := func(state reservation.EventState) [3]reservation.EventState {
+		return [3]reservation.EventState{state, state, state}
+	}
+	for status, tc := range map[reservation.Status]struct {
+		log                    [3]reservation.EventState // start, before_end, end
+		wantLease, wantHolding string
+		wantEvents             [3]string
+	}{
+		reservation.Pending: {all(reservation.Due), "PENDING", "pending", [3]string{"UNDONE", "UNDONE", "UNDONE"}},
+		reservation.Starting: {[3]reservation.EventState{reservation.Running, reservation.Due, reservation.Due},
+			"STARTING", "pending", [3]string{"IN_PROGRESS", "UNDONE", "UNDONE"}},
+		reservation.Active: {[3]reservation.EventState{reservation.Done, reservation.Due, reservation.Due},
+			"ACTIVE", "active", [3]string{"DONE", "UNDONE", "UNDONE"}},
+		reservation.Ending: {[3]reservation.EventState{reservation.Done, reservation.Done, reservation.Running},
+			"TERMINATING", "active", [3]string{"DONE", "DONE", "IN_PROGRESS"}},
+		reservation.Ended:  {all(reservation.Done), "TERMINATED", "deleted", [3]string{"DONE", "DONE", "DONE"}},
+		reservation.Failed: {all(reservation.Due), "ERROR", "error", [3]string{"ERROR", "UNDONE", "UNDONE"}},
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			r := booked()
+			r.Status = status
+			for i, state := range tc.log {
+				r.Events[i+1].State = state
+			}
+			got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+			if got["status"] != tc.wantLease || leaseReservation(t, got)["status"] != tc.wantHolding {
+				t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
+			}
+			for i, e := range got["events"].([]any) {
+				if state := e.(map[string]any)["status"]; state != tc.wantEvents[i] {
+					t.Errorf("event %d is %v, want %s", i, state, tc.wantEvents[i])
+				}
+			}
+		})
+	}
+}
+
+func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
+	r := booked()
+	r.Status = reservation.Failed
+	r.Events[1].State = reservation.Done
+	got := decoded(t, told(t, changeOf(r, reservation.End), notice.Blazar))
+	if diff := cmp.Diff([]any{"DONE", "UNDONE", "ERROR"}, eventStates(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A cancelled reservation has forgotten what is not to happen any more; Blazar's
+// consumers look for the start and the end all the same.
+func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
+	r := booked()
+	r.Status, r.Claims = reservation.Cancelled, nil
+	r.Events = append(r.Events[:1], reservation.Event{
+		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.Done, Done: noon - 60,
+	})
+	got := decoded(t, told(t, changeOf(r, reservation.Cancel), notice.Blazar))
+	if got["status"] != "DELETING" || leaseReservation(t, got)["status"] != "deleted" {
+		t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
+	}
+	if diff := cmp.Diff([]any{"UNDONE", "UNDONE"}, eventStates(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
+	warned := booked()
+	warned.Status = reservation.Active
+	warned.Events[1].State, warned.Events[2].State = reservation.Done, reservation.Done
+	prolonged := warned
+	prolonged.Span.End += 3600
+	prolonged.Events = append(warned.Events[:3:3],
+		reservation.Event{Type: reservation.BeforeEndEvent, Time: noon + 6600, State: reservation.Due},
+		reservation.Event{Type: reservation.EndEvent, Time: prolonged.Span.End, State: reservation.Due})
+	update, stop := "blazar.lease lease.update INFO", "blazar.lease lease.event.before_end_lease.stop INFO"
+	for name, tc := range map[string]struct {
+		r    reservation.Reservation
+		want []string
+	}{
+		"renamed":    {warned, []string{update}},
+		"prolonged":  {prolonged, []string{update, stop}},
+		"not warned": {booked(), []string{update}},
+	} {
+		if diff := cmp.Diff(tc.want, heads(told(t, changeOf(tc.r, reservation.Modify), notice.Blazar))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	got := decoded(t, told(t, changeOf(prolonged, reservation.WarnOfEnd), notice.Blazar))
+	if at := got["events"].([]any)[1].(map[string]any)["time"]; at != "2026-11-21T13:50:00.000000" {
+		t.Errorf("the warning of the lease is at %v, want the later one", at)
+	}
+}
+
+func TestADegradedReservationMissesResources(t *testing.T) {
+	r := booked()
+	r.Degraded = "node-2 does not answer"
+	got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+	if got["degraded"] != true || leaseReservation(t, got)["missing_resources"] != true {
+		t.Errorf("degraded %v, missing_resources %v", got["degraded"], leaseReservation(t, got)["missing_resources"])
+	}
+}
+
+// leaseReservation gives the one reservation of a lease.
+func leaseReservation(t *testing.T, lease map[string]any) map[string]any {
+	t.Helper()
+	all := lease["reservations"].([]any)
+	if len(all) != 1 {
+		t.Fatalf("%d reservations, want one", len(all))
+	}
+	return all[0].(map[string]any)
+}
+
+func eventStates(lease map[string]any) []any {
+	var states []any
+	for _, e := range lease["events"].([]any) {
+		states = append(states, e.(map[string]any)["status"])
+	}
+	return states
+}
