@@ -1,0 +1,90 @@
+package keystone_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// front is a proxy before the real Keystone that counts, delays and refuses.
+type front struct {
+	*httptest.Server
+	mu      sync.Mutex
+	counts  map[string]int // "GET /v3/auth/tokens"
+	last    http.Header    // of the last validation
+	instead int            // answer with this status; 0: pass on
+	hold    chan struct{}  // while it is open, requests wait; nil: they do not
+}
+
+func newFront(c *cloud) *front { return newFrontAt(c, "127.0.0.1:0") }
+
+func newFrontAt(c *cloud, address string) *front {
+	target, err := url.Parse(strings.TrimSuffix(c.url, "/v3"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	f := &front{counts: make(map[string]int)}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		f.counts[r.Method+" "+r.URL.Path]++
+		if r.Method == http.MethodGet {
+			f.last = r.Header.Clone()
+		}
+		instead, hold := f.instead, f.hold
+		f.mu.Unlock()
+		if hold != nil {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		if instead != 0 {
+			w.Header().Set("Retry-After", "17")
+			w.WriteHeader(instead)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	f.Listener.Close()
+	if f.Listener, err = net.Listen("tcp", address); err != nil {
+		c.t.Fatal(err)
+	}
+	f.Start()
+	c.t.Cleanup(f.Close)
+	return f
+}
+
+func (f *front) set(change func(f *front)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+func (f *front) validations() int { return f.count("GET /v3/auth/tokens") }
+func (f *front) logins() int      { return f.count("POST /v3/auth/tokens") }
+
+func (f *front) count(what string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.counts[what]
+}
+
+// await waits until Keystone has been asked about tokens so many times.
+func (f *front) await(validations int) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for give := time.After(10 * time.Second); f.validations() < validations; {
+		select {
+		case <-tick.C:
+		case <-give:
+			panic("nobody asks")
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package keystone
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Options are how tokens are validated.
+type Options struct {
+	// Connection is the service user's, who asks.
+	Connection
+	// TokenCacheTime is how long a token that Keystone found valid is believed
+	// without asking again; 0 or less: it is asked every time.
+	TokenCacheTime time.Duration
+	// CacheSize is how many tokens are remembered; 0: DefaultCacheSize.
+	CacheSize int
+	// ServiceTokenRoles are the roles of which a service token must have one.
+	ServiceTokenRoles []string
+	// ServiceTokenRolesRequired refuses a request whose service token has none of
+	// them. Without it, such a token makes no difference.
+	ServiceTokenRolesRequired bool
+	// ServiceType is our type in the catalog, for access rules.
+	ServiceType string
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// DefaultCacheSize is how many tokens are remembered: some megabytes.
+const DefaultCacheSize = 10_000
+
+const (
+	// rejectedTime is how long a token that Keystone found invalid is refused
+	// without asking again.
+	rejectedTime = 10 * time.Second
+	// longestToken is more than any of Keystone's token formats needs, and less
+	// than what servers accept in a header.
+	longestToken = 8 << 10
+)
+
+// Validator finds out who tokens belong to. It is safe for concurrent use.
+type Validator struct {
+	options Options
+	session *session
+	cache   *lru.Cache[question, verdict]
+	flights singleflight.Group
+}
+
+// question is a token, by its hash: the cache holds no tokens.
+type question struct {
+	hash         [sha256.Size]byte
+	allowExpired bool
+}
+
+// verdict is what Keystone said, and until when it holds.
+type verdict struct {
+	token Token
+	err   error
+	until time.Time
+}
+
+// New gives a validator. It asks Keystone nothing yet; it fails with an Invalid
+// fault where the options cannot work.
+func New(o Options) (*Validator, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if _, err := o.client(); err != nil {
+		return nil, err
+	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	cache, err := lru.New[question, verdict](cmp.Or(o.CacheSize, DefaultCacheSize))
+	if err != nil {
+		return nil, err
+	}
+	return &Validator{options: o, session: newSession(o.Connection, o.Now, o.Log), cache: cache}, nil
+}
+
+// Authenticate validates the tokens of a request (X-Auth-Token, X-Service-Token)
+// and the access rules of the application credential, if it is one.
+func (v *Validator) Authenticate(r *http.Request) (Token, error) {
+	token, err := v.Validate(r.Context(), r.Header.Get("X-Auth-Token"), r.Header.Get("X-Service-Token"))
+	if err == nil {
+		err = token.Permits(v.options.ServiceType, r.Method, r.URL.Path)
+	}
+	return token, err
+}
+
+// Validate gives the owner of a token. serviceToken, which may be empty, is the
+// token of a service that passes on a user's request: with a service role it
+// makes a token good that has expired meanwhile (keystonemiddleware,
+// BaseAuthProtocol.process_request). The caller asks Permits before anything is
+// done for the token.
+//
+// It fails with an Unauthorized fault for a token that Keystone does not accept,
+// and with an Unavailable one, after a bounded wait, where Keystone does not say.
+func (v *Validator) Validate(ctx context.Context, token, serviceToken string) (Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, v.options.Timeout)
+	defer cancel()
+	token, serviceToken = textproto.TrimString(token), textproto.TrimString(serviceToken)
+	if token == "" {
+		return Token{}, fault.New(fault.Unauthorized, "there is no token; get one from Keystone and send it as X-Auth-Token")
+	}
+	var service Token
+	fromService := false
+	if serviceToken != "" {
+		var err error
+		if service, err = v.ask(ctx, serviceToken, false); err != nil {
+			return Token{}, aboutServiceToken(err)
+		}
+		fromService = slices.ContainsFunc(service.Roles, func(role string) bool {
+			return slices.Contains(v.options.ServiceTokenRoles, role)
+		})
+		if v.options.ServiceTokenRolesRequired && !fromService {
+			return Token{}, fault.New(fault.Unauthorized, "the token in X-Service-Token has none of the roles %s",
+				strings.Join(v.options.ServiceTokenRoles, ", "))
+		}
+	}
+	found, err := v.ask(ctx, token, fromService)
+	if err != nil {
+		return Token{}, err
+	}
+	found.ServiceRoles, found.chained = slices.Clone(service.Roles), fromService
+	return found, nil
+}
+
+func aboutServiceToken(err error) error {
+	if fault.Is(err, fault.Unauthorized) {
+		return fault.New(fault.Unauthorized, "the token in X-Service-Token is not valid; the service that sends it must get a new one")
+	}
+	return err
+}
+
+// ask gives the verdict on one token, from the cache or from Keystone. Whoever
+// asks about the same token meanwhile shares the answer.
+func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (Token, error) {
+	if len(token) > longestToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Token{}, rejected()
+	}
+	q := question{hash: sha256.Sum256([]byte(token)), allowExpired: allowExpired}
+	if known, ok := v.cache.Get(q); ok && v.options.Now().Before(known.until) {
+		return known.token.copied(), known.err
+	}
+	key := string(q.hash[:])
+	if allowExpired {
+		key += "expired too"
+	}
+	flight := v.flights.DoChan(key, func() (any, error) {
+		// The one who asked first may hang up; the others still want to know.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.options.Timeout)
+		defer cancel()
+		return v.fetch(ctx, token, q)
+	})
+	select {
+	case answer := <-flight:
+		if answer.Err != nil {
+			return Token{}, answer.Err
+		}
+		return answer.Val.(Token).copied(), nil
+	case <-ctx.Done():
+		return Token{}, away(ctx.Err())
+	}
+}
+
+func (t Token) copied() Token {
+	t.Roles = slices.Clone(t.Roles)
+	return t
+}
+
+func rejected() error {
+	return fault.New(fault.Unauthorized, "your token is not valid, or not any more; get a new one from Keystone")
+}
+
+// fetch asks Keystone and remembers what it says.
+func (v *Validator) fetch(ctx context.Context, token string, q question) (Token, error) {
+	found, err := v.look(ctx, token, q.allowExpired)
+	now := v.options.Now()
+	switch {
+	case status(err) == http.StatusNotFound, err == nil && !q.allowExpired && !now.Before(found.Expires):
+		err = rejected()
+		v.remember(q, verdict{err: err, until: now.Add(min(rejectedTime, v.options.TokenCacheTime))})
+		return Token{}, err
+	case err != nil:
+		return Token{}, away(err)
+	}
+	until := now.Add(v.options.TokenCacheTime)
+	if found.Expires.Before(until) {
+		until = found.Expires
+	}
+	v.remember(q, verdict{token: found, until: until})
+	return found, nil
+}
+
+func (v *Validator) remember(q question, answer verdict) {
+	if answer.until.After(v.options.Now()) {
+		v.cache.Add(q, answer)
+	}
+}
+
+// look asks Keystone once, and once more where it did not accept the service
+// user's own token: that may have been revoked.
+func (v *Validator) look(ctx context.Context, token string, allowExpired bool) (Token, error) {
+	client, err := v.session.use(ctx, "")
+	if err != nil {
+		return Token{}, err
+	}
+	found, err := get(ctx, client, token, allowExpired)
+	if status(err) != http.StatusUnauthorized {
+		return found, err
+	}
+	if client, err = v.session.use(ctx, client.Token()); err != nil {
+		return Token{}, err
+	}
+	return get(ctx, client, token, allowExpired)
+}
+
+// get is GET /v3/auth/tokens. The header tells Keystone that access rules are
+// understood here; without it, it gives no such token out.
+func get(ctx context.Context, client *gophercloud.ServiceClient, token string, allowExpired bool) (Token, error) {
+	url := client.ServiceURL("auth", "tokens") + "?nocatalog"
+	if allowExpired {
+		url += "&allow_expired=1"
+	}
+	var body document
+	response, err := client.Get(ctx, url, &body, &gophercloud.RequestOpts{
+		MoreHeaders: map[string]string{"X-Subject-Token": token, "OpenStack-Identity-Access-Rules": "1"},
+	})
+	if err != nil {
+		return Token{}, told(err)
+	}
+	response.Body.Close()
+	if body.Token.User.ID == "" || body.Token.Expires.IsZero() {
+		return Token{}, errors.New("keystone's answer names no user or no end of the token; is auth_url in [keystone_authtoken] Keystone's?")
+	}
+	return body.token(), nil
+}

@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// expression is a check string, read.
+type expression struct {
+	text  string   // as goslo.policy reads it
+	needs []string // the rules that it asks for, in their order
+}
+
+var (
+	attribute = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+	variable  = regexp.MustCompile(`^%\(([^()]*)\)s$`)
+	// constant is what oslo.policy reads as a Python literal on the left.
+	constant = regexp.MustCompile(`^(True|False|[-+]?\d+|'[^'\\]*'|"[^"\\]*")$`)
+)
+
+// read reads a check string word by word as oslo.policy does (oslo_policy/
+// _parser.py, _parse_tokenize) and writes it as goslo.policy wants it, which
+// knows neither a colon in a name nor another white space than blank and tab.
+func read(check string) (expression, error) {
+	var e expression
+	var words []string
+	for word := range strings.FieldsSeq(check) {
+		inner := strings.TrimLeft(word, "(")
+		middle := strings.TrimRight(inner, ")")
+		words = append(words, slices.Repeat([]string{"("}, len(word)-len(inner))...)
+		switch lower := strings.ToLower(middle); lower {
+		case "and", "or", "not", "@", "!":
+			words = append(words, lower)
+		case "":
+		default:
+			text, err := e.single(middle)
+			if err != nil {
+				return e, err
+			}
+			words = append(words, text)
+		}
+		words = append(words, slices.Repeat([]string{")"}, len(inner)-len(middle))...)
+	}
+	e.text = strings.Join(words, " ")
+	if check != "" && !wellFormed(words) {
+		return e, fmt.Errorf("%q is no check string; join checks with and, or, not and parentheses", check)
+	}
+	return e, nil
+}
+
+// wellFormed says whether the words make one expression. goslo.policy must not
+// find out: its lexer goes on beside the parser that reports an error.
+func wellFormed(words []string) bool {
+	open, operand := 0, true // operand: one must come next
+	for _, word := range words {
+		switch word {
+		case "and", "or", ")":
+			if operand {
+				return false
+			}
+			if word == ")" {
+				open--
+			} else {
+				operand = true
+			}
+		default:
+			if !operand {
+				return false
+			}
+			if word == "(" {
+				open++
+			} else {
+				operand = word == "not"
+			}
+		}
+		if open < 0 {
+			return false
+		}
+	}
+	return open == 0 && !operand
+}
+
+// single reads one check, KIND:MATCH.
+func (e *expression) single(check string) (string, error) {
+	kind, match, ok := strings.Cut(check, ":")
+	if !ok || match == "" {
+		return "", fmt.Errorf("%q is no check; write KIND:MATCH, such as role:member", check)
+	}
+	literal, quoted := match, false
+	if target := variable.FindStringSubmatch(match); target != nil {
+		if target[1] != ProjectID {
+			return "", fmt.Errorf("%s: a target has no attribute %q; there is %%(%s)s only", check, target[1], ProjectID)
+		}
+	} else if quoted = !strings.ContainsAny(match, `'"\%()`); quoted {
+		literal = "'" + match + "'"
+	} else {
+		return "", fmt.Errorf("%s: the right side must be a word, or all of it %%(%s)s", check, ProjectID)
+	}
+	switch {
+	case kind == "http" || kind == "https":
+		return "", fmt.Errorf("%s: Almanac asks no other server; only checks of roles, credentials and rules are possible", check)
+	case kind == "rule":
+		if !quoted {
+			return "", fmt.Errorf("%s: a rule is asked for by its name", check)
+		}
+		e.needs = append(e.needs, match)
+	case kind == "role" || slices.Contains(credentials, kind):
+	case constant.MatchString(kind):
+		if quoted {
+			return "", fmt.Errorf("%s compares two constants; write @ for always and ! for never", check)
+		}
+		return "'" + strings.Trim(kind, `'"`) + "':" + literal, nil
+	case attribute.MatchString(kind):
+		return "", fmt.Errorf("%s: %s; there are role, rule and %s", check,
+			fault.Unknown("credential", kind, credentials), strings.Join(credentials, ", "))
+	default:
+		return "", fmt.Errorf("%s: the left side must be role, rule, a credential or a constant", check)
+	}
+	return kind + ":" + literal, nil
+}

@@ -1,0 +1,137 @@
+package policy
+
+// Rule is a rule with its default.
+type Rule struct {
+	Name string
+	// Check is the check string, in oslo.policy's language.
+	Check       string
+	Description string
+	// Operations are the REST calls that it guards. A base rule, which others
+	// refer to, guards none.
+	Operations []Operation
+	// Scopes are the scopes of the tokens it accepts; none means every scope.
+	Scopes []Scope
+}
+
+// Operation is a REST call.
+type Operation struct {
+	Method, Path string
+}
+
+// ProjectID is the attribute of a target: the project that the thing belongs to,
+// or that the caller asks for.
+const ProjectID = "project_id"
+
+// What OpenStack's secure RBAC gives its personas: a reader lists, a member
+// writes, an admin does everything, and a reader of the system reads everything.
+const (
+	anyReader   = "rule:project_reader_or_admin or rule:system_reader"
+	everyReader = "rule:context_is_admin or rule:system_reader"
+	member      = "rule:project_member_or_admin"
+	admin       = "rule:context_is_admin"
+)
+
+// Defaults gives every rule there is, in the order of the sample.
+func Defaults() []Rule {
+	var all []Rule
+	return append(append(append(all, baseRules...), reservationRules...), otherRules...)
+}
+
+var baseRules = []Rule{
+	{Name: "context_is_admin", Check: "role:admin and is_admin_project:True",
+		Description: "An admin of the cloud. Where Keystone has an admin project, only a token for that project counts."},
+	{Name: "admin_required", Check: "rule:context_is_admin",
+		Description: "An admin of the cloud, under the name that other services use."},
+	{Name: "service_api", Check: "role:service",
+		Description: "A service of the cloud, such as Nova."},
+	{Name: "system_reader", Check: "role:reader and system_scope:all",
+		Description: "Who may look at everything: a reader with a token for the system."},
+	{Name: "project_member_api", Check: "role:member and project_id:%(project_id)s",
+		Description: "A member of the project."},
+	{Name: "project_reader_api", Check: "role:reader and project_id:%(project_id)s",
+		Description: "A reader of the project."},
+	{Name: "project_member_or_admin", Check: "rule:project_member_api or rule:context_is_admin",
+		Description: "A member of the project, or an admin."},
+	{Name: "project_reader_or_admin", Check: "rule:project_reader_api or rule:context_is_admin",
+		Description: "A reader of the project, or an admin."},
+}
+
+var (
+	projectOnly = []Scope{Project}
+	bothScopes  = []Scope{Project, System}
+)
+
+var reservationRules = []Rule{
+	{Name: "reservations:create", Check: member, Scopes: projectOnly,
+		Description: "Book, or ask for an offer.",
+		Operations:  []Operation{{"POST", "/v1/reservations"}}},
+	{Name: "reservations:list", Check: anyReader, Scopes: bothScopes,
+		Description: "List the reservations of the own project.",
+		Operations:  []Operation{{"GET", "/v1/reservations"}}},
+	{Name: "reservations:list_all", Check: everyReader, Scopes: bothScopes,
+		Description: "List the reservations of other projects (all_projects, project_id).",
+		Operations:  []Operation{{"GET", "/v1/reservations"}}},
+	{Name: "reservations:get", Check: anyReader, Scopes: bothScopes,
+		Description: "Show a reservation of the own project.",
+		Operations:  []Operation{{"GET", "/v1/reservations/{id}"}}},
+	{Name: "reservations:get_all_projects", Check: everyReader, Scopes: bothScopes,
+		Description: "Show a reservation of another project, and name it in the calendar. To those who may not, it does not exist.",
+		Operations:  []Operation{{"GET", "/v1/reservations/{id}"}, {"GET", "/v1/calendar"}}},
+	{Name: "reservations:get_hosts", Check: everyReader, Scopes: bothScopes,
+		Description: "See the hosts of an offer, and of a reservation before it is active, while they may still change.",
+		Operations: []Operation{
+			{"POST", "/v1/reservations"}, {"GET", "/v1/reservations"},
+			{"GET", "/v1/reservations/{id}"}, {"PATCH", "/v1/reservations/{id}"}, {"GET", "/v1/calendar"},
+		}},
+	{Name: "reservations:update", Check: member, Scopes: bothScopes,
+		Description: "Change a reservation of the own project.",
+		Operations:  []Operation{{"PATCH", "/v1/reservations/{id}"}}},
+	{Name: "reservations:update_all_projects", Check: admin, Scopes: bothScopes,
+		Description: "Change a reservation of another project.",
+		Operations:  []Operation{{"PATCH", "/v1/reservations/{id}"}}},
+	{Name: "reservations:delete", Check: member, Scopes: bothScopes,
+		Description: "Cancel a reservation of the own project.",
+		Operations:  []Operation{{"DELETE", "/v1/reservations/{id}"}}},
+	{Name: "reservations:delete_all_projects", Check: admin, Scopes: bothScopes,
+		Description: "Cancel a reservation of another project.",
+		Operations:  []Operation{{"DELETE", "/v1/reservations/{id}"}}},
+}
+
+var otherRules = []Rule{
+	{Name: "availability:get", Check: anyReader, Scopes: bothScopes,
+		Description: "Ask when hosts are free.",
+		Operations:  []Operation{{"GET", "/v1/availability"}}},
+	{Name: "hosts:list", Check: anyReader, Scopes: bothScopes,
+		Description: "List the hosts.",
+		Operations:  []Operation{{"GET", "/v1/hosts"}}},
+	{Name: "hosts:get", Check: anyReader, Scopes: bothScopes,
+		Description: "Show a host.",
+		Operations:  []Operation{{"GET", "/v1/hosts/{name}"}}},
+	{Name: "hosts:update", Check: admin, Scopes: bothScopes,
+		Description: "Admit a host to the pool or take it out, and change its properties.",
+		Operations:  []Operation{{"PATCH", "/v1/hosts/{name}"}}},
+	{Name: "properties:list", Check: anyReader, Scopes: bothScopes,
+		Description: "List the properties that a filter may use.",
+		Operations:  []Operation{{"GET", "/v1/properties"}}},
+	{Name: "properties:get_hidden", Check: everyReader, Scopes: bothScopes,
+		Description: "See the properties that are hidden, and use them in a filter.",
+		Operations: []Operation{
+			{"GET", "/v1/properties"}, {"GET", "/v1/hosts"}, {"GET", "/v1/hosts/{name}"},
+			{"GET", "/v1/availability"}, {"POST", "/v1/reservations"}, {"PATCH", "/v1/reservations/{id}"},
+		}},
+	{Name: "properties:update", Check: admin, Scopes: bothScopes,
+		Description: "Hide or show a property.",
+		Operations:  []Operation{{"PATCH", "/v1/properties/{name}"}}},
+	{Name: "calendar:get", Check: anyReader, Scopes: bothScopes,
+		Description: "See what is claimed of each host.",
+		Operations:  []Operation{{"GET", "/v1/calendar"}}},
+	{Name: "scheduler:filter", Check: "rule:service_api or rule:context_is_admin", Scopes: bothScopes,
+		Description: "Ask which hosts an instance may use, as the plugin in nova-scheduler does.",
+		Operations:  []Operation{{"POST", "/v1/scheduler/filter"}}},
+	{Name: "feed:get", Check: anyReader, Scopes: projectOnly,
+		Description: "Read the project's reservations as an iCalendar feed.",
+		Operations:  []Operation{{"GET", "/v1/reservations.ics"}}},
+	{Name: "readiness:get", Check: "rule:service_api or rule:context_is_admin or rule:system_reader", Scopes: bothScopes,
+		Description: "See why the service is not ready.",
+		Operations:  []Operation{{"GET", "/readiness"}}},
+}

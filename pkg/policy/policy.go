@@ -1,0 +1,185 @@
+// Package policy says who may do what: rules in the language of oslo.policy,
+// with defaults in code that an operator's policy.yaml overrides.
+//
+// goslo.policy evaluates the rules. What it would let pass in silence is refused
+// as the rules are loaded: a rule, a credential or a target attribute that does
+// not exist, rules that ask for each other in a circle, and the check http:,
+// which it cannot do. Unlike oslo.policy, a rule is never false because it was
+// mistyped.
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	goslo "github.com/databus23/goslo.policy"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Credentials are what a token says of its owner.
+type Credentials struct {
+	UserID, UserDomainID       string
+	ProjectID, ProjectDomainID string
+	// DomainID is the domain that a domain-scoped token is for.
+	DomainID string
+	// System says that the token is for the system as a whole.
+	System bool
+	// IsAdminProject is false only where Keystone has an admin project and the
+	// token is for another one.
+	IsAdminProject bool
+	// Roles are the names of the roles. Those that Keystone's admin and member
+	// imply count as well.
+	Roles []string
+}
+
+// Scope is what a token is for.
+type Scope string
+
+// The scopes that a rule may accept.
+const (
+	Project Scope = "project"
+	System  Scope = "system"
+)
+
+func (c Credentials) scope() (s Scope, name string) {
+	switch {
+	case c.System:
+		return System, "the system"
+	case c.ProjectID != "":
+		return Project, "a project"
+	case c.DomainID != "":
+		return "", "a domain"
+	}
+	return "", "nothing in particular"
+}
+
+// context gives the credentials as goslo.policy reads them, under the names of
+// oslo.context (RequestContext.to_policy_values).
+func (c Credentials) context(target map[string]string) goslo.Context {
+	attributes := map[string]string{
+		"user_id": c.UserID, "user_domain_id": c.UserDomainID,
+		"project_id": c.ProjectID, "project_domain_id": c.ProjectDomainID,
+		"domain_id": c.DomainID, "is_admin_project": "False",
+	}
+	if c.IsAdminProject {
+		attributes["is_admin_project"] = "True"
+	}
+	if c.System {
+		attributes["system_scope"] = "all"
+	}
+	maps.DeleteFunc(attributes, func(_, value string) bool { return value == "" })
+	return goslo.Context{Auth: attributes, Roles: implied(c.Roles), Request: target}
+}
+
+// credentials are the attributes that a check may ask for.
+var credentials = []string{
+	"user_id", "user_domain_id", "project_id", "project_domain_id", "domain_id", "system_scope", "is_admin_project",
+}
+
+// implied adds the roles that Keystone's own implications give (keystone-manage
+// bootstrap: admin implies member, member implies reader), for a token that
+// lists only the first.
+func implied(roles []string) []string {
+	all := slices.Clone(roles)
+	for _, implication := range [][2]string{{"admin", "member"}, {"member", "reader"}} {
+		if has(all, implication[0]) && !has(all, implication[1]) {
+			all = append(all, implication[1])
+		}
+	}
+	return all
+}
+
+// has says whether a role is among roles; oslo.policy ignores the case of its name.
+func has(roles []string, name string) bool {
+	return slices.ContainsFunc(roles, func(r string) bool { return strings.EqualFold(r, name) })
+}
+
+// Enforcer decides by one set of rules. It never changes: to read the files
+// anew, Load another.
+type Enforcer struct {
+	rules  map[string]entry
+	engine *goslo.Enforcer
+}
+
+// entry is a rule in effect.
+type entry struct {
+	Rule
+	source string // the file that says so; empty for the default
+	needs  []string
+}
+
+// Check says nothing where rule allows by to act on target, and fails with a
+// Denied fault that names the rule where it does not. A token whose scope the rule
+// does not accept is denied whatever the check string says, as with oslo.policy's
+// enforce_scope.
+//
+// target describes what is acted on; its one attribute is project_id.
+func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) error {
+	asked, ok := e.rules[rule]
+	if !ok {
+		return fmt.Errorf("check policy: %s", fault.Unknown("rule", rule, e.Rules()))
+	}
+	if len(asked.Scopes) > 0 {
+		if scope, name := by.scope(); !slices.Contains(asked.Scopes, scope) {
+			return fault.New(fault.Denied, "policy does not allow %s with a token for %s; get one for a %s",
+				rule, name, strings.Join(texts(asked.Scopes), " or for the "))
+		}
+	}
+	if !e.engine.Enforce(rule, by.context(target)) {
+		return fault.New(fault.Denied, "policy does not allow %s with %s; it asks for %q",
+			rule, described(by.Roles), asked.Check)
+	}
+	return nil
+}
+
+func described(roles []string) string {
+	if len(roles) == 0 {
+		return "no role"
+	}
+	return "the roles " + strings.Join(slices.Sorted(slices.Values(roles)), ", ")
+}
+
+// Rules gives the names of the rules in effect, sorted.
+func (e *Enforcer) Rules() []string { return slices.Sorted(maps.Keys(e.rules)) }
+
+// Step is one rule on the way to a decision.
+type Step struct {
+	Rule, Check string
+	// Source is the file that the check stands in; empty for a default.
+	Source  string
+	Allowed bool
+}
+
+// Explain gives what Check looks at: the rule, then every rule that it asks for,
+// each once, depth first. A scope that does not match is not in it: see Check.
+func (e *Enforcer) Explain(rule string, by Credentials, target map[string]string) []Step {
+	var steps []Step
+	seen := make(map[string]bool)
+	var visit func(name string)
+	visit = func(name string) {
+		r, ok := e.rules[name]
+		if !ok || seen[name] {
+			return
+		}
+		seen[name] = true
+		steps = append(steps, Step{
+			Rule: name, Check: r.Check, Source: r.source, Allowed: e.engine.Enforce(name, by.context(target)),
+		})
+		for _, needed := range r.needs {
+			visit(needed)
+		}
+	}
+	visit(rule)
+	return steps
+}
+
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
