@@ -1,0 +1,33 @@
+package amqp_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// open gives a transport to url that tries again quickly.
+func open(t *testing.T, url string) *amqp.Transport {
+	t.Helper()
+	u, err := oslo.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := amqp.Open(u, amqp.Options{
+		Name: t.Name(), RetryInterval: 100 * time.Millisecond, RetryBackoff: 100 * time.Millisecond, IntervalMax: time.Second,
+		NewID: oslotest.NewID, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transport
+}
+
+func TestRabbitMQ(t *testing.T) {
+	oslotest.Run(t, func(t *testing.T) oslotest.Transport { return open(t, labtest.RabbitMQ(t)) })
+}

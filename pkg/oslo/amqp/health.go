@@ -1,0 +1,144 @@
+package amqp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// Status is how the transport is.
+type Status struct {
+	// Connected says that messages go out and come in; Since when that, or the
+	// contrary, is so.
+	Connected bool
+	Since     time.Time
+	// LastError is the last trouble with the broker, without passwords; "" if
+	// there was none.
+	LastError string
+	// Reconnects counts connections made again, Unconfirmed the messages whose
+	// publisher was told that nobody knows whether they arrived.
+	Reconnects  int64
+	Unconfirmed int64
+}
+
+// health follows the links of a transport.
+type health struct {
+	url oslo.URL
+	now func() time.Time
+	log *slog.Logger
+
+	mu     sync.Mutex
+	status Status
+	up     map[*link]bool
+	met    map[*link]bool // was up at least once
+	said   string         // the last trouble told, while it lasts
+}
+
+func newHealth(u oslo.URL, o Options) *health {
+	return &health{
+		url: u, now: o.Now, log: o.Log, status: Status{Since: o.Now()},
+		up: map[*link]bool{}, met: map[*link]bool{},
+	}
+}
+
+// links is how many have to be up.
+const links = 2
+
+// failed notes an attempt to connect that failed. The log has each trouble
+// once, however often it comes.
+func (h *health) failed(l *link, host oslo.Host, err error) {
+	text := explain(host, h.url.VirtualHost, err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status.LastError = text
+	if h.said != text {
+		h.said = text
+		h.log.Error(text, "connection", l.purpose)
+	}
+}
+
+// explain says in an operator's words why there is no connection.
+func explain(host oslo.Host, vhost string, err error) string {
+	if refused, ok := errors.AsType[*amqp091.Error](err); ok {
+		switch refused.Code {
+		case amqp091.AccessRefused:
+			return fmt.Sprintf("RabbitMQ at %s refuses the user name or password; correct transport_url", host)
+		case amqp091.NotAllowed:
+			return fmt.Sprintf("RabbitMQ at %s has no virtual host %q for this user", host, vhost)
+		}
+	}
+	return fmt.Sprintf("RabbitMQ at %s cannot be reached: %v", host, err)
+}
+
+func (h *health) connected(l *link, host oslo.Host) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.met[l] {
+		h.status.Reconnects++
+	}
+	h.up[l], h.met[l] = true, true
+	h.said = ""
+	h.log.Info("connected to RabbitMQ", "host", host.Address(), "connection", l.purpose)
+	if len(h.up) == links {
+		h.status.Connected, h.status.Since = true, h.now()
+	}
+}
+
+func (h *health) lost(l *link, host oslo.Host, cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.up, l)
+	if h.status.Connected {
+		h.status.Connected, h.status.Since = false, h.now()
+	}
+	if errors.Is(cause, amqp091.ErrClosed) {
+		return // by ourselves
+	}
+	h.status.LastError = fmt.Sprintf("the connection to RabbitMQ at %s was lost: %v", host, cause)
+	h.log.Warn("lost RabbitMQ", "host", host.Address(), "connection", l.purpose, "error", cause)
+}
+
+// refused notes that the broker does not let a queue be used.
+func (h *health) refused(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status.LastError = err.Error()
+	h.log.Error("RabbitMQ refuses a queue", "error", err)
+}
+
+// unconfirmed gives the error for a message nobody knows about.
+func (h *health) unconfirmed(why string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status.Unconfirmed++
+	return fault.New(fault.Unavailable, "RabbitMQ did not confirm the message (%s): it may have arrived or not", why)
+}
+
+// unavailable gives the error for what could not wait any longer.
+func (h *health) unavailable() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := fault.New(fault.Unavailable, "the message broker cannot be reached; try again later")
+	if h.status.LastError != "" {
+		f.Err = errors.New(h.status.LastError)
+	}
+	return f
+}
+
+func errClosed() error {
+	return fault.New(fault.Unavailable, "the connection to the message broker is being closed")
+}
+
+// Status gives the transport's health.
+func (t *Transport) Status() Status {
+	t.health.mu.Lock()
+	defer t.health.mu.Unlock()
+	return t.health.status
+}

@@ -1,0 +1,259 @@
+package amqp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// peer is a running testdata/peer.py.
+type peer struct {
+	lines *bufio.Scanner
+}
+
+func python(t *testing.T, mode, url string) *peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	// Debian's Python is the one that has oslo.messaging.
+	command := exec.CommandContext(ctx, "/usr/bin/python3", "../testdata/peer.py", mode, url)
+	command.Stderr = t.Output()
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = command.Wait()
+	})
+	return &peer{bufio.NewScanner(out)}
+}
+
+// line gives the next line that the peer prints; it ends with the peer.
+func (p *peer) line(t *testing.T) string {
+	t.Helper()
+	if !p.lines.Scan() {
+		t.Fatal("the Python peer ended early")
+	}
+	return p.lines.Text()
+}
+
+func (p *peer) ready(t *testing.T) {
+	t.Helper()
+	if got := p.line(t); got != "ready" {
+		t.Fatalf("the Python peer says %q", got)
+	}
+}
+
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func newClient(t *testing.T, transport *amqp.Transport) *oslo.Client {
+	client := oslo.NewClient(transport, oslo.ClientOptions{NewID: oslotest.NewID, Now: time.Now, Monitor: 2 * time.Second})
+	t.Cleanup(client.Close)
+	return client
+}
+
+// opened is open with its Close.
+func opened(t *testing.T, url string) *amqp.Transport {
+	transport := open(t, url)
+	t.Cleanup(func() {
+		if err := transport.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return transport
+}
+
+func TestAPythonServerAnswersOurClient(t *testing.T) {
+	url := labtest.RabbitMQ(t)
+	server := python(t, "serve", url)
+	server.ready(t)
+	client := newClient(t, opened(t, url))
+	target := oslo.Target{Exchange: "almanac", Topic: "almanac.py", Version: "1.1"}
+	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
+
+	var got map[string]any
+	if err := client.Call(ctx, target, "double", map[string]int{"n": 4}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"n": 8.0, "request_id": "req-go"}, got); diff != "" {
+		t.Errorf("double (-want +got):\n%s", diff)
+	}
+	remote, ok := errors.AsType[*oslo.RemoteError](client.Call(ctx, target, "fail", nil, nil))
+	if !ok || remote.Class != "KeyError" || remote.Message != "'no such thing'" || len(remote.Traceback) == 0 {
+		t.Errorf("a Python exception: got %+v", remote)
+	}
+	var text string
+	if err := client.Call(ctx, target, "slow", map[string]int{"seconds": 4}, &text); err != nil || text != "slow" {
+		t.Errorf("a call longer than its monitor: %q, %v", text, err)
+	}
+	later := target
+	later.Version = "1.3"
+	if remote, ok := errors.AsType[*oslo.RemoteError](client.Call(ctx, later, "double", nil, nil)); !ok || remote.Class != "UnsupportedVersion" {
+		t.Errorf("a later version: got %v", remote)
+	}
+	one := target
+	one.Server = "one"
+	if err := client.Cast(ctx, one, "remember", map[string]string{"what": "cast"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.line(t); got != "remember cast" {
+		t.Errorf("got %q", got)
+	}
+	if err := client.Fanout(ctx, target, "remember", map[string]string{"what": "fanout"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.line(t); got != "remember fanout" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestOurServerAnswersAPythonClient(t *testing.T) {
+	url := labtest.RabbitMQ(t)
+	remembered := make(chan string, 2)
+	server := oslo.NewServer(opened(t, url), oslo.ServerOptions{
+		Exchange: "almanac", Topic: "almanac.go", Name: "one", NewID: oslotest.NewID,
+		Endpoints: []oslo.Endpoint{{Version: "1.2", Methods: map[string]oslo.Handler{
+			"double": func(_ context.Context, r *oslo.Request) (any, error) {
+				var args struct{ N int }
+				err := r.Decode(&args)
+				return []any{2 * args.N, r.Context.RequestID()}, err
+			},
+			"refuse": func(context.Context, *oslo.Request) (any, error) {
+				return nil, fault.New(fault.Refused, "no capacity")
+			},
+			"slow": func(ctx context.Context, _ *oslo.Request) (any, error) {
+				select {
+				case <-time.After(5 * time.Second):
+					return "slow", nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			},
+			"remember": func(_ context.Context, r *oslo.Request) (any, error) {
+				var args struct{ What string }
+				err := r.Decode(&args)
+				remembered <- args.What
+				return nil, err
+			},
+		}}},
+	})
+	serve(t, server.Serve)
+	<-server.Ready()
+
+	var got map[string]any
+	if err := json.Unmarshal([]byte(python(t, "call", url).line(t)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"double":  []any{42.0, "req-py"},
+		"fault":   []any{"RemoteError", "Refused", "no capacity"},
+		"missing": []any{"RemoteError", "NoSuchMethod", "Endpoint does not support RPC method nothing"},
+		"late":    []any{"RemoteError", "UnsupportedVersion", "Endpoint does not support RPC version 1.9. Attempted method: double"},
+		"slow":    "slow",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what Python sees (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"cast", "fanout"}, []string{<-remembered, <-remembered}); diff != "" {
+		t.Errorf("casts (-want +got):\n%s", diff)
+	}
+}
+
+// serve runs a server or listener until the test ends.
+func serve(t *testing.T, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	result := make(chan error, 1)
+	go func() { result <- run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-result; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func TestAPythonListenerReadsOurNotifications(t *testing.T) {
+	for name, options := range map[string]string{
+		"oslo's defaults": "",
+		"quorum queues":   "?rabbit_quorum_queue=true&rabbit_quorum_delivery_limit=7",
+		"durable queues":  "?amqp_durable_queues=true",
+	} {
+		t.Run(name, func(t *testing.T) { testPythonListener(t, labtest.RabbitMQ(t)+options) })
+	}
+}
+
+func testPythonListener(t *testing.T, url string) {
+	u, err := oslo.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queues, err := u.Queues(oslo.QueueOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notifier := oslo.NewNotifier(opened(t, url), oslo.NotifierOptions{
+		Exchange: "almanac", PublisherID: "go.host", Queues: queues, NewID: oslotest.NewID, Now: time.Now,
+	})
+	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
+	// Before anybody listens: it waits in the queue that Python declares too.
+	err = notifier.Notify(ctx, oslo.Notification{ID: "id-1", EventType: "lease.create", Payload: json.RawMessage(`{"n": 1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := python(t, "listen", url)
+	listener.ready(t)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(listener.line(t)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"publisher_id": "go.host", "event_type": "lease.create", "message_id": "id-1",
+		"request_id": "req-go", "payload": map[string]any{"n": 1.0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOurListenerReadsPythonNotifications(t *testing.T) {
+	url := labtest.RabbitMQ(t)
+	got := make(chan oslo.Notification, 1)
+	listener := oslo.NewListener(opened(t, url), oslo.ListenerOptions{
+		Exchange: "almanac", Priorities: []oslo.Priority{oslo.Info},
+		Handle: func(_ context.Context, n oslo.Notification) error { got <- n; return nil },
+	})
+	python(t, "notify", url).ready(t)
+	serve(t, listener.Serve)
+	n := <-got
+	if n.PublisherID != "py.host" || n.EventType != "instance.create.end" || n.Priority != oslo.Info ||
+		string(n.Payload) != `{"name": "<\u00e4>"}` || n.Context.RequestID() != "req-py" || n.ID == "" ||
+		time.Since(n.Time).Abs() > time.Minute {
+		t.Errorf("got %+v", n)
+	}
+}

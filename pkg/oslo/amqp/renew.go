@@ -1,0 +1,114 @@
+package amqp
+
+import (
+	"slices"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// consumeAgain consumes q again if the broker ended its consumer, which it does
+// when the queue is deleted or moves.
+func (s *subscription) consumeAgain(generation int, q oslo.Queue, tag string) {
+	if _, err := s.link.enter(s.life); err != nil {
+		return
+	}
+	defer s.link.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.generation != generation {
+		return
+	}
+	s.tags = slices.DeleteFunc(s.tags, func(other string) bool { return other == tag })
+	err := declareQueue(s.ch, q)
+	if err == nil {
+		err = s.consume(q)
+	}
+	if err != nil && final(err) {
+		s.fail(err)
+	} // else the channel is closed and opened again with all its consumers
+}
+
+// invalidate ends the generation: its channel is gone.
+func (s *subscription) invalidate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
+}
+
+// recover consumes again on a channel that was opened again. An error has the
+// whole connection tried again.
+func (s *subscription) recover(conn *amqp091.Connection) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.active {
+		return nil // who opens it tries again
+	}
+	err := s.start()
+	switch {
+	case err == nil && s.closed:
+		s.link.consumers.release(s)
+		return nil
+	case err == nil:
+		return nil
+	case final(err):
+		s.fail(err)
+		return nil
+	case conn.IsClosed():
+		return err
+	}
+	s.renewLocked()
+	return nil
+}
+
+// renewSoon opens the channel again; it is the broker who closed it.
+func (s *subscription) renewSoon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewLocked()
+}
+
+func (s *subscription) renewLocked() {
+	if !s.active || s.renewing || s.life.Err() != nil {
+		return
+	}
+	s.renewing = true
+	go s.renew()
+}
+
+func (s *subscription) renew() {
+	defer func() {
+		s.mu.Lock()
+		s.renewing = false
+		s.mu.Unlock()
+	}()
+	for failures := 1; ; failures++ {
+		select {
+		case <-s.life.Done():
+			return
+		case <-time.After(s.link.options.pause(failures)):
+		}
+		if _, err := s.link.enter(s.life); err != nil {
+			return
+		}
+		if s.ch.IsClosed() {
+			_ = s.ch.Reconnect() // and with it recover
+		}
+		open := !s.ch.IsClosed()
+		s.link.mu.RUnlock()
+		if open {
+			return
+		}
+	}
+}
+
+// fail ends the subscription because the broker refuses it; mu is held.
+func (s *subscription) fail(err error) {
+	s.link.health.refused(err)
+	s.generation++
+	s.closed = true
+	s.end(err)
+	s.link.consumers.release(s)
+}

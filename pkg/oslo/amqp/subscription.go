@@ -1,0 +1,260 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// subscription consumes some queues on a channel of its own.
+type subscription struct {
+	link     *link
+	ch       *amqp091.Channel
+	queues   []oslo.Queue
+	prefetch int
+	deliver  func(oslo.Delivery)
+
+	// mu guards the fields below, and is held while something is settled, so
+	// that this does not meet a new generation halfway.
+	mu sync.Mutex
+	// generation counts the times the channel was opened: what one has
+	// delivered cannot be settled in the next.
+	generation int
+	consumers  int      // counts consumers, for their tags
+	tags       []string // of the consumers of this generation
+	active     bool     // consumed once: from then on it is recovered
+	closed     bool
+	renewing   bool
+	delivering sync.WaitGroup
+
+	life   context.Context
+	ending sync.Once
+	finish context.CancelFunc
+	err    error // why life ended; set before
+}
+
+// Subscribe consumes the queues; see oslo.Transport.
+func (t *Transport) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
+	l := t.consume
+	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver}
+	s.life, s.finish = context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	if !l.begin() {
+		return nil, errClosed()
+	}
+	go func() {
+		defer l.tasks.Done()
+		result <- s.open(ctx)
+	}()
+	select {
+	case err := <-result:
+		if err != nil {
+			s.finish()
+			return nil, err
+		}
+		return s, nil
+	case <-ctx.Done():
+		go s.Close() // in case it opens after all
+		return nil, l.health.unavailable()
+	}
+}
+
+// open starts consuming as soon as the connection is there.
+func (s *subscription) open(ctx context.Context) error {
+	for failures := 1; ; failures++ {
+		if _, err := s.link.enter(ctx); err != nil {
+			return err
+		}
+		err := s.openEntered()
+		s.link.mu.RUnlock()
+		if err == nil || final(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-s.life.Done():
+			return errClosed()
+		case <-time.After(s.link.options.pause(failures)):
+		}
+	}
+}
+
+func (s *subscription) openEntered() error {
+	if s.ch == nil {
+		ch, err := s.link.consumers.take(s.link)
+		if err != nil {
+			return err
+		}
+		s.ch = ch
+		s.link.consumers.add(s)
+	}
+	s.link.reopenEntered(s.ch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.start()
+	if s.closed || err != nil && final(err) {
+		s.link.consumers.release(s)
+	}
+	return err
+}
+
+// start declares the queues and consumes them as a new generation; mu is held.
+func (s *subscription) start() error {
+	s.generation++
+	if err := s.stop(); err != nil || s.closed {
+		return err
+	}
+	if err := s.ch.Qos(s.prefetch, 0, false); err != nil {
+		return declareError("prefetch of", s.queues[0].Name, err)
+	}
+	for _, q := range s.queues {
+		if err := declareQueue(s.ch, q); err != nil {
+			return err
+		}
+	}
+	for _, q := range s.queues {
+		if err := s.consume(q); err != nil {
+			return err
+		}
+	}
+	s.active = true
+	return nil
+}
+
+// stop ends the consumers of the generation before; mu is held. On a channel
+// that was opened again the broker knows nothing of them and says yes.
+func (s *subscription) stop() error {
+	for _, tag := range s.tags {
+		if err := s.ch.Cancel(tag, false); err != nil {
+			return err
+		}
+	}
+	s.tags = nil
+	return nil
+}
+
+// consume starts one consumer; mu is held.
+func (s *subscription) consume(q oslo.Queue) error {
+	s.consumers++
+	tag := q.Name + "-" + strconv.Itoa(s.consumers)
+	deliveries, err := s.ch.Consume(q.Name, tag, false, false, false, false, nil)
+	if err != nil {
+		return declareError("consumer of queue", q.Name, err)
+	}
+	s.tags = append(s.tags, tag)
+	go s.read(s.generation, q, tag, deliveries)
+	return nil
+}
+
+// read hands out what one consumer gets.
+func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries <-chan amqp091.Delivery) {
+	for d := range deliveries {
+		s.mu.Lock()
+		if s.closed || s.generation != generation {
+			if s.generation == generation {
+				_ = d.Nack(false, true) // somebody else may have it
+			}
+			s.mu.Unlock()
+			continue
+		}
+		s.delivering.Add(1)
+		s.mu.Unlock()
+		s.deliver(oslo.Delivery{
+			Body:       d.Body,
+			Expiration: expiration(d.Expiration),
+			Settle:     func(requeue bool) error { return s.settle(generation, d, requeue) },
+		})
+		s.delivering.Done()
+	}
+	s.consumeAgain(generation, q, tag)
+}
+
+func expiration(milliseconds string) time.Duration {
+	n, err := strconv.ParseInt(milliseconds, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+var errLost = errors.New("the connection was lost before; the broker delivers the message again")
+
+func (s *subscription) settle(generation int, d amqp091.Delivery, requeue bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.generation != generation {
+		return errLost
+	}
+	if requeue {
+		return d.Nack(false, true)
+	}
+	return d.Ack(false)
+}
+
+// end closes Done; the first reason stays.
+func (s *subscription) end(err error) {
+	s.ending.Do(func() {
+		s.err = err
+		s.finish()
+	})
+}
+
+// Done is closed when the subscription has ended.
+func (s *subscription) Done() <-chan struct{} { return s.life.Done() }
+
+// Err says why the subscription ended.
+func (s *subscription) Err() error {
+	select {
+	case <-s.life.Done():
+		return s.err
+	default:
+		return nil
+	}
+}
+
+// Close stops the deliveries. Without a connection the broker learns it at the
+// next one.
+func (s *subscription) Close() {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.end(nil)
+	s.delivering.Wait()
+	if again {
+		return
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		s.leave()
+	}()
+	select {
+	case <-said:
+	case <-time.After(closeTimeout): // the broker hangs
+	}
+}
+
+// leave tells the broker, if there is a connection.
+func (s *subscription) leave() {
+	s.link.mu.RLock()
+	defer s.link.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link.session == nil || !s.active || s.ch.IsClosed() || s.stop() != nil {
+		return
+	}
+	for _, q := range s.queues {
+		if q.Temporary {
+			_, _ = s.ch.QueueDelete(q.Name, false, false, false) // or it expires
+		}
+	}
+	s.link.consumers.release(s)
+}

@@ -1,0 +1,48 @@
+package amqp
+
+import (
+	"errors"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// Transport is an oslo.Transport over RabbitMQ.
+type Transport struct {
+	health    *health
+	publisher *publisher
+	consume   *link
+}
+
+// Open gives a transport to the brokers of u, which connects in the background
+// and keeps itself connected until Close: brokers that are away are waited for.
+// Errors are Invalid: an option that cannot be.
+func Open(u oslo.URL, o Options) (*Transport, error) {
+	if u.Scheme != "rabbit" {
+		return nil, fault.Field("transport_url", "has the scheme %q; RabbitMQ is rabbit://", u.Scheme)
+	}
+	o, err := o.override(u.Query)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := o.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	if len(u.Hosts) == 0 {
+		u.Hosts = []oslo.Host{{Name: "localhost", Port: 5672, User: "guest", Password: "guest"}}
+	}
+	o = o.withDefaults()
+	h := newHealth(u, o)
+	return &Transport{
+		health:    h,
+		publisher: newPublisher(newLink("publish", u, o, settings, h)),
+		consume:   newLink("consume", u, o, settings, h),
+	}, nil
+}
+
+// Close ends the subscriptions and both connections. What is being published
+// ends unconfirmed.
+func (t *Transport) Close() error {
+	return errors.Join(t.consume.close(), t.publisher.close())
+}

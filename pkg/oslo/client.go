@@ -1,0 +1,189 @@
+package oslo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ClientOptions describe an RPC client.
+type ClientOptions struct {
+	// Queues are those of the servers called.
+	Queues QueueOptions
+	// Timeout bounds calls whose ctx has no deadline (rpc_response_timeout);
+	// 0 is one minute.
+	Timeout time.Duration
+	// Monitor is how long a call waits for a sign of life from its server
+	// (call_monitor_timeout), in whole seconds; 0 waits to the end of the call.
+	Monitor time.Duration
+	// NewID gives a random UUID.
+	NewID func() string
+	Now   func() time.Time
+}
+
+// Target says who is to serve a request.
+type Target struct {
+	Exchange  string // control_exchange of the servers
+	Topic     string
+	Server    string // one server of the topic; "" any
+	Namespace string
+	Version   string // the lowest that has the method; "" is 1.0
+}
+
+// Client calls servers. Its methods may be called at the same time. All calls
+// share one reply queue, made at the first.
+type Client struct {
+	transport Transport
+	options   ClientOptions
+	opening   chan struct{} // holds a token while the reply queue is opened
+
+	mu      sync.Mutex
+	replies *replyQueue
+	calls   map[string]chan reply
+	closed  chan struct{}
+}
+
+// NewClient gives a client. Close it.
+func NewClient(transport Transport, o ClientOptions) *Client {
+	o.Timeout = cmp.Or(o.Timeout, defaultResponse)
+	return &Client{
+		transport: transport,
+		options:   o,
+		opening:   make(chan struct{}, 1),
+		calls:     map[string]chan reply{},
+		closed:    make(chan struct{}),
+	}
+}
+
+// Call asks target for method and reads the answer into result, a pointer or
+// nil. args is what encodes as a JSON object, or nil. It ends with ctx, or
+// after the client's Timeout where ctx has no deadline. The server's exception
+// comes back as a *RemoteError, and one of another Almanac as its fault too; no
+// answer in time is Unavailable and names the topic.
+func (c *Client) Call(ctx context.Context, target Target, method string, args, result any) error {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	answer, err := c.call(ctx, target, method, args)
+	if ctx.Err() == context.Canceled && err != nil {
+		err = ctx.Err() // whatever it interrupted
+	}
+	if err != nil {
+		return fmt.Errorf("call %s on topic %s: %w", method, target.address(), err)
+	}
+	if answer.Failure != nil {
+		return decodeFailure(*answer.Failure)
+	}
+	if result == nil || answer.Result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return fmt.Errorf("read result of %s from topic %s: %w", method, target.address(), err)
+	}
+	return nil
+}
+
+// Cast sends target a request that is not answered. It returns once the broker
+// has it.
+func (c *Client) Cast(ctx context.Context, target Target, method string, args any) error {
+	return c.cast(ctx, target, method, args, Message{
+		Exchange: c.options.Queues.topicExchange(target.Exchange),
+		Key:      target.address(),
+	})
+}
+
+// Fanout sends every server of target's topic a request that is not answered.
+func (c *Client) Fanout(ctx context.Context, target Target, method string, args any) error {
+	return c.cast(ctx, target, method, args, Message{Exchange: fanoutExchange(target.Topic)})
+}
+
+// Close ends the client; calls under way end as Unavailable.
+func (c *Client) Close() {
+	c.mu.Lock()
+	select {
+	case <-c.closed:
+	default:
+		close(c.closed)
+	}
+	replies := c.replies
+	c.mu.Unlock()
+	if replies != nil {
+		replies.subscription.Close()
+	}
+}
+
+func (t Target) address() string {
+	if t.Server == "" {
+		return t.Topic
+	}
+	return t.Topic + "." + t.Server
+}
+
+func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.options.Timeout)
+}
+
+func (c *Client) request(ctx context.Context, target Target, method string, args any) (*Request, error) {
+	encoded, err := object(args)
+	if err != nil {
+		return nil, fmt.Errorf("encode arguments of %s: %w", method, err)
+	}
+	return &Request{
+		Method:    method,
+		Namespace: target.Namespace,
+		Version:   target.Version,
+		Args:      encoded,
+		Context:   ContextOf(ctx),
+		unique:    hexOf(c.options.NewID()),
+	}, nil
+}
+
+func (c *Client) cast(ctx context.Context, target Target, method string, args any, m Message) error {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	r, err := c.request(ctx, target, method, args)
+	if err != nil {
+		return err
+	}
+	if m.Body, err = r.encode(); err != nil {
+		return err
+	}
+	if err := c.transport.Publish(ctx, m); err != nil {
+		return fmt.Errorf("cast %s to topic %s: %w", method, target.address(), err)
+	}
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, target Target, method string, args any) (reply, error) {
+	r, err := c.request(ctx, target, method, args)
+	if err != nil {
+		return reply{}, err
+	}
+	replies, err := c.openReplies(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	r.id, r.replyTo, r.monitor = hexOf(c.options.NewID()), replies.name, c.options.Monitor
+	body, err := r.encode()
+	if err != nil {
+		return reply{}, err
+	}
+	answers := c.expect(r.id)
+	defer c.forget(r.id)
+	deadline, _ := ctx.Deadline()
+	err = c.transport.Publish(ctx, Message{
+		Exchange:   c.options.Queues.topicExchange(target.Exchange),
+		Key:        target.address(),
+		Body:       body,
+		Expiration: max(deadline.Sub(c.options.Now()), time.Millisecond),
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return c.await(ctx, replies, answers)
+}

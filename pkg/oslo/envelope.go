@@ -1,0 +1,86 @@
+package oslo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// envelope is the outside of every message; the message itself is JSON in a
+// string (oslo_messaging/_drivers/common.py, serialize_msg).
+type envelope struct {
+	Version string  `json:"oslo.version"`
+	Message *string `json:"oslo.message"`
+}
+
+// seal puts message, an object, into an envelope.
+func seal(message any) ([]byte, error) {
+	inner, err := marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(envelope{Version: "2.0", Message: new(string(inner))})
+}
+
+// unseal gives the message inside an envelope. A body without one is the
+// message itself, as in version 1.0.
+func unseal(body []byte) (map[string]json.RawMessage, error) {
+	var outer envelope
+	if err := json.Unmarshal(body, &outer); err != nil {
+		return nil, fmt.Errorf("read envelope: %w", err)
+	}
+	if outer.Message != nil {
+		if major, _, _ := strings.Cut(outer.Version, "."); major != "2" {
+			return nil, fmt.Errorf("the envelope has version %q; only 2.0 is known", outer.Version)
+		}
+		body = []byte(*outer.Message)
+	}
+	var message map[string]json.RawMessage
+	if err := json.Unmarshal(body, &message); err != nil {
+		return nil, fmt.Errorf("read message: %w", err)
+	}
+	return message, nil
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}
+
+// field reads one field of a message into value; a field that is missing or
+// null leaves value as it is.
+func field(message map[string]json.RawMessage, name string, value any) error {
+	raw, ok := message[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, value); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// object gives value as a JSON object; nil is the empty one.
+func object(value any) (json.RawMessage, error) {
+	if value == nil {
+		return json.RawMessage("{}"), nil
+	}
+	raw, err := marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, fmt.Errorf("%T is no JSON object", value)
+	}
+	return raw, nil
+}
+
+// hexOf gives a UUID as oslo writes it: 32 hexadecimal digits.
+func hexOf(id string) string { return strings.ReplaceAll(id, "-", "") }

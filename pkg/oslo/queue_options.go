@@ -1,0 +1,69 @@
+package oslo
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// queueOptions are the options for queues that a transport_url may have after
+// its question mark, and how each is read.
+var queueOptions = map[string]func(o *QueueOptions, value string) error{
+	"amqp_durable_queues": func(o *QueueOptions, value string) (err error) {
+		o.Durable, err = ParseBool(value)
+		return err
+	},
+	"amqp_auto_delete": func(o *QueueOptions, value string) (err error) {
+		o.AutoDelete, err = ParseBool(value)
+		return err
+	},
+	"rabbit_quorum_queue": func(o *QueueOptions, value string) (err error) {
+		o.Quorum, err = ParseBool(value)
+		return err
+	},
+	"rabbit_quorum_delivery_limit": func(o *QueueOptions, value string) error {
+		n, err := strconv.ParseUint(value, 10, 31)
+		o.DeliveryLimit = int(n)
+		return err
+	},
+	"rabbit_transient_queues_ttl": func(o *QueueOptions, value string) error {
+		n, err := strconv.ParseUint(value, 10, 21) // in milliseconds it has 31 bits
+		o.TransientTTL = time.Duration(n) * time.Second
+		return err
+	},
+}
+
+// IsQueueOption says whether name is an option for queues.
+func IsQueueOption(name string) bool {
+	_, ok := queueOptions[name]
+	return ok
+}
+
+// Queues gives o with the options of the URL on top, as oslo.messaging does.
+func (u URL) Queues(o QueueOptions) (QueueOptions, error) {
+	for _, name := range slices.Sorted(maps.Keys(u.Query)) {
+		read, ok := queueOptions[name]
+		if !ok {
+			continue
+		}
+		if err := read(&o, u.Query[name]); err != nil {
+			return o, fault.Field("transport_url", "%s cannot be %q", name, u.Query[name])
+		}
+	}
+	return o, nil
+}
+
+// ParseBool reads a yes or no as oslo.config does.
+func ParseBool(value string) (bool, error) {
+	switch strings.ToLower(value) {
+	case "true", "1", "on", "yes":
+		return true, nil
+	case "false", "0", "off", "no":
+		return false, nil
+	}
+	return false, fault.New(fault.Invalid, "%q is neither true nor false", value)
+}

@@ -1,0 +1,158 @@
+package oslo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Handler answers one method. What it returns is the result, as JSON; an error
+// becomes an exception: a *fault.Error by its kind, a *RemoteError as it is.
+// ctx ends when the caller has stopped waiting, and carries the request's
+// Context.
+type Handler func(ctx context.Context, r *Request) (any, error)
+
+// Endpoint is a set of methods under one namespace and version.
+type Endpoint struct {
+	Namespace string // "" serves requests without a namespace
+	Version   string // "4.5" serves requests for 4.0 to 4.5
+	Methods   map[string]Handler
+}
+
+// ServerOptions describe an RPC server.
+type ServerOptions struct {
+	Exchange  string // control_exchange
+	Topic     string
+	Name      string // of this server; "topic.name" is its own queue
+	Endpoints []Endpoint
+	Queues    QueueOptions
+	// Workers bounds the requests under way (executor_thread_pool_size); 0 is 64.
+	Workers int
+	// Grace is how long Serve lets requests under way finish; 0 is 10 s.
+	Grace time.Duration
+	// NewID gives a random UUID.
+	NewID func() string
+	Log   *slog.Logger
+}
+
+// Server serves the requests for one topic.
+type Server struct {
+	transport Transport
+	options   ServerOptions
+	ready     chan struct{}
+	seen      recent
+	slots     chan struct{}
+	running   sync.WaitGroup
+}
+
+// NewServer gives a server; Serve starts it.
+func NewServer(transport Transport, o ServerOptions) *Server {
+	o.Workers = cmp.Or(o.Workers, 64)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Server{
+		transport: transport,
+		options:   o,
+		ready:     make(chan struct{}),
+		slots:     make(chan struct{}, o.Workers),
+	}
+}
+
+// Ready is closed once the server's queues are there and read.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Serve reads the queues "topic" and "topic.name" and a fanout queue, and
+// answers, until ctx ends; then it gives the requests under way the grace to
+// finish. It is called once. A broker that is away or comes and goes is waited
+// for. An error means that it cannot serve: the broker refuses the queues.
+func (s *Server) Serve(ctx context.Context) error {
+	// The requests outlive ctx by the grace.
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	subscription, err := s.transport.Subscribe(ctx, s.queues(), 1, func(d Delivery) { s.receive(ctx, work, d) })
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("serve topic %s: %w", s.options.Topic, err)
+	}
+	close(s.ready)
+	select {
+	case <-ctx.Done():
+	case <-subscription.Done():
+	}
+	err = subscription.Err()
+	subscription.Close()
+	grace := time.AfterFunc(s.options.Grace, stop)
+	defer grace.Stop()
+	s.running.Wait()
+	if err != nil {
+		return fmt.Errorf("serve topic %s: %w", s.options.Topic, err)
+	}
+	return nil
+}
+
+func (s *Server) queues() []Queue {
+	o := s.options
+	return []Queue{
+		o.Queues.topicQueue(o.Exchange, o.Topic, ""),
+		o.Queues.topicQueue(o.Exchange, o.Topic+"."+o.Name, ""),
+		o.Queues.fanoutQueue(o.Topic, hexOf(o.NewID())),
+	}
+}
+
+// receive takes a request over once a worker is free. Until then one of each
+// queue waits here, unacknowledged, and the others with the broker, where
+// another server of the topic may have them.
+func (s *Server) receive(ctx, work context.Context, d Delivery) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		_ = d.Requeue() // what cannot be given back now comes back by itself
+		return
+	}
+	release := func() { <-s.slots }
+	if err := d.Ack(); err != nil {
+		release() // the broker delivers it again
+		return
+	}
+	r, err := decodeRequest(d.Body)
+	if err != nil {
+		s.options.Log.Warn("dropped a request that is not readable", "topic", s.options.Topic, "error", err)
+		release()
+		return
+	}
+	if s.seen.before(r.unique) {
+		release()
+		return
+	}
+	s.running.Go(func() { s.handle(work, r, d.Expiration, release) })
+}
+
+// recent remembers the last ids (oslo_messaging/_drivers/amqp.py, _MsgIdCache).
+type recent struct {
+	mu   sync.Mutex
+	ids  [16]string
+	next int
+}
+
+// before says whether id came before, and remembers it. Nothing is known of
+// messages without an id.
+func (r *recent) before(id string) bool {
+	if id == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, known := range r.ids {
+		if known == id {
+			return true
+		}
+	}
+	r.ids[r.next] = id
+	r.next = (r.next + 1) % len(r.ids)
+	return false
+}

@@ -1,0 +1,176 @@
+package oslo
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// URL is a transport_url, read as oslo_messaging/transport.py reads it. Its
+// text shows no password.
+type URL struct {
+	Scheme string // "rabbit" or "memory"
+	Hosts  []Host // none means the one on this machine
+	// VirtualHost is what RabbitMQ calls it: "/" where the URL has none. The
+	// first slash of the path only ends the hosts: "host//v" is "/v".
+	VirtualHost string
+	// Query overrides options of [oslo_messaging_rabbit], by their names.
+	Query map[string]string
+}
+
+// Host is one broker of a URL.
+type Host struct {
+	Name     string
+	Port     int
+	User     string
+	Password string
+}
+
+const defaultPort = 5672
+
+// schemes maps what may be written to what it means.
+var schemes = map[string]string{"rabbit": "rabbit", "kombu": "rabbit", "memory": "memory", "fake": "memory"}
+
+// ParseURL reads
+//
+//	rabbit://user:password@host:port[,user:password@host:port]/virtual_host[?option=value]
+//
+// where user, password and virtual host are percent-encoded, or memory:// for
+// messages inside one process (oslo calls it fake://). Errors are Invalid, name
+// the field transport_url, and show no password.
+func ParseURL(text string) (URL, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	u := URL{Scheme: schemes[scheme], VirtualHost: "/", Query: map[string]string{}}
+	switch {
+	case !ok:
+		return URL{}, invalidURL("has no scheme; write rabbit://user:password@host:5672/ or memory://")
+	case u.Scheme == "":
+		return URL{}, invalidURL("has the scheme %q; rabbit and memory are known", scheme)
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, query, _ := strings.Cut(rest, "?")
+	netloc, path, _ := strings.Cut(rest, "/")
+	if err := u.readQuery(query); err != nil {
+		return URL{}, err
+	}
+	vhost, err := url.PathUnescape(path)
+	if err != nil {
+		return URL{}, invalidURL("has a virtual host that is not percent-encoded: write %%25 for %%")
+	}
+	if vhost != "" {
+		u.VirtualHost = vhost
+	}
+	for part := range strings.SplitSeq(netloc, ",") {
+		if part == "" {
+			continue
+		}
+		host, err := parseHost(part)
+		if err != nil {
+			return URL{}, err
+		}
+		u.Hosts = append(u.Hosts, host)
+	}
+	return u, nil
+}
+
+// readQuery reads the options; one that is repeated becomes a list of commas.
+func (u URL) readQuery(query string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return invalidURL("has options after the ? that are not of the form name=value&name=value")
+	}
+	for name, given := range values {
+		given = slices.DeleteFunc(given, func(value string) bool { return value == "" })
+		if len(given) > 0 {
+			u.Query[name] = strings.Join(given, ",")
+		}
+	}
+	return nil
+}
+
+// parseHost reads user:password@host:port. The last @ ends the password and
+// the first colon the user; either may be missing.
+func parseHost(text string) (Host, error) {
+	host := Host{Port: defaultPort}
+	address := text
+	if at := strings.LastIndex(text, "@"); at >= 0 {
+		address = text[at+1:]
+		user, password, _ := strings.Cut(text[:at], ":")
+		var err, err2 error
+		host.User, err = url.PathUnescape(user)
+		host.Password, err2 = url.PathUnescape(password)
+		if err != nil || err2 != nil {
+			return Host{}, invalidURL("has a user or password that is not percent-encoded: write %%25 for %%, %%40 for @, %%2F for /")
+		}
+	}
+	name, port, bracketed := address, "", false
+	if inside, ok := strings.CutPrefix(address, "["); ok {
+		if name, port, bracketed = strings.Cut(inside, "]"); !bracketed {
+			return Host{}, invalidURL("has an IPv6 address without its closing bracket")
+		}
+		port = strings.TrimPrefix(port, ":")
+	} else {
+		name, port, _ = strings.Cut(address, ":")
+	}
+	host.Name = name
+	if port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 {
+			return Host{}, invalidURL("has a port that is no number from 1 to 65535; an IPv6 address stands in brackets, and / @ : in a password are written %%2F %%40 %%3A")
+		}
+		host.Port = n
+	}
+	if host.Name == "" {
+		host.Name = "localhost"
+	}
+	return host, nil
+}
+
+func invalidURL(format string, args ...any) error {
+	return fault.Field("transport_url", format, args...)
+}
+
+// String gives the URL with *** for each password.
+func (u URL) String() string {
+	hosts := make([]string, len(u.Hosts))
+	for i, host := range u.Hosts {
+		hosts[i] = host.String()
+	}
+	text := u.Scheme + "://" + strings.Join(hosts, ",") + "/"
+	if u.VirtualHost != "/" {
+		text += url.PathEscape(u.VirtualHost)
+	}
+	options := url.Values{}
+	for name, value := range u.Query {
+		options.Set(name, value)
+	}
+	if len(options) > 0 {
+		text += "?" + options.Encode()
+	}
+	return text
+}
+
+// GoString keeps the passwords out of %#v.
+func (u URL) GoString() string { return u.String() }
+
+// Address is host:port, for dialling.
+func (h Host) Address() string { return net.JoinHostPort(h.Name, strconv.Itoa(h.Port)) }
+
+// String gives user:***@host:port.
+func (h Host) String() string {
+	text := h.Address()
+	switch {
+	case h.Password != "":
+		return url.PathEscape(h.User) + ":***@" + text
+	case h.User != "":
+		return url.PathEscape(h.User) + "@" + text
+	}
+	return text
+}
+
+// GoString keeps the password out of %#v.
+func (h Host) GoString() string { return h.String() }

@@ -1,0 +1,169 @@
+package oslo_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// recorder is a Transport that keeps what is published and subscribed, and
+// delivers what a test wants.
+type recorder struct {
+	published []oslo.Message
+	queues    []oslo.Queue
+	deliver   func(oslo.Delivery)
+	done      chan struct{}
+}
+
+func (r *recorder) Publish(_ context.Context, m oslo.Message) error {
+	r.published = append(r.published, m)
+	return nil
+}
+
+func (r *recorder) Subscribe(_ context.Context, queues []oslo.Queue, _ int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
+	r.queues, r.deliver, r.done = queues, deliver, make(chan struct{})
+	return r, nil
+}
+
+func (r *recorder) Close()                {}
+func (r *recorder) Done() <-chan struct{} { return r.done }
+func (r *recorder) Err() error            { return nil }
+
+func fixedID() string { return "01234567-89ab-cdef-0123-456789abcdef" }
+
+const hexID = "0123456789abcdef0123456789abcdef"
+
+// inner gives the message inside a body's envelope.
+func inner(t *testing.T, body []byte) map[string]any {
+	t.Helper()
+	var outer map[string]string
+	if err := json.Unmarshal(body, &outer); err != nil {
+		t.Fatal(err)
+	}
+	if outer["oslo.version"] != "2.0" || len(outer) != 2 {
+		t.Errorf("envelope %v", outer)
+	}
+	var message map[string]any
+	if err := json.Unmarshal([]byte(outer["oslo.message"]), &message); err != nil {
+		t.Fatal(err)
+	}
+	return message
+}
+
+// The names and arguments are those that Nova's services declare.
+func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options oslo.QueueOptions
+		want    []oslo.Queue
+	}{
+		"by default": {
+			want: []oslo.Queue{
+				{Name: "scheduler", Key: "scheduler", Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}},
+				{Name: "scheduler.host", Key: "scheduler.host", Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}},
+				fanoutQueue(1_800_000),
+			},
+		},
+		"as quorum queues": {
+			options: oslo.QueueOptions{Quorum: true, DeliveryLimit: 5, TransientTTL: time.Minute},
+			want: []oslo.Queue{
+				quorumQueue("scheduler"), quorumQueue("scheduler.host"), fanoutQueue(60_000),
+			},
+		},
+	} {
+		r := &recorder{}
+		server := oslo.NewServer(r, oslo.ServerOptions{
+			Exchange: "nova", Topic: "scheduler", Name: "host", Queues: tc.options, NewID: fixedID,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := server.Serve(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, r.queues); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func fanoutQueue(expires int32) oslo.Queue {
+	return oslo.Queue{
+		Name: "scheduler_fanout_" + hexID, Key: "scheduler", Temporary: true,
+		Exchange: oslo.Exchange{Name: "scheduler_fanout", Kind: oslo.Fanout, AutoDelete: true},
+		Args:     map[string]any{"x-expires": expires},
+	}
+}
+
+func quorumQueue(name string) oslo.Queue {
+	return oslo.Queue{
+		Name: name, Key: name, Durable: true,
+		Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic, Durable: true},
+		Args:     map[string]any{"x-queue-type": "quorum", "x-delivery-limit": int32(5)},
+	}
+}
+
+func TestARequestIsWrittenAsOsloWritesIt(t *testing.T) {
+	r := &recorder{}
+	begin := time.Now()
+	client := oslo.NewClient(r, oslo.ClientOptions{NewID: fixedID, Monitor: time.Minute, Now: func() time.Time { return begin }})
+	ctx, cancel := context.WithTimeout(oslo.WithContext(t.Context(), oslo.NewRequestContext("req-1", "")), 50*time.Millisecond)
+	defer cancel()
+	target := oslo.Target{Exchange: "nova", Topic: "scheduler", Server: "host", Version: "4.5"}
+	if err := client.Call(ctx, target, "select", map[string]string{"a": "<&>"}, nil); err == nil {
+		t.Error("nobody answers")
+	}
+	if err := client.Fanout(t.Context(), target, "update", nil); err != nil {
+		t.Fatal(err)
+	}
+	call := r.published[0]
+	if call.Expiration <= 0 || call.Expiration > 100*time.Millisecond {
+		t.Errorf("a call may wait %s", call.Expiration)
+	}
+	want := map[string]any{
+		"method": "select", "version": "4.5", "args": map[string]any{"a": "<&>"}, "_context_request_id": "req-1",
+		"_msg_id": hexID, "_reply_q": "reply_" + hexID, "_timeout": 60.0, "_unique_id": hexID,
+	}
+	if diff := cmp.Diff(want, inner(t, call.Body)); diff != "" {
+		t.Errorf("a call (-want +got):\n%s", diff)
+	}
+	want = map[string]any{"method": "update", "version": "4.5", "args": map[string]any{}, "_unique_id": hexID}
+	if diff := cmp.Diff(want, inner(t, r.published[1].Body)); diff != "" {
+		t.Errorf("a fanout (-want +got):\n%s", diff)
+	}
+	for i := range r.published {
+		r.published[i].Body, r.published[i].Expiration = nil, 0
+	}
+	wantMessages := []oslo.Message{
+		{Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}, Key: "scheduler.host"},
+		{Exchange: oslo.Exchange{Name: "scheduler_fanout", Kind: oslo.Fanout, AutoDelete: true}},
+	}
+	if diff := cmp.Diff(wantMessages, r.published); diff != "" {
+		t.Errorf("they go to (-want +got):\n%s", diff)
+	}
+}
+
+func TestANotificationIsWrittenAsOsloWritesIt(t *testing.T) {
+	r := &recorder{}
+	notifier := oslo.NewNotifier(r, oslo.NotifierOptions{
+		Exchange: "almanac", PublisherID: "api.h", Topics: []string{"a", "b"}, NewID: fixedID,
+		Now: func() time.Time { return time.Date(2026, 11, 21, 3, 44, 0, 5000, time.UTC) },
+	})
+	event := oslo.Notification{EventType: "lease.create", Priority: oslo.Error, Payload: json.RawMessage(`{"n":1}`)}
+	if err := notifier.Notify(t.Context(), event); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"message_id": fixedID(), "publisher_id": "api.h", "event_type": "lease.create", "priority": "ERROR",
+		"payload": map[string]any{"n": 1.0}, "timestamp": "2026-11-21 03:44:00.000005", "_unique_id": hexID,
+	}
+	if diff := cmp.Diff(want, inner(t, r.published[0].Body)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m := r.published[1]; m.Key != "b.error" || m.Queue.Name != "b.error" || !m.Mandatory {
+		t.Errorf("the second topic: %+v", m)
+	}
+}
