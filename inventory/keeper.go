@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,12 +23,14 @@ type HostSettings interface {
 
 // PropertySettings keeps which properties only an admin may use.
 type PropertySettings interface {
+	// Hidden gives them; each is true.
 	Hidden(ctx context.Context) (map[string]bool, error)
 	SaveHidden(ctx context.Context, property string, hidden bool) error
 }
 
 // Keeper keeps the current snapshot: the hosts of a Source under the settings of
-// operators. It is safe for concurrent use.
+// operators. It is safe for concurrent use. Several processes may each have one on
+// the same settings: what one sets, the others have from their next Refresh on.
 type Keeper struct {
 	source     Source
 	hostwise   HostSettings
@@ -46,13 +49,6 @@ type Keeper struct {
 // contradict each other or the settings, or where there are none.
 func OpenKeeper(ctx context.Context, source Source, hosts HostSettings, properties PropertySettings) (*Keeper, error) {
 	k := &Keeper{source: source, hostwise: hosts, properties: properties, follow: func(*Snapshot) {}}
-	var err error
-	if k.overrides, err = hosts.Overrides(ctx); err != nil {
-		return nil, fmt.Errorf("read host settings: %w", err)
-	}
-	if k.hidden, err = properties.Hidden(ctx); err != nil {
-		return nil, fmt.Errorf("read property settings: %w", err)
-	}
 	if err := k.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -68,8 +64,9 @@ func (k *Keeper) Snapshot() *Snapshot {
 	return k.current.Load()
 }
 
-// Refresh reads the hosts anew. After an error, and where the source has no hosts
-// at all, the last good snapshot stays.
+// Refresh reads the hosts anew, and the settings, which other processes may have
+// changed. After an error, and where the source has no hosts at all, the last good
+// snapshot stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	hosts, err := k.source.Hosts(ctx)
 	if err != nil {
@@ -80,15 +77,24 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current.Load() != nil && reflect.DeepEqual(hosts, k.hosts) {
+	overrides, err := k.hostwise.Overrides(ctx)
+	if err != nil {
+		return fmt.Errorf("read host settings: %w", err)
+	}
+	hidden, err := k.properties.Hidden(ctx)
+	if err != nil {
+		return fmt.Errorf("read property settings: %w", err)
+	}
+	if k.current.Load() != nil && reflect.DeepEqual(hosts, k.hosts) &&
+		maps.EqualFunc(overrides, k.overrides, Override.equal) && maps.Equal(hidden, k.hidden) {
 		return nil
 	}
-	return k.publish(hosts, k.overrides, k.hidden, func() error { return nil })
+	return k.publish(hosts, overrides, hidden, func() error { return nil })
 }
 
-// SetHost lays change over what is set for the host and stores it. It fails with a
-// NotFound fault for a host that is not there, and with an Invalid one where a
-// property would change its type.
+// SetHost lays change over what is stored for the host now, by whichever process,
+// and stores that. It fails with a NotFound fault for a host that is not there, and
+// with an Invalid one where a property would change its type.
 func (k *Keeper) SetHost(ctx context.Context, name string, change Override) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,21 +106,40 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 			return fault.Field("properties."+property, "is built in: it is what the host is, and cannot be set")
 		}
 	}
-	override := k.overrides[name]
-	if change.Reservable != nil {
-		override.Reservable = change.Reservable
+	if change.Reservable == nil && len(change.Properties) == 0 {
+		return nil
 	}
-	override.Properties = maps.Clone(override.Properties)
-	if override.Properties == nil {
-		override.Properties = make(map[string]*Value, len(change.Properties))
+	stored, err := k.hostwise.Overrides(ctx)
+	if err != nil {
+		return fmt.Errorf("read host settings: %w", err)
 	}
-	maps.Copy(override.Properties, change.Properties)
-	overrides := maps.Clone(k.overrides)
-	if overrides == nil {
-		overrides = make(map[string]Override)
+	overrides := make(map[string]Override, len(stored)+1)
+	maps.Copy(overrides, stored)
+	overrides[name] = stored[name].with(change)
+	return k.publish(k.hosts, overrides, k.hidden, func() error {
+		return k.hostwise.SaveOverride(ctx, name, overrides[name])
+	})
+}
+
+// with gives o with change laid over it.
+func (o Override) with(change Override) Override {
+	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
+	maps.Copy(properties, o.Properties)
+	maps.Copy(properties, change.Properties)
+	return Override{Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable)}
+}
+
+// equal says whether both set the same.
+func (o Override) equal(other Override) bool {
+	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&
+		maps.EqualFunc(o.Properties, other.Properties, func(a, b *Value) bool { return equalOrNil(a, b, Value.Equal) })
+}
+
+func equalOrNil[T any](a, b *T, equal func(a, b T) bool) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	overrides[name] = override
-	return k.publish(k.hosts, overrides, k.hidden, func() error { return k.hostwise.SaveOverride(ctx, name, override) })
+	return equal(*a, *b)
 }
 
 // SetHidden hides a property from all but admins, or shows it again, and stores
@@ -125,11 +150,11 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 	if !slices.ContainsFunc(k.Snapshot().Properties(), func(p Property) bool { return p.Name == name }) {
 		return fault.New(fault.NotFound, "there is no property %s", name)
 	}
-	all := maps.Clone(k.hidden)
-	if all == nil {
-		all = make(map[string]bool)
+	all := make(map[string]bool, len(k.hidden)+1)
+	maps.Copy(all, k.hidden)
+	if all[name] = hidden; !hidden {
+		delete(all, name)
 	}
-	all[name] = hidden
 	return k.publish(k.hosts, k.overrides, all, func() error { return k.properties.SaveHidden(ctx, name, hidden) })
 }
 

@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -21,7 +22,7 @@ type cloud struct {
 func (c *cloud) Hosts(context.Context) ([]inventory.Host, error) { return c.hosts, c.err }
 
 func (c *cloud) Overrides(context.Context) (map[string]inventory.Override, error) {
-	return c.overrides, c.err
+	return maps.Clone(c.overrides), c.err
 }
 
 func (c *cloud) SaveOverride(_ context.Context, host string, o inventory.Override) error {
@@ -31,11 +32,12 @@ func (c *cloud) SaveOverride(_ context.Context, host string, o inventory.Overrid
 	return c.err
 }
 
-func (c *cloud) Hidden(context.Context) (map[string]bool, error) { return c.hidden, c.err }
+func (c *cloud) Hidden(context.Context) (map[string]bool, error) { return maps.Clone(c.hidden), c.err }
 
 func (c *cloud) SaveHidden(_ context.Context, property string, hidden bool) error {
 	if c.err == nil {
 		c.hidden[property] = hidden
+		maps.DeleteFunc(c.hidden, func(_ string, hidden bool) bool { return !hidden })
 	}
 	return c.err
 }
@@ -178,6 +180,116 @@ func TestAHiddenPropertyIsKnownToAdminsOnly(t *testing.T) {
 		}
 		if got := f.Matches(k.Snapshot().Host(0), false); got != want {
 			t.Errorf("admin %v: matches %v", admin, got)
+		}
+	}
+}
+
+// settle refreshes and gives how many snapshots that published.
+func settle(t *testing.T, k *inventory.Keeper, published *int) int {
+	t.Helper()
+	before := *published
+	if err := k.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return *published - before
+}
+
+func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
+	c := &cloud{hosts: racked("a", "b")}
+	one, two := keep(t, c), keep(t, c)
+	published := 0
+	two.Follow(func(*inventory.Snapshot) { published++ })
+	rackTwo, closed, list := inventory.NumberValue(2), false, inventory.ListValue(nil)
+	for name, set := range map[string]func() error{
+		"a property": func() error {
+			return one.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo, "tags": &list}})
+		},
+		"a property removed": func() error {
+			return one.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
+		},
+		"the pool":             func() error { return one.SetHost(t.Context(), "b", inventory.Override{Reservable: &closed}) },
+		"a property is hidden": func() error { return one.SetHidden(t.Context(), "rack", true) },
+	} {
+		if err := set(); err != nil {
+			t.Fatal(err)
+		}
+		if got := settle(t, two, &published); got != 1 {
+			t.Errorf("%s: the other replica published %d snapshots, want 1", name, got)
+		}
+		if got := settle(t, two, &published); got != 0 {
+			t.Errorf("%s: without a change, it published %d snapshots", name, got)
+		}
+	}
+	i, _ := two.Snapshot().Index("b")
+	if b := two.Snapshot().Host(i); rack(t, two, "a") != 2.0 || b.Reservable || b.Properties["rack"].Any() != nil {
+		t.Errorf("the other replica has rack %v on a, and b is %+v", rack(t, two, "a"), *b)
+	}
+}
+
+func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
+	c := &cloud{hosts: racked("a", "b")}
+	k := keep(t, c)
+	published := 0
+	k.Follow(func(*inventory.Snapshot) { published++ })
+	closed := false
+	for name, set := range map[string]func() error{
+		"nothing":         func() error { return k.SetHost(t.Context(), "a", inventory.Override{}) },
+		"the pool":        func() error { return k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}) },
+		"hidden":          func() error { return k.SetHidden(t.Context(), "rack", true) },
+		"shown":           func() error { return k.SetHidden(t.Context(), "rack", false) },
+		"shown as before": func() error { return k.SetHidden(t.Context(), "zone", false) },
+	} {
+		if err := set(); err != nil {
+			t.Fatal(err)
+		}
+		if got := settle(t, k, &published); got != 0 {
+			t.Errorf("%s: published %d snapshots", name, got)
+		}
+	}
+}
+
+func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
+	c := &cloud{hosts: racked("a")}
+	one, two := keep(t, c), keep(t, c)
+	rackTwo, row, text, closed := inventory.NumberValue(2), inventory.StringValue("r"), inventory.StringValue("x"), false
+	for _, step := range []struct {
+		k      *inventory.Keeper
+		change inventory.Override
+	}{
+		{one, inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo}}},
+		{two, inventory.Override{Properties: map[string]*inventory.Value{"row": &row}}},
+		{one, inventory.Override{Reservable: &closed}},
+	} {
+		if err := step.k.SetHost(t.Context(), "a", step.change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, k := range map[string]*inventory.Keeper{"one": one, "a third": keep(t, c)} {
+		h := k.Snapshot().Host(0)
+		if h.Properties["rack"].Any() != 2.0 || h.Properties["row"].Any() != "r" || h.Reservable {
+			t.Errorf("%s: %+v", name, *h)
+		}
+	}
+	err := two.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"row": nil, "rack": &text}})
+	if err != nil {
+		t.Errorf("the only host that has a property may change its type: %v", err)
+	}
+}
+
+func TestSettingsThatCannotBeReadLeaveTheSnapshot(t *testing.T) {
+	settings := &cloud{}
+	k, err := inventory.OpenKeeper(t.Context(), &cloud{hosts: racked("a")}, settings, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, closed := k.Snapshot(), false
+	settings.err = fault.New(fault.Unavailable, "the database is away")
+	for name, err := range map[string]error{
+		"refresh": k.Refresh(t.Context()),
+		"set":     k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}),
+	} {
+		if !fault.Is(err, fault.Unavailable) || k.Snapshot() != before {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

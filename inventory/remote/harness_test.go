@@ -1,0 +1,185 @@
+package remote_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/remote"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+const patience = 30 * time.Second
+
+// wire is a transport that a test watches and disturbs.
+type wire struct {
+	oslo.Transport
+	mu      sync.Mutex
+	largest int                        // message, in bytes, since forget
+	before  func(m oslo.Message) error // of each Publish
+}
+
+func (w *wire) Publish(ctx context.Context, m oslo.Message) error {
+	w.mu.Lock()
+	w.largest = max(w.largest, len(m.Body))
+	before := w.before
+	w.mu.Unlock()
+	if before != nil {
+		if err := before(m); err != nil {
+			return err
+		}
+	}
+	return w.Transport.Publish(ctx, m)
+}
+
+// largestIn gives the size of the largest message while do runs.
+func (w *wire) largestIn(do func()) int {
+	w.mu.Lock()
+	w.largest = 0
+	w.mu.Unlock()
+	do()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.largest
+}
+
+func (w *wire) disturb(before func(m oslo.Message) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before = before
+}
+
+// inProcess gives a wire inside the test.
+func inProcess(t testing.TB) *wire {
+	broker := memory.New()
+	t.Cleanup(func() {
+		if err := broker.Close(); err != nil {
+			t.Errorf("close the broker: %v", err)
+		}
+	})
+	return &wire{Transport: broker}
+}
+
+func client(t testing.TB, transport oslo.Transport, timeout time.Duration) *oslo.Client {
+	c := oslo.NewClient(transport, oslo.ClientOptions{Timeout: timeout, NewID: oslotest.NewID, Now: time.Now})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// serve serves an endpoint until stop or the end of the test.
+func serve(t testing.TB, transport oslo.Transport, topic string, endpoint oslo.Endpoint) (stop func()) {
+	t.Helper()
+	server := oslo.NewServer(transport, oslo.ServerOptions{
+		Exchange: "almanac", Topic: topic, Name: oslotest.NewID(), Endpoints: []oslo.Endpoint{endpoint},
+		NewID: oslotest.NewID, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := server.Serve(ctx); err != nil {
+			t.Errorf("serve %s: %v", topic, err)
+		}
+	})
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	select {
+	case <-server.Ready():
+	case <-time.After(patience):
+		t.Fatalf("the server of %s is not ready", topic)
+	}
+	return stop
+}
+
+// cloud is a Source whose hosts a test sets.
+type cloud struct {
+	mu    sync.Mutex
+	hosts []inventory.Host
+	err   error
+}
+
+func (c *cloud) Hosts(context.Context) ([]inventory.Host, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hosts, c.err
+}
+
+func (c *cloud) set(hosts []inventory.Host, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosts, c.err = hosts, err
+}
+
+// shared is a service for a cloud, already serving, and a source that asks it.
+type shared struct {
+	cloud   *cloud
+	service *remote.Service
+	source  *remote.Source
+	stop    func() // the service
+}
+
+func share(t testing.TB, transport oslo.Transport, hosts []inventory.Host) shared {
+	t.Helper()
+	c := &cloud{hosts: hosts}
+	s := shared{
+		cloud:   c,
+		service: remote.NewService(c, client(t, transport, patience), "almanac"),
+		source:  remote.NewSource(client(t, transport, patience), "almanac"),
+	}
+	s.stop = serve(t, transport, remote.Topic, s.service.Endpoint())
+	if len(hosts) > 0 {
+		s.refresh(t)
+	}
+	return s
+}
+
+func (s shared) refresh(t testing.TB) {
+	t.Helper()
+	if err := s.service.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s shared) hosts(t testing.TB) []inventory.Host {
+	t.Helper()
+	hosts, err := s.source.Hosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}
+
+// racks gives n hosts as large clouds describe them. Each has so many characters of
+// noise, which hardly compresses, in a property; seed makes it other noise.
+func racks(n, noise int, seed byte) []inventory.Host {
+	chance := rand.NewChaCha8([32]byte{seed})
+	hosts := make([]inventory.Host, n)
+	for i := range hosts {
+		bytes := make([]byte, noise*3/4)
+		_, _ = chance.Read(bytes)
+		hosts[i] = inventory.Host{
+			Name:       fmt.Sprintf("node-%05d.rack-%02d.cloud.example.org", i, i/40),
+			Capacity:   resource.Vector{VCPUs: 128, MemoryMB: 1 << 20, DiskGB: 4000, Custom: map[string]int64{"CUSTOM_FPGA": int64(i % 3)}},
+			Used:       resource.Vector{VCPUs: int64(i % 128), MemoryMB: int64(i * 37 % (1 << 20))},
+			Zone:       fmt.Sprintf("zone-%d", i%4),
+			Aggregates: []string{"general", fmt.Sprintf("rack-%02d", i/40)},
+			Traits:     strings.Fields("HW_CPU_X86_AVX HW_CPU_X86_AVX2 HW_CPU_X86_SSE42 HW_CPU_X86_VMX COMPUTE_NODE COMPUTE_TRUSTED_CERTS"),
+			Properties: map[string]inventory.Value{
+				"rack": inventory.NumberValue(float64(i / 40)), "gpu": inventory.StringValue("a100"),
+				"serial": inventory.StringValue(base64.StdEncoding.EncodeToString(bytes)), "ssd": inventory.BoolValue(i%2 == 0),
+				"disks": inventory.ListValue([]string{"nvme0", "nvme1"}),
+			},
+			Reservable: true, Guests: i % 20, Power: inventory.PowerOn, BootSeconds: 240, FlopsPerWatt: 1e9 + float64(i),
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// host is inventory.Host on the wire. What is null there is nil here.
+type host struct {
+	Name         string           `json:"name"`
+	Capacity     amounts          `json:"capacity"`
+	Used         amounts          `json:"used"`
+	Zone         string           `json:"zone"`
+	Aggregates   []string         `json:"aggregates"`
+	Traits       []string         `json:"traits"`
+	Properties   map[string]value `json:"properties"`
+	Reservable   bool             `json:"reservable"`
+	Guests       int              `json:"guests"`
+	Power        string           `json:"power"`
+	BootSeconds  int64            `json:"boot_seconds"`
+	FlopsPerWatt float            `json:"flops_per_watt"`
+}
+
+// amounts is resource.Vector on the wire.
+type amounts struct {
+	VCPUs    int64            `json:"vcpus"`
+	MemoryMB int64            `json:"memory_mb"`
+	DiskGB   int64            `json:"disk_gb"`
+	Custom   map[string]int64 `json:"custom"`
+}
+
+func hostOf(h *inventory.Host) host {
+	out := host{
+		Name: h.Name, Capacity: amounts(h.Capacity), Used: amounts(h.Used), Zone: h.Zone,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
+	}
+	if h.Properties != nil {
+		out.Properties = make(map[string]value, len(h.Properties))
+		for name, v := range h.Properties {
+			out.Properties[name] = value{v}
+		}
+	}
+	return out
+}
+
+func (h *host) inventory() inventory.Host {
+	out := inventory.Host{
+		Name: h.Name, Capacity: resource.Vector(h.Capacity), Used: resource.Vector(h.Used), Zone: h.Zone,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
+	}
+	if h.Properties != nil {
+		out.Properties = make(map[string]inventory.Value, len(h.Properties))
+		for name, v := range h.Properties {
+			out.Properties[name] = v.Value
+		}
+	}
+	return out
+}
+
+// float is written as a string, since JSON has no infinite numbers and a hosts file
+// can make one.
+type float float64
+
+// MarshalText writes the number.
+func (f float) MarshalText() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(f), 'g', -1, 64), nil
+}
+
+// UnmarshalText reads the number.
+func (f *float) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseFloat(string(text), 64)
+	*f = float(number)
+	return err
+}
+
+// value is written as the JSON value that says the same.
+type value struct{ inventory.Value }
+
+// MarshalJSON writes the value.
+func (v value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any()) }
+
+// UnmarshalJSON reads a number, a string, true or false, a list of strings, or null
+// for the zero Value.
+func (v *value) UnmarshalJSON(raw []byte) error {
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	switch plain := plain.(type) {
+	case nil:
+		v.Value = inventory.Value{}
+	case float64:
+		v.Value = inventory.NumberValue(plain)
+	case string:
+		v.Value = inventory.StringValue(plain)
+	case bool:
+		v.Value = inventory.BoolValue(plain)
+	case []any:
+		var list []string
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		v.Value = inventory.ListValue(list)
+	default:
+		return fmt.Errorf("%s is no value of a property", raw)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// Package remote lets processes share one inventory (paper 004, section 004.1): a
+// Service reads the hosts and answers on topic almanac.inventory, and in every
+// other process a Source asks it.
+//
+// All hosts of one reading are an edition. Its generation is the SHA-256 of what is
+// sent, so two services, or one before and after a restart, have the same
+// generation only for the same hosts: who knows them is not sent them again, and
+// parts of different editions are never put together.
+package remote
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// The topics: on Topic services answer, on ChangesTopic they tell everybody that
+// the hosts have changed.
+const (
+	Topic        = "almanac.inventory"
+	ChangesTopic = "almanac.inventory.changes"
+)
+
+const (
+	version       = "1.0"
+	hostsMethod   = "hosts"
+	changedMethod = "changed"
+)
+
+// question is what the method hosts is asked.
+type question struct {
+	// Known is the generation that the caller has whole; "" none.
+	Known string `json:"known"`
+	// Reading is the generation of which the caller has the first Offset bytes.
+	Reading string `json:"reading"`
+	Offset  int    `json:"offset"`
+}
+
+// answer has the next bytes of the edition that was being read, or the first of
+// the current one where that is another; none where the caller has it whole.
+type answer struct {
+	Generation string `json:"generation"`
+	Size       int    `json:"size"` // of all parts together, in bytes
+	Part       []byte `json:"part,omitempty"`
+}
+
+// largestPart keeps a message, in which the bytes are base64, under 4 MB.
+const largestPart = 2 << 20 // bytes
+
+// edition is one reading of all hosts.
+type edition struct {
+	generation string
+	packed     []byte // JSON, compressed by gzip
+}
+
+func newEdition(hosts []inventory.Host) (edition, error) {
+	list := make([]host, len(hosts))
+	for i := range hosts {
+		list[i] = hostOf(&hosts[i])
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return edition{}, fmt.Errorf("encode hosts: %w", err)
+	}
+	var packed bytes.Buffer
+	pack := gzip.NewWriter(&packed)
+	if _, err := pack.Write(raw); err != nil {
+		return edition{}, fmt.Errorf("compress hosts: %w", err)
+	}
+	if err := pack.Close(); err != nil {
+		return edition{}, fmt.Errorf("compress hosts: %w", err)
+	}
+	return edition{generationOf(packed.Bytes()), packed.Bytes()}, nil
+}
+
+func generationOf(packed []byte) string {
+	sum := sha256.Sum256(packed)
+	return hex.EncodeToString(sum[:])
+}
+
+// hosts gives what newEdition was given.
+func (e edition) hosts() ([]inventory.Host, error) {
+	if generationOf(e.packed) != e.generation {
+		return nil, fmt.Errorf("read hosts: what came is not generation %s", e.generation)
+	}
+	unpack, err := gzip.NewReader(bytes.NewReader(e.packed))
+	if err != nil {
+		return nil, fmt.Errorf("decompress hosts: %w", err)
+	}
+	var list []host
+	if err := json.NewDecoder(unpack).Decode(&list); err != nil {
+		return nil, fmt.Errorf("decode hosts: %w", err)
+	}
+	hosts := make([]inventory.Host, len(list))
+	for i := range list {
+		hosts[i] = list[i].inventory()
+	}
+	return hosts, nil
+}
+
+// answer gives the answer to q with a part of at most largest bytes.
+func (e edition) answer(q question, largest int) answer {
+	out := answer{Generation: e.generation, Size: len(e.packed)}
+	if q.Known == e.generation {
+		return out
+	}
+	from := 0
+	if q.Reading == e.generation {
+		from = min(max(q.Offset, 0), len(e.packed))
+	}
+	out.Part = e.packed[from:min(from+largest, len(e.packed))]
+	return out
+}
+
+// topic is whom to ask on an exchange, or tell.
+func topic(exchange, name string) oslo.Target {
+	return oslo.Target{Exchange: exchange, Topic: name, Version: version}
+}

@@ -1,0 +1,117 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// Source is the inventory.Source that asks the service. It is safe for concurrent
+// use.
+type Source struct {
+	client  *oslo.Client
+	service oslo.Target
+	changed chan struct{}
+
+	known atomic.Pointer[reading]
+}
+
+// reading is what the service said last.
+type reading struct {
+	generation string
+	hosts      []inventory.Host
+}
+
+// NewSource gives the source that asks the service on exchange.
+func NewSource(client *oslo.Client, exchange string) *Source {
+	s := &Source{client: client, service: topic(exchange, Topic), changed: make(chan struct{}, 1)}
+	s.known.Store(&reading{})
+	return s
+}
+
+// Hosts gives the hosts as the service has read them last. It asks at each call,
+// but they are only sent when they have changed. A service that is away is an
+// Unavailable fault.
+func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
+	known := s.known.Load()
+	next, err := s.read(ctx, known.generation)
+	if err != nil {
+		return nil, err
+	}
+	if next.generation != known.generation {
+		hosts, err := next.hosts()
+		if err != nil {
+			return nil, err
+		}
+		known = &reading{next.generation, hosts}
+		s.known.Store(known)
+	}
+	return slices.Clone(known.hosts), nil
+}
+
+// restarts bounds how often hosts are read from the beginning because they have
+// changed meanwhile, or because two services take turns and do not agree.
+const restarts = 5
+
+// read gives the current edition, without its content where it is the one known.
+func (s *Source) read(ctx context.Context, known string) (edition, error) {
+	var next edition
+	for started := 0; ; {
+		a, err := s.ask(ctx, question{Known: known, Reading: next.generation, Offset: len(next.packed)})
+		if err != nil {
+			return edition{}, err
+		}
+		if a.Generation == known {
+			return edition{generation: known}, nil
+		}
+		if a.Generation != next.generation {
+			if started++; started > restarts {
+				break
+			}
+			next = edition{generation: a.Generation}
+		}
+		if next.packed = append(next.packed, a.Part...); len(next.packed) >= a.Size {
+			return next, nil
+		}
+		if len(a.Part) == 0 {
+			break
+		}
+	}
+	return edition{}, fault.New(fault.Unavailable,
+		"the hosts change faster than they can be read on topic %s; do its services read the same source?", Topic)
+}
+
+func (s *Source) ask(ctx context.Context, q question) (answer, error) {
+	var a answer
+	err := s.client.Call(ctx, s.service, hostsMethod, q, &a)
+	if _, answered := errors.AsType[*oslo.RemoteError](err); !answered && fault.Is(err, fault.Unavailable) {
+		err = &fault.Error{
+			Kind:    fault.Unavailable,
+			Message: "the inventory does not answer on topic " + Topic + "; check that an almanacd with the role inventory runs, and the message broker",
+			Err:     err,
+		}
+	}
+	return a, err
+}
+
+// Endpoint gives the methods for a server of ChangesTopic.
+func (s *Source) Endpoint() oslo.Endpoint {
+	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.tell}}
+}
+
+// Changed tells that the service has other hosts than before. It only makes reading
+// them faster: news can be lost.
+func (s *Source) Changed() <-chan struct{} { return s.changed }
+
+func (s *Source) tell(context.Context, *oslo.Request) (any, error) {
+	select {
+	case s.changed <- struct{}{}:
+	default: // told and not read yet
+	}
+	return nil, nil
+}
