@@ -170,7 +170,7 @@ func TestAMethodThatIsNotPossibleIsToldWhichAre(t *testing.T) {
 		"DELETE /v1/hosts/A":         "GET, PATCH",
 		"POST /v1/availability":      "GET",
 		"GET /v1/scheduler/filter":   "POST",
-		"FETCH /healthcheck":         "GET",
+		"FETCH /healthcheck":         "GET, HEAD",
 		"OPTIONS /v1/reservations/x": "GET, PATCH, DELETE",
 	} {
 		method, path, _ := strings.Cut(call, " ")

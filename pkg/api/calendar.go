@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // defaultView is how far the calendar and the availability look without an end.
@@ -38,13 +37,13 @@ func (s *server) availability(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	by := caller(c)
-	filter, err := inventory.ParseFilter([]byte(request.HostProperties), s.Inventory.Snapshot(), by.Admin)
+	by := asking(c)
+	filter, err := inventory.ParseFilter([]byte(request.HostProperties), s.Inventory.Snapshot(), by.seesHidden())
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	windows, matched, err := s.Desk.Availability(by, request, mostWindows)
+	windows, matched, err := s.Desk.Availability(by.caller(), request, mostWindows)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -66,7 +65,7 @@ func (s *server) calendar(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	claims := s.claims(w, caller(c))
+	claims := s.claims(w, asking(c))
 	known := slices.Sorted(maps.Keys(claims))
 	for _, host := range asked {
 		if claims[host] == nil {
@@ -85,7 +84,7 @@ func (s *server) calendar(c *gin.Context) {
 
 // claims gives what is claimed of each host in w, by start: an empty list for a
 // host that is free.
-func (s *server) claims(w span.Span, by booking.Caller) map[string][]v1.Claim {
+func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	claims := make(map[string][]v1.Claim)
 	for _, h := range s.Inventory.Snapshot().Hosts() {
 		claims[h.Name] = []v1.Claim{}
@@ -104,9 +103,10 @@ func (s *server) claims(w span.Span, by booking.Caller) map[string][]v1.Claim {
 }
 
 // presentedClaim names the reservation only to those who may see it.
-func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by booking.Caller) v1.Claim {
+func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by *asker) v1.Claim {
 	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
-	if by.Admin || r.ProjectID == by.ProjectID && seesHosts(r, by) {
+	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)
+	if known && seesHosts(r, by) {
 		claim.ReservationID, claim.Name, claim.ProjectID = r.ID, r.Name, r.ProjectID
 	}
 	return claim

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ var readContract = sync.OnceValues(func() (*contract, error) {
 		return nil, err
 	}
 	closeObjects(document)
+	openapi3filter.RegisterBodyDecoder("text/calendar", openapi3filter.RegisteredBodyDecoder("text/plain"))
 	router, err := gorillamux.NewRouter(document)
 	return &contract{document, router}, err
 })
@@ -72,6 +74,7 @@ var kinds = map[int][]string{
 	http.StatusConflict:              {"refused", "conflict"},
 	http.StatusRequestEntityTooLarge: {"too_large"},
 	http.StatusUnprocessableEntity:   {"unprocessable"},
+	http.StatusTooManyRequests:       {"too_many"},
 	http.StatusInternalServerError:   {"internal"},
 	http.StatusServiceUnavailable:    {"unavailable"},
 }
@@ -92,7 +95,7 @@ func (c *contract) hold(t reporter, request *http.Request, body string, a answer
 	}
 	input := &openapi3filter.RequestValidationInput{
 		Request: request, Route: route, PathParams: params,
-		Options: &openapi3filter.Options{SkipSettingDefaults: true},
+		Options: &openapi3filter.Options{SkipSettingDefaults: true, AuthenticationFunc: hasToken},
 	}
 	refused := openapi3filter.ValidateRequest(t.Context(), input)
 	if accepted := a.status != 400 && a.status != 413 && a.status != 500; accepted && refused != nil {
@@ -106,6 +109,14 @@ func (c *contract) hold(t reporter, request *http.Request, body string, a answer
 		t.Errorf("%s %s: the document does not have this answer: %v\n%d %s", request.Method, request.URL, err, a.status, a.body)
 	}
 	return refused == nil
+}
+
+// hasToken says whether the request has what the security scheme asks for.
+func hasToken(_ context.Context, input *openapi3filter.AuthenticationInput) error {
+	if name := input.SecurityScheme.Name; input.RequestValidationInput.Request.Header.Get(name) == "" {
+		return fmt.Errorf("there is no %s", name)
+	}
+	return nil
 }
 
 // holdOutside holds the answer to a request for nothing that the document lists.

@@ -62,7 +62,7 @@ func instant(t *time.Time) *span.Instant {
 }
 
 // presented gives the reservation as by may see it.
-func presented(r reservation.Reservation, by booking.Caller) v1.Reservation {
+func presented(r reservation.Reservation, by *asker) v1.Reservation {
 	out := v1.Reservation{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
 		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
@@ -92,18 +92,23 @@ func presented(r reservation.Reservation, by booking.Caller) v1.Reservation {
 }
 
 // seesHosts says whether by may know which hosts the reservation has, where it is
-// theirs at all. Until it begins they may still change.
-func seesHosts(r *reservation.Reservation, by booking.Caller) bool {
-	return by.Admin || r.Status != reservation.Pending && r.Status != reservation.Starting
+// theirs at all.
+func seesHosts(r *reservation.Reservation, by *asker) bool {
+	return begun(r) || by.may("reservations:get_hosts", r.ProjectID)
 }
 
-// offer gives a plan; only an admin sees its hosts, as they may still change.
-func offer(p booking.Plan, admin bool) v1.Offer {
+// begun says that the hosts of the reservation are settled.
+func begun(r *reservation.Reservation) bool {
+	return r.Status != reservation.Pending && r.Status != reservation.Starting
+}
+
+// offer gives a plan for project. Its hosts may still change.
+func offer(p booking.Plan, project string, by *asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
 		Policy: string(p.Terms.Policy), Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
 	}
-	if admin {
+	if by.may("reservations:get_hosts", project) {
 		planned := reservation.Reservation{Claims: p.Claims}
 		out.Hosts = sorted(planned.HostNames())
 	}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"cmp"
 	"net/url"
 	"os"
@@ -30,7 +31,8 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	hosts, err := inventory.FileSource("../../etc/almanac/hosts.yaml").Hosts(t.Context())
 	must(t, err)
 	c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) {
-		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Admin: true}
+		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}}
+		o.FeedSecret = "for the examples"
 	}})
 	examples := example.FindAllStringSubmatch(string(reference), -1)
 	if commands := strings.Count(string(reference), "$ curl"); commands == 0 || commands != len(examples) {
@@ -46,6 +48,7 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 		if status, _ := strconv.Atoi(e[2]); a.status != status {
 			t.Fatalf("%s: want %d, got %v", e[1], status, a)
 		}
+		a.body = bytes.ReplaceAll(a.body, []byte(c.url), []byte("http://127.0.0.1:1234"))
 		ids := uuids.FindAllString(string(a.body), -1)
 		for i, id := range uuids.FindAllString(e[3], len(ids)) {
 			actual[id] = ids[i]

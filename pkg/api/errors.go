@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -23,15 +26,22 @@ var statuses = map[fault.Kind]int{
 	fault.Refused:       http.StatusConflict,
 	fault.TooLarge:      http.StatusRequestEntityTooLarge,
 	fault.Unprocessable: http.StatusUnprocessableEntity,
+	fault.TooMany:       http.StatusTooManyRequests,
 	fault.Unavailable:   http.StatusServiceUnavailable,
 	fault.Internal:      http.StatusInternalServerError,
 }
+
+// overloaded is when to try again what took too long.
+const overloaded = 5 * time.Second
 
 // fail answers with err and ends the request.
 func (s *server) fail(c *gin.Context, err error) {
 	if refusal, ok := errors.AsType[*reservation.Refusal](err); ok {
 		s.refuse(c, refusal)
 		return
+	}
+	if errors.Is(err, context.DeadlineExceeded) && fault.Is(err, fault.Internal) {
+		err = &fault.Error{Kind: fault.Unavailable, Message: "this took too long; try again", RetryAfter: overloaded, Err: err}
 	}
 	s.failWith(c, statuses[fault.Of(err).Kind], err)
 }
@@ -41,17 +51,23 @@ func (s *server) failWith(c *gin.Context, status int, err error) {
 	message := f.Message
 	switch f.Kind {
 	case fault.Internal:
-		s.Log.Error("request failed", "request_id", id, "error", err)
+		s.Log.ErrorContext(c.Request.Context(), "request failed", "error", err)
 		message += "; tell your operator the request id"
 	case fault.Unavailable:
-		s.Log.Warn("request could not be served", "request_id", id, "error", err)
-		c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
+		s.Log.WarnContext(c.Request.Context(), "request could not be served", "error", err)
+		retryAfter(c, f)
+	case fault.TooMany:
+		retryAfter(c, f)
 	case fault.Unauthorized:
-		c.Header("WWW-Authenticate", "Keystone")
+		c.Header("WWW-Authenticate", s.challenge())
 	}
 	c.AbortWithStatusPureJSON(status, v1.ErrorAnswer{Error: v1.Error{
 		Kind: string(f.Kind), Field: f.Field, Message: message, RequestID: id,
 	}})
+}
+
+func retryAfter(c *gin.Context, f *fault.Error) {
+	c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
 }
 
 // refuse answers with a refusal, which is an answer and no failure.
@@ -72,4 +88,13 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 		answer.Refusal.EarliestStart = &at
 	}
 	c.AbortWithStatusPureJSON(statuses[fault.Refused], answer)
+}
+
+// challenge points a caller without a token to Keystone, as keystonemiddleware does
+// (auth_token/__init__.py, _reject_auth_headers).
+func (s *server) challenge() string {
+	if s.KeystoneURI == "" {
+		return "Keystone"
+	}
+	return fmt.Sprintf("Keystone uri=%q", s.KeystoneURI)
 }

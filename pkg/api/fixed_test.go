@@ -10,7 +10,7 @@ import (
 )
 
 func TestWithoutPasswordsOnlyThisMachineIsAnswered(t *testing.T) {
-	everybody := api.Fixed{ProjectID: "demo", Admin: true}
+	everybody := api.Fixed{ProjectID: "demo", Roles: []string{"admin"}}
 	for host, want := range map[string]bool{
 		"localhost": true, "localhost:1234": true, "127.0.0.1:1234": true, "127.8.8.8": true, "[::1]:1234": true, "[::1]": true,
 		"evil.example": false, "evil.example:1234": false, "10.0.0.1:1234": false, "localhost.evil.example": false, "": false,

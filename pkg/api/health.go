@@ -1,60 +1,119 @@
 package api
 
 import (
-	_ "embed"
+	"context"
+	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// health handles GET /healthcheck.
+const (
+	// freshFor is how long what a probe found is believed: balancers and monitors
+	// ask from many sides.
+	freshFor = time.Second
+	// patience is how long a probe may take.
+	patience = 3 * time.Second
+)
+
+// Probe looks after one part of the service.
+type Probe struct {
+	Name string
+	// Check says nothing where the part is well. It returns when ctx ends.
+	Check func(ctx context.Context) error
+}
+
+// watch remembers what a probe found.
+type watch struct {
+	Probe
+	now       func() span.Instant
+	monotonic func() time.Duration
+	log       *slog.Logger
+
+	mu     sync.Mutex // held while the probe runs: who asks meanwhile shares what it finds
+	looked bool
+	at     time.Duration
+	err    error
+	since  span.Instant
+}
+
+// look gives what the probe found, a second ago at most, and since when it is so.
+func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.looked && w.monotonic()-w.at < freshFor {
+		return w.since, w.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	before := w.err
+	w.err = w.Check(ctx)
+	turned := (before == nil) != (w.err == nil)
+	if turned || !w.looked {
+		w.since = w.now()
+	}
+	switch {
+	case turned && w.err != nil:
+		w.log.WarnContext(ctx, "a part is not well", "part", w.Name, "error", w.err)
+	case turned:
+		w.log.InfoContext(ctx, "a part is well again", "part", w.Name)
+	}
+	w.looked, w.at = true, w.monotonic()
+	return w.since, w.err
+}
+
+func (s *server) watch(p Probe) *watch {
+	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log}
+}
+
+// health handles GET and HEAD /healthcheck, in the forms of oslo.middleware
+// (oslo_middleware/healthcheck). It says no more than a balancer must know: the
+// parts that every replica shares do not make one of them worse than the others.
 func (s *server) health(c *gin.Context) {
-	if err := s.Ping(work(c)); err != nil {
-		s.Log.Warn("health check failed", "error", err)
-		c.String(http.StatusServiceUnavailable, "the database does not answer\n")
-		return
+	status, reason := http.StatusOK, "OK"
+	if s.draining.Load() {
+		status, reason = http.StatusServiceUnavailable, "draining"
+	} else if _, err := s.database.look(c.Request.Context()); err != nil {
+		status, reason = http.StatusServiceUnavailable, "the database does not answer"
 	}
-	c.String(http.StatusOK, "OK\n")
-}
-
-type version struct {
-	ID         string `json:"id"`
-	Status     string `json:"status"`
-	MinVersion string `json:"min_version"`
-	MaxVersion string `json:"max_version"`
-	Links      []link `json:"links"`
-}
-
-type link struct {
-	Rel  string `json:"rel"`
-	Href string `json:"href"`
-}
-
-func currentVersion(c *gin.Context) version {
-	scheme := "http"
-	if c.Request.TLS != nil {
-		scheme = "https"
-	}
-	return version{
-		ID: "v1.0", Status: "CURRENT", MinVersion: "1.0", MaxVersion: "1.0",
-		Links: []link{{Rel: "self", Href: scheme + "://" + c.Request.Host + "/v1"}},
+	switch {
+	case c.Request.Method == http.MethodHead && status == http.StatusOK:
+		c.Status(http.StatusNoContent)
+	case c.Request.Method == http.MethodHead:
+		c.Status(status)
+	case c.NegotiateFormat(gin.MIMEPlain, gin.MIMEJSON) == gin.MIMEJSON:
+		c.PureJSON(status, gin.H{"detailed": false, "reasons": []string{reason}})
+	default:
+		c.String(status, reason+"\n")
 	}
 }
 
-// versions handles GET /, as OpenStack's version discovery has it.
-func (s *server) versions(c *gin.Context) {
-	c.PureJSON(http.StatusOK, gin.H{"versions": []version{currentVersion(c)}, "name": "almanac", "release": s.Version})
-}
-
-// version handles GET /v1.
-func (s *server) version(c *gin.Context) {
-	c.PureJSON(http.StatusOK, gin.H{"version": currentVersion(c)})
-}
-
-//go:embed openapi.yaml
-var openAPIDocument []byte
-
-// openAPI handles GET /v1/openapi.yaml.
-func (s *server) openAPI(c *gin.Context) {
-	c.Data(http.StatusOK, "application/yaml", openAPIDocument)
+// readiness handles GET /v1/readiness.
+func (s *server) readiness(c *gin.Context) {
+	answer := v1.Readiness{Draining: s.draining.Load(), Parts: make([]v1.Part, len(s.parts))}
+	var looking sync.WaitGroup
+	for i, part := range s.parts {
+		looking.Go(func() {
+			since, err := part.look(c.Request.Context())
+			answer.Parts[i] = v1.Part{Name: part.Name, OK: err == nil, Since: since.Time()}
+			if err != nil {
+				answer.Parts[i].Reason = err.Error()
+			}
+		})
+	}
+	looking.Wait()
+	answer.Ready = !answer.Draining
+	for _, part := range answer.Parts {
+		answer.Ready = answer.Ready && part.OK
+	}
+	status := http.StatusOK
+	if !answer.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	c.PureJSON(status, answer)
 }

@@ -24,8 +24,8 @@ func (s *server) listHosts(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	by, snapshot := caller(c), s.Inventory.Snapshot()
-	filter, err := inventory.ParseFilter([]byte(properties), snapshot, by.Admin)
+	by, snapshot := asking(c), s.Inventory.Snapshot()
+	filter, err := inventory.ParseFilter([]byte(properties), snapshot, by.seesHidden())
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -34,7 +34,7 @@ func (s *server) listHosts(c *gin.Context) {
 		s.fail(c, fault.Field("marker", "there is no host %s", marker))
 		return
 	}
-	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, shown(snapshot, by.Admin)
+	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, shown(snapshot, by)
 	for _, h := range snapshot.Hosts() {
 		if h.Name <= marker || !filter.Matches(h, false) {
 			continue
@@ -69,7 +69,7 @@ func (s *server) changeHost(c *gin.Context) {
 		}
 		override.Properties[name] = v
 	}
-	if err := s.Inventory.SetHost(work(c), c.Param("name"), override); err != nil {
+	if err := s.Inventory.SetHost(c.Request.Context(), c.Param("name"), override); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -83,7 +83,7 @@ func (s *server) answerHost(c *gin.Context, name string) {
 		s.fail(c, fault.New(fault.NotFound, "there is no host %s", name))
 		return
 	}
-	c.PureJSON(http.StatusOK, host(snapshot.Host(i), shown(snapshot, caller(c).Admin)))
+	c.PureJSON(http.StatusOK, host(snapshot.Host(i), shown(snapshot, asking(c))))
 }
 
 // propertyValue reads a property from JSON; null, which removes it, is nil.
@@ -119,10 +119,10 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 }
 
 // shown gives the properties that the caller may see.
-func shown(snapshot *inventory.Snapshot, admin bool) map[string]bool {
+func shown(snapshot *inventory.Snapshot, by *asker) map[string]bool {
 	names := make(map[string]bool)
 	for _, p := range snapshot.Properties() {
-		names[p.Name] = admin || !p.Hidden
+		names[p.Name] = !p.Hidden || by.seesHidden()
 	}
 	return names
 }
@@ -148,7 +148,7 @@ func host(h *inventory.Host, shown map[string]bool) v1.Host {
 func (s *server) listProperties(c *gin.Context) {
 	answer := v1.Properties{Properties: []v1.Property{}}
 	for _, p := range s.Inventory.Snapshot().Properties() {
-		if !p.Hidden || caller(c).Admin {
+		if !p.Hidden || asking(c).seesHidden() {
 			answer.Properties = append(answer.Properties, property(p))
 		}
 	}
@@ -163,11 +163,11 @@ func (s *server) changeProperty(c *gin.Context) {
 		return
 	}
 	if body.Hidden == nil {
-		s.fail(c, fault.Field("hidden", "is needed: true hides the property from all but admins"))
+		s.fail(c, fault.Field("hidden", "is needed: true hides the property from tenants"))
 		return
 	}
 	name := strings.TrimPrefix(c.Param("name"), "$")
-	if err := s.Inventory.SetHidden(work(c), name, *body.Hidden); err != nil {
+	if err := s.Inventory.SetHidden(c.Request.Context(), name, *body.Hidden); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -18,6 +18,9 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
+
+	rateLimited  prometheus.Counter
+	authFailures *prometheus.CounterVec
 }
 
 func newMetrics(registry *prometheus.Registry, desk *booking.Desk) *metrics {
@@ -35,6 +38,12 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Desk) *metrics {
 		refusals: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "almanac_refusals_total", Help: "Requests refused, by the constraint that stood in the way.",
 		}, []string{"constraint"}),
+		rateLimited: with.NewCounter(prometheus.CounterOpts{
+			Name: "almanac_http_rate_limited_total", Help: "Requests answered with 429, because there were too many.",
+		}),
+		authFailures: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "almanac_auth_failures_total", Help: "Requests whose sender did not become known, by kind of error.",
+		}, []string{"kind"}),
 	}
 }
 

@@ -58,14 +58,14 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 		"statuses":     {schemas["Status"].Value.Enum, anyOf(reservation.Statuses...)},
 		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
 		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},
-		"event states": {event["state"].Value.Enum, anyOf(reservation.Due, reservation.Done)},
+		"event states": {event["state"].Value.Enum, anyOf(reservation.Due, reservation.Running, reservation.Done)},
 		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent,
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.CancelledEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
 			reservation.HostsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},
 		"faults": {failure["kind"].Value.Enum, anyOf(fault.Invalid, fault.Unauthorized, fault.Denied, fault.NotFound,
-			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.Internal, fault.Unavailable)},
+			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.TooMany, fault.Internal, fault.Unavailable)},
 	} {
 		if diff := cmp.Diff(words.known, words.listed); diff != "" {
 			t.Errorf("%s (-known +listed):\n%s", name, diff)

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
@@ -41,14 +43,14 @@ func (s *server) createReservation(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	by := caller(c)
+	by := asking(c)
 	if dryRun {
-		plan, err := s.Desk.Offer(by, request)
+		plan, err := s.Desk.Offer(by.caller(), request)
 		if err != nil {
 			s.fail(c, err)
 			return
 		}
-		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, by.Admin)})
+		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, by.ProjectID, by)})
 		return
 	}
 	use, err := keyUse(c, raw)
@@ -56,13 +58,31 @@ func (s *server) createReservation(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	r, err := s.Desk.Book(work(c), by, request, use)
+	r, err := s.Desk.Book(c.Request.Context(), by.caller(), request, use)
 	if err != nil {
-		s.fail(c, err)
+		s.fail(c, inDoubt(err, use))
 		return
 	}
 	c.Header("Location", "/v1/reservations/"+r.ID)
 	c.PureJSON(http.StatusCreated, presented(r, by))
+}
+
+// inDoubt tells the user what to do where nobody knows whether the reservation was
+// stored: see booking.Records.
+func inDoubt(err error, use *booking.KeyUse) error {
+	if !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reservation.ErrStale) {
+		return err
+	}
+	advice := "the reservation may be there all the same: look at the list before you send the request again"
+	if use != nil {
+		advice = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
+	}
+	f := *fault.Of(err)
+	if f.Kind == fault.Internal {
+		f = fault.Error{Kind: fault.Unavailable, Message: "this took too long", RetryAfter: overloaded}
+	}
+	f.Message, f.Err = f.Message+"; "+advice, err
+	return &f
 }
 
 // keyUse gives the idempotency key of the request, nil where it has none.
@@ -95,7 +115,7 @@ func canonical(body []byte) []byte {
 // listReservations handles GET /v1/reservations.
 func (s *server) listReservations(c *gin.Context) {
 	q := readQuery(c, "limit", "marker", "status", "name", "kind", "project_id", "all_projects", "start", "end")
-	by := caller(c)
+	by := asking(c)
 	selection := reservation.Query{
 		ProjectID: by.ProjectID, Name: q.text("name"), Kind: reservation.Kind(q.text("kind")),
 		Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
@@ -112,18 +132,24 @@ func (s *server) listReservations(c *gin.Context) {
 	if q.values.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
 		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), texts(reservation.Kinds)))
 	}
+	rule := "reservations:list"
 	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
-		if !by.Admin && (all || project != by.ProjectID) {
-			s.fail(c, fault.New(fault.Denied, "only an admin may list the reservations of other projects"))
-			return
+		if all || project != by.ProjectID {
+			rule = "reservations:list_all"
 		}
 		selection.ProjectID = project
+	} else if by.ProjectID == "" {
+		q.fail("all_projects", "must be true, or project_id given: your token is for the system and for no project")
+	}
+	if err := by.check(rule, selection.ProjectID); err != nil {
+		s.fail(c, err)
+		return
 	}
 	if q.err != nil {
 		s.fail(c, q.err)
 		return
 	}
-	found, err := s.Reader.List(work(c), selection)
+	found, err := s.Reader.List(c.Request.Context(), selection)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -141,16 +167,7 @@ func (s *server) listReservations(c *gin.Context) {
 
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) {
-	r, err := s.Reader.Get(work(c), c.Param("id"))
-	by := caller(c)
-	if err == nil && !by.Admin && r.ProjectID != by.ProjectID {
-		err = booking.NotFound(c.Param("id"))
-	}
-	if err != nil {
-		s.fail(c, err)
-		return
-	}
-	c.PureJSON(http.StatusOK, presented(r, by))
+	c.PureJSON(http.StatusOK, presented(found(c), asking(c)))
 }
 
 // changeReservation handles PATCH /v1/reservations/{id}.
@@ -167,17 +184,17 @@ func (s *server) changeReservation(c *gin.Context) {
 		return
 	}
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
-	by, id := caller(c), c.Param("id")
+	by, before := asking(c), found(c)
 	if dryRun {
-		plan, err := s.Desk.OfferChange(work(c), by, id, change)
+		plan, err := s.Desk.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
 		if err != nil {
 			s.fail(c, err)
 			return
 		}
-		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, by.Admin)})
+		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, before.ProjectID, by)})
 		return
 	}
-	r, err := s.Desk.Change(work(c), by, id, change)
+	r, err := s.Desk.Change(c.Request.Context(), by.callerFor(&before), before.ID, change)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -187,7 +204,8 @@ func (s *server) changeReservation(c *gin.Context) {
 
 // deleteReservation handles DELETE /v1/reservations/{id}.
 func (s *server) deleteReservation(c *gin.Context) {
-	if _, err := s.Desk.Cancel(work(c), caller(c), c.Param("id")); err != nil {
+	r := found(c)
+	if _, err := s.Desk.Cancel(c.Request.Context(), asking(c).callerFor(&r), r.ID); err != nil {
 		s.fail(c, err)
 		return
 	}

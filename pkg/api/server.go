@@ -4,11 +4,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,29 +23,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Authenticator says who sent a request. It fails with an Unauthorized or a
-// Denied fault.
-type Authenticator interface {
-	Authenticate(r *http.Request) (booking.Caller, error)
-}
-
-// Fixed is an Authenticator for which everybody on this machine is the same caller.
-type Fixed booking.Caller
-
-// Authenticate implements Authenticator. A request that is addressed to another
-// name than this machine's own is denied: a page of another site reaches the
-// loopback address under its own name, once its name server says so.
-func (f Fixed) Authenticate(r *http.Request) (booking.Caller, error) {
-	name := r.Host
-	if host, _, err := net.SplitHostPort(r.Host); err == nil {
-		name = host
-	}
-	if ip := net.ParseIP(strings.Trim(name, "[]")); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return booking.Caller{}, fault.New(fault.Denied, "there are no passwords here, so only requests to localhost are answered, not to %q", name)
-	}
-	return booking.Caller(f), nil
-}
-
 // Options are what the API serves, and how.
 type Options struct {
 	Desk          *booking.Desk
@@ -52,35 +30,81 @@ type Options struct {
 	Inventory     *inventory.Keeper
 	Filter        filters.Reservation
 	Authenticator Authenticator
-	// Ping says whether the database answers, for the health check.
+	// KeystoneURI is where callers without a token are pointed to; empty where there
+	// is no Keystone.
+	KeystoneURI string
+	Policy      Enforcer
+	// Ping says whether the database answers.
 	Ping func(ctx context.Context) error
+	// Probes look after everything else that readiness tells of.
+	Probes []Probe
 	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
 	BeforeEnd    int64
 	MaxBodyBytes int64
-	Version      string
-	Now          func() span.Instant
+	// RequestTimeout bounds what is done for one request; 0 is 30 seconds.
+	RequestTimeout time.Duration
+	// RequestsPerSecond is how many requests a project may send in the long run, 0 any
+	// number, and Burst how many at once. An address may send as many without a valid
+	// token.
+	RequestsPerSecond float64
+	Burst             int
+	// ProxyHeaders believes X-Forwarded-Proto, -Host, -Prefix and -For.
+	ProxyHeaders bool
+	// FeedSecret signs the links of the projects' feeds; without one there are none.
+	FeedSecret string
+	Version    string
+	Now        func() span.Instant
 	// Monotonic is the time since some moment, for measuring how long an answer took.
 	Monotonic    func() time.Duration
 	NewRequestID func() string
-	Log          *slog.Logger
-	Registry     *prometheus.Registry
+	// Log is told the context of the request; LogHandler adds its ids.
+	Log      *slog.Logger
+	Registry *prometheus.Registry
 }
+
+// Server is the handler of the API.
+type Server struct {
+	handler http.Handler
+	server  *server
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Drain begins to send clients away: from now on the health check fails, so that a
+// balancer chooses another replica, and every answer closes its connection. Requests
+// are served as before.
+func (s *Server) Drain() { s.server.draining.Store(true) }
 
 type server struct {
 	Options
-	metrics *metrics
-	origins http.CrossOriginProtection
+	metrics  *metrics
+	origins  http.CrossOriginProtection
+	draining atomic.Bool
+	database *watch
+	parts    []*watch // the database among them
+	projects *limits  // by project
+	failures *limits  // by address, of requests without a valid token
 }
 
-// New gives the handler of the API.
-func New(o Options) http.Handler {
+// New gives the server of the API.
+func New(o Options) *Server {
 	gin.SetMode(gin.ReleaseMode)
-	s := &server{Options: o, metrics: newMetrics(o.Registry, o.Desk)}
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
+	s := &server{
+		Options: o, metrics: newMetrics(o.Registry, o.Desk),
+		projects: newLimits(o.RequestsPerSecond, o.Burst), failures: newLimits(o.RequestsPerSecond, o.Burst),
+	}
+	s.database = s.watch(Probe{"database", o.Ping})
+	s.parts = []*watch{s.database}
+	for _, p := range o.Probes {
+		s.parts = append(s.parts, s.watch(p))
+	}
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.identify, s.measure, s.recover, s.sameOrigin)
+	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
 	engine.NoRoute(func(c *gin.Context) {
 		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; the calls are listed at /v1/openapi.yaml", c.Request.URL.Path))
 	})
@@ -88,30 +112,39 @@ func New(o Options) http.Handler {
 		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s", c.Request.Method, c.Request.URL.Path))
 	})
 	s.routes(engine)
-	return withoutTrailingSlash(engine)
+	return &Server{handler: withoutTrailingSlash(engine), server: s}
 }
 
+// routes has every call, and the rule that says who may make it.
 func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/", s.versions)
 	engine.GET("/v1", s.version)
 	engine.GET("/healthcheck", s.health)
+	engine.HEAD("/healthcheck", s.health)
 	engine.GET("/metrics", s.metrics.serve(s.Registry))
 	engine.GET("/v1/openapi.yaml", s.openAPI)
+	engine.GET(feeds+":project_id/:file", s.feed)
 
-	v1 := engine.Group("/v1", s.authenticate)
-	v1.POST("/reservations", s.createReservation)
-	v1.GET("/reservations", s.listReservations)
-	v1.GET("/reservations/:id", s.noParameters, s.showReservation)
-	v1.PATCH("/reservations/:id", s.changeReservation)
-	v1.DELETE("/reservations/:id", s.noParameters, s.deleteReservation)
-	v1.GET("/availability", s.availability)
-	v1.GET("/hosts", s.listHosts)
-	v1.GET("/hosts/:name", s.noParameters, s.showHost)
-	v1.PATCH("/hosts/:name", s.adminOnly, s.noParameters, s.changeHost)
-	v1.GET("/properties", s.noParameters, s.listProperties)
-	v1.PATCH("/properties/:name", s.adminOnly, s.noParameters, s.changeProperty)
-	v1.GET("/calendar", s.calendar)
-	v1.POST("/scheduler/filter", s.adminOnly, s.noParameters, s.filterHosts)
+	// What Nova asks and what operators look at has no limit.
+	inside := engine.Group("/v1", s.authenticate)
+	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.filterHosts)
+	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.readiness)
+
+	v1 := engine.Group("/v1", s.authenticate, s.limit)
+	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.createReservation)
+	v1.GET("/reservations", s.listReservations) // reservations:list, or reservations:list_all
+	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.showReservation)
+	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.changeReservation)
+	v1.DELETE("/reservations/:id", s.noParameters, s.find("reservations:delete"), s.deleteReservation)
+	v1.GET("/reservations.ics", s.require("feed:get"), s.forProject, s.noParameters, s.reservationsCalendar)
+	v1.GET("/feed", s.require("feed:get"), s.forProject, s.noParameters, s.feedLink)
+	v1.GET("/availability", s.require("availability:get"), s.availability)
+	v1.GET("/hosts", s.require("hosts:list"), s.listHosts)
+	v1.GET("/hosts/:name", s.require("hosts:get"), s.noParameters, s.showHost)
+	v1.PATCH("/hosts/:name", s.require("hosts:update"), s.noParameters, s.changeHost)
+	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.listProperties)
+	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
+	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
 }
 
 // withoutTrailingSlash accepts a trailing slash everywhere.

@@ -34,20 +34,6 @@ func TestTheVersionsSayWhereTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheHealthCheckAsksTheDatabase(t *testing.T) {
-	c := start(t, setup{})
-	if a := c.nobody.get("/healthcheck"); a.status != http.StatusOK || string(a.body) != "OK\n" {
-		t.Errorf("got %v", a)
-	}
-	must(t, c.store.Close())
-	if a := c.nobody.get("/healthcheck"); a.status != http.StatusServiceUnavailable {
-		t.Errorf("without a database: got %v", a)
-	}
-	if !strings.Contains(c.log.String(), "health check failed") {
-		t.Error("the log does not say so")
-	}
-}
-
 func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 	c := start(t, setup{})
 	c.demo.book(`{"duration": 60}`)
@@ -78,6 +64,7 @@ func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 	counted := map[string]float64{
 		"almanac_reservations pending": 0, "almanac_reservations starting": 0, "almanac_reservations active": 1, "almanac_reservations ending": 0,
 		"almanac_refusals_total pool":                                 1,
+		"almanac_http_rate_limited_total ":                            0,
 		"almanac_http_requests_total 201 POST /v1/reservations":       2,
 		"almanac_http_requests_total 409 POST /v1/reservations":       1,
 		"almanac_http_requests_total 400 POST /v1/reservations":       1,

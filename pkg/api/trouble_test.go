@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -54,16 +53,7 @@ func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
 	c := start(t, setup{})
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	body := `{"duration": 60}`
-	request := httptest.NewRequestWithContext(ctx, "POST", "/v1/reservations", strings.NewReader(body))
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("X-Project-Id", "demo")
-	request.Header.Set("X-Roles", "member")
-	recorder := httptest.NewRecorder()
-	c.handler.ServeHTTP(recorder, request)
-	a := answer{status: recorder.Code, header: recorder.Header(), body: recorder.Body.Bytes()}
-	c.contract.hold(t, request, body, a)
-	r := want[v1.Reservation](t, a, http.StatusCreated)
+	r := want[v1.Reservation](t, c.demo.serve(ctx, "POST", "/v1/reservations", `{"duration": 60}`), http.StatusCreated)
 	if stored := c.stored(); len(stored) != 1 || stored[0].ID != r.ID {
 		t.Errorf("stored are %v", stored)
 	}

@@ -19,6 +19,21 @@ func (c *Client) Health(ctx context.Context) error {
 	return c.do(ctx, call{method: http.MethodGet, path: "/healthcheck"})
 }
 
+// Readiness gives each part of Almanac. It fails with their reasons where some are not
+// well, and gives them all the same.
+func (c *Client) Readiness(ctx context.Context) (v1.Readiness, error) {
+	var answer v1.Readiness
+	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/readiness", into: &answer, reports: true})
+	return answer, err
+}
+
+// Feed gives the link under which a calendar program reads the project's reservations.
+func (c *Client) Feed(ctx context.Context) (v1.Feed, error) {
+	var answer v1.Feed
+	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/feed", into: &answer})
+	return answer, err
+}
+
 // Version is a version of the API that an Almanac serves.
 type Version struct {
 	ID     string `json:"id"`     // such as "v1.0"

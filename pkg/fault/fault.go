@@ -24,6 +24,7 @@ const (
 	Refused       Kind = "refused"       // no capacity, or a limit: see the refusal
 	TooLarge      Kind = "too_large"     // send less
 	Unprocessable Kind = "unprocessable" // the same idempotency key with another body
+	TooMany       Kind = "too_many"      // send fewer requests
 	Unavailable   Kind = "unavailable"   // try again later
 	Internal      Kind = "internal"      // tell the operator the request id
 )
@@ -36,7 +37,8 @@ type Error struct {
 	Field string
 	// Message is a sentence for the user.
 	Message string
-	// RetryAfter is how long to wait before trying again; Unavailable only.
+	// RetryAfter is how long to wait before trying again; Unavailable and
+	// TooMany only.
 	RetryAfter time.Duration
 	// Err is the cause, for the log.
 	Err error

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+const (
+	feeds   = "/feeds/"
+	feedEnd = ".ics"
+	// feedPast is how long a feed keeps what is over, in seconds.
+	feedPast = 30 * 24 * 3600
+	// longestFeed is the most reservations in a feed: the earliest of them.
+	longestFeed = 1000
+)
+
+// reservationsCalendar handles GET /v1/reservations.ics.
+func (s *server) reservationsCalendar(c *gin.Context) {
+	by := asking(c)
+	s.answerCalendar(c, by.ProjectID, func(r *reservation.Reservation) bool { return seesHosts(r, by) })
+}
+
+// feedLink handles GET /v1/feed.
+func (s *server) feedLink(c *gin.Context) {
+	if s.FeedSecret == "" {
+		s.fail(c, fault.New(fault.NotFound, "there are no feed links here: your operator has set no secret for them"))
+		return
+	}
+	project := asking(c).ProjectID
+	c.PureJSON(http.StatusOK, v1.Feed{
+		URL: s.base(c) + feeds + url.PathEscape(project) + "/" + s.signature(project) + feedEnd,
+	})
+}
+
+// feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a
+// token: whoever has the link may read.
+func (s *server) feed(c *gin.Context) {
+	project := c.Param("project_id")
+	signature, _ := strings.CutSuffix(c.Param("file"), feedEnd)
+	if s.FeedSecret == "" || !hmac.Equal([]byte(signature), []byte(s.signature(project))) {
+		s.fail(c, fault.New(fault.NotFound, "there is no feed here, or the link is no longer good; /v1/feed gives a new one"))
+		return
+	}
+	if s.limitCaller(c, "feed "+project); !c.IsAborted() {
+		s.answerCalendar(c, project, begun)
+	}
+}
+
+// signature is what only those know who were given the link of the project's feed.
+func (s *server) signature(project string) string {
+	mac := hmac.New(sha256.New, []byte(s.FeedSecret))
+	mac.Write([]byte(project))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func (s *server) answerCalendar(c *gin.Context, project string, seesHosts func(*reservation.Reservation) bool) {
+	list, err := s.inFeed(c.Request.Context(), project)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Data(http.StatusOK, "text/calendar; charset=utf-8", []byte(iCalendar(project, list, seesHosts)))
+}
+
+// inFeed gives what belongs in the feed of the project.
+func (s *server) inFeed(ctx context.Context, project string) ([]reservation.Reservation, error) {
+	return s.Reader.List(ctx, reservation.Query{
+		ProjectID: project, Overlaps: span.Span{Start: s.Now().Add(-feedPast), End: span.Forever}, Limit: longestFeed,
+	})
+}

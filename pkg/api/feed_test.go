@@ -1,0 +1,213 @@
+package api_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	ics "github.com/arran4/golang-ical"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// event is an event of a calendar: its properties by name, and its alarm's trigger.
+type event map[ics.ComponentProperty]string
+
+// readCalendar reads an answer and checks the form that RFC 5545 wants of its lines.
+func readCalendar(t reporter, a answer) (events []event) {
+	t.Helper()
+	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/calendar; charset=utf-8" {
+		t.Fatalf("got %q: %v", a.header.Get("Content-Type"), a)
+	}
+	text := string(a.body)
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
+		if len(line) > 75 || strings.ContainsAny(line, "\r\n") {
+			t.Errorf("a line has %d octets: %q", len(line), line)
+		}
+	}
+	read, err := ics.ParseCalendar(strings.NewReader(text))
+	must(t, err)
+	for _, e := range read.Events() {
+		properties := make(event)
+		for _, p := range e.Properties {
+			properties[ics.ComponentProperty(p.IANAToken)] = p.Value
+		}
+		for _, alarm := range e.Alarms() {
+			trigger := alarm.GetProperty(ics.ComponentPropertyTrigger)
+			properties["alarm"] = strings.Join(trigger.ICalParameters["RELATED"], "") + trigger.Value
+		}
+		events = append(events, properties)
+	}
+	return events
+}
+
+func TestTheFeedHasTheProjectsReservationsAsEvents(t *testing.T) {
+	c := start(t, setup{hosts: []inventory.Host{machine("A"), machine("B"), machine("C"), machine("D")}})
+	c.other.bookAt("theirs", 0)
+	begun := c.demo.book(`{"name": "begun, \"or\" so; \\n yes\nsecond line", "quantity": 2, "duration": 7200, "before_end": "30m"}`)
+	ahead := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 60, "kind": "instance", "quantity": 3, "resources": {"vcpus": 1}}`, at(86400)))
+	c.demo.delete("/v1/reservations/" + c.demo.bookAt("given up", 90000).ID)
+	c.wait(10)
+	changed := c.demo.patch("/v1/reservations/"+ahead.ID, `{"name": "ahead"}`)
+	want[v1.Reservation](t, changed, http.StatusOK)
+
+	got := readCalendar(t, c.reader.get("/v1/reservations.ics"))
+	stored := make(map[string]reservation.Reservation)
+	for _, r := range c.stored() {
+		stored[r.ID] = r
+	}
+	events := []event{{
+		"UID": begun.ID + "@almanac", "SEQUENCE": fmt.Sprint(stored[begun.ID].Version), "STATUS": "CONFIRMED",
+		"SUMMARY": "begun, \"or\" so; \\n yes\nsecond line", "DESCRIPTION": "2 hosts, active\nHosts: B, C",
+		"DTSTART": "20261120T120000Z", "DTEND": "20261120T140000Z", "DTSTAMP": "20261120T120010Z", "LAST-MODIFIED": "20261120T120010Z",
+		"CREATED": "20261120T120000Z", "alarm": "END-PT1800S",
+	}, {
+		"UID": ahead.ID + "@almanac", "SEQUENCE": "2", "STATUS": "CONFIRMED",
+		"SUMMARY": "ahead", "DESCRIPTION": "3 instances, pending",
+		"DTSTART": "20261121T120000Z", "DTEND": "20261121T120100Z", "DTSTAMP": "20261120T120010Z", "LAST-MODIFIED": "20261120T120010Z",
+		"CREATED": "20261120T120000Z", "alarm": "END-PT60S",
+	}}
+	if diff := cmp.Diff(events, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	again := c.reader.get("/v1/reservations.ics")
+	if first := c.reader.get("/v1/reservations.ics"); string(first.body) != string(again.body) {
+		t.Error("the same reservations give another text")
+	}
+}
+
+func TestTheFeedForgetsWhatIsLongOver(t *testing.T) {
+	c := start(t, setup{})
+	c.demo.bookAt("old", 0)
+	c.wait(0)
+	c.wait(60)
+	month := int64(30 * 24 * 3600)
+	for _, test := range []struct{ after, want int64 }{{month - 1, 1}, {1, 0}} {
+		c.wait(test.after)
+		if got := readCalendar(t, c.demo.get("/v1/reservations.ics")); int64(len(got)) != test.want {
+			t.Errorf("%d seconds later: got %v", test.after, got)
+		}
+	}
+}
+
+func TestAnyNameIsReadBackFromTheFeed(t *testing.T) {
+	c := start(t, setup{})
+	rapid.Check(t, func(rt *rapid.T) {
+		c.t = rt
+		name := rapid.StringN(1, 200, 255).Draw(rt, "name")
+		a := c.demo.post("/v1/reservations", encode(rt, map[string]any{"name": name, "duration": 60}))
+		if a.status == http.StatusBadRequest {
+			return // a name that nobody may have
+		}
+		r := want[v1.Reservation](rt, a, http.StatusCreated)
+		events := readCalendar(rt, c.demo.get("/v1/reservations.ics"))
+		c.demo.delete("/v1/reservations/" + r.ID)
+		if len(events) != 1 || events[0]["UID"] != r.ID+"@almanac" {
+			rt.Fatalf("got %v", events)
+		}
+		if want := printable(name); events[0]["SUMMARY"] != want {
+			rt.Errorf("got %q, want %q", events[0]["SUMMARY"], want)
+		}
+	})
+}
+
+// printable is a text without the characters that iCalendar has no place for.
+func printable(text string) string {
+	var out strings.Builder
+	for i, r := range text {
+		switch {
+		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
+		case r == '\r':
+			out.WriteRune('\n')
+		case r >= ' ' && (r < 0x7f || r > 0x9f) || r == '\n' || r == '\t':
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+func TestASignedFeedIsReadByWhoeverHasItsLink(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = "the secret" }})
+	c.demo.bookAt("ours", 600)
+	c.other.bookAt("theirs", 600)
+	link := want[v1.Feed](t, c.reader.get("/v1/feed"), http.StatusOK).URL
+	if again := want[v1.Feed](t, c.admin.get("/v1/feed"), http.StatusOK).URL; again != link {
+		t.Errorf("the link was %s and is %s", link, again)
+	}
+	mac := hmac.New(sha256.New, []byte("the secret"))
+	mac.Write([]byte("demo"))
+	signature := hex.EncodeToString(mac.Sum(nil))
+	if link != c.url+"/feeds/demo/"+signature+".ics" {
+		t.Errorf("the link is %s", link)
+	}
+	path := strings.TrimPrefix(link, c.url)
+	got := readCalendar(t, c.nobody.get(path))
+	if len(got) != 1 || got[0]["SUMMARY"] != "ours" || strings.Contains(got[0]["DESCRIPTION"], "Hosts") {
+		t.Errorf("got %v", got)
+	}
+	if strings.Contains(c.log.String(), signature) {
+		t.Error("the log has the link")
+	}
+	for name, wrong := range map[string]string{
+		"another project": strings.Replace(path, "demo", "other", 1), "no signature": "/feeds/demo/.ics",
+		"cut": path[:len(path)-6] + ".ics", "upper case": "/feeds/demo/" + strings.ToUpper(signature) + ".ics", "no project": "/feeds//" + signature + ".ics", "more": "/feeds/demo/x/" + signature + ".ics",
+	} {
+		if wantError(t, c.nobody.get(wrong), http.StatusNotFound); strings.Contains(c.log.String(), signature) {
+			t.Errorf("%s: the log has the signature", name)
+		}
+	}
+}
+
+func TestANewSecretEndsAllLinks(t *testing.T) {
+	old := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = "old" }})
+	link, err := url.Parse(want[v1.Feed](t, old.demo.get("/v1/feed"), http.StatusOK).URL)
+	must(t, err)
+	for name, secret := range map[string]string{"new": "new", "none": ""} {
+		c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = secret }})
+		if a := c.nobody.get(link.Path); a.status != http.StatusNotFound {
+			t.Errorf("%s: got %v", name, a)
+		}
+	}
+}
+
+func TestWithoutASecretThereAreNoLinks(t *testing.T) {
+	c := start(t, setup{})
+	if e := wantError(t, c.demo.get("/v1/feed"), http.StatusNotFound); !strings.Contains(e.Message, "secret") {
+		t.Errorf("got %q", e.Message)
+	}
+	mac := hmac.New(sha256.New, nil)
+	mac.Write([]byte("demo"))
+	wantError(t, c.nobody.get("/feeds/demo/"+hex.EncodeToString(mac.Sum(nil))+".ics"), http.StatusNotFound)
+}
+
+func TestALongFeedIsCutToTheEarliest(t *testing.T) {
+	c := start(t, setup{hosts: []inventory.Host{machine("A")}})
+	for i := range 1001 {
+		_, err := c.desk.Book(t.Context(), memberOf("demo"), oneMinute(noon.Add(int64(60*i))), nil)
+		must(t, err)
+	}
+	got := readCalendar(t, c.demo.get("/v1/reservations.ics"))
+	last := noon.Add(60 * 999).Time().Format("20060102T150405Z")
+	if len(got) != 1000 || got[999]["DTSTART"] != last {
+		t.Errorf("%d events, the last begins at %s, want %s", len(got), got[len(got)-1]["DTSTART"], last)
+	}
+}
+
+func memberOf(project string) booking.Caller { return booking.Caller{ProjectID: project} }
+
+// oneMinute asks for one host from start on.
+func oneMinute(start span.Instant) reservation.Request {
+	return reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: start, Duration: 60}
+}

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+)
+
+// limited lets a project send three requests at once, and one every ten seconds.
+func limited(o *api.Options) { o.RequestsPerSecond, o.Burst = 0.1, 3 }
+
+func TestAProjectMaySendSoManyRequests(t *testing.T) {
+	c := start(t, setup{adjust: limited})
+	for range 3 {
+		c.demo.names("/v1/reservations?")
+	}
+	a := c.demo.get("/v1/reservations")
+	if e := wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" {
+		t.Errorf("Retry-After is %q: %+v", a.header.Get("Retry-After"), e)
+	}
+	wantError(t, c.reader.get("/v1/hosts"), http.StatusTooManyRequests) // of the same project
+	for name, free := range map[string]answer{
+		"another project": c.other.get("/v1/hosts"), "an admin": c.admin.get("/v1/hosts"), "the health check": c.nobody.get("/healthcheck"),
+		"a scheduler": caller{c, "demo/service"}.post("/v1/scheduler/filter", `{"hosts": []}`),
+	} {
+		if free.status != http.StatusOK {
+			t.Errorf("%s: got %v", name, free)
+		}
+	}
+	c.wait(9)
+	if a := c.demo.post("/v1/reservations", `{"duration": 60}`); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" {
+		t.Errorf("after nine seconds: %q, %v", a.header.Get("Retry-After"), a)
+	}
+	if len(c.stored()) > 0 {
+		t.Error("what was refused was done")
+	}
+	c.wait(1)
+	c.demo.book(`{"duration": 60}`)
+	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, "almanac_http_rate_limited_total 3\n") {
+		t.Errorf("the metrics are\n%s", metrics)
+	}
+}
+
+func TestASignedFeedHasALimitOfItsOwn(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.FeedSecret = "secret" }})
+	link := strings.TrimPrefix(want[struct{ URL string }](t, c.demo.get("/v1/feed"), http.StatusOK).URL, c.url)
+	for range 3 {
+		readCalendar(t, c.nobody.get(link))
+	}
+	wantError(t, c.nobody.get(link), http.StatusTooManyRequests)
+	c.demo.names("/v1/reservations?")
+}
+
+func TestWithoutALimitThereIsNone(t *testing.T) {
+	c := start(t, setup{})
+	for range 50 {
+		c.demo.names("/v1/reservations?")
+		wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized)
+	}
+}
+
+// counting counts what is asked of a validator.
+type counting struct {
+	api.Validator
+	asked int
+}
+
+func (v *counting) Authenticate(r *http.Request) (keystone.Token, error) {
+	v.asked++
+	return v.Validator.Authenticate(r)
+}
+
+func TestAnAddressWithWrongTokensIsHeldOff(t *testing.T) {
+	validator := &counting{Validator: legible{}}
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.Authenticator = api.Keystone{Tokens: validator} }})
+	wrong := caller{c, "expired"}
+	for range 3 {
+		c.admin.names("/v1/reservations?") // a right one costs nothing
+		wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
+	}
+	before := validator.asked
+	a := wrong.get("/v1/hosts")
+	if wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" || validator.asked != before {
+		t.Errorf("Retry-After is %q; the validator was asked %d times more", a.header.Get("Retry-After"), validator.asked-before)
+	}
+	wantError(t, wrong.send("GET", "/v1/hosts", "", "X-Forwarded-For", "192.0.2.1"), http.StatusUnauthorized) // many stand behind one proxy
+	c.wait(10)
+	wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
+	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unauthorized"} 5`) {
+		t.Errorf("the metrics are\n%s", metrics)
+	}
+}
+
+func TestBehindAProxyAnAddressIsTheOneThatTheProxySaw(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.ProxyHeaders = true }})
+	from := func(addresses string) answer {
+		return c.nobody.send("GET", "/v1/hosts", "", "X-Forwarded-For", addresses)
+	}
+	for i := range 3 {
+		wantError(t, from(fmt.Sprintf("203.0.113.%d, 192.0.2.1", i)), http.StatusUnauthorized)
+	}
+	wantError(t, from("203.0.113.9,192.0.2.1"), http.StatusTooManyRequests)
+	wantError(t, from("192.0.2.1, 192.0.2.2"), http.StatusUnauthorized)
+}
+
+// away is a Keystone that does not answer.
+type away struct{}
+
+func (away) Authenticate(*http.Request) (keystone.Token, error) {
+	return keystone.Token{}, &fault.Error{Kind: fault.Unavailable, Message: "Keystone is away", RetryAfter: 5 * time.Second}
+}
+
+func TestWithoutKeystonesAnswerNobodyIsLetInNorBlamed(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.Authenticator = api.Keystone{Tokens: away{}} }})
+	for range 5 {
+		a := c.admin.get("/v1/hosts")
+		if wantError(t, a, http.StatusServiceUnavailable); a.header.Get("Retry-After") != "5" {
+			t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+		}
+	}
+	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unavailable"} 5`) {
+		t.Errorf("the metrics are\n%s", metrics)
+	}
+}

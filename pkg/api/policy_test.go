@@ -1,0 +1,228 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/policy"
+)
+
+// call is a call that needs a token. ID stands for a reservation of project demo.
+type call struct {
+	route, path, body string
+	// The statuses that a reader and a member of demo, an admin of demo, a member of
+	// project other, a reader of the system and a service get.
+	reader, member, admin, other, system, service int
+	rule                                          string // who is denied is told
+}
+
+var calls = []call{
+	{"POST /v1/reservations", "?dry_run=true", `{"duration": 60}`, 403, 200, 200, 200, 403, 403, "reservations:create"},
+	{"GET /v1/reservations", "", "", 200, 200, 200, 200, 400, 403, "reservations:list"},
+	{"GET /v1/reservations", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "reservations:list_all"},
+	{"GET /v1/reservations", "?project_id=demo", "", 200, 200, 200, 403, 200, 403, "reservations:list"},
+	{"GET /v1/reservations/{id}", "", "", 200, 200, 200, 404, 200, 403, "reservations:get"},
+	{"PATCH /v1/reservations/{id}", "?dry_run=true", `{"name": "x"}`, 403, 200, 200, 404, 403, 403, "reservations:update"},
+	{"DELETE /v1/reservations/{id}", "", "", 403, 204, 204, 404, 403, 403, "reservations:delete"},
+	{"GET /v1/reservations.ics", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
+	{"GET /v1/feed", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
+	{"GET /v1/availability", "?duration=60", "", 200, 200, 200, 200, 200, 403, "availability:get"},
+	{"GET /v1/calendar", "", "", 200, 200, 200, 200, 200, 403, "calendar:get"},
+	{"GET /v1/hosts", "", "", 200, 200, 200, 200, 200, 403, "hosts:list"},
+	{"GET /v1/hosts/{name}", "", "", 200, 200, 200, 200, 200, 403, "hosts:get"},
+	{"PATCH /v1/hosts/{name}", "", `{}`, 403, 403, 200, 403, 403, 403, "hosts:update"},
+	{"GET /v1/properties", "", "", 200, 200, 200, 200, 200, 403, "properties:list"},
+	{"PATCH /v1/properties/{name}", "", `{"hidden": false}`, 403, 403, 200, 403, 403, 403, "properties:update"},
+	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
+	{"GET /v1/readiness", "", "", 403, 403, 200, 403, 200, 200, "readiness:get"},
+}
+
+func (k call) by(token string, c *cloud) answer {
+	c.t.Helper()
+	r := c.demo.book(`{"duration": 60}`)
+	method, path, _ := strings.Cut(k.route, " ")
+	name := "A"
+	if strings.Contains(path, "properties") {
+		name = "vcpus"
+	}
+	a := caller{c, token}.send(method, strings.NewReplacer("{id}", r.ID, "{name}", name).Replace(path)+k.path, k.body)
+	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusNotFound {
+		c.t.Errorf("%s: the reservation is left: %v", k.route, rest)
+	}
+	return a
+}
+
+func TestEveryCallIsForThoseWhomItsRuleAllows(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = "secret" }})
+	for _, k := range calls {
+		t.Run(k.route+k.path, func(t *testing.T) {
+			for token, status := range map[string]int{
+				"": 401, "expired": 401, "demo/reader": k.reader, "demo/member": k.member, "demo/admin": k.admin,
+				"other/member": k.other, "other/admin": k.admin, "system/reader": k.system, "service/service": k.service, "demo/": 403, "/admin": 403,
+			} {
+				a := k.by(token, c)
+				if a.status != status {
+					t.Errorf("the token %q: want %d, got %v", token, status, a)
+				}
+				if status == 401 && a.header.Get("WWW-Authenticate") != `Keystone uri="http://keystone.test/v3"` {
+					t.Errorf("the token %q: WWW-Authenticate is %q", token, a.header.Get("WWW-Authenticate"))
+				}
+				if a.status == 403 && token != "/admin" && !strings.Contains(string(a.body), k.rule) {
+					t.Errorf("the token %q: %v does not name the rule %s", token, a, k.rule)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryCallThatNeedsATokenIsTried(t *testing.T) {
+	tried := make(map[string]bool)
+	for _, k := range calls {
+		tried[k.route] = true
+	}
+	for path, item := range openContract(t).document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			free := operation.Security != nil && len(*operation.Security) == 0
+			if free == tried[method+" "+path] {
+				t.Errorf("%s %s needs no token: %v", method, path, free)
+			}
+		}
+	}
+}
+
+// watched notes the rules that are asked for, and what they are answered.
+type watched struct {
+	rules api.Enforcer
+
+	mu    sync.Mutex
+	asked map[string]bool
+	wrong []error
+}
+
+func (w *watched) Check(rule string, by policy.Credentials, target map[string]string) error {
+	err := w.rules.Check(rule, by, target)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked[rule] = true
+	if err != nil && !fault.Is(err, fault.Denied) {
+		w.wrong = append(w.wrong, err)
+	}
+	return err
+}
+
+func TestTheRulesAreThoseOfThePolicy(t *testing.T) {
+	seen := &watched{rules: rules(t, ""), asked: make(map[string]bool)}
+	c := start(t, setup{adjust: func(o *api.Options) { o.Policy, o.FeedSecret, o.RequestsPerSecond, o.Burst = seen, "secret", 1, 1000 }})
+	c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(600)))
+	for _, k := range calls {
+		k.by("other/admin", c)
+		k.by("demo/member", c)
+	}
+	known := map[string]bool{"context_is_admin": true} // who has no rate limit
+	for _, r := range policy.Defaults() {
+		if len(r.Operations) > 0 {
+			known[r.Name] = true
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(seen.asked))); diff != "" || len(seen.wrong) > 0 {
+		t.Errorf("rules (-known +asked):\n%s\n%v", diff, seen.wrong)
+	}
+}
+
+func TestTheOperatorsPolicyDecides(t *testing.T) {
+	ahead := fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(600))
+	for name, test := range map[string]struct {
+		policy, token string
+		ask           func(p caller, id string) bool // whether it is as the policy says
+	}{
+		"list all": {`"reservations:list_all": "role:auditor"`, "other/auditor", func(p caller, _ string) bool {
+			return p.get("/v1/reservations?all_projects=true").status == 200
+		}},
+		"show": {`"reservations:get_all_projects": "role:auditor"`, "other/auditor,reader", func(p caller, id string) bool {
+			return p.get("/v1/reservations/"+id).status == 200
+		}},
+		"show one project's": {`"reservations:get_all_projects": "'demo':%(project_id)s and role:auditor"`, "other/auditor,reader", func(p caller, id string) bool {
+			return p.get("/v1/reservations/"+id).status == 200
+		}},
+		"not another project's": {`"reservations:get_all_projects": "'third':%(project_id)s"`, "demo/admin", func(p caller, _ string) bool {
+			return p.get("/v1/reservations/"+p.cloud.other.book(ahead).ID).status != 200
+		}},
+		"change": {`"reservations:update_all_projects": "role:operator"`, "other/operator", func(p caller, id string) bool {
+			return p.patch("/v1/reservations/"+id, `{"name": "changed", "quantity": 2}`).status == 200
+		}},
+		"delete": {`"reservations:delete_all_projects": "role:operator"`, "other/operator", func(p caller, id string) bool {
+			return p.delete("/v1/reservations/"+id).status == 204
+		}},
+		"early hosts": {`"reservations:get_hosts": "rule:project_reader_api"`, "demo/reader", func(p caller, id string) bool {
+			return len(want[v1.Reservation](p.cloud.t, p.get("/v1/reservations/"+id), 200).Hosts) == 1
+		}},
+		"early hosts of an offer": {`"reservations:get_hosts": "role:member"`, "demo/member", func(p caller, _ string) bool {
+			return len(want[v1.OfferAnswer](p.cloud.t, p.post("/v1/reservations?dry_run=true", ahead), 200).Offer.Hosts) == 1
+		}},
+		"names in the calendar": {`{"reservations:get_all_projects": "role:member", "reservations:get_hosts": "role:member"}`, "other/member", func(p caller, id string) bool {
+			return want[v1.Calendar](p.cloud.t, p.get("/v1/calendar"), 200).Hosts[0].Claims[0].ReservationID == id
+		}},
+		"hidden properties": {`"properties:get_hidden": "role:member"`, "demo/member", func(p caller, _ string) bool {
+			p.cloud.admin.patch("/v1/properties/vcpus", `{"hidden": true}`)
+			return slices.Contains(properties(p), "vcpus")
+		}},
+		"host": {`"hosts:update": "role:operator"`, "demo/operator", func(p caller, _ string) bool {
+			return p.patch("/v1/hosts/A", `{"reservable": false}`).status == 200
+		}},
+		"property": {`"properties:update": "role:operator"`, "demo/operator", func(p caller, _ string) bool {
+			return p.patch("/v1/properties/vcpus", `{"hidden": true}`).status == 200
+		}},
+		"scheduler": {`"scheduler:filter": "role:nova"`, "demo/nova", func(p caller, _ string) bool {
+			return p.post("/v1/scheduler/filter", `{"hosts": []}`).status == 200
+		}},
+		"readiness": {`"readiness:get": "role:monitor"`, "demo/monitor", func(p caller, _ string) bool {
+			return p.get("/v1/readiness").status == 200
+		}},
+		"booking, forbidden to admins": {`"reservations:create": "role:member and not role:admin"`, "demo/admin", func(p caller, _ string) bool {
+			return p.post("/v1/reservations", ahead).status != 201
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for policy, want := range map[string]bool{"": false, test.policy: true} {
+				c := start(t, setup{adjust: func(o *api.Options) { o.Policy = rules(t, policy) }})
+				r := c.demo.book(ahead)
+				if got := test.ask(caller{c, test.token}, r.ID); got != want {
+					t.Errorf("with the policy {%s} it is so: %v", policy, got)
+				}
+			}
+		})
+	}
+}
+
+func TestTheTrailSaysInWhichRequestWhoDidIt(t *testing.T) {
+	c := start(t, setup{})
+	made := c.demo.post("/v1/reservations", `{"duration": 60}`)
+	r := want[v1.Reservation](t, made, http.StatusCreated)
+	changed := c.admin.patch("/v1/reservations/"+r.ID, `{"name": "new"}`)
+	cancelled := c.demo.delete("/v1/reservations/" + r.ID)
+	trail, err := c.store.Trail(t.Context(), r.ID, 10)
+	must(t, err)
+	var got []string
+	for _, change := range trail {
+		got = append(got, change.UserID+" "+change.RequestID)
+	}
+	slices.Sort(got)
+	var requests []string
+	for _, a := range []answer{made, changed, cancelled} {
+		requests = append(requests, "demo-user "+a.header.Get("X-Openstack-Request-Id"))
+	}
+	slices.Sort(requests)
+	if diff := cmp.Diff(requests, got); diff != "" {
+		t.Errorf("the trail (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"regexp"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+const (
+	requestIDHeader = "X-Openstack-Request-Id"
+	requestIDKey    = "request id"
+)
+
+// RequestIDs are the ids of a request: its own, and the one that its caller gave
+// it, empty where there is none, to be passed on in calls that are made for it.
+type RequestIDs struct {
+	Own, Global string
+}
+
+type requestIDsKey struct{}
+
+// RequestIDsOf gives the ids of the request that ctx belongs to; ok is false where
+// it belongs to none.
+func RequestIDsOf(ctx context.Context) (ids RequestIDs, ok bool) {
+	ids, ok = ctx.Value(requestIDsKey{}).(RequestIDs)
+	return ids, ok
+}
+
+// LogHandler gives a handler that adds request_id and global_request_id to what is
+// logged in the context of a request, and hands it to next.
+func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if ids, ok := RequestIDsOf(ctx); ok {
+		r = r.Clone()
+		r.AddAttrs(slog.String("request_id", ids.Own))
+		if ids.Global != "" {
+			r.AddAttrs(slog.String("global_request_id", ids.Global))
+		}
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Handler.WithGroup(name)} }
+
+// globalID is the form in which oslo.middleware accepts a caller's request id
+// (oslo_middleware/request_id.py).
+var globalID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
+
+// identify gives the request its id and logs how it ended.
+func (s *server) identify(c *gin.Context) {
+	ids := RequestIDs{Own: s.NewRequestID()}
+	if global := c.GetHeader(requestIDHeader); globalID.MatchString(global) {
+		ids.Global = global
+	}
+	c.Set(requestIDKey, ids.Own)
+	c.Header(requestIDHeader, ids.Own)
+	ctx := context.WithValue(c.Request.Context(), requestIDsKey{}, ids)
+	c.Request = c.Request.WithContext(ctx)
+	path := c.Request.URL.Path
+	if strings.HasPrefix(path, feeds) {
+		path = feeds + "…" // whoever reads the log must not read the feed
+	}
+	c.Next()
+	s.Log.InfoContext(ctx, "answered", "method", c.Request.Method, "path", path, "status", c.Writer.Status())
+}

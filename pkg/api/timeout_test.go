@@ -1,0 +1,164 @@
+package api_test
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// hanging are records and a reader that do not answer.
+type hanging struct{ *booking.Memory }
+
+func (hanging) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
+	<-ctx.Done()
+	return reservation.Reservation{}, ctx.Err()
+}
+
+func (hanging) List(ctx context.Context, _ reservation.Query) ([]reservation.Reservation, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hanging) Commit(ctx context.Context, _ booking.Commit) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// with lets the API use records of its own.
+func with(t *testing.T, records booking.Records) func(*api.Options) {
+	return func(o *api.Options) {
+		desk, err := booking.Open(t.Context(), booking.Options{
+			Records: records, Keys: booking.NewMemory(), Reader: o.Reader, Now: o.Now, NewID: uuid.NewString,
+			Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		}, o.Inventory.Snapshot())
+		must(t, err)
+		o.Desk = desk
+	}
+}
+
+// serve lets the handler answer without a connection, as the bubble of synctest
+// needs it, and holds the answer against the document.
+func (p caller) serve(ctx context.Context, method, path, body string) answer {
+	t := p.cloud.t
+	t.Helper()
+	request := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	request.Header.Set("X-Auth-Token", p.token)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	recorder := httptest.NewRecorder()
+	p.cloud.handler.ServeHTTP(recorder, request)
+	a := answer{status: recorder.Code, header: recorder.Header(), body: recorder.Body.Bytes()}
+	p.cloud.contract.hold(t, request, body, a)
+	return a
+}
+
+func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
+	for name, limit := range map[string]time.Duration{"default": 0, "set": 7 * time.Second} {
+		c := start(t, setup{adjust: func(o *api.Options) {
+			o.Reader, o.RequestTimeout = hanging{}, limit
+			with(t, hanging{booking.NewMemory()})(o)
+		}})
+		synctest.Test(t, func(t *testing.T) {
+			gone, hangUp := context.WithCancel(t.Context())
+			hangUp() // who hangs up does not end what has begun
+			for _, call := range [][3]string{
+				{"GET", "/v1/reservations"}, {"GET", "/v1/reservations/x"}, {"DELETE", "/v1/reservations/x"},
+				{"PATCH", "/v1/reservations/x", `{"name": "y"}`}, {"POST", "/v1/reservations", `{"duration": 60}`}, {"GET", "/v1/reservations.ics"},
+			} {
+				begun := time.Now()
+				a := c.demo.serve(gone, call[0], call[1], call[2])
+				want := cmp.Or(limit, 30*time.Second)
+				if took := time.Since(begun); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "5" || took != want {
+					t.Errorf("%s: %s %s: after %v, Retry-After %q: %v", name, call[0], call[1], took, a.header.Get("Retry-After"), a)
+				}
+			}
+		})
+	}
+}
+
+// losing are records that do not say whether they have stored.
+type losing struct{ *booking.Memory }
+
+func (losing) Commit(context.Context, booking.Commit) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: "the database does not answer", RetryAfter: 5 * time.Second}
+}
+
+func TestWhoseBookingIsInDoubtIsToldHowToFindOut(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { with(t, losing{booking.NewMemory()})(o) }})
+	for name, test := range map[string]struct {
+		answer answer
+		want   string
+	}{
+		"with a key":    {c.demo.retry("key", `{"duration": 60}`), "again with the same Idempotency-Key"},
+		"without a key": {c.demo.post("/v1/reservations", `{"duration": 60}`), "look at the list before"},
+	} {
+		e := wantError(t, test.answer, http.StatusServiceUnavailable)
+		if test.answer.header.Get("Retry-After") != "5" || !strings.Contains(e.Message, "the database does not answer; ") || !strings.Contains(e.Message, test.want) {
+			t.Errorf("%s: %q, Retry-After %q", name, e.Message, test.answer.header.Get("Retry-After"))
+		}
+	}
+	if e := wantError(t, c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 9}`), http.StatusConflict); strings.Contains(e.Message, "all the same") {
+		t.Errorf("a refusal is in doubt: %q", e.Message)
+	}
+}
+
+// noting is a reader that notes the ids of the request.
+type noting struct{ got *api.RequestIDs }
+
+func (n noting) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
+	*n.got, _ = api.RequestIDsOf(ctx)
+	return reservation.Reservation{}, booking.NotFound("x")
+}
+
+func (n noting) List(context.Context, reservation.Query) ([]reservation.Reservation, error) {
+	return nil, nil
+}
+
+func TestWhatIsDoneForARequestKnowsItsIDs(t *testing.T) {
+	var got api.RequestIDs
+	c := start(t, setup{adjust: func(o *api.Options) { o.Reader = noting{&got} }})
+	global := "req-" + uuid.NewString()
+	for given, passed := range map[string]string{global: global, "": "", "req-1": "", strings.ToUpper(global): ""} {
+		a := c.demo.send("GET", "/v1/reservations/x", "", "X-Openstack-Request-Id", given)
+		if want := (api.RequestIDs{Own: a.header.Get("X-Openstack-Request-Id"), Global: passed}); got != want {
+			t.Errorf("given %q: got %+v, want %+v", given, got, want)
+		}
+	}
+	if _, ok := api.RequestIDsOf(t.Context()); ok {
+		t.Error("what belongs to no request has ids")
+	}
+}
+
+func TestEveryLineOfARequestHasItsIDs(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) {
+		o.Log = o.Log.With("component", "api")
+		o.Reader = trouble(func() error { return &fault.Error{Kind: fault.Unavailable, Message: "busy"} })
+	}})
+	global := "req-" + uuid.NewString()
+	a := c.demo.send("GET", "/v1/reservations", "", "X-Openstack-Request-Id", global)
+	id := want[v1.ErrorAnswer](t, a, http.StatusServiceUnavailable).Error.RequestID
+	lines := strings.Split(strings.TrimSpace(c.log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("got %d lines:\n%s", len(lines), c.log)
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, " component=api ") || strings.Count(line, " request_id="+id) != 1 || strings.Count(line, " global_request_id="+global) != 1 {
+			t.Errorf("got %s", line)
+		}
+	}
+}

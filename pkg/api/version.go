@@ -1,0 +1,76 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+type version struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	MinVersion string `json:"min_version"`
+	MaxVersion string `json:"max_version"`
+	Links      []link `json:"links"`
+}
+
+type link struct {
+	Rel  string `json:"rel"`
+	Href string `json:"href"`
+}
+
+// base gives the URL under which the client reaches the API, without a slash at
+// its end. A proxy says what it was before it passed the request on, as
+// oslo.middleware reads it (oslo_middleware/http_proxy_to_wsgi.py).
+func (s *server) base(c *gin.Context) string {
+	at := url.URL{Scheme: "http", Host: c.Request.Host}
+	if c.Request.TLS != nil {
+		at.Scheme = "https"
+	}
+	if s.ProxyHeaders {
+		if scheme := forwarded(c, "Proto"); scheme == "http" || scheme == "https" {
+			at.Scheme = scheme
+		}
+		if host := forwarded(c, "Host"); host != "" {
+			at.Host = host
+		}
+		if prefix := strings.Trim(forwarded(c, "Prefix"), "/"); prefix != "" {
+			at.Path = "/" + prefix
+		}
+	}
+	return at.String()
+}
+
+// forwarded gives what the proxy that the client spoke to says; others may follow it.
+func forwarded(c *gin.Context, what string) string {
+	first, _, _ := strings.Cut(c.GetHeader("X-Forwarded-"+what), ",")
+	return strings.TrimSpace(first)
+}
+
+func (s *server) currentVersion(c *gin.Context) version {
+	return version{
+		ID: "v1.0", Status: "CURRENT", MinVersion: "1.0", MaxVersion: "1.0",
+		Links: []link{{Rel: "self", Href: s.base(c) + "/v1"}},
+	}
+}
+
+// versions handles GET /, as OpenStack's version discovery has it.
+func (s *server) versions(c *gin.Context) {
+	c.PureJSON(http.StatusOK, gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version})
+}
+
+// version handles GET /v1.
+func (s *server) version(c *gin.Context) {
+	c.PureJSON(http.StatusOK, gin.H{"version": s.currentVersion(c)})
+}
+
+//go:embed openapi.yaml
+var openAPIDocument []byte
+
+// openAPI handles GET /v1/openapi.yaml.
+func (s *server) openAPI(c *gin.Context) {
+	c.Data(http.StatusOK, "application/yaml", openAPIDocument)
+}
