@@ -9,10 +9,14 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run check test bench fuzz sample clean
+# What runs a command beside MariaDB, RabbitMQ and Keystone: in the lab that ALMANAC_LAB
+# names, else in one of its own that goes away with it.
+LAB      = tests/openstack/lab run
+
+.PHONY: help build run check test test-galera test-long bench fuzz lab lab-down sample clean
 
 help: ## list what can be made
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 build: ## build the commands into bin/
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -25,14 +29,27 @@ check: ## format, vet, layout and the quick tests, in under two minutes
 	@CGO_ENABLED=0 $(GO) vet ./...
 	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
 
-test: ## all tests, as CI runs them
+test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
 	@$(GO) vet ./...
-	@$(GO) test $(RACE) -shuffle=on -timeout 20m ./... | { grep -v -e 'no test files' || true; }
+	@$(LAB) $(GO) test $(RACE) -shuffle=on -timeout 25m ./... | { grep -v -e 'no test files' || true; }
 
-bench: ## rows 1 and 2 of the figures, with the paper's list in the same run
+test-galera: build ## promises on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
+	@ALMANAC_TEST_GALERA=1 $(LAB) $(GO) test -count=1 -timeout 60m -v -run Galera ./tests ./pkg/store ./tests/labtest
+
+test-long: test-galera ## what takes longer than make test
+
+bench: build ## rows 1 to 3 of the figures, with the paper's list in the same run
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
+	@$(LAB) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
+
+lab: ## bring MariaDB, RabbitMQ and Keystone up and print how to use them
+	@tests/openstack/lab up
+	@tests/openstack/lab env
+
+lab-down: ## stop them and remove what they stored
+	@tests/openstack/lab down --wipe
 
 fuzz: ## a minute for each fuzz target
 	@$(GO) test -run '^$$' -fuzz FuzzParseFilter -fuzztime 1m ./inventory

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +46,7 @@ func environment(list []string) map[string]string {
 // service is what the commands share.
 type service struct {
 	files, dirs []string
+	roles       []string // instead of those of the configuration
 	environment map[string]string
 }
 
@@ -65,19 +67,24 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
 		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
-	root.AddCommand(s.configCommand(), s.databaseCommand())
+	root.Flags().StringSliceVar(&s.roles, "role", nil, "what this process does, instead of [DEFAULT] roles: api, inventory")
+	root.AddCommand(s.configCommand(), s.databaseCommand(), newBootstrapCommand(s.keystone, s.environment), newPolicyCommand(s.rules, s.identify))
 	return root
 }
 
 // load reads the configuration.
 func (s *service) load() (config.Config, error) {
-	files := s.files
-	if len(files) == 0 && len(s.dirs) == 0 {
+	return config.Load(s.readFiles(), s.dirs, s.environment)
+}
+
+// readFiles are the configuration files named, or the usual one.
+func (s *service) readFiles() []string {
+	if len(s.files) == 0 && len(s.dirs) == 0 {
 		if _, err := os.Stat(usualConfig); err == nil {
-			files = []string{usualConfig}
+			return []string{usualConfig}
 		}
 	}
-	return config.Load(files, s.dirs, s.environment)
+	return s.files
 }
 
 func (s *service) serve(ctx context.Context, stderr io.Writer) error {
@@ -85,15 +92,44 @@ func (s *service) serve(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	log, closeLog, err := app.Logger(cfg.Default, stderr)
+	log, err := app.OpenLog(cfg.Default, "almanacd", stderr)
 	if err != nil {
 		return err
 	}
-	defer closeLog()
-	a, err := app.Open(ctx, cfg, version, log)
+	defer log.Close()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	inEffect := cfg
+	if len(s.roles) > 0 {
+		inEffect.Default.Roles = s.roles
+	}
+	a, err := app.Open(ctx, inEffect, version, log.Logger)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
+	go s.reloads(ctx, hangup, a, log, cfg)
 	return a.Run(ctx)
+}
+
+// reloads reads the configuration anew at each signal.
+func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *app.Log, cfg config.Config) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		}
+		after, changed, ignored, err := config.Reload(cfg, s.readFiles(), s.dirs, s.environment)
+		if err == nil {
+			err = errors.Join(log.Reload(after.Default), a.Reload(after))
+		}
+		if err != nil {
+			log.Error("the configuration was not taken over", "error", err)
+			continue
+		}
+		cfg = after
+		log.Info("configuration read again", "changed", changed, "needs_a_restart", ignored)
+	}
 }

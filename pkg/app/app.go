@@ -9,75 +9,96 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/almanac-cloud/almanac/filters"
-	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
-	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/pkg/store"
-	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
-	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// drain is how long a stop waits for requests under way.
-const drain = 10 * time.Second
+// The roles that a process can have.
+const (
+	roleAPI       = "api"
+	roleInventory = "inventory"
+)
 
 // App is Almanac, ready to run.
 type App struct {
-	config   config.Config
-	log      *slog.Logger
-	listener net.Listener
-	handler  http.Handler
-	jobs     []job.Job
+	config  config.Config
+	log     *slog.Logger
+	version string
+	replica string // names this process among all of Almanac
+	clock   clock
+	rules   rules
+
+	listener net.Listener // nil without the role api, as are the next two
+	api      *api.Server
+	desk     *booking.Desk
+
+	watched  []*watchedJob
+	services []service
 	closers  []func() error // called last to first
 }
 
-// Open reads the hosts and the stored reservations and begins to listen. Whatever
-// is wrong with the configuration, the hosts or the database stops it here.
+// service is something that runs until its context ends.
+type service struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// Open prepares the roles of this process and begins to listen. Whatever is wrong
+// with the configuration, the hosts or the database stops it here; a message broker
+// or a Keystone that does not answer does not.
 func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logger) (*App, error) {
-	a := &App{config: cfg, log: log}
-	if err := a.open(ctx, version); err != nil {
+	name, err := machine(cfg.Default)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{config: cfg, log: log, version: version, replica: name + "." + uuid.NewString()[:8]}
+	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
 
-func (a *App) open(ctx context.Context, version string) error {
-	if err := loopbackOnly(a.config.API); err != nil {
-		return err
+// machine is the name of this machine.
+func machine(c config.Default) (string, error) {
+	if c.Host != "" {
+		return c.Host, nil
 	}
-	db, err := a.database(ctx)
+	name, err := os.Hostname()
 	if err != nil {
-		return err
+		return "", fmt.Errorf("find the name of this machine; set [DEFAULT] host: %w", err)
 	}
-	hosts, err := inventory.OpenKeeper(ctx, inventory.FileSource(a.config.Inventory.HostsFile), db, db)
-	if err != nil {
-		return err
-	}
-	desk, err := booking.Open(ctx, a.deskOptions(db), hosts.Snapshot())
-	if err != nil {
-		return err
-	}
-	hosts.Follow(desk.Observe)
-	a.jobs = append(upkeep.Jobs(upkeep.Options{
-		Desk: desk, Keys: db, Poll: a.config.Lifecycle.PollInterval,
-		KeyTTL: a.config.Reservation.IdempotencyKeyTTL, Now: now, Log: a.log,
-	}), job.Job{Name: "inventory", Every: a.config.Inventory.RefreshInterval, Step: hosts.Refresh})
-	a.handler = api.New(a.apiOptions(version, db, hosts, desk))
+	return name, nil
+}
 
+func (a *App) open(ctx context.Context) error {
+	if err := Check(a.config); err != nil {
+		return err
+	}
+	bus, err := a.openBus()
+	if err != nil {
+		return err
+	}
+	hosts, err := a.source(bus)
+	if err != nil {
+		return err
+	}
+	if !a.has(roleAPI) {
+		return nil
+	}
+	if err := a.openAPI(ctx, bus, hosts); err != nil {
+		return err
+	}
 	address := net.JoinHostPort(a.config.API.Host, strconv.Itoa(a.config.API.Port))
 	if a.listener, err = net.Listen("tcp", address); err != nil {
 		return fmt.Errorf("listen on [api] host and port: %w", err)
@@ -86,108 +107,86 @@ func (a *App) open(ctx context.Context, version string) error {
 	return nil
 }
 
-// database opens the store, owned by this process and migrated.
-func (a *App) database(ctx context.Context) (*store.Store, error) {
-	release, err := store.Own(a.config.Database.Connection)
-	if err != nil {
-		return nil, err
+func (a *App) has(role string) bool { return has(a.config, role) }
+
+// URL is where the API answers, empty without the role api.
+func (a *App) URL() string {
+	if a.listener == nil {
+		return ""
 	}
-	a.closers = append(a.closers, release)
-	db, err := OpenStore(ctx, a.config, a.log)
-	if err != nil {
-		return nil, err
-	}
-	a.closers = append(a.closers, db.Close)
-	applied, err := db.Migrate(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("migrate the database: %w", err)
-	}
-	for _, id := range applied {
-		a.log.Info("database migrated", "migration", id)
-	}
-	return db, nil
+	return "http://" + a.listener.Addr().String()
 }
 
-// OpenStore opens the database that the configuration names, as it is.
-func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
-	return store.Open(ctx, store.Options{
-		Connection: cfg.Database.Connection, BusyTimeout: cfg.Database.BusyTimeout,
-		Logger: log.With("component", "database"),
-	})
-}
-
-func (a *App) deskOptions(db *store.Store) booking.Options {
-	c := a.config
-	return booking.Options{
-		Records: db, Keys: db, Reader: db,
-		Limits: booking.Limits{
-			Duration:        seconds(c.Limits.MaxDuration),
-			StartAhead:      seconds(c.Limits.MaxStartAhead),
-			Hosts:           c.Limits.MaxHostsPerProject,
-			HostSeconds:     int64(c.Limits.MaxHostHoursPerProject) * 3600,
-			ExtensionWindow: seconds(c.Limits.ExtensionWindow),
-		},
-		Defaults: booking.Defaults{
-			Policy: calendar.Policy(c.Reservation.DefaultPolicy), OnEnd: reservation.OnEnd(c.Reservation.OnEnd),
-		},
-		LeadTime: seconds(c.Reservation.LeadTime),
-		Now:      now,
-		NewID:    uuid.NewString,
-	}
-}
-
-func (a *App) apiOptions(version string, db *store.Store, hosts *inventory.Keeper, desk *booking.Desk) api.Options {
-	c, begun := a.config, time.Now()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return api.Options{
-		Desk: desk, Reader: db, Inventory: hosts,
-		Filter: filters.Reservation{
-			Promises: desk, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
-		},
-		Authenticator: api.Fixed{
-			ProjectID: c.NoAuth.ProjectID, UserID: c.NoAuth.UserID, Admin: slices.Contains(c.NoAuth.Roles, "admin"),
-		},
-		Ping: db.Ping, BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
-		Version: version, Now: now, Monotonic: func() time.Duration { return time.Since(begun) },
-		NewRequestID: func() string { return "req-" + uuid.NewString() },
-		Log:          a.log.With("component", "api"), Registry: registry,
-	}
-}
-
-// URL is where the API answers.
-func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
-
-// Run serves until ctx ends, then lets the requests under way finish.
+// Run serves until ctx ends, then lets what is under way finish.
 func (a *App) Run(ctx context.Context) error {
-	server := &http.Server{
-		Handler: a.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
-	}
-	work, stop := context.WithCancel(ctx)
+	// What is due goes on being carried out while the last requests are answered.
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	var running sync.WaitGroup
-	for _, j := range a.jobs {
-		running.Go(func() { j.Run(work, a.log.With("component", "upkeep")) })
+	for _, w := range a.watched {
+		running.Go(func() { w.Run(work, a.log.With("component", "upkeep")) })
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(a.listener) }()
-	a.log.Info("almanac serves", "url", a.URL())
+	ended := make(chan error, 1+len(a.services))
+	for _, s := range a.services {
+		running.Go(func() {
+			if err := s.run(work); err != nil && work.Err() == nil {
+				ended <- fmt.Errorf("%s: %w", s.name, err)
+			}
+		})
+	}
+	running.Go(func() { watchdog(work, a.log) })
+	server := a.serve(ended)
+	a.log.Info("almanac serves", "url", a.URL(), "roles", a.config.Default.Roles, "replica", a.replica)
+	a.tellSystemd(daemon.SdNotifyReady, "STATUS=serving")
 
 	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		err = server.Shutdown(patience)
-		cancel()
+		a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
+		err = a.drain(server)
 	}
 	stop()
+	if a.desk != nil {
+		a.desk.Wait()
+	}
 	running.Wait()
 	a.log.Info("almanac stopped")
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
 	return err
+}
+
+// serve answers the API; ended is told when that is over.
+func (a *App) serve(ended chan<- error) *http.Server {
+	server := &http.Server{
+		Handler: a.api, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+	}
+	if a.listener != nil {
+		go func() {
+			if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+				ended <- err
+			}
+		}()
+	}
+	return server
+}
+
+// tellSystemd notifies the service manager, which can do without.
+func (a *App) tellSystemd(states ...string) {
+	if err := notify(states...); err != nil {
+		a.log.Warn("the service manager was not told", "error", err)
+	}
+}
+
+// drain sends clients away, then waits for the requests under way.
+func (a *App) drain(server *http.Server) error {
+	if a.api != nil {
+		a.api.Drain()
+		time.Sleep(a.config.API.DrainDelay)
+	}
+	patience, cancel := context.WithTimeout(context.Background(), a.config.Default.GracefulShutdownTimeout)
+	defer cancel()
+	return server.Shutdown(patience)
 }
 
 // Close gives back what Open took.
@@ -200,13 +199,11 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// loopbackOnly refuses to serve everybody as admin to the network.
-func loopbackOnly(c config.API) error {
-	if ip := net.ParseIP(c.Host); c.AuthStrategy != "noauth" || c.Host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
+// add lets jobs run, watched.
+func (a *App) add(jobs ...job.Job) {
+	for _, j := range jobs {
+		a.watched = append(a.watched, watch(j))
 	}
-	return fault.New(fault.Invalid,
-		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.Host)
 }
 
 func ignoreClosed(err error) error {
@@ -215,7 +212,5 @@ func ignoreClosed(err error) error {
 	}
 	return err
 }
-
-func now() span.Instant { return span.At(time.Now()) }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -5,27 +5,107 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"sync"
 
+	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/oslolog"
 )
 
-// Logger gives the log that the configuration asks for: to its file, else to
-// fallback. close ends the file.
-func Logger(c config.Default, fallback io.Writer) (log *slog.Logger, close func() error, err error) {
-	out, close := fallback, func() error { return nil }
-	if c.LogFile != "" {
-		file, err := os.OpenFile(c.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
-		if err != nil {
-			return nil, nil, fmt.Errorf("open [DEFAULT] log_file: %w", err)
-		}
-		out, close = file, file.Close
+// Log is the log of a process, in oslo's format or JSON.
+type Log struct {
+	*slog.Logger
+	level slog.LevelVar
+	file  *logFile // nil: the log goes elsewhere
+}
+
+// OpenLog opens the log that the configuration asks for: to its file, else to
+// fallback. The file is log_file, below log_dir unless it is absolute; with
+// log_dir alone it is called program.log there, as oslo.log does
+// (oslo_log/log.py, _get_log_file_path).
+func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find this host's name for the log: %w", err)
 	}
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	l, out := &Log{}, fallback
+	if path := logPath(c, program); path != "" {
+		l.file = &logFile{path: path}
+		out = l.file
+	}
+	l.Logger = slog.New(api.LogHandler(oslolog.New(out, oslolog.Options{
+		Name: "almanac", Level: &l.level, PID: os.Getpid(), Host: host, JSON: c.UseJSON,
+	})))
+	if err := l.Reload(c); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Reload takes over what may change while the process runs, which is debug, and
+// opens the file anew, so that a file that was moved away is not written any more.
+// Where that fails, the log goes on in the file that is open.
+func (l *Log) Reload(c config.Default) error {
+	l.level.Set(slog.LevelInfo)
 	if c.Debug {
-		options.Level = slog.LevelDebug
+		l.level.Set(slog.LevelDebug)
 	}
-	if c.UseJSON {
-		return slog.New(slog.NewJSONHandler(out, options)), close, nil
+	if l.file == nil {
+		return nil
 	}
-	return slog.New(slog.NewTextHandler(out, options)), close, nil
+	return l.file.reopen()
+}
+
+// Close ends the file.
+func (l *Log) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.close()
+}
+
+func logPath(c config.Default, program string) string {
+	switch {
+	case c.LogDir == "" || filepath.IsAbs(c.LogFile):
+		return c.LogFile
+	case c.LogFile == "":
+		return filepath.Join(c.LogDir, program+".log")
+	default:
+		return filepath.Join(c.LogDir, c.LogFile)
+	}
+}
+
+// logFile is a file that can be changed for another of its name between two writes.
+type logFile struct {
+	path string
+	mu   sync.Mutex
+	file *os.File
+}
+
+func (f *logFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.file.Write(p)
+}
+
+func (f *logFile) reopen() error {
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		return fmt.Errorf("open [DEFAULT] log_file: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old := f.file
+	f.file = file
+	if old == nil {
+		return nil
+	}
+	return old.Close()
+}
+
+func (f *logFile) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.file.Close()
 }

@@ -11,25 +11,51 @@
 // values on.
 package config
 
-import "time"
+import (
+	"path/filepath"
+	"time"
+)
 
 // Config holds the value of every option, one struct for each section.
 type Config struct {
-	Default     Default
-	API         API
-	NoAuth      NoAuth
-	Database    Database
-	Inventory   Inventory
-	Reservation Reservation
-	Limits      Limits
-	Lifecycle   Lifecycle
+	Default       Default
+	API           API
+	NoAuth        NoAuth
+	Keystone      Keystone
+	Policy        Policy
+	Database      Database
+	Rabbit        Rabbit
+	Notifications Notifications
+	Inventory     Inventory
+	Reservation   Reservation
+	Limits        Limits
+	Lifecycle     Lifecycle
+
+	Folder string // of the first file that was read; empty without one
 }
 
-// Default is section [DEFAULT]: logging.
+// Beside gives where a file lies that the configuration names: a relative path
+// begins at the folder of the first configuration file.
+func (c Config) Beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.Folder, path)
+}
+
+// Default is section [DEFAULT]: logging, roles and the message broker.
 type Default struct {
 	Debug   bool
-	LogFile string // empty: standard error
+	LogFile string
+	LogDir  string // with LogFile empty too: standard error
 	UseJSON bool
+
+	Roles                   []string
+	Host                    string // empty: the machine's own name
+	TransportURL            string // may hold passwords; empty: no broker
+	ControlExchange         string
+	RPCResponseTimeout      time.Duration
+	GracefulShutdownTimeout time.Duration
 }
 
 // API is section [api]: where the REST API listens and whom it believes.
@@ -38,6 +64,11 @@ type API struct {
 	Port         int // 0: any free port
 	AuthStrategy string
 	MaxBodyBytes int
+
+	RequestTimeout, DrainDelay time.Duration
+	RateLimit, RateBurst       int // requests per second of a project, and at once; 0 is no limit
+	FeedSecret                 string
+	ParseProxyHeaders          bool
 }
 
 // NoAuth is section [noauth]: who every caller is where AuthStrategy is "noauth".
@@ -49,8 +80,15 @@ type NoAuth struct {
 
 // Database is section [database].
 type Database struct {
-	Connection  string // an SQLAlchemy URL or a Go one ("file:…"); may hold a password
-	BusyTimeout time.Duration
+	Connection  string        // an SQLAlchemy URL or a Go one ("file:…"); may hold a password
+	BusyTimeout time.Duration // of SQLite; the rest is for servers
+
+	MaxPoolSize, MaxOverflow               int
+	ConnectionRecycleTime                  time.Duration
+	MaxRetries                             int // -1: without end
+	RetryInterval                          time.Duration
+	DBMaxRetries                           int // -1: as often as time allows
+	DBMaxRetryInterval, TransactionTimeout time.Duration
 }
 
 // Inventory is section [inventory]: where the hosts come from.

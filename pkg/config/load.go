@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,9 @@ func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	var cfg Config
 	l := loader{sections: table(&cfg), variables: environment}
 	restore(l.sections)
+	for _, folder := range slices.Concat(folders(paths), dirs) {
+		cfg.Folder = cmp.Or(cfg.Folder, folder)
+	}
 	for _, path := range paths {
 		l.file(path)
 	}
@@ -37,6 +41,14 @@ func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 		return Config{}, err
 	}
 	return cfg, nil
+}
+
+func folders(paths []string) []string {
+	list := make([]string, len(paths))
+	for i, path := range paths {
+		list[i] = filepath.Dir(path)
+	}
+	return list
 }
 
 // loader fills the fields that its sections are bound to.

@@ -43,12 +43,72 @@ func TestEveryOptionReachesItsField(t *testing.T) {
 [DEFAULT]
 debug = Yes
 log_file = /var/log/almanac.log
+log_dir = /var/log
 use_json = 1
+roles = inventory
+host = node1
+transport_url = rabbit://u:p@mq//
+control_exchange = nova
+rpc_response_timeout = 5
+graceful_shutdown_timeout = 6
+[oslo_messaging_rabbit]
+ssl = true
+ssl_ca_file = ca
+ssl_cert_file = cert
+ssl_key_file = key
+heartbeat_timeout_threshold = 7
+rabbit_retry_interval = 8
+rabbit_retry_backoff = 9
+rabbit_interval_max = 10
+amqp_durable_queues = true
+rabbit_quorum_queue = true
+rabbit_quorum_delivery_limit = 11
+rabbit_transient_queues_ttl = 12
+[oslo_messaging_notifications]
+driver = messagingv2
+topics = a, b
+transport_url = rabbit://n:p@mq//
+formats = blazar
+[oslo_middleware]
+enable_proxy_headers_parsing = true
+[oslo_policy]
+policy_file = rules.yaml
+policy_dirs = rules.d
+[keystone_authtoken]
+auth_url = http://keystone
+www_authenticate_uri = http://public
+auth_type = v3password
+username = name
+user_id = uid
+password = pw
+user_domain_id = udid
+user_domain_name = udn
+project_name = pn
+project_id = pid
+project_domain_id = pdid
+project_domain_name = pdn
+application_credential_id = acid
+application_credential_name = acn
+application_credential_secret = acs
+region_name = R
+interface = internal
+cafile = ca
+insecure = true
+http_request_timeout = 13
+token_cache_time = 14
+token_cache_size = 15
+service_token_roles = x, y
+service_token_roles_required = false
 [api]
 host = ::1
 port = 0
-auth_strategy = noauth
+auth_strategy = keystone
 max_body_bytes = 2048
+request_timeout = 16
+drain_delay = 17
+rate_limit = 18
+rate_burst = 19
+feed_secret = fs
 [noauth]
 project_id = p
 user_id = u
@@ -57,6 +117,14 @@ roles = admin,
 [database]
 connection = file:almanac.db
 busy_timeout = 0
+max_pool_size = 20
+max_overflow = 21
+connection_recycle_time = 22
+max_retries = -1
+retry_interval = 23
+db_max_retries = 24
+db_max_retry_interval = 25
+transaction_timeout = 3
 [inventory]
 hosts_file = hosts.yaml
 refresh_interval = 1h
@@ -80,11 +148,38 @@ poll_interval = 60
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Default: config.Default{Debug: true, LogFile: "/var/log/almanac.log", UseJSON: true},
-		API:     config.API{Host: "::1", Port: 0, AuthStrategy: "noauth", MaxBodyBytes: 2048},
-		NoAuth:  config.NoAuth{ProjectID: "p", UserID: "u", Roles: []string{"admin", "member", "reader"}},
+		Default: config.Default{
+			Debug: true, LogFile: "/var/log/almanac.log", LogDir: "/var/log", UseJSON: true,
+			Roles: []string{"inventory"}, Host: "node1", TransportURL: "rabbit://u:p@mq//", ControlExchange: "nova",
+			RPCResponseTimeout: 5 * time.Second, GracefulShutdownTimeout: 6 * time.Second,
+		},
+		Rabbit: config.Rabbit{
+			SSL: true, SSLCAFile: "ca", SSLCertFile: "cert", SSLKeyFile: "key", HeartbeatThreshold: 7 * time.Second,
+			RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
+			DurableQueues: true, QuorumQueue: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second,
+		},
+		Notifications: config.Notifications{
+			Driver: "messagingv2", Topics: []string{"a", "b"}, TransportURL: "rabbit://n:p@mq//", Formats: []string{"blazar"},
+		},
+		Policy: config.Policy{File: "rules.yaml", Dirs: []string{"rules.d"}},
+		Keystone: config.Keystone{
+			AuthURL: "http://keystone", WWWAuthenticateURI: "http://public", AuthType: "v3password",
+			Username: "name", UserID: "uid", Password: "pw", UserDomainID: "udid", UserDomainName: "udn",
+			ProjectName: "pn", ProjectID: "pid", ProjectDomainID: "pdid", ProjectDomainName: "pdn",
+			ApplicationCredentialID: "acid", ApplicationCredentialName: "acn", ApplicationCredentialSecret: "acs",
+			RegionName: "R", Interface: "internal", CAFile: "ca", Insecure: true,
+			HTTPTimeout: 13 * time.Second, TokenCacheTime: 14 * time.Second, TokenCacheSize: 15,
+			ServiceTokenRoles: []string{"x", "y"}, ServiceTokenRolesRequired: false,
+		},
+		API: config.API{
+			Host: "::1", Port: 0, AuthStrategy: "keystone", MaxBodyBytes: 2048, RequestTimeout: 16 * time.Second,
+			DrainDelay: 17 * time.Second, RateLimit: 18, RateBurst: 19, FeedSecret: "fs", ParseProxyHeaders: true,
+		},
+		NoAuth: config.NoAuth{ProjectID: "p", UserID: "u", Roles: []string{"admin", "member", "reader"}},
 		Database: config.Database{
-			Connection: "file:almanac.db", BusyTimeout: 0,
+			Connection: "file:almanac.db", BusyTimeout: 0, MaxPoolSize: 20, MaxOverflow: 21,
+			ConnectionRecycleTime: 22 * time.Second, MaxRetries: -1, RetryInterval: 23 * time.Second,
+			DBMaxRetries: 24, DBMaxRetryInterval: 25 * time.Second, TransactionTimeout: 3 * time.Second,
 		},
 		Inventory: config.Inventory{HostsFile: "hosts.yaml", RefreshInterval: time.Hour},
 		Reservation: config.Reservation{
@@ -97,6 +192,7 @@ poll_interval = 60
 		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 	}
+	got.Folder = ""
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
@@ -104,9 +200,32 @@ poll_interval = 60
 
 func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 	want := config.Config{
-		API:       config.API{Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576},
-		NoAuth:    config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
-		Database:  config.Database{Connection: "sqlite:///var/almanac.db", BusyTimeout: 5 * time.Second},
+		Default: config.Default{
+			Roles: []string{"api", "inventory"}, ControlExchange: "openstack",
+			RPCResponseTimeout: time.Minute, GracefulShutdownTimeout: 30 * time.Second,
+		},
+		API: config.API{
+			Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576,
+			RequestTimeout: 30 * time.Second, RateBurst: 100,
+		},
+		NoAuth: config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
+		Keystone: config.Keystone{
+			AuthType: "password", HTTPTimeout: 10 * time.Second, TokenCacheTime: 5 * time.Minute, TokenCacheSize: 10_000,
+			ServiceTokenRoles: []string{"service"}, ServiceTokenRolesRequired: true,
+		},
+		Policy: config.Policy{File: "policy.yaml", Dirs: []string{"policy.d"}},
+		Database: config.Database{
+			Connection: "sqlite:///var/almanac.db", BusyTimeout: 5 * time.Second, MaxPoolSize: 5, MaxOverflow: 50,
+			ConnectionRecycleTime: time.Hour, MaxRetries: 10, RetryInterval: 10 * time.Second,
+			DBMaxRetries: 20, DBMaxRetryInterval: 10 * time.Second, TransactionTimeout: 15 * time.Second,
+		},
+		Rabbit: config.Rabbit{
+			HeartbeatThreshold: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second,
+			IntervalMax: 30 * time.Second, TransientTTL: 30 * time.Minute,
+		},
+		Notifications: config.Notifications{
+			Driver: "noop", Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},
+		},
 		Inventory: config.Inventory{HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second},
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,

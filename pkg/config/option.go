@@ -19,6 +19,8 @@ type option struct {
 	// secret keeps the value out of Show. Only a text may be secret: the errors
 	// of the other kinds quote the value.
 	secret bool
+	// mutable options may change while the service runs.
+	mutable bool
 
 	restore func()                 // puts the default into the field
 	set     func(raw string) error // puts a value of a file into the field
@@ -27,6 +29,11 @@ type option struct {
 
 func (o option) asSecret() option {
 	o.secret = true
+	return o
+}
+
+func (o option) asMutable() option {
+	o.mutable = true
 	return o
 }
 

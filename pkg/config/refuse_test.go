@@ -47,10 +47,6 @@ func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
 			"[reservation]\nfence = never",
 			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, not "never"`,
 		},
-		"keystone is not served": {
-			"[api]\nauth_strategy = keystone",
-			`almanac.conf:2: [api] auth_strategy: must be one of noauth, not "keystone"`,
-		},
 		"text, empty": {
 			"[database]\nconnection =",
 			`almanac.conf:2: [database] connection: must not be empty`,

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	day = 24 * time.Hour
@@ -18,24 +21,23 @@ type section struct {
 // the sample. It leaves c as it is.
 func table(c *Config) []section {
 	return []section{
-		{"DEFAULT", []option{
+		{"DEFAULT", slices.Concat([]option{
 			boolean(&c.Default.Debug, "debug", false,
-				"Write debug messages to the log."),
+				"Write debug messages to the log.").asMutable(),
 			text(&c.Default.LogFile, "log_file", "",
-				"File that the log is written to. Empty means standard error."),
+				"File that the log is written to, opened anew at SIGHUP. Empty means standard error, unless log_dir is set."),
+			text(&c.Default.LogDir, "log_dir", "",
+				"Folder of the log: a relative log_file lies there; without log_file the file has the program's name."),
 			boolean(&c.Default.UseJSON, "use_json", false,
 				"Write the log as JSON, one object a line."),
+		}, transportOptions(&c.Default))},
+		{"api", apiOptions(&c.API)},
+		{"oslo_middleware", []option{
+			boolean(&c.API.ParseProxyHeaders, "enable_proxy_headers_parsing", false,
+				"Believe the X-Forwarded-* headers: only behind a proxy that sets them."),
 		}},
-		{"api", []option{
-			text(&c.API.Host, "host", "127.0.0.1",
-				"Address that the API listens on."),
-			integer(&c.API.Port, "port", 1234, 0, 65535,
-				"Port that the API listens on. 0 takes any free one."),
-			choice(&c.API.AuthStrategy, "auth_strategy", "noauth", []string{"noauth"},
-				"How callers are told apart. With noauth every caller is the one of section [noauth]."),
-			integer(&c.API.MaxBodyBytes, "max_body_bytes", 1<<20, 1<<10, 1<<30,
-				"Largest request body that is read, in bytes. A larger one is answered with 413."),
-		}},
+		{"keystone_authtoken", keystoneOptions(&c.Keystone)},
+		{"oslo_policy", policyOptions(&c.Policy)},
 		{"noauth", []option{
 			text(&c.NoAuth.ProjectID, "project_id", "demo",
 				"Project of every caller."),
@@ -44,16 +46,18 @@ func table(c *Config) []section {
 			list(&c.NoAuth.Roles, "roles", []string{"admin"},
 				"Roles of every caller."),
 		}},
-		{"database", []option{
+		{"database", slices.Concat([]option{
 			text(&c.Database.Connection, "connection", "sqlite:///var/almanac.db",
-				"Where the database is, as an SQLAlchemy URL (three slashes before a relative path, four "+
-					"before an absolute one) or in Go's form, file:PATH.").asSecret(),
+				"Where the database is, as an SQLAlchemy URL: mysql+pymysql://user:password@host/almanac, or "+
+					"sqlite:/// before a relative path and sqlite://// before an absolute one. Go's forms are taken too.").asSecret(),
 			duration(&c.Database.BusyTimeout, "busy_timeout", 5*time.Second, 0, time.Minute,
-				"How long a transaction waits for another to release the database before it gives up."),
-		}},
+				"How long a transaction of SQLite waits for another to release the database before it gives up."),
+		}, serverOptions(&c.Database))},
+		{"oslo_messaging_rabbit", rabbitOptions(&c.Rabbit)},
+		{"oslo_messaging_notifications", notificationOptions(&c.Notifications)},
 		{"inventory", []option{
 			text(&c.Inventory.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
-				"YAML file that lists the hosts."),
+				"YAML file that lists the hosts, read where the role inventory is."),
 			duration(&c.Inventory.RefreshInterval, "refresh_interval", 10*time.Second, time.Second, time.Hour,
 				"How often the hosts are read again."),
 		}},
@@ -71,7 +75,7 @@ func reservationOptions(r *Reservation) []option {
 		choice(&r.DefaultPolicy, "default_policy", "first-fit", []string{
 			"first-fit", "pe-best-fit", "pe-worst-fit", "duration-best-fit", "duration-worst-fit",
 			"pe-duration-best-fit", "pe-duration-worst-fit",
-		}, "Policy that chooses among the feasible starts where a request names none."),
+		}, "Policy that chooses among the feasible starts where a request names none.").asMutable(),
 		choice(&r.Fence, "fence", "always", []string{"always", "lead_time"},
 			"When a promised host is closed to the instances of others: always, from the booking on; or only "+
 				"from lead_time before the start. Preemptible instances may always use it until the start."),
@@ -81,7 +85,7 @@ func reservationOptions(r *Reservation) []option {
 			"How long before the end of a reservation its owner is warned, where the request does not say."),
 		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
 			"What happens at the end of a reservation to the instances that run in it, where the request does "+
-				"not say."),
+				"not say.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and the answer to it are remembered."),
 	}
@@ -90,17 +94,17 @@ func reservationOptions(r *Reservation) []option {
 func limitOptions(l *Limits) []option {
 	return []option{
 		duration(&l.MaxDuration, "max_duration", 30*day, 0, longest,
-			"Longest time that a reservation may last. 0 means no limit."),
+			"Longest time that a reservation may last. 0 means no limit.").asMutable(),
 		duration(&l.MaxStartAhead, "max_start_ahead", 365*day, 0, longest,
-			"Farthest from now that a reservation may start. 0 means no limit."),
+			"Farthest from now that a reservation may start. 0 means no limit.").asMutable(),
 		integer(&l.MaxHostsPerProject, "max_hosts_per_project", 0, 0, 1_000_000,
-			"Most hosts that a project may hold at once. 0 means no limit."),
+			"Most hosts that a project may hold at once. 0 means no limit.").asMutable(),
 		integer(&l.MaxHostHoursPerProject, "max_host_hours_per_project", 0, 0, 1_000_000_000,
 			"Most host-hours that a project may hold at once, counting its reservations that have not ended. "+
-				"0 means no limit."),
+				"0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
 			"How long before its end a reservation may be extended; earlier than that it may not. 0 means no "+
-				"limit: it may be extended at any time."),
+				"limit: it may be extended at any time.").asMutable(),
 	}
 }
 

@@ -28,6 +28,9 @@ func Sample(w io.Writer) error {
 			for _, limit := range o.limits {
 				comment(&b, limit)
 			}
+			if o.mutable {
+				comment(&b, "Note: This option can be changed without restarting.")
+			}
 			for _, value := range o.texts() {
 				b.WriteString("#" + assignment(o.name, value))
 			}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+)
+
+// newBootstrapCommand gives `bootstrap`. load gives [keystone_authtoken], the
+// service user to be; environment has the admin's OS_* variables.
+func newBootstrapCommand(load func() (keystone.Connection, error), environment map[string]string) *cobra.Command {
+	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac with the services that it needs"}
+	r := keystone.Registration{
+		ServiceType: "reservation", ServiceName: "almanac", Description: "Reservations of servers in advance",
+		Domain: "default", Roles: []string{"admin", "service"},
+	}
+	var public, internal, admin string
+	register := &cobra.Command{
+		Use: "keystone", Args: cobra.NoArgs,
+		Short: "Register service, endpoints and service user in Keystone; again does no harm",
+		Long: "Registers the service almanac of type reservation, its endpoints, and the service user of\n" +
+			"[keystone_authtoken] with its project and roles. What is right already stays as it is.\n\n" +
+			"It acts as the admin of the OS_* variables, as an openrc file sets them.",
+		Example: "  almanacd bootstrap keystone --public-url https://almanac.example.org:1234/v1",
+		RunE: func(c *cobra.Command, _ []string) error {
+			r.URLs = map[string]string{"public": public, "internal": cmp.Or(internal, public), "admin": cmp.Or(admin, internal, public)}
+			return register(c, load, environment, r)
+		},
+	}
+	flags := register.Flags()
+	flags.StringVar(&public, "public-url", "http://127.0.0.1:1234/v1", "address that users reach, ending in /v1")
+	flags.StringVar(&internal, "internal-url", "", "address inside the cloud (default the public one)")
+	flags.StringVar(&admin, "admin-url", "", "address for admins (default the internal one)")
+	flags.StringVar(&r.Region, "region", cmp.Or(environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
+	flags.BoolVar(&r.ResetPassword, "reset-password", false, "give a service user who is there already the configured password")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
+	group.AddCommand(register)
+	return group
+}
+
+func register(c *cobra.Command, load func() (keystone.Connection, error), environment map[string]string, r keystone.Registration) error {
+	service, err := load()
+	if err != nil {
+		return err
+	}
+	admin, err := adminOf(environment)
+	if err != nil {
+		return err
+	}
+	r.User, r.Password = service.Username, service.Password
+	r.Project, r.Domain = cmp.Or(service.ProjectName, "service"), cmp.Or(service.UserDomainID, r.Domain)
+	r.Report = func(s keystone.Step) { printStep(c.ErrOrStderr(), s, r.DryRun) }
+	return keystone.Register(c.Context(), admin, r)
+}
+
+func printStep(w io.Writer, s keystone.Step, dry bool) {
+	outcome := string(s.Outcome)
+	if dry && (s.Outcome == keystone.Created || s.Outcome == keystone.Changed) {
+		outcome = "would be " + outcome
+	}
+	fmt.Fprintf(w, "%s: %s\n", outcome, s.What)
+}
+
+// adminOf reads the variables that the openstack client reads.
+func adminOf(environment map[string]string) (keystone.Connection, error) {
+	c := keystone.Connection{
+		AuthURL: environment["OS_AUTH_URL"], Username: environment["OS_USERNAME"], UserID: environment["OS_USER_ID"],
+		Password: environment["OS_PASSWORD"], UserDomainID: environment["OS_USER_DOMAIN_ID"],
+		UserDomainName: environment["OS_USER_DOMAIN_NAME"],
+		ProjectID:      environment["OS_PROJECT_ID"], ProjectName: environment["OS_PROJECT_NAME"],
+		ProjectDomainID: environment["OS_PROJECT_DOMAIN_ID"], ProjectDomainName: environment["OS_PROJECT_DOMAIN_NAME"],
+		ApplicationCredentialID:     environment["OS_APPLICATION_CREDENTIAL_ID"],
+		ApplicationCredentialSecret: environment["OS_APPLICATION_CREDENTIAL_SECRET"],
+		CAFile:                      environment["OS_CACERT"],
+	}
+	if err := c.Check(); err != nil {
+		return c, fault.New(fault.Invalid, "log in as an admin first: set OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME, as an openrc file does")
+	}
+	return c, nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+func (s *service) databaseCommand() *cobra.Command {
+	group := &cobra.Command{Use: "db", Short: "Look after the database"}
+	group.AddCommand(
+		&cobra.Command{
+			Use: "sync", Args: cobra.NoArgs,
+			Short: "Bring the schema up to date, while almanacd runs or not; again does no harm",
+			RunE:  s.sync,
+		},
+		&cobra.Command{
+			Use: "status", Args: cobra.NoArgs,
+			Short: "List the migrations and whether they are applied",
+			RunE:  s.status,
+		},
+		s.purgeCommand(),
+	)
+	return group
+}
+
+// withStore opens the configured database for act.
+func (s *service) withStore(c *cobra.Command, act func(db *store.Store) error) error {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	db, err := app.OpenStore(c.Context(), cfg, "almanacd db", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return act(db)
+}
+
+func (s *service) sync(c *cobra.Command, _ []string) error {
+	return s.withStore(c, func(db *store.Store) error {
+		applied, err := db.Migrate(c.Context())
+		if err != nil {
+			return fmt.Errorf("migrate the database: %w", err)
+		}
+		for _, id := range applied {
+			fmt.Fprintf(c.ErrOrStderr(), "applied %s\n", id)
+		}
+		if len(applied) == 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "the schema is up to date")
+		}
+		return nil
+	})
+}
+
+func (s *service) status(c *cobra.Command, _ []string) error {
+	return s.withStore(c, func(db *store.Store) error {
+		migrations, err := db.Status(c.Context())
+		if err != nil {
+			return err
+		}
+		for _, m := range migrations {
+			state := "missing"
+			if m.Applied {
+				state = "applied"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", m.ID, state)
+		}
+		return nil
+	})
+}
+
+func (s *service) purgeCommand() *cobra.Command {
+	var age time.Duration
+	var dryRun bool
+	purge := &cobra.Command{
+		Use: "purge", Args: cobra.NoArgs,
+		Short: "Delete reservations that are over since long, with their history",
+		Long: "Deletes reservations that have ended, failed or been cancelled before the given age, with their claims,\n" +
+			"events and audit trail, in small transactions: almanacd may run meanwhile. What was not yet sent as a\n" +
+			"notification stays. Make a backup first, or look with --dry-run.",
+		Example: "  almanacd db purge --older-than 2160h --dry-run",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if age <= 0 {
+				return fault.Field("--older-than", "must be a time such as 2160h, which is 90 days")
+			}
+			return s.purge(c, span.At(time.Now().Add(-age)), dryRun)
+		},
+	}
+	purge.Flags().DurationVar(&age, "older-than", 0, "age from which on they are deleted, such as 2160h for 90 days")
+	purge.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many there are")
+	_ = purge.MarkFlagRequired("older-than") // fails for a flag that is not there
+	return purge
+}
+
+// purgeBatch is how many reservations are deleted in one transaction.
+const purgeBatch = 200
+
+func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) error {
+	return s.withStore(c, func(db *store.Store) error {
+		// By hand: no lease, several at once only share the work.
+		count, err := db.Purge(c.Context(), job.Lease{}, before, true, purgeBatch, nil)
+		if err != nil {
+			return err
+		}
+		if dryRun {
+			fmt.Fprintf(c.ErrOrStderr(), "%d reservations that were over by %v would be deleted\n", count, before)
+			return nil
+		}
+		bar := progress(c.ErrOrStderr(), count)
+		done, err := db.Purge(c.Context(), job.Lease{}, before, false, purgeBatch, func(done int) { _ = bar.Set(done) })
+		err = errors.Join(err, bar.Finish())
+		fmt.Fprintf(c.ErrOrStderr(), "deleted %d reservations that were over by %v\n", done, before)
+		return err
+	})
+}
+
+// progress gives a bar where a person looks on.
+func progress(w io.Writer, count int) *progressbar.ProgressBar {
+	file, ok := w.(interface{ Fd() uintptr })
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return progressbar.DefaultSilent(int64(count))
+	}
+	return progressbar.NewOptions(count, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("deleting"), progressbar.OptionClearOnFinish())
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/policy"
+)
+
+// keystone gives the service user of the configuration.
+func (s *service) keystone() (keystone.Connection, error) {
+	cfg, err := s.load()
+	return app.KeystoneConnection(cfg.Keystone), err
+}
+
+// rules gives the policy of the configuration.
+func (s *service) rules() (*policy.Enforcer, error) {
+	cfg, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return policy.Load(app.PolicyOptions(cfg))
+}
+
+// identify says who a token belongs to.
+func (s *service) identify(ctx context.Context, token string) (policy.Credentials, error) {
+	cfg, err := s.load()
+	if err != nil {
+		return policy.Credentials{}, err
+	}
+	tokens, err := keystone.New(keystone.Options{
+		Connection: app.KeystoneConnection(cfg.Keystone), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return policy.Credentials{}, err
+	}
+	t, err := tokens.Validate(ctx, token, "")
+	if err != nil {
+		return policy.Credentials{}, err
+	}
+	return api.CredentialsOf(t), nil
+}

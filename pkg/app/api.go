@@ -1,0 +1,162 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// parallelEvents is how many events one replica stores at once.
+const parallelEvents = 16
+
+// openAPI prepares the role api: the desk with its hosts and records, what keeps its
+// promises, and the handler of REST.
+func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) error {
+	if err := a.rules.load(a.config); err != nil {
+		return err
+	}
+	callers, err := a.authenticator()
+	if err != nil {
+		return err
+	}
+	db, err := a.database(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.clock.set(ctx, db, a.log); err != nil {
+		return err
+	}
+	hosts, err := a.keeper(ctx, source, db)
+	if err != nil {
+		return err
+	}
+	if a.desk, err = booking.Open(ctx, a.deskOptions(db, bus), hosts.Snapshot()); err != nil {
+		return err
+	}
+	hosts.Follow(a.desk.Observe)
+	a.addUpkeep(db, bus, hosts)
+	a.api = api.New(a.apiOptions(db, hosts, callers, bus))
+	return nil
+}
+
+// keeper reads the hosts, again while the inventory of another process is away.
+func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+	for {
+		hosts, err := inventory.OpenKeeper(ctx, source, db, db)
+		if err == nil || a.has(roleInventory) {
+			return hosts, err
+		}
+		a.log.Error("the inventory cannot be read; trying again", "every", retryInventory, "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retryInventory):
+		}
+	}
+}
+
+const retryInventory = 5 * time.Second
+
+func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
+	o := booking.Options{
+		Records: db, Keys: db, Reader: db,
+		Limits: limits(a.config), Defaults: defaults(a.config),
+		LeadTime: seconds(a.config.Reservation.LeadTime),
+		Replica:  a.replica, Parallel: parallelEvents,
+		Now: a.clock.now, NewID: uuid.NewString,
+	}
+	if bus.replicas != nil {
+		o.Announce = func() { poke(bus.replicas.stored) }
+	}
+	return o
+}
+
+func limits(c config.Config) booking.Limits {
+	return booking.Limits{
+		Duration:        seconds(c.Limits.MaxDuration),
+		StartAhead:      seconds(c.Limits.MaxStartAhead),
+		Hosts:           c.Limits.MaxHostsPerProject,
+		HostSeconds:     int64(c.Limits.MaxHostHoursPerProject) * 3600,
+		ExtensionWindow: seconds(c.Limits.ExtensionWindow),
+	}
+}
+
+func defaults(c config.Config) booking.Defaults {
+	return booking.Defaults{
+		Policy: calendar.Policy(c.Reservation.DefaultPolicy), OnEnd: reservation.OnEnd(c.Reservation.OnEnd),
+	}
+}
+
+func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
+	o := upkeep.Options{
+		Desk: a.desk, Replica: a.desk, Presence: db, Leases: db, Keys: db,
+		Poll: a.config.Lifecycle.PollInterval, KeyTTL: a.config.Reservation.IdempotencyKeyTTL,
+		Now: a.clock.now, Log: a.log.With("component", "upkeep"),
+	}
+	if bus.replicas != nil {
+		o.Changed = bus.replicas.changed
+		a.add(job.Job{Name: "announcements", Every: time.Hour, Step: bus.replicas.cast, Wake: bus.replicas.stored})
+	}
+	a.add(upkeep.Jobs(o)...)
+	if bus.notifier != nil {
+		a.add(upkeep.Notifications(db, db, bus.notifier))
+	}
+	a.add(
+		job.Job{Name: "inventory", Every: a.config.Inventory.RefreshInterval, Step: hosts.Refresh, Wake: bus.hostsChanged},
+		job.Job{Name: "clock", Every: clockEvery, Step: func(ctx context.Context) error { return a.clock.set(ctx, db, a.log) }},
+	)
+}
+
+func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) api.Options {
+	c, begun := a.config, time.Now()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.measure(registry, bus)
+	return api.Options{
+		Desk: a.desk, Reader: db, Inventory: hosts,
+		Filter: filters.Reservation{
+			Promises: a.desk, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
+		},
+		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
+		Ping: db.Ping, Probes: a.probes(bus),
+		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
+		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
+		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
+		Version: a.version, Now: a.clock.now, Monotonic: func() time.Duration { return time.Since(begun) },
+		NewRequestID: func() string { return "req-" + uuid.NewString() },
+		Log:          a.log.With("component", "api"), Registry: registry,
+	}
+}
+
+// probes look after the parts of this process.
+func (a *App) probes(bus *bus) []api.Probe {
+	probes := []api.Probe{{Name: "clock offset", Check: func(context.Context) error {
+		if ahead := a.clock.ahead(); ahead.Abs() > worthSaying {
+			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
+		}
+		return nil
+	}}}
+	for _, t := range bus.transports {
+		probes = append(probes, api.Probe{Name: t.name, Check: func(context.Context) error { return connected(t.transport.Status()) }})
+	}
+	for _, w := range a.watched {
+		probes = append(probes, w.probe())
+	}
+	return probes
+}

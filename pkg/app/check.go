@@ -1,0 +1,69 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/policy"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
+
+// Check refuses settings that are wrong or do not go together. It connects to
+// nothing.
+func Check(c config.Config) error {
+	for _, role := range c.Default.Roles {
+		if role != roleAPI && role != roleInventory {
+			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, []string{roleAPI, roleInventory}))
+		}
+	}
+	if len(c.Default.Roles) == 0 {
+		return fault.Field("[DEFAULT] roles", "name at least one of %s and %s", roleAPI, roleInventory)
+	}
+	if c.Default.TransportURL == "" && !(has(c, roleAPI) && has(c, roleInventory)) {
+		return fault.Field("[DEFAULT] transport_url", "is needed where the roles api and inventory run apart")
+	}
+	for section, url := range map[string]string{
+		"DEFAULT": c.Default.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
+	} {
+		if url == "" {
+			continue
+		}
+		if _, err := oslo.ParseURL(url); err != nil {
+			return fmt.Errorf("[%s]: %w", section, err)
+		}
+	}
+	if !has(c, roleAPI) {
+		return nil
+	}
+	if err := store.Check(c.Database.Connection); err != nil {
+		return err
+	}
+	if err := checkCallers(c); err != nil {
+		return err
+	}
+	_, err := policy.Load(PolicyOptions(c))
+	return err
+}
+
+// checkCallers refuses to serve everybody as admin to the network, and a Keystone
+// that cannot be asked.
+func checkCallers(c config.Config) error {
+	if k := c.Keystone; c.API.AuthStrategy != "noauth" {
+		if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {
+			return fault.Field("[keystone_authtoken] auth_type",
+				"must be v3applicationcredential where application_credential_secret is given, and only there")
+		}
+		return KeystoneConnection(k).Check()
+	}
+	if ip := net.ParseIP(c.API.Host); c.API.Host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fault.New(fault.Invalid,
+		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
+}

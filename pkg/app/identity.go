@@ -1,0 +1,90 @@
+package app
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/policy"
+)
+
+// rules are the policy in effect; it may be replaced while requests are decided.
+type rules struct {
+	current atomic.Pointer[policy.Enforcer]
+}
+
+// Check implements api.Enforcer.
+func (r *rules) Check(rule string, by policy.Credentials, target map[string]string) error {
+	return r.current.Load().Check(rule, by, target)
+}
+
+// load reads the policy files.
+func (r *rules) load(c config.Config) error {
+	enforcer, err := policy.Load(PolicyOptions(c))
+	if err != nil {
+		return err
+	}
+	r.current.Store(enforcer)
+	return nil
+}
+
+// PolicyOptions gives the policy files that the configuration names. The usual ones
+// need not be there.
+func PolicyOptions(c config.Config) policy.Options {
+	var o policy.Options
+	if path := c.Beside(c.Policy.File); c.Policy.File != usualPolicy || exists(path) {
+		o.File = path
+	}
+	for _, dir := range c.Policy.Dirs {
+		if path := c.Beside(dir); dir != usualPolicyDir || exists(path) {
+			o.Dirs = append(o.Dirs, path)
+		}
+	}
+	return o
+}
+
+const (
+	usualPolicy    = "policy.yaml"
+	usualPolicyDir = "policy.d"
+)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// KeystoneConnection says where Keystone is and who Almanac is there.
+func KeystoneConnection(k config.Keystone) keystone.Connection {
+	return keystone.Connection{
+		AuthURL: k.AuthURL, Username: k.Username, UserID: k.UserID, Password: k.Password,
+		UserDomainID: k.UserDomainID, UserDomainName: k.UserDomainName,
+		ProjectID: k.ProjectID, ProjectName: k.ProjectName,
+		ProjectDomainID: k.ProjectDomainID, ProjectDomainName: k.ProjectDomainName,
+		ApplicationCredentialID: k.ApplicationCredentialID, ApplicationCredentialName: k.ApplicationCredentialName,
+		ApplicationCredentialSecret: k.ApplicationCredentialSecret,
+		Region:                      k.RegionName, Interface: k.Interface, CAFile: k.CAFile, Insecure: k.Insecure, Timeout: k.HTTPTimeout,
+	}
+}
+
+// authenticator tells callers apart as the configuration says.
+func (a *App) authenticator() (api.Authenticator, error) {
+	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
+		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil
+	}
+	k := a.config.Keystone
+	tokens, err := keystone.New(keystone.Options{
+		Connection: KeystoneConnection(k), TokenCacheTime: k.TokenCacheTime, CacheSize: k.TokenCacheSize,
+		ServiceTokenRoles: k.ServiceTokenRoles, ServiceTokenRolesRequired: k.ServiceTokenRolesRequired,
+		ServiceType: serviceType, Now: time.Now, Log: a.log.With("component", "keystone"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.Keystone{Tokens: tokens}, nil
+}
+
+// serviceType is Almanac's in the catalog.
+const serviceType = "reservation"

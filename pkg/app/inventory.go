@@ -1,0 +1,54 @@
+package app
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/remote"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// source gives where this process has its hosts from: the file that the role
+// inventory reads, or the process that has the role. With a message broker the role
+// also answers others.
+func (a *App) source(bus *bus) (inventory.Source, error) {
+	file := inventory.FileSource(a.config.Inventory.HostsFile)
+	if bus.own == nil {
+		return file, nil
+	}
+	client := a.newClient(bus.own)
+	if a.has(roleInventory) {
+		service := remote.NewService(file, client, exchange)
+		a.add(job.Job{Name: "inventory service", Every: a.config.Inventory.RefreshInterval, Step: service.Refresh})
+		a.serveOn(bus.own, remote.Topic, service.Endpoint())
+		return file, nil
+	}
+	source := remote.NewSource(client, exchange)
+	bus.hostsChanged = source.Changed()
+	a.serveOn(bus.own, remote.ChangesTopic, source.Endpoint())
+	return source, nil
+}
+
+// newClient gives a client of Almanac's own topics.
+func (a *App) newClient(transport oslo.Transport) *oslo.Client {
+	client := oslo.NewClient(transport, oslo.ClientOptions{
+		Queues: ownQueues, Timeout: a.config.Default.RPCResponseTimeout, NewID: uuid.NewString, Now: time.Now,
+	})
+	a.closers = append(a.closers, func() error {
+		client.Close()
+		return nil
+	})
+	return client
+}
+
+// serveOn lets this process answer on one of Almanac's own topics.
+func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endpoint) {
+	server := oslo.NewServer(transport, oslo.ServerOptions{
+		Exchange: exchange, Topic: topic, Name: a.replica, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
+		NewID: uuid.NewString, Log: a.log.With("component", "messaging"),
+	})
+	a.services = append(a.services, service{"topic " + topic, server.Serve})
+}

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+)
+
+// Reload takes over what may change while the service runs: limits, defaults and the
+// policy files. Where something is wrong, all stays as it was.
+func (a *App) Reload(c config.Config) error {
+	if err := notifyReloading(); err != nil {
+		a.log.Warn("the service manager was not told", "error", err)
+	}
+	defer a.tellSystemd(daemon.SdNotifyReady)
+	if a.desk == nil {
+		return nil
+	}
+	if err := a.rules.load(c); err != nil {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	a.desk.Configure(limits(c), defaults(c))
+	return nil
+}

@@ -1,0 +1,38 @@
+package config
+
+import "slices"
+
+// Reload reads the configuration anew, as Load does, for a service that runs with
+// before. after has the new values of mutable options and the old ones of all
+// others. changed names the mutable options that are different now, and ignored
+// those that ask for a restart to take effect, both as in "[limits] max_duration"
+// and in the order of the sample. Where the new configuration is wrong, after is
+// before and err is Load's.
+func Reload(before Config, paths, dirs []string, environment map[string]string) (
+	after Config, changed, ignored []string, err error,
+) {
+	fresh, err := Load(paths, dirs, environment)
+	if err != nil {
+		return before, nil, nil, err
+	}
+	after = before
+	given, kept := table(&fresh), table(&after)
+	for i, s := range given {
+		for j, o := range s.options {
+			value, old := o.texts(), kept[i].options[j]
+			switch {
+			case slices.Equal(value, old.texts()):
+			case !o.mutable:
+				ignored = append(ignored, field(s.name, o.name))
+			default:
+				changed = append(changed, field(s.name, o.name))
+				for _, raw := range value {
+					if err := set(s.name, old, raw); err != nil {
+						return before, nil, nil, err
+					}
+				}
+			}
+		}
+	}
+	return after, changed, ignored, nil
+}
