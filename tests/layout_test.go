@@ -20,18 +20,23 @@ const module = "github.com/almanac-cloud/almanac"
 // floors are the layers of the house: a package imports packages of lower floors
 // only. A package that stands on no floor fails the test: give it one.
 var floors = [][]string{
-	0:  {"pkg/span", "pkg/resource", "pkg/fault", "pkg/job"},
-	1:  {"inventory", "reservation/calendar"},
-	2:  {"reservation", "pkg/placing"},
-	3:  {"filters", "reservation/lifecycle"},
-	4:  {},
-	5:  {"reservation/booking"},
-	6:  {"reservation/upkeep", "pkg/store", "pkg/store/storetest", "pkg/config", "pkg/api/v1"},
-	7:  {"pkg/client", "pkg/whatif"},
+	0: {"pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
+	1: {"inventory", "reservation/calendar"},
+	2: {"reservation", "pkg/placing"},
+	3: {"filters", "reservation/lifecycle"},
+	4: {},
+	5: {"reservation/booking"},
+	6: {
+		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1",
+		"pkg/oslo", "pkg/keystone", "pkg/policy",
+	},
+	7: {
+		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/memory", "pkg/oslo/oslotest", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
+	},
 	8:  {"pkg/api"},
 	9:  {},
 	10: {"pkg/app"},
-	11: {"cmd/almanac", "cmd/almanacd", "tests"},
+	11: {"cmd/almanac", "cmd/almanacd", "tests", "tests/labtest", "tests/mysqlproxy"},
 }
 
 // homes says which packages alone may import a library.
@@ -41,11 +46,17 @@ var homes = map[string][]string{
 	"github.com/go-gormigrate/":           {"pkg/store"},
 	"modernc.org/sqlite":                  {"pkg/store"},
 	"github.com/gophercloud/":             {"pkg/nova", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/keystone"},
-	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo"},
+	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo/amqp"},
+	"github.com/databus23/goslo.policy":   {"pkg/policy"},
+	"github.com/hashicorp/golang-lru":     {"pkg/keystone", "pkg/api"},
+	"github.com/go-sql-driver/mysql":      {"pkg/store", "tests/labtest"},
+	"github.com/arran4/golang-ical":       {"pkg/api"},
+	"golang.org/x/time":                   {"pkg/api"},
 	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd"},
 	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
-	"github.com/goccy/go-yaml":            {"inventory", "cmd/almanac"},
+	"github.com/goccy/go-yaml":            {"inventory", "cmd/almanac", "pkg/policy"},
 	"github.com/google/uuid":              {"pkg/app", "cmd/almanac"},
+	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 
 // pkg is what `go list` says of a package.

@@ -90,6 +90,17 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
+// troubles gives the last lines that are warnings or worse.
+func (l *log) troubles() string {
+	var lines []string
+	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, " INFO ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-20):], "")
+}
+
 const tenHosts = `hosts:
   - name: host-[01-10]
     vcpus: 16
@@ -98,7 +109,7 @@ const tenHosts = `hosts:
 `
 
 // newFolder gives a folder with a hosts file.
-func newFolder(t *testing.T, hosts string) string {
+func newFolder(t testing.TB, hosts string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "hosts.yaml"), []byte(hosts), 0o600); err != nil {
@@ -116,10 +127,16 @@ func command(ctx context.Context, folder string, settings ...string) *exec.Cmd {
 	return c
 }
 
-var serves = regexp.MustCompile(`msg="almanac serves" url=(\S+)`)
+var serves = regexp.MustCompile(`almanac serves url=(\S+)`)
+
+// startOn starts almanacd on hosts, in a folder of its own.
+func startOn(t testing.TB, hosts string, settings ...string) *service {
+	t.Helper()
+	return start(t, newFolder(t, hosts), settings...)
+}
 
 // start starts almanacd and waits until it serves.
-func start(t *testing.T, folder string, settings ...string) *service {
+func start(t testing.TB, folder string, settings ...string) *service {
 	t.Helper()
 	s := &service{folder: folder, log: &log{}, ended: make(chan error, 1)}
 	s.process = command(context.WithoutCancel(t.Context()), folder, settings...)
@@ -130,7 +147,12 @@ func start(t *testing.T, folder string, settings ...string) *service {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.kill)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("the log of %s ends with\n%s", s.url, s.log.troubles())
+		}
+	})
 	url := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(io.TeeReader(out, s.log))

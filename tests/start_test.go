@@ -11,6 +11,7 @@ import (
 func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hosts, config string
+		policy        string // of rules.yaml
 		settings      []string
 		want          []string // in one message
 	}{
@@ -39,7 +40,27 @@ func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 			settings: []string{"OS_API__HOST=0.0.0.0"}, want: []string{"loopback", "noauth"},
 		},
 		"a database of another kind, without its password": {
-			settings: []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@db/almanac"}, want: []string{"connection", "sqlite"},
+			settings: []string{"OS_DATABASE__CONNECTION=oracle://u:secret@db/almanac"}, want: []string{"connection", "oracle", "mysql"},
+		},
+		"a database server that does not answer, without its password": {
+			settings: []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@127.0.0.1:1/almanac", "OS_DATABASE__MAX_RETRIES=1", "OS_DATABASE__RETRY_INTERVAL=1"},
+			want:     []string{"u@127.0.0.1:1/almanac", "does not answer", "trying again"},
+		},
+		"an unknown role, with the nearest name": {
+			config: "[DEFAULT]\nroles = api, inventry\n", want: []string{"roles", "inventry", "inventory"},
+		},
+		"roles apart without a message broker": {
+			config: "[DEFAULT]\nroles = api\n", want: []string{"transport_url"},
+		},
+		"a message broker whose address is wrong, without its password": {
+			settings: []string{"OS_DEFAULT__TRANSPORT_URL=kafka://u:secret@mq"}, want: []string{"transport_url", "kafka", "rabbit"},
+		},
+		"Keystone without its address": {
+			config: "[api]\nauth_strategy = keystone\n", want: []string{"[keystone_authtoken] auth_url"},
+		},
+		"a policy with an unknown rule": {
+			settings: []string{"OS_OSLO_POLICY__POLICY_FILE=rules.yaml"}, policy: "reservations:creat: \"role:reader\"\n",
+			want: []string{"reservations:creat", "reservations:create"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,6 +76,9 @@ func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.Args = append(c.Args, "--config-file", "almanac.conf")
+			}
+			if err := os.WriteFile(filepath.Join(folder, "rules.yaml"), []byte(tc.policy), 0o600); err != nil {
+				t.Fatal(err)
 			}
 			out, err := c.CombinedOutput()
 			if err == nil || ctx.Err() != nil {

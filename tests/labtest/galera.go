@@ -32,10 +32,14 @@ type Galera struct {
 }
 
 // StartGalera starts a cluster and returns when all its nodes are synced. The
-// end of the test stops it and removes its data.
+// end of the test stops it and removes its data. These tests take long, so that
+// they are skipped unless ALMANAC_TEST_GALERA is set.
 func StartGalera(t testing.TB, nodes int) *Galera {
 	t.Helper()
 	lab := folder(t)
+	if os.Getenv("ALMANAC_TEST_GALERA") == "" {
+		t.Skip("make test-galera runs it")
+	}
 	g := &Galera{t: t, lab: lab, files: private(t, lab, "galera"), account: mysqlAccount(t), nodes: make([]*process, nodes)}
 	for node := range nodes {
 		g.ports = append(g.ports, freePorts(t, 4))

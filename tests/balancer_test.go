@@ -1,0 +1,118 @@
+package tests
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/client"
+)
+
+// replicas are several almanacd behind one address book.
+type replicas struct {
+	t        *testing.T
+	settings [][]string // of each
+	http     *http.Client
+
+	mu      sync.Mutex
+	running []*service // nil while one is down
+	unwell  []bool     // by the health check, where balance looks at it
+}
+
+// startReplicas starts an almanacd for each list of settings.
+func startReplicas(t *testing.T, settings ...[]string) *replicas {
+	t.Helper()
+	r := &replicas{
+		t: t, settings: settings, running: make([]*service, len(settings)), unwell: make([]bool, len(settings)),
+		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+	for i := range settings {
+		r.start(i)
+	}
+	return r
+}
+
+func (r *replicas) start(i int) {
+	r.t.Helper()
+	s := start(r.t, newFolder(r.t, tenHosts), r.settings[i]...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[i], r.unwell[i] = s, false
+}
+
+// kill ends one as a power failure would.
+func (r *replicas) kill(i int) {
+	r.mu.Lock()
+	s := r.running[i]
+	r.running[i] = nil
+	r.mu.Unlock()
+	s.kill()
+}
+
+// client gives a client of the i-th replica, or of the next one that is there, if
+// possible one that is well.
+func (r *replicas) client(i int) *client.Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range 2 * len(r.running) {
+		at := (i + n) % len(r.running)
+		s := r.running[at]
+		if s == nil || r.unwell[at] && n < len(r.running) {
+			continue
+		}
+		c, err := client.New(client.Options{URL: s.url, HTTPClient: r.http})
+		if err != nil {
+			r.t.Error(err)
+		}
+		return c
+	}
+	return nil
+}
+
+// balance asks every replica for its health once a second, as a balancer does, until
+// ctx ends.
+func (r *replicas) balance(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for i := range r.running {
+		asking.Go(func() {
+			for pass(ctx, time.Second) {
+				if s := r.at(i); s != nil {
+					r.judge(i, s, r.healthy(ctx, s))
+				}
+			}
+		})
+	}
+}
+
+func (r *replicas) healthy(ctx context.Context, s *service) bool {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/healthcheck", nil)
+	if err != nil {
+		r.t.Error(err)
+		return false
+	}
+	answer, err := r.http.Do(ask)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// judge notes how a replica is, unless it is another process by now.
+func (r *replicas) judge(i int, s *service, well bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running[i] == s {
+		r.unwell[i] = !well
+	}
+}
+
+// at gives the i-th replica, nil while it is down.
+func (r *replicas) at(i int) *service {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running[i]
+}

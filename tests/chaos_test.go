@@ -1,0 +1,236 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+)
+
+// promise is what a client was told last of a reservation that is its own.
+type promise struct {
+	v1.Reservation
+	cancelled, doubtful bool
+}
+
+// user books, changes and cancels, and remembers what it was told.
+type user struct {
+	t        *testing.T
+	replicas *replicas
+	chance   *rand.Rand
+	promises map[string]*promise
+	keys     map[string]string // idempotency key to reservation
+	booked   []time.Time       // when bookings were acknowledged
+	refused  int
+	unknown  int           // requests of which nobody knows what came of them
+	slowest  time.Duration // of all answers
+}
+
+func newUser(t *testing.T, r *replicas, seed uint64) *user {
+	return &user{
+		t: t, replicas: r, chance: rand.New(rand.NewPCG(1, seed)),
+		promises: make(map[string]*promise), keys: make(map[string]string),
+	}
+}
+
+// work goes on until ctx ends.
+func (u *user) work(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		to := u.replicas.client(u.chance.IntN(3))
+		if to == nil {
+			continue
+		}
+		asked := time.Now()
+		switch u.chance.IntN(6) {
+		case 0:
+			u.change(to)
+		case 1:
+			u.cancel(to)
+		default:
+			u.book(to, fmt.Sprintf("%p-%d", u, n))
+		}
+		u.slowest = max(u.slowest, time.Since(asked))
+	}
+}
+
+// answered sorts an error: known says that the request has certainly done nothing.
+func (u *user) answered(err error) (known bool) {
+	answer, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		u.t.Errorf("not an answer: %v", err)
+	case answer.Status == 409 && answer.Refusal != nil:
+		u.refused++
+		return true
+	case answer.Status == 409 || answer.Status == 404 || answer.Status == 400:
+		return true
+	case answer.Status == 503 || answer.Status == 0:
+		u.unknown++
+	default:
+		u.t.Errorf("answer %d: %v", answer.Status, err)
+	}
+	return false
+}
+
+func (u *user) book(to *client.Client, key string) {
+	begin := time.Now().Add(time.Duration(2+u.chance.IntN(60)) * time.Second).Truncate(time.Second)
+	duration, quantity := v1.Duration(5+u.chance.IntN(40)), 1+u.chance.IntN(3)
+	req := v1.ReservationRequest{StartTime: &begin, Duration: &duration, Quantity: &quantity}
+	if u.chance.IntN(3) == 0 {
+		req.Kind, req.Resources = "instance", &v1.Resources{VCPUs: int64(1 + u.chance.IntN(8))}
+	}
+	var o client.CreateOptions
+	if u.chance.IntN(2) == 0 {
+		o.IdempotencyKey = key
+	}
+	r, err := to.CreateReservation(u.t.Context(), req, o)
+	if err != nil {
+		u.answered(err)
+		return
+	}
+	u.booked = append(u.booked, time.Now())
+	u.promises[r.ID] = &promise{Reservation: r}
+	if o.IdempotencyKey != "" {
+		u.keys[key] = r.ID
+	}
+}
+
+// own gives one of the user's promises that is not over, nil where it has none.
+func (u *user) own() *promise {
+	for _, p := range u.promises { // in no order
+		if !p.cancelled && time.Now().Before(p.End.Add(-3*time.Second)) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (u *user) change(to *client.Client) {
+	p := u.own()
+	if p == nil {
+		return
+	}
+	later := p.End.Add(time.Duration(u.chance.IntN(20)-5) * time.Second)
+	r, err := to.ChangeReservation(u.t.Context(), p.ID, v1.ReservationChange{EndTime: &later})
+	if err == nil {
+		p.Reservation, p.doubtful = r, false
+	} else if !u.answered(err) {
+		p.doubtful = true
+	}
+}
+
+func (u *user) cancel(to *client.Client) {
+	p := u.own()
+	if p == nil {
+		return
+	}
+	err := to.DeleteReservation(u.t.Context(), p.ID)
+	if err == nil {
+		p.cancelled, p.doubtful = true, false
+	} else if !u.answered(err) {
+		p.doubtful = true
+	}
+}
+
+// hold holds what is stored against what the user was told.
+func (u *user) hold(c *checker) {
+	for id, told := range u.promises {
+		r, there := c.records[id]
+		switch {
+		case !there:
+			u.t.Errorf("%s was acknowledged and is lost", id)
+		case told.doubtful:
+		case told.cancelled:
+			if r.status != "cancelled" {
+				u.t.Errorf("%s was cancelled and is %s", id, r.status)
+			}
+		case r.status == "cancelled" || r.status == "failed":
+			u.t.Errorf("%s was promised and is %s", id, r.status)
+		case r.start != told.Start.Unix() || r.end != told.End.Unix() || r.quantity != int64(told.Quantity):
+			u.t.Errorf("%s is %d from %d to %d; the client was told %d from %v to %v", id, r.quantity, r.start, r.end, told.Quantity, told.Start, told.End)
+		}
+	}
+	for key, id := range u.keys {
+		if c.number("SELECT COUNT(*) FROM idempotency_keys WHERE idempotency_key = ? AND reservation_id = ?", key, id) != 1 {
+			u.t.Errorf("the key %s does not stand for %s alone", key, id)
+		}
+	}
+}
+
+// chaosTime is how long chaos lasts: three minutes, or what ALMANAC_CHAOS says.
+func chaosTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("ALMANAC_CHAOS")
+	if text == "" {
+		return 3 * time.Minute
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("ALMANAC_CHAOS: %v", err)
+	}
+	return d
+}
+
+// chaos lets eight users work for as long as disturb takes, and gives them.
+func chaos(t *testing.T, r *replicas, disturb func(ctx context.Context)) []*user {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), chaosTime(t))
+	defer stop()
+	var users []*user
+	var working sync.WaitGroup
+	for i := range uint64(8) {
+		u := newUser(t, r, i)
+		users = append(users, u)
+		working.Go(func() { u.work(ctx) })
+	}
+	disturb(ctx)
+	stop()
+	working.Wait()
+	return users
+}
+
+// during says whether so much time has passed before ctx ended.
+func pass(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// settled waits until nothing is overdue and nobody is left to be told.
+func settled(t *testing.T, c *checker) {
+	t.Helper()
+	overdue := func() int64 {
+		return c.number("SELECT COUNT(*) FROM events e JOIN reservations r ON r.id = e.reservation_id WHERE e.state <> 'done' AND e.due_at < ?", time.Now().Unix()-2)
+	}
+	unsent := func() int64 { return c.number("SELECT COUNT(*) FROM changes WHERE sent = 0") }
+	begun := time.Now()
+	defer func() {
+		t.Logf("%v after the end %d events are overdue and %d changes unsent", time.Since(begun).Round(time.Second), overdue(), unsent())
+	}()
+	eventually(t, "events are overdue or notifications unsent", func() bool { return overdue() == 0 && unsent() == 0 })
+}
+
+// report says what the users did.
+func report(t *testing.T, users []*user) {
+	t.Helper()
+	booked, refused, unknown, slowest := 0, 0, 0, time.Duration(0)
+	for _, u := range users {
+		booked, refused, unknown = booked+len(u.booked), refused+u.refused, unknown+u.unknown
+		slowest = max(slowest, u.slowest)
+	}
+	t.Logf("%d bookings acknowledged, %d refused, %d requests without a certain answer; the longest call took %v",
+		booked, refused, unknown, slowest.Round(10*time.Millisecond))
+	if booked < 100 {
+		t.Errorf("%d bookings are too few to show anything", booked)
+	}
+}

@@ -1,0 +1,262 @@
+package tests
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // the checker reads the database by itself
+)
+
+// record is a reservation as the database has it.
+type record struct {
+	id, project, kind, status string
+	quantity, vcpus           int64
+	start, end, version       int64
+	claims                    []claim
+	events                    []event
+}
+
+type claim struct {
+	host              string
+	start, end, count int64
+}
+
+type event struct {
+	kind, state string
+	due, done   int64
+}
+
+func (r *record) live() bool {
+	return slices.Contains([]string{"pending", "starting", "active", "ending"}, r.status)
+}
+
+// checker reads promises with SQL of its own.
+type checker struct {
+	t  *testing.T
+	db *sql.DB
+	// from is db, or the transaction in which check sees one moment of it.
+	from interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+	records map[string]*record
+}
+
+func newChecker(t *testing.T, driver, dsn string) *checker {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &checker{t: t, db: db, from: db}
+}
+
+// each gives every row of a query to scan.
+func (c *checker) each(query string, scan func(rows *sql.Rows) error) {
+	c.t.Helper()
+	rows, err := c.from.QueryContext(c.t.Context(), query)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// number gives the answer of a query for one.
+func (c *checker) number(query string, args ...any) (n int64) {
+	c.t.Helper()
+	if err := c.db.QueryRowContext(c.t.Context(), query, args...).Scan(&n); err != nil {
+		c.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func (c *checker) load() {
+	c.t.Helper()
+	c.records = make(map[string]*record)
+	c.each(`SELECT id, project_id, kind, status, quantity, vcpus, start_at, end_at, version FROM reservations`, func(rows *sql.Rows) error {
+		var r record
+		err := rows.Scan(&r.id, &r.project, &r.kind, &r.status, &r.quantity, &r.vcpus, &r.start, &r.end, &r.version)
+		c.records[r.id] = &r
+		return err
+	})
+	c.each(`SELECT reservation_id, host, start_at, end_at, slices FROM claims ORDER BY reservation_id, seq`, func(rows *sql.Rows) error {
+		var id string
+		var k claim
+		err := rows.Scan(&id, &k.host, &k.start, &k.end, &k.count)
+		c.of(id).claims = append(c.of(id).claims, k)
+		return err
+	})
+	c.each(`SELECT reservation_id, type, state, due_at, done_at FROM events ORDER BY reservation_id, seq`, func(rows *sql.Rows) error {
+		var id string
+		var e event
+		err := rows.Scan(&id, &e.kind, &e.state, &e.due, &e.done)
+		c.of(id).events = append(c.of(id).events, e)
+		return err
+	})
+}
+
+// of gives the record of a claim or an event.
+func (c *checker) of(id string) *record {
+	c.t.Helper()
+	r, ok := c.records[id]
+	if !ok {
+		c.t.Fatalf("a claim or an event belongs to %s, which is not there", id)
+	}
+	return r
+}
+
+// check reads everything as it is at one moment and holds every promise against
+// every other; each host has so many vCPUs.
+func (c *checker) check(vcpus int64) {
+	c.t.Helper()
+	moment, err := c.db.BeginTx(c.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer moment.Rollback()
+	c.from = moment
+	defer func() { c.from = c.db }()
+	c.load()
+	c.checkHosts(vcpus)
+	for _, r := range c.records {
+		c.checkWhole(r)
+		c.checkEvents(r)
+	}
+	c.checkUsage()
+	c.checkLog()
+}
+
+// checkHosts: at no instant is a host promised twice, or more of it than it has.
+func (c *checker) checkHosts(vcpus int64) {
+	type edge struct {
+		at          int64
+		whole, part int64
+	}
+	edges := make(map[string][]edge)
+	for _, r := range c.records {
+		if !r.live() {
+			continue
+		}
+		for _, k := range r.claims {
+			whole, part := int64(1), int64(0)
+			if r.kind == "instance" {
+				whole, part = 0, r.vcpus*k.count
+			}
+			edges[k.host] = append(edges[k.host], edge{k.start, whole, part}, edge{k.end, -whole, -part})
+		}
+	}
+	for host, list := range edges {
+		slices.SortFunc(list, func(a, b edge) int { // what ends goes first
+			if a.at != b.at {
+				return int(a.at - b.at)
+			}
+			return int(a.whole + a.part - b.whole - b.part)
+		})
+		whole, part := int64(0), int64(0)
+		for _, e := range list {
+			whole, part = whole+e.whole, part+e.part
+			if whole > 1 || whole == 1 && part > 0 || part > vcpus {
+				c.t.Errorf("%s is promised %d times as a whole and %d vCPUs of it at %d", host, whole, part, e.at)
+			}
+		}
+	}
+}
+
+// checkWhole: a reservation that holds claims holds all that it promises.
+func (c *checker) checkWhole(r *record) {
+	if !r.live() {
+		return
+	}
+	held := int64(0)
+	for _, k := range r.claims {
+		held += max(k.count, 1)
+		if k.start > r.end || k.end != r.end {
+			c.t.Errorf("%s holds %s from %d to %d and lasts from %d to %d", r.id, k.host, k.start, k.end, r.start, r.end)
+		}
+	}
+	if held != r.quantity {
+		c.t.Errorf("%s (%s, version %d) holds %d of %d", r.id, r.status, r.version, held, r.quantity)
+	}
+}
+
+// checkEvents: start and end are in the log once, and done as far as the state says.
+func (c *checker) checkEvents(r *record) {
+	states := make(map[string][]string)
+	for _, e := range r.events {
+		states[e.kind] = append(states[e.kind], e.state)
+	}
+	started, ended := []string{"done"}, []string{"done"}
+	switch r.status {
+	case "pending":
+		started, ended = []string{"pending"}, []string{"pending"}
+	case "active":
+		ended = []string{"pending"}
+	case "cancelled": // before or after the start
+		started, ended = states["start"], nil
+	}
+	if !slices.Equal(states["start"], started) || len(started) > 1 || !slices.Equal(states["end"], ended) || len(states["created"]) != 1 {
+		c.t.Errorf("%s is %s and has the events %v", r.id, r.status, r.events)
+	}
+}
+
+// checkUsage: what projects hold is the sum of their reservations.
+func (c *checker) checkUsage() {
+	type usage struct{ hosts, seconds int64 }
+	want, got := make(map[string]usage), make(map[string]usage)
+	for _, r := range c.records {
+		if !r.live() {
+			continue
+		}
+		u := want[r.project]
+		u.hosts += r.quantity
+		for _, k := range r.claims {
+			u.seconds += (k.end - k.start) * max(k.count, 1)
+		}
+		want[r.project] = u
+	}
+	c.each(`SELECT project_id, hosts, host_seconds FROM project_usage WHERE hosts <> 0 OR host_seconds <> 0`, func(rows *sql.Rows) error {
+		var project string
+		var u usage
+		err := rows.Scan(&project, &u.hosts, &u.seconds)
+		got[project] = u
+		return err
+	})
+	if fmt.Sprint(want) != fmt.Sprint(got) {
+		c.t.Errorf("projects hold %v; the usage says %v", want, got)
+	}
+}
+
+// checkLog: the log has every version of every reservation once, and no event twice.
+func (c *checker) checkLog() {
+	versions, happened := make(map[string]int64), make(map[string]int)
+	c.each(`SELECT reservation_id, version, action FROM changes ORDER BY reservation_id, version`, func(rows *sql.Rows) error {
+		var id, action string
+		var version int64
+		err := rows.Scan(&id, &version, &action)
+		if versions[id]++; versions[id] != version {
+			c.t.Errorf("the log of %s has version %d in place %d", id, version, versions[id])
+		}
+		if action == "start" || action == "end" || action == "create" || action == "cancel" {
+			if happened[id+" "+action]++; happened[id+" "+action] > 1 {
+				c.t.Errorf("%s happened twice to %s", action, id)
+			}
+		}
+		return err
+	})
+	for id, r := range c.records {
+		if versions[id] != r.version {
+			c.t.Errorf("%s has version %d, and the log goes to %d", id, r.version, versions[id])
+		}
+	}
+}

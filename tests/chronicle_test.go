@@ -1,0 +1,67 @@
+package tests
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// chronicle is what was done to the services, in order.
+type chronicle []struct {
+	what string
+	at   time.Time
+}
+
+// note notes what is being done now.
+func (h *chronicle) note(what string) {
+	*h = append(*h, struct {
+		what string
+		at   time.Time
+	}{what, time.Now()})
+}
+
+// before gives what was done last before an instant.
+func (h chronicle) before(at time.Time) string {
+	what := "nothing yet"
+	for _, done := range h {
+		if done.at.After(at) {
+			break
+		}
+		what = done.what
+	}
+	return what
+}
+
+// report says, for each kind of what was done, how long no booking was acknowledged
+// and how late an event was. Both count for what was done last before they ended.
+func (h chronicle) report(t *testing.T, users []*user, c *checker) {
+	t.Helper()
+	times := make(map[string]int)
+	for _, done := range h {
+		times[done.what]++
+	}
+	var booked []time.Time
+	for _, u := range users {
+		booked = append(booked, u.booked...)
+	}
+	slices.SortFunc(booked, time.Time.Compare)
+	silence := make(map[string]time.Duration)
+	for i := range len(booked) - 1 {
+		what := h.before(booked[i+1])
+		silence[what] = max(silence[what], booked[i+1].Sub(booked[i]))
+	}
+	late := make(map[string]int64)
+	for _, r := range c.records {
+		for _, e := range r.events {
+			if e.state == "done" && (e.kind == "start" || e.kind == "end") {
+				what := h.before(time.Unix(e.done, 0))
+				late[what] = max(late[what], e.done-e.due)
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(times)) {
+		t.Logf("%3d x %s: at most %v without an acknowledged booking, an event at most %d s late",
+			times[what], what, silence[what].Round(10*time.Millisecond), late[what])
+	}
+}

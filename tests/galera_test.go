@@ -1,0 +1,248 @@
+package tests
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/mysqlproxy"
+)
+
+// galera is three almanacd, each on a node of its own of a Galera cluster and behind
+// a proxy of its own.
+type galera struct {
+	*replicas
+	cluster *labtest.Galera
+	proxies []*mysqlproxy.Proxy
+	history chronicle
+}
+
+const galeraNodes = 3
+
+func startGalera(t *testing.T, settings ...string) *galera {
+	t.Helper()
+	g := &galera{cluster: labtest.StartGalera(t, galeraNodes)}
+	migrate(t, g.cluster.URL(0, "almanac"))
+	var each [][]string
+	for node := range galeraNodes {
+		direct := g.cluster.URL(node, "almanac")
+		at, err := url.Parse(direct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := mysqlproxy.Start(t, at.Host)
+		g.proxies = append(g.proxies, proxy)
+		connection := "OS_DATABASE__CONNECTION=" + strings.Replace(direct, at.Host, proxy.Addr(), 1)
+		each = append(each, append([]string{connection}, settings...))
+	}
+	g.replicas = startReplicas(t, each...)
+	return g
+}
+
+func TestOfFiftyBookingsForTheLastHostAtThreeGaleraNodesOneWins(t *testing.T) {
+	lastHost(t, startGalera(t).replicas)
+}
+
+// TestPromisesSurviveOnGalera is the promise of this service where every replica has
+// a database node of its own, and nodes come and go.
+func TestPromisesSurviveOnGalera(t *testing.T) {
+	broker := labtest.StartRabbitMQ(t)
+	g := startGalera(t,
+		"OS_DEFAULT__TRANSPORT_URL="+broker.URL(),
+		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
+		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
+	)
+	told := listen(t, broker.URL())
+	users := chaos(t, g.replicas, func(ctx context.Context) {
+		balanced, stop := context.WithCancel(ctx)
+		defer stop()
+		var balancer sync.WaitGroup
+		balancer.Go(func() { g.balance(balanced) })
+		g.disturb(ctx, broker)
+		stop()
+		balancer.Wait()
+	})
+	failed := 0
+	for _, proxy := range g.proxies {
+		proxy.FailCommits(mysqlproxy.Deadlock, 0)
+		failed += proxy.Failed()
+	}
+	c := newChecker(t, "mysql", g.cluster.DSN(0, "almanac"))
+	settled(t, c)
+	report(t, users)
+	t.Logf("%d commits were made to fail", failed)
+	c.check(16)
+	g.history.report(t, users, c)
+	for _, u := range users {
+		u.hold(c)
+	}
+	everythingTold(t, c, told)
+	for i := range galeraNodes {
+		g.at(i).stop(t)
+	}
+	g.agree()
+}
+
+// disturb kills and stops one after the other until ctx ends, and takes the majority
+// away once. Between two disturbances all nodes are synced.
+func (g *galera) disturb(ctx context.Context, broker *labtest.Broker) {
+	for n := 1; pass(ctx, 3*time.Second); n++ {
+		for _, proxy := range g.proxies {
+			proxy.FailCommits(mysqlproxy.Kind(n%3), 5+rand.IntN(10))
+		}
+		switch {
+		case n == 6:
+			g.loseMajority()
+		case n%5 == 2:
+			g.loseNode(ctx, "kill -9 of a Galera node", g.cluster.Kill)
+		case n%5 == 4:
+			g.loseNode(ctx, "stop of a Galera node", g.cluster.Stop)
+		case n%5 == 0:
+			g.history.note("kill -9 of RabbitMQ")
+			broker.Kill()
+			pass(ctx, time.Second)
+			broker.Start()
+		default:
+			g.loseReplica(ctx, rand.IntN(galeraNodes))
+		}
+	}
+}
+
+func (g *galera) loseReplica(ctx context.Context, i int) {
+	g.history.note("kill -9 of an almanacd")
+	g.kill(i)
+	pass(ctx, time.Second)
+	g.start(i)
+}
+
+// loseNode takes a node away. The others go on by themselves, and an almanacd of
+// theirs is killed meanwhile.
+func (g *galera) loseNode(ctx context.Context, how string, end func(node int)) {
+	node := rand.IntN(galeraNodes)
+	g.history.note(how)
+	end(node)
+	g.cluster.Wait(galeraNodes - 1)
+	pass(ctx, 5*time.Second)
+	g.loseReplica(ctx, (node+1)%galeraNodes)
+	g.history.note("return of a Galera node")
+	g.cluster.Start(node)
+	g.cluster.Wait(galeraNodes)
+}
+
+// answerWithin bounds an answer while there is no database: [api] request_timeout,
+// and a moment.
+const answerWithin = 32 * time.Second
+
+// loseMajority kills two nodes. Until they are back nobody may be promised anything;
+// then everybody goes on.
+func (g *galera) loseMajority() {
+	g.t.Helper()
+	survivor := rand.IntN(galeraNodes)
+	g.history.note("loss of the majority")
+	lost := []int{(survivor + 1) % galeraNodes, (survivor + 2) % galeraNodes}
+	for _, node := range lost {
+		g.cluster.Kill(node)
+	}
+	var asking sync.WaitGroup
+	for i := range galeraNodes {
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			asking.Go(func() {
+				begun := time.Now()
+				if status, text := g.ask(i, method); status != http.StatusServiceUnavailable {
+					g.t.Errorf("%s at a replica without a majority is answered %d: %s", method, status, text)
+				}
+				g.t.Logf("%s at replica %d (the node that is left is %d) is 503 after %v", method, i, survivor, time.Since(begun).Round(time.Millisecond))
+			})
+		}
+	}
+	asking.Wait()
+	begun := time.Now()
+	for _, node := range lost {
+		g.cluster.Start(node)
+	}
+	g.cluster.Wait(galeraNodes)
+	g.t.Logf("all nodes are synced %v after two were started again", time.Since(begun).Round(time.Millisecond))
+	begun = time.Now()
+	for i := range galeraNodes {
+		eventually(g.t, fmt.Sprintf("replica %d does not book again", i), func() bool {
+			status, _ := g.ask(i, http.MethodPost)
+			return status == http.StatusCreated || status == http.StatusConflict
+		})
+	}
+	g.t.Logf("all replicas book again %v after that", time.Since(begun).Round(time.Millisecond))
+}
+
+// ask sends one request to the i-th replica: for a booking, for a reservation, or to
+// cancel one; the last two name one that is not there.
+func (g *galera) ask(i int, method string) (status int, text string) {
+	ctx, cancel := context.WithTimeout(g.t.Context(), answerWithin)
+	defer cancel()
+	path, body := "/v1/reservations", `{"duration": 1}`
+	if method != http.MethodPost {
+		path, body = path+"/00000000-0000-4000-8000-000000000000", ""
+	}
+	request, err := http.NewRequestWithContext(ctx, method, g.at(i).url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, string(said)
+}
+
+// agree waits until all nodes hold the same. Nobody writes any more.
+func (g *galera) agree() {
+	g.t.Helper()
+	var sums [galeraNodes]string
+	eventually(g.t, "the nodes hold different things", func() bool {
+		for node := range galeraNodes {
+			sums[node] = g.sums(node)
+		}
+		return sums[0] == sums[1] && sums[0] == sums[2]
+	})
+}
+
+// sums gives a check sum of each table on a node.
+func (g *galera) sums(node int) string {
+	g.t.Helper()
+	db, err := sql.Open("mysql", g.cluster.DSN(node, "almanac"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(g.t.Context(), "CHECKSUM TABLE changes, claims, events, host_versions, idempotency_keys, leases, project_usage, reservations")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer rows.Close()
+	var all strings.Builder
+	for rows.Next() {
+		var table string
+		var sum sql.NullInt64
+		if err := rows.Scan(&table, &sum); err != nil || !sum.Valid {
+			g.t.Fatalf("check sum of %s: %v", table, err)
+		}
+		fmt.Fprintln(&all, table, sum.Int64)
+	}
+	if err := rows.Err(); err != nil {
+		g.t.Fatal(err)
+	}
+	return all.String()
+}
