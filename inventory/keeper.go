@@ -17,8 +17,10 @@ import (
 type HostSettings interface {
 	// Overrides gives all of them by host name.
 	Overrides(ctx context.Context) (map[string]Override, error)
-	// SaveOverride replaces the whole override of a host.
-	SaveOverride(ctx context.Context, host string, o Override) error
+	// ChangeOverride replaces the override of a host by what change makes of all that
+	// are stored; nobody else changes one meanwhile. Where change fails nothing is
+	// stored. It may be called again.
+	ChangeOverride(ctx context.Context, host string, change func(stored map[string]Override) (Override, error)) error
 }
 
 // PropertySettings keeps which properties only an admin may use.
@@ -109,16 +111,20 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	if change.Reservable == nil && len(change.Properties) == 0 {
 		return nil
 	}
-	stored, err := k.hostwise.Overrides(ctx)
-	if err != nil {
-		return fmt.Errorf("read host settings: %w", err)
-	}
-	overrides := make(map[string]Override, len(stored)+1)
-	maps.Copy(overrides, stored)
-	overrides[name] = stored[name].with(change)
-	return k.publish(k.hosts, overrides, k.hidden, func() error {
-		return k.hostwise.SaveOverride(ctx, name, overrides[name])
+	var overrides map[string]Override
+	var next *Snapshot
+	err := k.hostwise.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
+		overrides = make(map[string]Override, len(stored)+1)
+		maps.Copy(overrides, stored)
+		overrides[name] = stored[name].with(change)
+		next, err = NewSnapshot(k.hosts, overrides, k.hidden)
+		return overrides[name], err
 	})
+	if err != nil {
+		return fmt.Errorf("store the setting: %w", err)
+	}
+	k.put(next, k.hosts, overrides, k.hidden)
+	return nil
 }
 
 // with gives o with change laid over it.
@@ -167,8 +173,12 @@ func (k *Keeper) publish(hosts []Host, overrides map[string]Override, hidden map
 	if err := store(); err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
+	k.put(next, hosts, overrides, hidden)
+	return nil
+}
+
+func (k *Keeper) put(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
 	k.current.Store(next)
 	k.follow(next)
-	return nil
 }

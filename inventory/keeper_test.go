@@ -25,11 +25,17 @@ func (c *cloud) Overrides(context.Context) (map[string]inventory.Override, error
 	return maps.Clone(c.overrides), c.err
 }
 
-func (c *cloud) SaveOverride(_ context.Context, host string, o inventory.Override) error {
-	if c.err == nil {
+func (c *cloud) ChangeOverride(
+	_ context.Context, host string, change func(map[string]inventory.Override) (inventory.Override, error),
+) error {
+	if c.err != nil {
+		return c.err
+	}
+	o, err := change(maps.Clone(c.overrides))
+	if err == nil {
 		c.overrides[host] = o
 	}
-	return c.err
+	return err
 }
 
 func (c *cloud) Hidden(context.Context) (map[string]bool, error) { return maps.Clone(c.hidden), c.err }

@@ -20,9 +20,11 @@ import (
 type noSettings struct{}
 
 func (noSettings) Overrides(context.Context) (map[string]inventory.Override, error) { return nil, nil }
-func (noSettings) SaveOverride(context.Context, string, inventory.Override) error   { return nil }
-func (noSettings) Hidden(context.Context) (map[string]bool, error)                  { return nil, nil }
-func (noSettings) SaveHidden(context.Context, string, bool) error                   { return nil }
+func (noSettings) ChangeOverride(context.Context, string, func(map[string]inventory.Override) (inventory.Override, error)) error {
+	return nil
+}
+func (noSettings) Hidden(context.Context) (map[string]bool, error) { return nil, nil }
+func (noSettings) SaveHidden(context.Context, string, bool) error  { return nil }
 
 // connect gives a connection of its own to the broker, as a process has.
 func connect(t *testing.T, url string) *amqp.Transport {

@@ -144,7 +144,54 @@ func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, errors.Join(fmt.Errorf("begin a session: %w", err), conn.Close())
 		}
 	}
-	return conn, nil
+	return &connection{mysqlConn: conn.(mysqlConn)}, nil
+}
+
+// mysqlConn is all that database/sql asks a connection for.
+type mysqlConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// connection is given up when a transaction on it could not be ended: a Galera node
+// without a majority refuses COMMIT and ROLLBACK, and what was left open would be
+// committed, whole or in part, by the next BEGIN.
+type connection struct {
+	mysqlConn
+	unended bool
+}
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.mysqlConn.BeginTx(ctx, o)
+	return transaction{tx, c}, err
+}
+
+// IsValid implements driver.Validator.
+func (c *connection) IsValid() bool { return !c.unended && c.mysqlConn.IsValid() }
+
+// transaction tells its connection when it could not be ended.
+type transaction struct {
+	driver.Tx
+	on *connection
+}
+
+// Commit implements driver.Tx.
+func (t transaction) Commit() error { return t.ended(t.Tx.Commit()) }
+
+// Rollback implements driver.Tx.
+func (t transaction) Rollback() error { return t.ended(t.Tx.Rollback()) }
+
+func (t transaction) ended(err error) error {
+	t.on.unended = err != nil && !rolledBack(err)
+	return err
 }
 
 // driverLog takes what the driver has to say about broken connections; the

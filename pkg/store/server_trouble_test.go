@@ -72,7 +72,8 @@ func mustExec(t *testing.T, tx *sql.Tx, statement string) {
 	}
 }
 
-// awaitLockWait returns when a transaction waits for a lock.
+// awaitLockWait returns when a transaction waits for a lock. The table that says so
+// is renewed for those who have not looked for a tenth of a second.
 func awaitLockWait(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for timeout := time.After(10 * time.Second); ; {
@@ -86,7 +87,7 @@ func awaitLockWait(t *testing.T, db *sql.DB) {
 		select {
 		case <-timeout:
 			t.Fatal("nobody waits for a lock")
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(150 * time.Millisecond):
 		}
 	}
 }

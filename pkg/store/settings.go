@@ -10,41 +10,84 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// Overrides gives what operators have set for hosts, by host name.
-func (s *Store) Overrides(ctx context.Context) (map[string]inventory.Override, error) {
-	var rows []overrideRow
-	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {
+// Overrides implements inventory.HostSettings.
+func (s *Store) Overrides(ctx context.Context) (all map[string]inventory.Override, err error) {
+	err = s.look(ctx, func(db *gorm.DB) (err error) {
+		all, err = overrides(db)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read host overrides: %w", err)
 	}
-	overrides := make(map[string]inventory.Override, len(rows))
+	return all, nil
+}
+
+func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
+	var rows []overrideRow
+	if err := db.Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	all := make(map[string]inventory.Override, len(rows))
 	for _, row := range rows {
 		properties, err := decodeProperties(row.Properties)
 		if err != nil {
-			return nil, fmt.Errorf("read the override of host %s: %w", row.Host, err)
+			return nil, fmt.Errorf("decode the override of host %s: %w", row.Host, err)
 		}
-		overrides[row.Host] = inventory.Override{Reservable: row.Reservable, Properties: properties}
+		all[row.Host] = inventory.Override{Reservable: row.Reservable, Properties: properties}
 	}
-	return overrides, nil
+	return all, nil
 }
 
-// SaveOverride stores the whole override of a host; one that sets nothing is
-// removed.
-func (s *Store) SaveOverride(ctx context.Context, host string, o inventory.Override) error {
+// ChangeOverride implements inventory.HostSettings. An override that sets nothing is
+// removed. All changes go through one row, so that they come one after the other,
+// on the nodes of a cluster too.
+func (s *Store) ChangeOverride(
+	ctx context.Context, host string, change func(stored map[string]inventory.Override) (inventory.Override, error),
+) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
-		if o.Reservable == nil && len(o.Properties) == 0 {
-			return tx.Where("host = ?", host).Delete(&overrideRow{}).Error
+		if err := s.inTurn(tx, "settings"); err != nil {
+			return err
 		}
-		properties, err := encodeProperties(o.Properties)
+		stored, err := overrides(tx)
 		if err != nil {
 			return err
 		}
-		row := overrideRow{Host: host, Reservable: o.Reservable, Properties: properties}
-		return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
+		o, err := change(stored)
+		if err != nil {
+			return err
+		}
+		return saveOverride(tx, host, o)
 	})
 	if err != nil {
 		return fmt.Errorf("store the override of host %s: %w", host, err)
 	}
 	return nil
+}
+
+// inTurn lets transactions that name the same thing come one after the other.
+func (s *Store) inTurn(tx *gorm.DB, name string) error {
+	turn := "UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ?"
+	done := tx.Exec(turn, name)
+	if done.Error == nil && done.RowsAffected == 0 {
+		missing := s.engine.insertMissing + " `leases` (`name`, `holder`, `epoch`, `expires_at`) VALUES (?, '', 0, 0)"
+		if err := tx.Exec(missing, name).Error; err != nil {
+			return err
+		}
+		done = tx.Exec(turn, name)
+	}
+	return done.Error
+}
+
+func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
+	if o.Reservable == nil && len(o.Properties) == 0 {
+		return tx.Where("host = ?", host).Delete(&overrideRow{}).Error
+	}
+	properties, err := encodeProperties(o.Properties)
+	if err != nil {
+		return err
+	}
+	row := overrideRow{Host: host, Reservable: o.Reservable, Properties: properties}
+	return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 }
 
 // Hidden gives the properties that only an admin may use; all are true.

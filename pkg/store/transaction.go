@@ -11,7 +11,7 @@ import (
 
 const (
 	firstWait = 10 * time.Millisecond // before a transaction is run again
-	doublings = 10                    // then the wait grows no more
+	doublings = 8                     // then the wait grows no more: 2.6 s
 )
 
 // inDoubt is an error at COMMIT after which nobody knows whether the transaction

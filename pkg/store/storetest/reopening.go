@@ -15,7 +15,10 @@ func testReopening(t *testing.T, open func(t *testing.T) Subject) {
 	if err := create(t, s, booked("kept"), &use); err != nil {
 		t.Fatal(err)
 	}
-	if err := set.SaveOverride(t.Context(), "node-1", inventory.Override{Reservable: new(false)}); err != nil {
+	err := set.ChangeOverride(t.Context(), "node-1", func(map[string]inventory.Override) (inventory.Override, error) {
+		return inventory.Override{Reservable: new(false)}, nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := set.SaveHidden(t.Context(), "gpu", true); err != nil {

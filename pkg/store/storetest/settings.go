@@ -1,7 +1,10 @@
 package storetest
 
 import (
+	"errors"
+	"fmt"
 	"maps"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,8 +18,21 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 		rapid.Check(t, func(rt *rapid.T) {
 			host := rapid.SampledFrom([]string{"node-1", "node-2", "NODE-1", "node-1 "}).Draw(rt, "host")
 			o := anyOverride().Draw(rt, "override")
-			if err := s.SaveOverride(rt.Context(), host, o); err != nil {
-				rt.Fatalf("save override: %v", err)
+			err := s.ChangeOverride(rt.Context(), host, func(stored map[string]inventory.Override) (inventory.Override, error) {
+				if d := diff(want, stored); d != "" {
+					rt.Errorf("stored before (-want +got):\n%s", d)
+				}
+				return o, nil
+			})
+			if err != nil {
+				rt.Fatalf("change override: %v", err)
+			}
+			refused := errors.New("refused")
+			err = s.ChangeOverride(rt.Context(), host, func(map[string]inventory.Override) (inventory.Override, error) {
+				return inventory.Override{Reservable: new(true)}, refused
+			})
+			if !errors.Is(err, refused) {
+				rt.Errorf("a refused change gives %v", err)
 			}
 			want[host] = o
 			if o.Reservable == nil && len(o.Properties) == 0 {
@@ -51,6 +67,42 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 			}
 		}
 	})
+}
+
+// testSettingsInTurn lets workers, spread over the stores, count in an override.
+func testSettingsInTurn(t *testing.T, subjects ...Subject) {
+	var wg sync.WaitGroup
+	for worker := range workers {
+		s := offered[settings](t, subjects[worker%len(subjects)])
+		host := fmt.Sprint("node-", worker%3)
+		wg.Go(func() {
+			for range rounds {
+				err := s.ChangeOverride(t.Context(), host, func(stored map[string]inventory.Override) (inventory.Override, error) {
+					count := 0.0
+					if value := stored[host].Properties["count"]; value != nil {
+						count = value.Any().(float64)
+					}
+					next := inventory.NumberValue(count + 1)
+					return inventory.Override{Properties: map[string]*inventory.Value{"count": &next}}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all, err := offered[settings](t, subjects[0]).Overrides(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, o := range all {
+		sum += o.Properties["count"].Any().(float64)
+	}
+	if sum != workers*rounds {
+		t.Errorf("%d changes count %v", workers*rounds, sum)
+	}
 }
 
 func anyOverride() *rapid.Generator[inventory.Override] {

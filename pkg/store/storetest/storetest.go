@@ -27,7 +27,7 @@ type (
 	}
 	settings interface {
 		Overrides(ctx context.Context) (map[string]inventory.Override, error)
-		SaveOverride(ctx context.Context, host string, o inventory.Override) error
+		ChangeOverride(ctx context.Context, host string, change func(map[string]inventory.Override) (inventory.Override, error)) error
 		Hidden(ctx context.Context) (map[string]bool, error)
 		SaveHidden(ctx context.Context, property string, hidden bool) error
 	}
