@@ -33,6 +33,8 @@ type call struct {
 	body   any    // nil sends none
 	key    string // idempotency key
 	into   any    // where the answer is decoded to; nil discards it
+	// reports says that an answer from 400 on is decoded too, as far as it goes.
+	reports bool
 }
 
 // do carries a call out, repeating it where that is safe and may help.
@@ -64,7 +66,8 @@ func (c *Client) do(ctx context.Context, do call) error {
 // gave err, and how long to wait before.
 func (do call) pause(err error, attempt int) (time.Duration, bool) {
 	failed, ok := errors.AsType[*Error](err)
-	safe := do.method == http.MethodGet || do.key != ""
+	slowDown := ok && failed.Status == http.StatusTooManyRequests // nothing was done
+	safe := do.method == http.MethodGet || do.key != "" || slowDown
 	if !ok || !safe || attempt == repeats || failed.Timeout() {
 		return 0, false
 	}
@@ -72,7 +75,7 @@ func (do call) pause(err error, attempt int) (time.Duration, bool) {
 	switch {
 	case failed.Status == 0:
 		return pause, true
-	case failed.Status == http.StatusServiceUnavailable && failed.RetryAfter > 0:
+	case (slowDown || failed.Status == http.StatusServiceUnavailable) && failed.RetryAfter > 0:
 		return max(pause, failed.RetryAfter), failed.RetryAfter <= longestWait
 	default:
 		return 0, false
@@ -95,6 +98,9 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 		return c.unanswered(ctx, err)
 	}
 	if answer.StatusCode >= 400 {
+		if do.reports {
+			_ = json.Unmarshal(text, do.into) // what it is not, the failure tells
+		}
 		return failure(c.base, answer, text)
 	}
 	if do.into == nil {

@@ -3,7 +3,8 @@
 // There is one method for each call; the types of what is sent and answered are
 // those of package v1. An answer from 400 on, and the lack of an answer, is an
 // *Error. A call that may be sent twice without harm (a GET, or a booking with an
-// idempotency key) is repeated by itself a few times; all others are sent once.
+// idempotency key) is repeated by itself a few times, and so is one that was turned
+// away because there were too many; all others are sent once.
 package client
 
 import (

@@ -194,6 +194,14 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			func(ctx context.Context, c *client.Client) error { return c.Health(ctx) },
 			"GET /healthcheck", "",
 		},
+		"readiness": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Readiness(ctx); return err },
+			"GET /v1/readiness", "",
+		},
+		"feed": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Feed(ctx); return err },
+			"GET /v1/feed", "",
+		},
 		"versions": {
 			func(ctx context.Context, c *client.Client) error { _, err := c.Versions(ctx); return err },
 			"GET /", "",

@@ -82,6 +82,10 @@ func failure(base string, answer *http.Response, body []byte) *Error {
 	var read v1.ErrorAnswer
 	if json.Unmarshal(body, &read) != nil || read.Error.Kind == "" {
 		e.Kind = fault.Unavailable
+		if reasons := unwell(body); len(reasons) > 0 {
+			e.Message = fmt.Sprintf("%s answered %s: %s", base, answer.Status, strings.Join(reasons, "; "))
+			return e
+		}
 		e.Message = fmt.Sprintf("%s answered %s, and not as Almanac does; check that it is the URL of Almanac", base, answer.Status)
 		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") && len(body) < 200 {
 			e.Message = fmt.Sprintf("%s answered %s: %s", base, answer.Status, bytes.TrimSpace(body))
@@ -94,4 +98,25 @@ func failure(base string, answer *http.Response, body []byte) *Error {
 		e.RequestID = read.Error.RequestID
 	}
 	return e
+}
+
+// unwell gives the reasons in an answer to a question after Almanac's health.
+func unwell(body []byte) (reasons []string) {
+	var read struct {
+		Reasons []string `json:"reasons"`
+		v1.Readiness
+	}
+	if json.Unmarshal(body, &read) != nil {
+		return nil
+	}
+	reasons = read.Reasons
+	for _, part := range read.Parts {
+		if !part.OK {
+			reasons = append(reasons, part.Name+": "+part.Reason)
+		}
+	}
+	if read.Draining {
+		reasons = append(reasons, "draining")
+	}
+	return reasons
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,12 +79,33 @@ func TestAnswersOfSomethingElseAreToldFromAlmanacs(t *testing.T) {
 }
 
 func TestAnUnhealthyAlmanacSaysWhy(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"health":    {`{"detailed": false, "reasons": ["the database does not answer"]}`, "the database does not answer"},
+		"a proxy's": {"no server is up", "no server is up"},
+		"readiness": {`{"ready": false, "draining": true, "parts": [{"name": "database", "ok": true}, {"name": "messaging", "ok": false, "reason": "refused"}]}`,
+			"messaging: refused; draining"},
+	} {
+		f := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, test.body, http.StatusServiceUnavailable) })
+		_, err := dial(t, f, nil).Readiness(t.Context())
+		if want := f.URL + " answered 503 Service Unavailable: " + test.want; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+		if failed := asError(t, err); failed.Status != 503 || failed.Kind != fault.Unavailable {
+			t.Errorf("%s: got %d, %s", name, failed.Status, failed.Kind)
+		}
+	}
+}
+
+func TestWhoIsTurnedAwayComesBackLater(t *testing.T) {
 	f := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"error": {"kind": "too_many", "message": "slow down"}}`))
 	})
-	err := dial(t, f, nil).Health(t.Context())
-	if want := f.URL + " answered 503 Service Unavailable: the database does not answer"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	var waits []time.Duration
+	failed := asError(t, changeName(t.Context(), dial(t, f, &waits)))
+	if failed.Kind != fault.TooMany || len(f.requests()) != 4 || !slices.Equal(waits, slices.Repeat([]time.Duration{2 * time.Second}, 3)) {
+		t.Errorf("got %v after %d requests and the waits %v", failed, len(f.requests()), waits)
 	}
 }
 

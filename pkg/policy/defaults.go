@@ -130,8 +130,8 @@ var otherRules = []Rule{
 		Operations:  []Operation{{"POST", "/v1/scheduler/filter"}}},
 	{Name: "feed:get", Check: anyReader, Scopes: projectOnly,
 		Description: "Read the project's reservations as an iCalendar feed.",
-		Operations:  []Operation{{"GET", "/v1/reservations.ics"}}},
+		Operations:  []Operation{{"GET", "/v1/reservations.ics"}, {"GET", "/v1/feed"}}},
 	{Name: "readiness:get", Check: "rule:service_api or rule:context_is_admin or rule:system_reader", Scopes: bothScopes,
 		Description: "See why the service is not ready.",
-		Operations:  []Operation{{"GET", "/readiness"}}},
+		Operations:  []Operation{{"GET", "/v1/readiness"}}},
 }

@@ -16,8 +16,10 @@ type Caller struct {
 	ProjectID, UserID string
 	// RequestID is the request in which the caller asks, for the audit trail.
 	RequestID string
-	// Admin may see and change every project's reservations and use hidden properties.
+	// Admin may see and change every project's reservations.
 	Admin bool
+	// SeesHidden may ask for hosts by properties that are hidden.
+	SeesHidden bool
 }
 
 // Options are the desk's rules and what it needs from outside.
@@ -164,7 +166,7 @@ func (d *Desk) view(by Caller, project string) View {
 	return View{
 		Now: d.options.Now(), Calendar: d.calendar, Held: d.held[project],
 		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime,
-		SeesHidden: by.Admin, roster: d.roster,
+		SeesHidden: by.SeesHidden, roster: d.roster,
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -38,20 +40,63 @@ func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error)
 func (d *desk) Prune()                 { d.pruned++ }
 func (d *desk) Woken() <-chan struct{} { return d.woken }
 
-type keys struct{ before span.Instant }
+type keys struct {
+	before span.Instant
+	lease  job.Lease
+}
 
-func (k *keys) PurgeKeys(_ context.Context, before span.Instant) (int, error) {
-	k.before = before
+func (k *keys) PurgeKeys(_ context.Context, lease job.Lease, before span.Instant) (int, error) {
+	k.lease, k.before = lease, before
 	return 0, nil
+}
+
+// replica counts how it is kept in step with the others.
+type replica struct {
+	followed, resynced int
+	gone               []string // of one and two
+}
+
+func (r *replica) Follow(context.Context) error {
+	r.followed++
+	return nil
+}
+
+func (r *replica) Resync(context.Context) error {
+	r.resynced++
+	return nil
+}
+
+func (r *replica) TakeOver(_ context.Context, gone func(string) bool) error {
+	r.gone = nil
+	for _, name := range []string{"one", "two"} {
+		if gone(name) {
+			r.gone = append(r.gone, name)
+		}
+	}
+	return nil
+}
+
+// shared is what replicas share: every lease is free, unless another has all.
+type shared struct {
+	there []string
+	taken bool
+}
+
+func (s *shared) Present(context.Context, time.Duration) ([]string, error) { return s.there, nil }
+
+func (s *shared) Take(_ context.Context, name string, _ time.Duration) (job.Lease, bool, error) {
+	return job.Lease{Name: name, Epoch: 7}, !s.taken, nil
 }
 
 func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		d, k := &desk{woken: make(chan struct{}, 1)}, &keys{}
+		d, k, r := &desk{woken: make(chan struct{}, 1)}, &keys{}, &replica{}
+		changed, others := make(chan struct{}, 1), &shared{there: []string{"one"}}
 		var log bytes.Buffer
 		for _, j := range upkeep.Jobs(upkeep.Options{
-			Desk: d, Keys: k, Poll: 10 * time.Second, KeyTTL: time.Hour,
+			Desk: d, Keys: k, Replica: r, Presence: others, Leases: others, Changed: changed,
+			Poll: 10 * time.Second, KeyTTL: time.Hour,
 			Now: func() span.Instant { return 10_000 }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		}) {
 			go j.Run(ctx, slog.New(slog.DiscardHandler))
@@ -60,6 +105,17 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		synctest.Wait()
 		if d.carried != 3 || d.pruned != 1 || k.before != 10_000-3600 {
 			t.Errorf("carried out %d times, pruned %d times, keys purged before %d", d.carried, d.pruned, k.before)
+		}
+		if r.followed != 3 || r.resynced != 1 || k.lease.Epoch != 7 {
+			t.Errorf("followed %d times, compared all %d times, purged keys under %+v", r.followed, r.resynced, k.lease)
+		}
+		if len(r.gone) != 1 || r.gone[0] != "two" {
+			t.Errorf("%v count as gone, want two alone", r.gone)
+		}
+		changed <- struct{}{}
+		synctest.Wait()
+		if r.followed != 4 {
+			t.Errorf("followed %d times after another replica has told of a change", r.followed)
 		}
 		d.woken <- struct{}{}
 		synctest.Wait()
@@ -78,12 +134,74 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 
 func TestAFailedEventIsReported(t *testing.T) {
 	d := &desk{fail: errors.New("disk full")}
-	for _, j := range upkeep.Jobs(upkeep.Options{Desk: d, Keys: &keys{}, Now: func() span.Instant { return 0 }, Log: slog.New(slog.DiscardHandler)}) {
+	for _, j := range upkeep.Jobs(upkeep.Options{Desk: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Now: func() span.Instant { return 0 }, Log: slog.New(slog.DiscardHandler)}) {
 		if j.Name != "events" {
 			continue
 		}
 		if err := j.Step(t.Context()); !errors.Is(err, d.fail) || !strings.HasPrefix(err.Error(), "carry out end of reservation r-2") {
 			t.Errorf("error %v, want the cause and the reservation", err)
 		}
+	}
+}
+
+// outbox has changes at places 1, 2, … and remembers which were sent.
+type outbox struct {
+	waiting []int64
+	sent    []int64
+}
+
+func (o *outbox) Unsent(_ context.Context, limit int) ([]reservation.Change, error) {
+	var changes []reservation.Change
+	for _, place := range o.waiting[:min(limit, len(o.waiting))] {
+		changes = append(changes, reservation.Change{Place: place})
+	}
+	return changes, nil
+}
+
+func (o *outbox) MarkSent(_ context.Context, _ job.Lease, places []int64) error {
+	o.sent = append(o.sent, places...)
+	o.waiting = slices.DeleteFunc(o.waiting, func(p int64) bool { return slices.Contains(places, p) })
+	return nil
+}
+
+// notifier hears of changes and fails at one place.
+type notifier struct {
+	heard   []int64
+	failsAt int64
+}
+
+func (n *notifier) Notify(_ context.Context, c reservation.Change) error {
+	if c.Place == n.failsAt {
+		return errors.New("the broker is away")
+	}
+	n.heard = append(n.heard, c.Place)
+	return nil
+}
+
+func TestNotificationsAreSentInOrderUntilOneFailsAndThenFromThatOneOn(t *testing.T) {
+	o, n := &outbox{}, &notifier{failsAt: 130}
+	for place := range int64(250) {
+		o.waiting = append(o.waiting, place+1)
+	}
+	send := upkeep.Notifications(&shared{}, o, n)
+	if err := send.Step(t.Context()); err == nil {
+		t.Error("the failure is not reported")
+	}
+	if len(n.heard) != 129 || len(o.sent) != 129 {
+		t.Errorf("%d heard and %d noted as sent before the failure, want 129", len(n.heard), len(o.sent))
+	}
+	n.failsAt = 0
+	if err := send.Step(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if !slices.IsSorted(n.heard) || len(n.heard) != 250 || len(o.waiting) != 0 {
+		t.Errorf("heard %d, in order: %v; %d still wait", len(n.heard), slices.IsSorted(n.heard), len(o.waiting))
+	}
+}
+
+func TestAReplicaWithoutTheLeaseSendsNothing(t *testing.T) {
+	o, n := &outbox{waiting: []int64{1}}, &notifier{}
+	if err := upkeep.Notifications(&shared{taken: true}, o, n).Step(t.Context()); err != nil || len(n.heard) > 0 {
+		t.Errorf("it sent %v: %v", n.heard, err)
 	}
 }
