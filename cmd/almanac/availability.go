@@ -36,7 +36,7 @@ Start to Latest Start. Free counts the hosts that are free at Start.`,
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (p *process) calendarCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

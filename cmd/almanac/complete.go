@@ -88,7 +88,7 @@ func (p *process) complete(c *cobra.Command, ask func(context.Context, *client.C
 	p.pause = func(context.Context, time.Duration) error { return errors.New("completion does not wait") }
 	ctx, cancel := context.WithTimeout(c.Context(), completionTime)
 	defer cancel()
-	almanac, err := p.connect()
+	almanac, err := p.connect(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,23 +14,58 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
 const defaultURL = "http://127.0.0.1:1234"
 
-// connect gives a client of the Almanac that the flags and the environment name.
-func (p *process) connect() (*client.Client, error) {
-	var transport http.RoundTripper = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: mostWorkers}
-	if p.debug {
-		transport = &tracer{next: transport, out: p.stderr}
+// serviceType is Almanac's in the catalog.
+const serviceType = "reservation"
+
+// connect gives a client of the Almanac that the flags and the environment name, for
+// the user that they name.
+func (p *process) connect(ctx context.Context) (*client.Client, error) {
+	o := client.Options{
+		URL:       cmp.Or(p.url, p.env("ALMANAC_URL")),
+		UserAgent: "almanac/" + version,
+		RequestID: func() string { return "req-" + uuid.NewString() },
+		Wait:      p.pause,
 	}
-	return client.New(client.Options{
-		URL:        cmp.Or(p.url, p.env("ALMANAC_URL"), defaultURL),
-		HTTPClient: &http.Client{Timeout: p.timeout.time(), Transport: transport},
-		UserAgent:  "almanac/" + version,
-		RequestID:  func() string { return "req-" + uuid.NewString() },
-		Wait:       p.pause,
-	})
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: mostWorkers}
+	var way http.RoundTripper = transport
+	if p.debug {
+		way = &tracer{next: transport, out: p.stderr}
+	}
+	login, err := p.login()
+	if err != nil {
+		return nil, err
+	}
+	if login != nil {
+		transport.TLSClientConfig = login.TLS()
+		way, o.Token = login.Renewing(way), login.Token
+		if o.URL == "" {
+			if o.URL, err = login.Endpoint(ctx, serviceType); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o.URL = cmp.Or(o.URL, defaultURL)
+	o.HTTPClient = &http.Client{Timeout: p.timeout.time(), Transport: way, CheckRedirect: stay}
+	return client.New(o)
+}
+
+// login gives the user's login to Keystone, nil where nothing names a user.
+func (p *process) login() (*keystone.Login, error) {
+	user, found, err := keystone.FindUser(p.env, p.choice)
+	if err != nil || !found {
+		return nil, err
+	}
+	return keystone.NewLogin(user, p.timeout.time(), p.now)
+}
+
+// stay follows no redirect: the token would go to another server.
+func stay(req *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("it redirects to %s", req.URL.Redacted())
 }
 
 // tracer prints requests as curl would be called for them, and their answers.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,8 @@ func (p *process) report(command *cobra.Command, err error) {
 		p.explain(command, failed.Refusal)
 	case failed.Timeout():
 		p.inform("  hint: --timeout gives it more time")
+	case failed.Status == http.StatusUnauthorized:
+		p.inform("  hint: --os-cloud, OS_CLOUD or the OS_* variables say who you are")
 	case failed.Status == 0:
 		p.inform("  hint: --url or ALMANAC_URL says where Almanac is")
 	}

@@ -69,7 +69,7 @@ func (p *process) hostListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (p *process) hostShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

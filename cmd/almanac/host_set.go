@@ -38,7 +38,7 @@ texts where it reads as one, else a text.`,
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

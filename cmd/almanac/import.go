@@ -93,7 +93,7 @@ func (p *process) migrate(ctx context.Context, m *migration, name string) error 
 			return &fault.Error{Kind: fault.Invalid, Field: "--report", Message: "the file cannot be written", Err: err}
 		}
 	}
-	almanac, err := p.connect()
+	almanac, err := p.connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -297,7 +297,7 @@ func TestAnInterruptedImportTellsWhatWasDone(t *testing.T) {
 		answerWith(http.StatusCreated, training())(w, r)
 	})
 	var stdout, stderr bytes.Buffer
-	env := func(string) string { return a.URL }
+	env := func(name string) string { return map[string]string{"ALMANAC_URL": a.URL}[name] }
 	code := run(ctx, []string{"reservation", "import", "-", "-f", "json"}, strings.NewReader(plenty(100)), &stdout, &stderr, env,
 		func() time.Time { return morning })
 	sum := summaryOf(t, result{code: code, stdout: stdout.String(), stderr: stderr.String()})

@@ -46,7 +46,7 @@ func (p *process) propertiesListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (p *process) propertiesSetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

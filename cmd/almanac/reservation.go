@@ -28,6 +28,7 @@ that is not over has it.`,
 		p.reservationChangeCommand(),
 		p.reservationDeleteCommand(),
 		p.reservationImportCommand(),
+		p.reservationFeedCommand(),
 	)
 	return c
 }

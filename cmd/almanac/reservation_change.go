@@ -99,7 +99,7 @@ func (p *process) change(ctx context.Context, what string, dryRun bool, decide f
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect()
+	almanac, err := p.connect(ctx)
 	if err != nil {
 		return err
 	}

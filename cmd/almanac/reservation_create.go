@@ -107,7 +107,7 @@ func (p *process) offer(c *cobra.Command, b *booking) error {
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect()
+	almanac, err := p.connect(c.Context())
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (p *process) book(c *cobra.Command, b *booking) error {
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect()
+	almanac, err := p.connect(c.Context())
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (p *process) delete(c *cobra.Command, wanted []string, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect()
+	almanac, err := p.connect(c.Context())
 	if err != nil {
 		return err
 	}

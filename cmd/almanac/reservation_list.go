@@ -32,7 +32,7 @@ func (p *process) reservationListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (p *process) reservationShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect()
+			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}

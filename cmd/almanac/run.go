@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
 // process is one run of the program: what it has from outside, and its global
@@ -25,6 +26,7 @@ type process struct {
 	format  format
 	columns []string
 	url     string
+	choice  keystone.Choice
 	timeout period
 	debug   bool
 }
@@ -63,6 +65,14 @@ func (p *process) rootCommand() *cobra.Command {
 		Long: `Reserve servers of a cloud ahead of time, see when and where there is room, and
 change or cancel what is reserved.
 
+Almanac is found, and you are known to it, in one of three ways:
+  --os-cloud, OS_CLOUD     a cloud of clouds.yaml, with what secure.yaml adds to it
+  OS_AUTH_URL and so on    the variables that an openrc file sets: a user and a
+                           password, an application credential or a token
+  --url, ALMANAC_URL       an Almanac without Keystone; beside one of the others,
+                           where Almanac is instead of where the catalog says
+Without any of them it is http://127.0.0.1:1234, without a user.
+
 Times are written "now", "+2h" (from now), or with their zone:
 2026-12-01T10:00+01:00, "2026-12-01 10:00Z". They are printed in UTC.
 Durations are written in seconds, or as 90m, 2h30m, 3d, 1w.
@@ -81,7 +91,10 @@ Data is printed on standard output, messages on standard error. Exit codes:
 	p.format, p.timeout = "table", 30
 	flags.VarP(&p.format, "format", "f", "how to print data: "+strings.Join(formats, ", "))
 	flags.StringArrayVarP(&p.columns, "column", "c", nil, "print only this column (repeatable)")
-	flags.StringVar(&p.url, "url", "", "where Almanac answers (default: ALMANAC_URL, or "+defaultURL+")")
+	flags.StringVar(&p.url, "url", "", "where Almanac answers (default: ALMANAC_URL, or what the catalog says, or "+defaultURL+")")
+	flags.StringVar(&p.choice.Cloud, "os-cloud", "", "cloud of clouds.yaml to log in to (default: OS_CLOUD)")
+	flags.StringVar(&p.choice.Region, "os-region-name", "", "region of Almanac (default: OS_REGION_NAME)")
+	flags.StringVar(&p.choice.Interface, "os-interface", "", "public, internal or admin endpoint (default: OS_INTERFACE, or public)")
 	flags.Var(&p.timeout, "timeout", "how long to wait for each answer; 0 is without end")
 	flags.BoolVar(&p.debug, "debug", false, "print requests and answers on standard error")
 	completeFlag(root, "format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -92,6 +105,7 @@ Data is printed on standard output, messages on standard error. Exit codes:
 		p.hostCommand(),
 		p.propertiesCommand(),
 		p.whatIfCommand(),
+		p.readinessCommand(),
 		p.versionCommand(),
 	)
 	return root

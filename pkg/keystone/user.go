@@ -1,0 +1,163 @@
+package keystone
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// User is who logs in to Keystone, and where: what the OS_* variables say, or an
+// entry of clouds.yaml.
+type User struct {
+	source       string // of all this, for messages
+	auth         gophercloud.AuthOptions
+	tls          *tls.Config
+	region       string                   // empty: any
+	availability gophercloud.Availability // the interface of endpoints
+}
+
+// Choice is what comes before the environment; what is empty is left to it.
+type Choice struct {
+	Cloud, Region, Interface string
+}
+
+// FindUser gives the user that the environment names: by OS_CLOUD an entry of
+// clouds.yaml with what secure.yaml adds to it, else by the variables of an openrc
+// file. It gives false where the environment names nobody, and an Invalid fault
+// where something is missing or wrong.
+func FindUser(env func(string) string, c Choice) (User, bool, error) {
+	c.Cloud = cmp.Or(c.Cloud, env("OS_CLOUD"))
+	c.Region = cmp.Or(c.Region, env("OS_REGION_NAME"))
+	c.Interface = strings.TrimSuffix(cmp.Or(c.Interface, env("OS_INTERFACE")), "URL")
+	if c.Interface != "" && !slices.Contains(Interfaces, c.Interface) {
+		return User{}, false, fault.Field("OS_INTERFACE", "must be one of %s, not %q", strings.Join(Interfaces, ", "), c.Interface)
+	}
+	find := userOfVariables
+	if c.Cloud != "" {
+		find = userOfCloud
+	}
+	u, found, err := find(env, c)
+	if err != nil || !found {
+		return User{}, false, err
+	}
+	return u, true, u.complete()
+}
+
+// userOfCloud reads clouds.yaml: the file that OS_CLIENT_CONFIG_FILE names, else the
+// first of those where the openstack client looks.
+func userOfCloud(env func(string) string, c Choice) (u User, found bool, err error) {
+	options := []clouds.ParseOption{
+		clouds.WithCloudName(c.Cloud), clouds.WithRegion(c.Region), clouds.WithEndpointType(c.Interface),
+	}
+	if file := env("OS_CLIENT_CONFIG_FILE"); file != "" {
+		options = append(options, clouds.WithLocations(file))
+	}
+	wrong := func(problem any) error {
+		return fault.Field("OS_CLOUD", "cloud %s cannot be read from clouds.yaml: %v", c.Cloud, problem)
+	}
+	// The parser relies on an entry to have a section auth.
+	defer func() {
+		if recover() != nil {
+			err = wrong("its entry has no section auth")
+		}
+	}()
+	auth, endpoint, trust, err := clouds.Parse(options...)
+	if err != nil {
+		return User{}, false, wrong(err)
+	}
+	return User{
+		source: fmt.Sprintf("cloud %s of clouds.yaml", c.Cloud), auth: auth, tls: trust,
+		region: endpoint.Region, availability: endpoint.Availability,
+	}, true, nil
+}
+
+// complete makes of everything that was said one way to log in: an application
+// credential, else a token, else a password. A domain that is not named is default.
+func (u *User) complete() error {
+	a := &u.auth
+	if a.Scope == nil {
+		a.Scope = &gophercloud.AuthScope{}
+	}
+	a.TenantID, a.TenantName = "", "" // the scope says it
+	if s := a.Scope; s.ProjectName != "" {
+		s.DomainID, s.DomainName = domain(s.DomainID, s.DomainName)
+	} else if s.DomainID != "" {
+		s.DomainName = ""
+	}
+	switch {
+	case a.ApplicationCredentialID != "" || a.ApplicationCredentialName != "":
+		return u.completeCredential()
+	case a.TokenID != "":
+		a.Username, a.UserID, a.DomainID, a.DomainName, a.Password = "", "", "", "", ""
+	case a.Password == "" || a.Username == "" && a.UserID == "":
+		return u.needs("a user with a password, an application credential or a token")
+	default:
+		u.completeName()
+	}
+	return nil
+}
+
+func (u *User) completeCredential() error {
+	a := &u.auth
+	a.Password, a.TokenID = "", ""
+	switch {
+	case a.ApplicationCredentialSecret == "":
+		return u.needs("the secret of the application credential")
+	case a.ApplicationCredentialID != "":
+		a.ApplicationCredentialName, a.Username, a.UserID, a.DomainID, a.DomainName = "", "", "", "", ""
+	case a.Username == "" && a.UserID == "":
+		return u.needs("the id of the application credential, or its user beside its name,")
+	default:
+		u.completeName()
+	}
+	return nil
+}
+
+// completeName leaves of a user's id, name and domain what Keystone takes.
+func (u *User) completeName() {
+	a := &u.auth
+	if a.UserID != "" {
+		a.Username, a.DomainID, a.DomainName = "", "", ""
+		return
+	}
+	a.DomainID, a.DomainName = domain(a.DomainID, a.DomainName)
+}
+
+// domain gives an id or a name.
+func domain(id, name string) (string, string) {
+	switch {
+	case id != "":
+		return id, ""
+	case name != "":
+		return "", name
+	default:
+		return "default", ""
+	}
+}
+
+func (u *User) needs(what string) error {
+	return fault.New(fault.Invalid, "to log in to Keystone, %s is needed in %s", what, u.source)
+}
+
+// name says who logs in, for messages.
+func (u User) name() string {
+	switch a := u.auth; {
+	case a.ApplicationCredentialID != "":
+		return "application credential " + a.ApplicationCredentialID
+	case a.ApplicationCredentialName != "":
+		return "application credential " + a.ApplicationCredentialName
+	case a.TokenID != "":
+		return "your token"
+	case a.UserID != "":
+		return "user " + a.UserID
+	default:
+		return "user " + a.Username
+	}
+}

@@ -1,0 +1,90 @@
+package tests
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// door is a TCP proxy before Keystone that can be shut.
+type door struct {
+	t      *testing.T
+	target string
+	url    string // of Keystone, through the door
+	passed atomic.Int64
+
+	mu       sync.Mutex
+	listener net.Listener
+	through  []net.Conn
+}
+
+// newDoor gives an open door before the Keystone at authURL.
+func newDoor(t *testing.T, authURL string) *door {
+	t.Helper()
+	at, err := url.Parse(authURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{t: t, target: at.Host}
+	d.openAt("127.0.0.1:0")
+	at.Host = d.listener.Addr().String()
+	d.url = at.String()
+	t.Cleanup(d.shut)
+	return d
+}
+
+// open lets connections through again, at the address as before.
+func (d *door) open() {
+	d.t.Helper()
+	d.openAt(d.listener.Addr().String())
+}
+
+func (d *door) openAt(address string) {
+	d.t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.listener = listener
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			d.passed.Add(1)
+			go d.pass(from)
+		}
+	}()
+}
+
+func (d *door) pass(from net.Conn) {
+	to, err := net.Dial("tcp", d.target)
+	if err != nil {
+		from.Close()
+		return
+	}
+	d.mu.Lock()
+	d.through = append(d.through, from, to)
+	d.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(to, from) // one side hangs up
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+	from.Close()
+}
+
+// shut refuses connections, and ends those that there are.
+func (d *door) shut() {
+	d.listener.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, connection := range d.through {
+		connection.Close()
+	}
+	d.through = nil
+}
