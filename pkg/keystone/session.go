@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -80,10 +81,13 @@ func (s *session) refuse(err error) {
 	s.until = s.now().Add(s.pause)
 }
 
-// isRefusal says whether Keystone understood a login and declined it.
+// isRefusal says whether Keystone understood a login and declined it; 404 is a
+// deleted application credential.
 func isRefusal(err error) bool {
 	answer, ok := errors.AsType[*Answer](err)
-	return ok && (answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden || answer.Status == http.StatusBadRequest)
+	return ok && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+	}, answer.Status)
 }
 
 // name says who logs in, for messages.
