@@ -53,3 +53,62 @@ func TestTheDatabaseIsBroughtUpToDateOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTrailOfAReservationSaysWhatHappenedAndWhoAsked(t *testing.T) {
+	s := start(t, newFolder(t, tenHosts))
+	id, _, exit := s.almanac(t, "reservation", "create", "training", "--start", "+1h", "--duration", "1h", "-f", "value", "-c", "ID")
+	if id = strings.TrimSpace(id); exit != 0 || id == "" {
+		t.Fatalf("create: exit %d", exit)
+	}
+	if _, message, exit := s.almanac(t, "reservation", "extend", id, "--by", "30m"); exit != 0 {
+		t.Fatalf("extend: %s", message)
+	}
+	if _, message, exit := s.almanac(t, "reservation", "delete", id); exit != 0 {
+		t.Fatalf("delete: %s", message)
+	}
+	out, failed := almanacd(t, s.folder, nil, "db", "trail", id)
+	var actions []string
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); fields[0] != "VERSION" {
+			actions = append(actions, fields[2])
+			if fields[4] != "demo" || !strings.HasPrefix(fields[5], "req-") {
+				t.Errorf("who asked, and in which request: %q", line)
+			}
+		}
+	}
+	if failed || strings.Join(actions, " ") != "create modify cancel" {
+		t.Errorf("the trail is:\n%s", out)
+	}
+	if out, failed := almanacd(t, s.folder, nil, "db", "trail", "nobody"); !failed || !strings.Contains(out, "there is no reservation nobody") {
+		t.Errorf("the trail of nobody: %s", out)
+	}
+}
+
+func TestPurgeDeletesWhatIsOverSinceLongAndNothingElse(t *testing.T) {
+	s := start(t, newFolder(t, tenHosts))
+	var ids []string
+	for _, name := range []string{"kept", "gone"} {
+		id, _, exit := s.almanac(t, "reservation", "create", name, "--start", "+1h", "--duration", "1h", "-f", "value", "-c", "ID")
+		if ids = append(ids, strings.TrimSpace(id)); exit != 0 {
+			t.Fatalf("create: exit %d", exit)
+		}
+	}
+	if _, message, exit := s.almanac(t, "reservation", "delete", "gone"); exit != 0 {
+		t.Fatal(message)
+	}
+	eventually(t, "nothing is over since a second", func() bool {
+		out, failed := almanacd(t, s.folder, nil, "db", "purge", "--older-than", "1s", "--dry-run")
+		return !failed && strings.HasPrefix(out, "1 reservations")
+	})
+	if out, failed := almanacd(t, s.folder, nil, "db", "purge", "--older-than", "1s"); failed || !strings.Contains(out, "deleted 1 reservations") {
+		t.Errorf("purge: %s", out)
+	}
+	for i, id := range ids {
+		if _, failed := almanacd(t, s.folder, nil, "db", "trail", id); failed != (i == 1) {
+			t.Errorf("after the purge the trail of %s is there: %v", id, !failed)
+		}
+	}
+	if out, failed := almanacd(t, s.folder, nil, "db", "purge"); !failed || !strings.Contains(out, "older-than") {
+		t.Errorf("purge without an age: %s", out)
+	}
+}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"text/tabwriter"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -30,6 +32,11 @@ func (s *service) databaseCommand() *cobra.Command {
 			Use: "status", Args: cobra.NoArgs,
 			Short: "List the migrations and whether they are applied",
 			RunE:  s.status,
+		},
+		&cobra.Command{
+			Use: "trail RESERVATION", Args: cobra.ExactArgs(1),
+			Short: "List every change of a reservation: when, what, by whom, in which request",
+			RunE:  s.trail,
 		},
 		s.purgeCommand(),
 	)
@@ -80,6 +87,25 @@ func (s *service) status(c *cobra.Command, _ []string) error {
 			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", m.ID, state)
 		}
 		return nil
+	})
+}
+
+func (s *service) trail(c *cobra.Command, arguments []string) error {
+	return s.withStore(c, func(db *store.Store) error {
+		changes, err := db.Trail(c.Context(), arguments[0], 0)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			return fault.New(fault.NotFound, "there is no reservation %s, or it was purged", arguments[0])
+		}
+		out := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(out, "VERSION\tTIME\tACTION\tSTATUS\tUSER\tREQUEST\tDETAIL")
+		for _, change := range changes {
+			fmt.Fprintf(out, "%d\t%v\t%s\t%s\t%s\t%s\t%s\n", change.Reservation.Version, change.At, change.Action,
+				change.Reservation.Status, cmp.Or(change.UserID, "-"), cmp.Or(change.RequestID, "-"), change.Detail)
+		}
+		return out.Flush()
 	})
 }
 
