@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -84,9 +85,9 @@ func Register(ctx context.Context, c Connection, r Registration) error {
 	reg := registrar{Registration: r, client: client}
 	for round := 1; ; round++ {
 		err = reg.run(ctx)
-		// 404: what we made was one too many and another took it away again;
-		// 409: another was first.
-		if s := status(err); round == rounds || s != http.StatusConflict && s != http.StatusNotFound {
+		// 404: what we made was one too many and another took it away again, which for
+		// an endpoint of a service that is gone is a 400; 409: another was first.
+		if again := []int{http.StatusConflict, http.StatusNotFound, http.StatusBadRequest}; round == rounds || !slices.Contains(again, status(err)) {
 			break
 		}
 	}
