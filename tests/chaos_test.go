@@ -30,6 +30,7 @@ type user struct {
 	booked   []time.Time       // when bookings were acknowledged
 	refused  int
 	unknown  int           // requests of which nobody knows what came of them
+	maybe    int           // bookings among them
 	slowest  time.Duration // of all answers
 }
 
@@ -86,13 +87,35 @@ func (u *user) book(to *client.Client, key string) {
 	if u.chance.IntN(3) == 0 {
 		req.Kind, req.Resources = "instance", &v1.Resources{VCPUs: int64(1 + u.chance.IntN(8))}
 	}
-	var o client.CreateOptions
 	if u.chance.IntN(2) == 0 {
-		o.IdempotencyKey = key
+		key = ""
 	}
+	u.send(to, req, key)
+}
+
+// probe books at the i-th replica ten times a second, a day and more ahead, where
+// nothing is in the way, so that every silence is the service's.
+func (u *user) probe(ctx context.Context, i int) {
+	begin := time.Now().Add(time.Duration(1+i) * 24 * time.Hour).Truncate(time.Second)
+	for pass(ctx, 100*time.Millisecond) {
+		s := u.replicas.at(i)
+		if s == nil {
+			continue
+		}
+		duration, quantity := v1.Duration(5), 1
+		u.send(s.client(u.t), v1.ReservationRequest{StartTime: new(begin), Duration: &duration, Quantity: &quantity}, "")
+		begin = begin.Add(5 * time.Second)
+	}
+}
+
+// send sends a booking, with an idempotency key unless that is empty.
+func (u *user) send(to *client.Client, req v1.ReservationRequest, key string) {
+	o := client.CreateOptions{IdempotencyKey: key}
 	r, err := to.CreateReservation(u.t.Context(), req, o)
 	if err != nil {
-		u.answered(err)
+		if !u.answered(err) {
+			u.maybe++
+		}
 		return
 	}
 	u.booked = append(u.booked, time.Now())
@@ -164,6 +187,20 @@ func (u *user) hold(c *checker) {
 	}
 }
 
+// noneOfItself: a reservation of which nobody was told was asked for by somebody who
+// got no certain answer; others of the test have sent so many bookings besides.
+func noneOfItself(t *testing.T, users []*user, c *checker, besides int) {
+	t.Helper()
+	told, maybe := 0, besides
+	for _, u := range users {
+		told, maybe = told+len(u.promises), maybe+u.maybe
+	}
+	t.Logf("of %d bookings without a certain answer %d were made", maybe, len(c.records)-told)
+	if len(c.records)-told > maybe {
+		t.Errorf("there are %d reservations; %d were acknowledged and %d others asked for", len(c.records), told, maybe)
+	}
+}
+
 // chaosTime is how long chaos lasts: three minutes, or what ALMANAC_CHAOS says.
 func chaosTime(t *testing.T) time.Duration {
 	t.Helper()
@@ -178,7 +215,8 @@ func chaosTime(t *testing.T) time.Duration {
 	return d
 }
 
-// chaos lets eight users work for as long as disturb takes, and gives them.
+// chaos lets eight users work and a probe ask at each replica for as long as disturb
+// takes, and gives all of them.
 func chaos(t *testing.T, r *replicas, disturb func(ctx context.Context)) []*user {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), chaosTime(t))
@@ -189,6 +227,11 @@ func chaos(t *testing.T, r *replicas, disturb func(ctx context.Context)) []*user
 		u := newUser(t, r, i)
 		users = append(users, u)
 		working.Go(func() { u.work(ctx) })
+	}
+	for i := range r.running {
+		u := newUser(t, r, uint64(8+i))
+		users = append(users, u)
+		working.Go(func() { u.probe(ctx, i) })
 	}
 	disturb(ctx)
 	stop()

@@ -128,6 +128,7 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	for _, u := range users {
 		u.hold(c)
 	}
+	noneOfItself(t, users, c, 0)
 	everythingTold(t, c, told)
 }
 

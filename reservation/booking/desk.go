@@ -96,6 +96,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	d := &Desk{
 		options:  o,
 		woken:    make(chan struct{}, 1),
+		polls:    polls{turn: make(chan struct{}, 1)},
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/reservation"
@@ -15,10 +14,20 @@ import (
 
 // polls lets one read of the log serve all who came before it began.
 type polls struct {
-	mu    sync.Mutex
+	turn  chan struct{} // has an element while somebody reads
 	begun atomic.Int64
 	moved bool // what the last one has found
 	err   error
+}
+
+// begin waits for the turn to read, and gives what ends it.
+func (p *polls) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case p.turn <- struct{}{}:
+		return func() { <-p.turn }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for others that read the records: %w", ctx.Err())
+	}
 }
 
 // Follow takes over what other replicas have stored.
@@ -29,8 +38,11 @@ func (d *Desk) Follow(ctx context.Context) error {
 
 // Resync compares everything with the records, for what Follow may have missed.
 func (d *Desk) Resync(ctx context.Context) error {
-	d.polls.mu.Lock()
-	defer d.polls.mu.Unlock()
+	end, err := d.polls.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return d.resync(ctx)
 }
 
@@ -51,8 +63,11 @@ func (d *Desk) resync(ctx context.Context) error {
 // that changed anything.
 func (d *Desk) poll(ctx context.Context, q Recall) (moved bool, err error) {
 	before := d.polls.begun.Load()
-	d.polls.mu.Lock()
-	defer d.polls.mu.Unlock()
+	end, err := d.polls.begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	if logOnly := !q.All && q.IDs == nil && q.Hosts == nil && q.Project == ""; logOnly && d.polls.begun.Load() > before {
 		return d.polls.moved, d.polls.err
 	}

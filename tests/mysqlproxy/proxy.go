@@ -32,12 +32,14 @@ type Proxy struct {
 	target   string
 	wg       sync.WaitGroup
 
-	mu     sync.Mutex
-	open   map[net.Conn]bool
-	kind   Kind
-	every  int
-	seen   int
-	failed int
+	mu       sync.Mutex
+	open     map[net.Conn]bool
+	kind     Kind
+	every    int
+	seen     int
+	failed   int
+	refusing bool
+	refused  int
 }
 
 // Start gives a proxy before target, "host:port". The end of the test stops it.
@@ -69,6 +71,33 @@ func (p *Proxy) Failed() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
+}
+
+// Refuse answers every statement but SET with 1047 from now on and keeps it from the
+// server, also COMMIT and ROLLBACK: so does a Galera node without a majority, which
+// leaves transactions open.
+func (p *Proxy) Refuse(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusing = on
+}
+
+// Refused counts the statements that were refused.
+func (p *Proxy) Refused() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
+// refuses decides about a statement.
+func (p *Proxy) refuses(statement string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.refusing || strings.HasPrefix(statement, "SET ") {
+		return false
+	}
+	p.refused++
+	return true
 }
 
 // Cut breaks all connections.
@@ -163,6 +192,12 @@ func (s *session) questions() {
 			return
 		}
 		statement, isQuery := query(packet)
+		if isQuery && s.proxy.refuses(statement) {
+			if _, err := s.client.Write(notPrepared); err != nil {
+				return
+			}
+			continue
+		}
 		if isQuery && strings.HasPrefix(statement, "START TRANSACTION") {
 			s.readOnly = strings.Contains(statement, "READ ONLY")
 		}
@@ -216,6 +251,8 @@ var (
 	rollback = packetOf(0, append([]byte{comText}, "ROLLBACK"...))
 	deadlock = packetOf(1, append([]byte{0xff, 1213 & 0xff, 1213 >> 8},
 		"#40001Deadlock found when trying to get lock; try restarting transaction"...))
+	notPrepared = packetOf(1, append([]byte{0xff, 1047 & 0xff, 1047 >> 8},
+		"#08S01WSREP has not yet prepared node for application use"...))
 )
 
 // packetOf gives a packet: three bytes of length, its number, the payload.
