@@ -125,15 +125,6 @@ func (r *Reservation) HostNames() []string {
 	return names
 }
 
-// HostSeconds is the host-time that the claims hold.
-func (r *Reservation) HostSeconds() int64 {
-	sum := int64(0)
-	for _, c := range r.Claims {
-		sum += c.Span.Seconds()
-	}
-	return sum
-}
-
 // EventType names what happens to a reservation.
 type EventType string
 

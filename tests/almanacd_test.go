@@ -84,31 +84,31 @@ func TestTheTrailOfAReservationSaysWhatHappenedAndWhoAsked(t *testing.T) {
 	}
 }
 
-func TestPurgeDeletesWhatIsOverSinceLongAndNothingElse(t *testing.T) {
+func TestPurgeAsksForAnAgeAndDeletesNothingYounger(t *testing.T) {
 	s := start(t, newFolder(t, tenHosts))
-	var ids []string
-	for _, name := range []string{"kept", "gone"} {
-		id, _, exit := s.almanac(t, "reservation", "create", name, "--start", "+1h", "--duration", "1h", "-f", "value", "-c", "ID")
-		if ids = append(ids, strings.TrimSpace(id)); exit != 0 {
-			t.Fatalf("create: exit %d", exit)
-		}
+	id, _, exit := s.almanac(t, "reservation", "create", "gone", "--start", "+1h", "--duration", "1h", "-f", "value", "-c", "ID")
+	if id = strings.TrimSpace(id); exit != 0 {
+		t.Fatalf("create: exit %d", exit)
 	}
 	if _, message, exit := s.almanac(t, "reservation", "delete", "gone"); exit != 0 {
 		t.Fatal(message)
 	}
-	eventually(t, "nothing is over since a second", func() bool {
-		out, failed := almanacd(t, s.folder, nil, "db", "purge", "--older-than", "1s", "--dry-run")
-		return !failed && strings.HasPrefix(out, "1 reservations")
-	})
-	if out, failed := almanacd(t, s.folder, nil, "db", "purge", "--older-than", "1s"); failed || !strings.Contains(out, "deleted 1 reservations") {
-		t.Errorf("purge: %s", out)
-	}
-	for i, id := range ids {
-		if _, failed := almanacd(t, s.folder, nil, "db", "trail", id); failed != (i == 1) {
-			t.Errorf("after the purge the trail of %s is there: %v", id, !failed)
+	for _, step := range []struct {
+		arguments []string
+		failed    bool
+		want      string
+	}{
+		{nil, true, "older-than"},
+		{[]string{"--older-than", "1s"}, true, "at least an hour"},
+		{[]string{"--older-than", "1h", "--dry-run"}, false, "0 reservations"},
+		{[]string{"--older-than", "1h"}, false, "deleted 0 reservations"},
+	} {
+		out, failed := almanacd(t, s.folder, nil, append([]string{"db", "purge"}, step.arguments...)...)
+		if failed != step.failed || !strings.Contains(out, step.want) {
+			t.Errorf("db purge %v: failed %v, %s", step.arguments, failed, out)
 		}
 	}
-	if out, failed := almanacd(t, s.folder, nil, "db", "purge"); !failed || !strings.Contains(out, "older-than") {
-		t.Errorf("purge without an age: %s", out)
+	if out, failed := almanacd(t, s.folder, nil, "db", "trail", id); failed {
+		t.Errorf("its trail: %s", out)
 	}
 }

@@ -120,8 +120,9 @@ func (s *service) purgeCommand() *cobra.Command {
 			"notification stays. Make a backup first, or look with --dry-run.",
 		Example: "  almanacd db purge --older-than 2160h --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if age <= 0 {
-				return fault.Field("--older-than", "must be a time such as 2160h, which is 90 days")
+			// Replicas may not have heard yet of what is over since a moment ago.
+			if age < time.Hour {
+				return fault.Field("--older-than", "must be at least an hour, such as 2160h, which is 90 days")
 			}
 			return s.purge(c, span.At(time.Now().Add(-age)), dryRun)
 		},

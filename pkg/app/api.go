@@ -79,12 +79,18 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 		Limits: limits(a.config), Defaults: defaults(a.config),
 		LeadTime: seconds(a.config.Reservation.LeadTime),
 		Replica:  a.replica, Parallel: parallelEvents,
-		Now: a.clock.now, NewID: uuid.NewString,
+		Now: a.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
 	if bus.replicas != nil {
 		o.Announce = func() { poke(bus.replicas.stored) }
 	}
 	return o
+}
+
+// stopwatch gives the time since it was made.
+func stopwatch() func() time.Duration {
+	begun := time.Now()
+	return func() time.Duration { return time.Since(begun) }
 }
 
 func limits(c config.Config) booking.Limits {
@@ -124,7 +130,7 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 }
 
 func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) api.Options {
-	c, begun := a.config, time.Now()
+	c := a.config
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.measure(registry, bus)
@@ -138,7 +144,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
 		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
-		Version: a.version, Now: a.clock.now, Monotonic: func() time.Duration { return time.Since(begun) },
+		Version: a.version, Now: a.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          a.log.With("component", "api"), Registry: registry,
 	}

@@ -59,7 +59,7 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 	if got.Log, err = readLog(tx, q); err != nil {
 		return got, nil, err
 	}
-	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool)}
+	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool), there: make(map[string]bool)}
 	if q.All {
 		err = find.add(tx.Where("status IN ?", live()))
 		if err == nil {
@@ -67,6 +67,7 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 		}
 	} else {
 		got.Hosts, err = find.named(got.Log)
+		got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
 	}
 	if err != nil {
 		return got, nil, err
@@ -107,6 +108,7 @@ type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
 	unknown map[string]bool // to the asker, by id
+	there   map[string]bool // what was found, known or not
 }
 
 // add adds what the asker does not know of found.
@@ -116,6 +118,7 @@ func (f *finding) add(found *gorm.DB) error {
 		return err
 	}
 	for _, row := range rows {
+		f.there[row.ID] = true
 		if row.Version > knownVersion(f.asked, row.ID) {
 			f.unknown[row.ID] = true
 		}
@@ -128,7 +131,9 @@ func (f *finding) add(found *gorm.DB) error {
 func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 	ids, hosts := make(map[string]bool), make(map[string]bool)
 	for _, entry := range log {
-		ids[entry.ID] = true
+		if entry.Version > knownVersion(f.asked, entry.ID) {
+			ids[entry.ID] = true
+		}
 	}
 	for _, id := range f.asked.IDs {
 		ids[id] = true

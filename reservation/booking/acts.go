@@ -93,6 +93,7 @@ func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
 	if why != nil {
 		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
 	}
+	defer d.working.end(r.ID)
 	// Until it is stored, nobody else would take the event up.
 	for {
 		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
@@ -116,40 +117,42 @@ func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, w
 	if !ok {
 		return nil, nil
 	}
-	e.changing.Lock()
-	defer e.changing.Unlock()
-	err = reservation.ErrStale
+	if err := e.changing.take(ctx); err != nil {
+		return nil, err
+	}
+	defer e.changing.leave()
 	for range tries {
-		a, i, planErr := d.conclusion(e, ran, why)
-		if a == nil || planErr != nil {
-			return nil, planErr
+		a, i, err := d.conclusion(e, ran, why)
+		if err == nil && a == nil {
+			return nil, nil
 		}
-		if err = d.commit(ctx, a); err == nil && why == nil {
+		if err == nil {
+			err = d.commit(ctx, a)
+		}
+		if err == nil && why == nil {
 			return []Happening{{a.next, a.next.Events[i]}}, nil
 		}
 		if errors.Is(err, reservation.ErrStale) {
-			_, err = d.poll(ctx, Recall{IDs: []string{id}})
-		} else {
-			break
+			err = d.poll(ctx, Recall{IDs: []string{id}})
 		}
 		if err != nil {
-			break
+			return nil, fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, err)
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, err)
-	}
-	return nil, err
+	return nil, fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, reservation.ErrStale)
 }
 
 // conclusion begins the end of an event that this replica carries out, nil where it
-// does so no more.
+// does so no more. Where an attempt is in doubt it fails with ErrStale.
 func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(e.r.Events, ran)
-	if i < 0 || e.over {
+	switch {
+	case i < 0 || e.over:
 		return nil, 0, nil
+	case e.attempt != nil:
+		return nil, 0, reservation.ErrStale
 	}
 	a := &attempt{entry: e, before: e.r}
 	now := d.options.Now()
@@ -167,37 +170,67 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 	return d.begin(a), i, nil
 }
 
-// TakeOver carries out the events that run in the hands of a replica that is gone.
+// TakeOver carries out the events that run in the hands of a replica that is gone, or
+// of this one though it does not work on them: it never learned that they had begun.
 func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) error {
-	lost := func(e reservation.Event) bool { return e.State == reservation.Running && gone(e.Holder) }
+	lost := func(id string) func(e reservation.Event) bool {
+		return func(e reservation.Event) bool {
+			if e.State != reservation.Running {
+				return false
+			}
+			return e.Holder == d.options.Replica && !d.working.on(id) || e.Holder != d.options.Replica && gone(e.Holder)
+		}
+	}
 	var ids []string
 	d.mu.RLock()
 	for id, e := range d.live {
-		if slices.ContainsFunc(e.r.Events, lost) {
+		if slices.ContainsFunc(e.r.Events, lost(id)) {
 			ids = append(ids, id)
 		}
 	}
 	d.mu.RUnlock()
 	var errs []error
 	for _, id := range ids {
-		happened, err := d.carryOut(ctx, id, lost)
+		happened, err := d.carryOut(ctx, id, lost(id))
 		d.working.add(id, happened, nil)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// Wait waits until nothing is being carried out on the cloud.
+// Wait waits until nothing is being carried out.
 func (d *Desk) Wait() { d.working.running.Wait() }
 
-// work is what is being carried out on the cloud, and what has become of it since it
-// was last asked for.
+// work is what is being carried out, and what has become of it since it was last
+// asked for.
 type work struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
+	acting map[string]bool // reservations worked for on the cloud
 	done   []Happening
 	failed map[string]error
+}
+
+func (w *work) begin(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.acting == nil {
+		w.acting = make(map[string]bool)
+	}
+	w.acting[id] = true
+}
+
+func (w *work) end(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.acting, id)
+}
+
+func (w *work) on(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.acting[id]
 }
 
 func (w *work) add(id string, done []Happening, err error) {

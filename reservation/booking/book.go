@@ -21,24 +21,24 @@ type KeyUse struct {
 // with an Unprocessable fault.
 func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
 	if use != nil {
-		defer d.keys.lock([2]string{by.ProjectID, use.Key})()
+		unlock, err := d.keys.lock(ctx, [2]string{by.ProjectID, use.Key})
+		if err != nil {
+			return reservation.Reservation{}, err
+		}
+		defer unlock()
 	}
 	if made, ok, err := d.madeBefore(ctx, by, use); ok || err != nil {
 		return made, err
 	}
 	var again retry
 	for {
-		a, err := d.hold(by, req, use)
+		again.decide(d)
+		a, err := d.bookOnce(ctx, by, req, use)
 		if err == nil {
-			err = d.commit(ctx, a)
-			a.entry.changing.Unlock()
-			if err == nil {
-				return a.next, nil
-			}
-			if errors.Is(err, reservation.ErrKeyUsed) {
-				return d.madeMeanwhile(ctx, by, use)
-			}
-			err = fmt.Errorf("store the reservation: %w", err)
+			return a.next, nil
+		}
+		if errors.Is(err, reservation.ErrKeyUsed) {
+			return d.madeMeanwhile(ctx, by, use)
 		}
 		var q Recall
 		if a != nil {
@@ -54,6 +54,18 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 	}
 }
 
+func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+	a, err := d.hold(by, req, use)
+	if err != nil {
+		return nil, err
+	}
+	defer a.entry.changing.leave()
+	if err := d.commit(ctx, a); err != nil {
+		return a, fmt.Errorf("store the reservation: %w", err)
+	}
+	return a, nil
+}
+
 // madeBefore gives the reservation that the key made; ok is false where it is new.
 func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
 	if use == nil {
@@ -67,6 +79,10 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.Conflict, "this request has made reservation %s before, which is deleted since; use a new Idempotency-Key for another one",
+			before.ReservationID)
+	}
 	return r, err == nil, err
 }
 
@@ -80,7 +96,8 @@ func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reser
 	return made, err
 }
 
-// hold plans the request and enters its claims.
+// hold plans the request and enters its claims. The entry comes locked: until it is
+// stored, nobody may change it.
 func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,13 +113,12 @@ func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, 
 	}
 	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&r)...)
 	a := &attempt{
-		entry: &entry{r: r}, next: r, held: d.calendarClaims(&r, r.Claims), key: use.key(&r),
+		entry: &entry{r: r, changing: takenTurn()}, next: r, held: d.calendarClaims(&r, r.Claims), key: use.key(&r),
 		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
 	}
 	if err := d.calendar.Add(a.held...); err != nil {
 		return nil, fmt.Errorf("hold the hosts of the plan: %w", err)
 	}
-	a.entry.changing.Lock() // until it is stored, nobody may change it
 	d.keep(a.entry)
 	return d.begin(a), nil
 }

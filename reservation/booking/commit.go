@@ -3,87 +3,49 @@ package booking
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// tries bounds how often a decision is made anew because others were faster. Each
-// time somebody else's was stored.
-const tries = 20
-
-// attempt is a change of one reservation on its way to the records.
+// attempt is a change of one reservation on its way to the records. Its entry and
+// the calendar have it from begin on, until settle or adopt knows what became of it.
 type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
 	// held is what the calendar has for the reservation meanwhile; nil where that
 	// is the claims of before.
 	held  []calendar.Claim
+	usage Usage
 	cause reservation.Cause
 	key   *reservation.Key
-	// outdated says that memory has learned of others' claims on its hosts since it
-	// was decided; guarded by Desk.mu.
-	outdated bool
+
+	// Guarded by Desk.mu:
+	doubt bool // it may have been stored or not; the next look at the records tells
+	over  bool // adopt knows better: memory has nothing of it any more
 }
 
-// begin notes that a change of a reservation is in flight; mu is held.
+// begin puts a change in flight; mu is held, and memory has what it was decided on.
 func (d *Desk) begin(a *attempt) *attempt {
-	a.entry.busy = true
-	d.inFlight[a] = struct{}{}
-	return a
-}
-
-// commit stores the attempt and settles what memory holds of it.
-func (d *Desk) commit(ctx context.Context, a *attempt) error {
-	hosts := claimedAnew(a.before.Claims, a.next.Claims)
-	defer d.claiming.lock(hosts...)()
-	c, err := d.commitOf(a, hosts)
-	if err == nil {
-		err = d.options.Records.Commit(ctx, c)
-	}
-	d.settle(a, c, err)
-	if err == nil {
-		d.wake()
-		if d.options.Announce != nil {
-			d.options.Announce()
-		}
-	}
-	return err
-}
-
-// commitOf says what the attempt was decided on, unless that is no longer so. Nobody
-// else here claims time on hosts until it is settled; what was claimed here since
-// the decision left room for it.
-func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if a.outdated {
-		return Commit{}, reservation.ErrStale
-	}
-	c := Commit{Reservation: a.next, Key: a.key, Hosts: make([]HostVersion, len(hosts)), Cause: a.cause}
-	for i, host := range hosts {
-		c.Hosts[i] = HostVersion{host, d.known[host]}
-	}
 	after := d.held[a.next.ProjectID]
 	if a.before.ID != "" {
 		after.add(&a.before, -1)
 		after.add(&a.next, 1)
-		c.Usage.Add.add(&a.before, -1)
+		a.usage.Add.add(&a.before, -1)
 	}
 	if a.next.Status.Live() {
-		c.Usage.Add.add(&a.next, 1)
-	} else {
-		after.add(&a.next, -1)
+		a.usage.Add.add(&a.next, 1)
 	}
-	c.Usage.Most = d.options.Limits.most(after)
-	return c, nil
+	a.usage.Most = d.options.Limits.most(after)
+	a.entry.attempt = a
+	d.attempts[a] = struct{}{}
+	return a
 }
 
-// most is what a project may hold once it holds after: a decision that went over a
-// limit had leave to do so.
+// most is what a project may hold that was allowed to hold after: where that is more
+// than a limit, the decision had leave.
 func (l Limits) most(after Held) (most Held) {
 	if l.Hosts > 0 {
 		most.Hosts = max(l.Hosts, after.Hosts)
@@ -94,114 +56,141 @@ func (l Limits) most(after Held) (most Held) {
 	return most
 }
 
-// settle puts what was stored in place, or what was there before.
-func (d *Desk) settle(a *attempt, c Commit, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if a.held != nil {
-		d.release(a.held)
-	}
-	switch {
-	case err == nil && !a.next.Status.Live():
-		d.release(d.calendarClaims(&a.before, a.before.Claims))
-		d.forget(a.entry)
-		d.left.bury(a.next.ID, a.next.Version)
-	case err == nil:
-		if a.held != nil {
-			d.retake(&a.next)
-		}
-		d.replace(a.entry, a.next)
-		d.learnAfter(c.Hosts)
-	case a.before.ID == "":
-		d.forget(a.entry)
-	case a.held != nil:
-		d.retake(&a.before)
-	}
-	if err != nil && !errors.Is(err, reservation.ErrStale) && !errors.Is(err, reservation.ErrKeyUsed) {
-		d.doubtful[a.next.ID] = true
-	}
-	a.entry.busy = false
-	delete(d.inFlight, a)
-	close(d.settled)
-	d.settled = make(chan struct{})
-}
-
-// learn takes over versions of hosts whose claims memory has by now, and says
-// whether one was new. What is in flight on such a host was decided without those
-// claims.
-func (d *Desk) learn(hosts []HostVersion) (moved bool) {
-	raised := make(map[string]bool)
-	for _, h := range hosts {
-		if d.known[h.Host] < h.Version {
-			d.known[h.Host], raised[h.Host] = h.Version, true
-		}
-	}
-	for a := range d.inFlight {
-		a.outdated = a.outdated || slices.ContainsFunc(a.next.Claims, func(c reservation.Claim) bool { return raised[c.Host] })
-	}
-	return len(raised) > 0
-}
-
-// learnAfter takes over the versions that a commit has made.
-func (d *Desk) learnAfter(hosts []HostVersion) {
-	for _, h := range hosts {
-		d.known[h.Host] = max(d.known[h.Host], h.Version+1)
-	}
-}
-
-// claimedAnew gives the hosts on which after claims what before does not, sorted.
-func claimedAnew(before, after []reservation.Claim) []string {
-	var hosts []string
-	for _, c := range after {
-		if !slices.Contains(before, c) {
-			hosts = append(hosts, c.Host)
-		}
-	}
-	slices.Sort(hosts)
-	return slices.Compact(hosts)
-}
-
-// retry decides whether a decision is made again.
-type retry struct {
-	fresh bool // memory is not older than the request
-	count int
-}
-
-// after reads what has changed where err may come from what memory did not know.
-// It gives nil where the decision is to be made again, else what to answer.
-func (t *retry) after(ctx context.Context, d *Desk, err error, q Recall) error {
-	_, refused := errors.AsType[*reservation.Refusal](err)
-	switch {
-	case refused && !t.fresh:
-		t.fresh = true
-		moved, pollErr := d.poll(ctx, Recall{})
-		if pollErr != nil {
-			return pollErr
-		}
-		if !moved {
-			return err
-		}
-		return nil
-	case !errors.Is(err, reservation.ErrStale):
+// commit stores the attempt and settles what memory holds of it.
+func (d *Desk) commit(ctx context.Context, a *attempt) error {
+	hosts := claimedAnew(a.before, a.next)
+	unlock, err := d.claiming.lock(ctx, hosts...)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotSent, err)
+		d.settle(a, nil, err)
 		return err
 	}
-	t.fresh = true
-	if t.count++; t.count == tries {
-		return &fault.Error{
-			Kind: fault.Unavailable, Message: "the hosts asked for are in great demand; try again in a moment",
-			RetryAfter: time.Second, Err: err,
+	defer unlock()
+	c, err := d.commitOf(a, hosts)
+	if err == nil {
+		err = d.options.Records.Commit(ctx, c)
+	}
+	d.settle(a, c.Hosts, err)
+	switch {
+	case errors.Is(err, reservation.ErrStale):
+		d.stale.Add(1)
+	case err == nil:
+		d.wake()
+		if d.options.Announce != nil {
+			d.options.Announce()
 		}
 	}
-	if !d.limited() {
-		q.Project = ""
-	}
-	_, err = d.poll(ctx, q)
 	return err
 }
 
-// limited says that a limit counts what a project holds together.
-func (d *Desk) limited() bool {
+// errNotSent says that an attempt has certainly not been stored.
+var errNotSent = errors.New("nothing was stored")
+
+// commitOf says what the attempt was decided on, unless that is no longer so. Nobody
+// else here claims time on hosts until it is settled; what was claimed here since
+// the decision left room for it.
+func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.options.Limits.Hosts > 0 || d.options.Limits.HostSeconds > 0
+	if a.over {
+		return Commit{}, reservation.ErrStale
+	}
+	c := Commit{Reservation: a.next, Key: a.key, Hosts: make([]HostVersion, len(hosts)), Usage: a.usage, Cause: a.cause}
+	for i, host := range hosts {
+		c.Hosts[i] = HostVersion{host, d.known[host]}
+	}
+	return c, nil
+}
+
+// settle puts what was stored in place, or what was there before. Where nobody knows
+// whether it was stored, memory goes on holding both until the records have told.
+func (d *Desk) settle(a *attempt, claimed []HostVersion, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case a.over:
+	case errors.Is(err, errNotSent), errors.Is(err, reservation.ErrStale), errors.Is(err, reservation.ErrKeyUsed):
+		d.release(d.holding(a.entry))
+		if a.before.ID != "" {
+			d.retake(&a.before)
+		}
+		d.revert(a)
+	case err != nil:
+		a.doubt = true
+	default:
+		d.release(d.holding(a.entry))
+		if a.next.Status.Live() {
+			d.retake(&a.next)
+		}
+		d.put(a.next)
+		for _, h := range claimed {
+			d.known[h.Host] = max(d.known[h.Host], h.Version+1)
+		}
+	}
+}
+
+// holding is what the calendar has of an entry.
+func (d *Desk) holding(e *entry) []calendar.Claim {
+	if e.attempt != nil && e.attempt.held != nil {
+		return e.attempt.held
+	}
+	return d.calendarClaims(&e.r, e.r.Claims)
+}
+
+// revert takes an attempt out of flight that was not stored; the calendar has what
+// it had before.
+func (d *Desk) revert(a *attempt) {
+	d.land(a.entry)
+	if a.before.ID == "" {
+		d.forget(a.entry)
+	} else {
+		d.agenda.enter(&a.entry.r)
+	}
+}
+
+// put takes over a stored state; the calendar has its claims.
+func (d *Desk) put(r reservation.Reservation) {
+	e, live := d.live[r.ID]
+	if live {
+		d.land(e)
+	}
+	switch {
+	case !live:
+		d.keep(&entry{r: r, changing: newTurn()})
+	case r.Status.Live():
+		d.replace(e, r)
+	default:
+		d.forget(e)
+		d.left.bury(r.ID, r.Version)
+	}
+}
+
+// land ends the attempt of an entry, where there is one.
+func (d *Desk) land(e *entry) {
+	if e.attempt != nil {
+		e.attempt.over = true
+		delete(d.attempts, e.attempt)
+		e.attempt = nil
+	}
+}
+
+// claimedAnew gives the hosts on which after holds what before does not, sorted.
+func claimedAnew(before, after reservation.Reservation) []string {
+	if !after.Status.Live() {
+		return nil
+	}
+	left := slices.Clone(before.Claims)
+	var hosts []string
+	for _, c := range after.Claims {
+		i := slices.IndexFunc(left, func(b reservation.Claim) bool {
+			return b.Host == c.Host && b.Span.Covers(c.Span) && b.Slices >= c.Slices && (b.Slices == 0) == (c.Slices == 0)
+		})
+		if i < 0 {
+			hosts = append(hosts, c.Host)
+			continue
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }

@@ -84,6 +84,9 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 					})
 				}
 				all.Wait()
+				if err := s.desk.Follow(t.Context()); err != nil { // what failed may have been stored
+					t.Fatal(err)
+				}
 				s.check(t)
 				before := s.answers(t)
 				s.restart(t)
@@ -150,8 +153,8 @@ func (r *watched) Commit(ctx context.Context, c booking.Commit) error {
 }
 
 // TestBeforeAndAfterAreHeldWhileAnActIsStored asks, in the middle of storing, for
-// what was held before and for what will be held after. When storing fails, all is
-// as it was.
+// what was held before and for what will be held after. When storing fails, both are
+// held until the records have told, and then all is as it was.
 func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 	type act func(s *scene, t *testing.T, id string) error
 	change := func(c booking.Change) act {
@@ -207,6 +210,12 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 				}
 				if err := tc.act(s, t, id); !errors.Is(err, fails) || stored != 1 {
 					t.Errorf("stored %d times: %v, want %v", stored, err, fails)
+				}
+				if n := refused(); fails != nil && n != len(tc.held) {
+					t.Errorf("%d of %d are held while nobody knows whether it was stored", n, len(tc.held))
+				}
+				if err := s.desk.Follow(t.Context()); err != nil {
+					t.Fatal(err)
 				}
 				if n := refused(); n != want {
 					t.Errorf("%d are held after, want %d", n, want)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -34,13 +36,17 @@ type Options struct {
 	Cloud Cloud
 	// Replica names this desk among those that share the records.
 	Replica string
-	// Parallel is how many events are carried out at once, 0 is one after the other.
+	// Parallel is how many events are stored at once, beside what CarryOut waits for; 0
+	// is one after the other in CarryOut.
 	Parallel int
 	// Announce, where it is not nil, tells the other replicas that something was
 	// stored. It must not wait.
 	Announce func()
 	Now      func() span.Instant
-	NewID    func() string
+	// Elapsed is the time since some moment, on a clock that nobody sets; nil is
+	// Now's.
+	Elapsed func() time.Duration
+	NewID   func() string
 }
 
 // Desk books reservations. It is safe for concurrent use, and any number of desks
@@ -50,20 +56,27 @@ type Options struct {
 // and what it is about to store itself. A decision is made on memory alone; the
 // commit says on which versions of the hosts it was made, and the records refuse it
 // where they have moved on. Then the desk reads what has changed and decides again.
+// The version that it knows of a host rises only while memory holds every live claim
+// that the records had on the host in that version.
 //
 // Locks, taken in this order: one per idempotency key, held while a request that
 // came with it is booked; one per reservation, held while that reservation changes
-// here; one per host, held while time on it is being claimed here; mu, over what is
-// in memory, never held while storing; and those of Records. A new claim enters the
-// calendar before it is stored, an old one leaves after, so that whatever happens
-// in between errs towards "taken".
+// here; one per host, held while time on it is being claimed here; polls, held while
+// the records are read; mu, over what is in memory, never held while storing or
+// reading; and those of Records. All but mu are waited for no longer than a request
+// lasts. A new claim enters the calendar before it is stored, an old one leaves
+// after, so that whatever happens in between errs towards "taken".
 type Desk struct {
 	options  Options
 	woken    chan struct{}
 	keys     locks[[2]string] // project and key
 	claiming locks[string]    // host
 	polls    polls
+	slots    turn // for events that are carried out
 	working  work
+
+	adoptions atomic.Int64 // how often memory has learned something from the records
+	stale     atomic.Int64
 
 	mu       sync.RWMutex
 	roster   *roster
@@ -73,21 +86,21 @@ type Desk struct {
 	agenda   agenda
 	pruned   span.Instant // the calendar has forgotten what ended by then
 
-	known    map[string]int64 // the version of each host that memory agrees with
+	known    map[string]int64      // by host
+	attempts map[*attempt]struct{} // in flight or in doubt
 	tail     tail
 	left     graveyard
-	doubtful map[string]bool // reservations whose last commit may have been stored
-	inFlight map[*attempt]struct{}
-	settled  chan struct{} // closed when the next commit in flight is settled
 }
 
 // entry is a live reservation.
 type entry struct {
-	changing sync.Mutex // held while the reservation changes here
+	changing turn // held while the reservation changes here
 
-	r    reservation.Reservation // guarded by Desk.mu, as is the rest
-	busy bool                    // a change of it is in flight
-	over bool                    // it left the desk
+	// Guarded by Desk.mu. While an attempt is in flight r is what was stored before;
+	// of a new reservation, what shall be.
+	r       reservation.Reservation
+	attempt *attempt
+	over    bool // it left the desk
 }
 
 // Open gives a desk with the hosts of s and the live reservations of the records.
@@ -96,15 +109,14 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	d := &Desk{
 		options:  o,
 		woken:    make(chan struct{}, 1),
-		polls:    polls{turn: make(chan struct{}, 1)},
+		polls:    polls{turn: newTurn()},
+		slots:    newSlots(max(1, o.Parallel)),
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),
 		held:     make(map[string]Held),
 		known:    make(map[string]int64),
-		doubtful: make(map[string]bool),
-		inFlight: make(map[*attempt]struct{}),
-		settled:  make(chan struct{}),
+		attempts: make(map[*attempt]struct{}),
 	}
 	d.Observe(s)
 	all, err := o.Records.Recall(ctx, Recall{All: true})
@@ -116,9 +128,11 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
 			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
 		}
-		d.keep(&entry{r: r})
+		d.keep(&entry{r: r, changing: newTurn()})
 	}
-	d.learn(all.Hosts)
+	for _, h := range all.Hosts {
+		d.known[h.Host] = h.Version
+	}
 	d.tail.begin(all.Log)
 	return d, nil
 }
@@ -159,7 +173,27 @@ func (d *Desk) Prune() {
 	defer d.mu.Unlock()
 	d.pruned = max(d.pruned, d.options.Now())
 	d.calendar.Prune(d.pruned)
-	d.left.turn()
+	d.left.age()
+	if len(d.agenda) > 2*len(d.live)+agendaSlack {
+		d.agenda = nil
+		for _, e := range d.live {
+			d.agenda.enter(&e.r)
+		}
+	}
+}
+
+// agendaSlack is how many appointments may be out of date before the agenda is
+// written anew.
+const agendaSlack = 1000
+
+// Stale is how often a commit was refused because the records had moved on.
+func (d *Desk) Stale() int64 { return d.stale.Load() }
+
+func (d *Desk) elapsed() time.Duration {
+	if d.options.Elapsed == nil {
+		return time.Duration(d.options.Now()) * time.Second
+	}
+	return d.options.Elapsed()
 }
 
 // view is what a decision for project depends on; mu is held.
@@ -219,10 +253,14 @@ func (d *Desk) release(claims []calendar.Claim) {
 	}
 }
 
-// retake enters the claims of a reservation that held them a moment ago.
-func (d *Desk) retake(r *reservation.Reservation) {
-	if err := d.calendar.Restore(d.calendarClaims(r, r.Claims)...); err != nil {
-		panic(fmt.Sprintf("booking: what a reservation held is taken: %v", err))
+// retake enters the claims of a reservation for which there is room.
+func (d *Desk) retake(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
+
+// restore enters claims that the calendar held a moment ago, or has just been made
+// room for.
+func (d *Desk) restore(claims []calendar.Claim) {
+	if err := d.calendar.Restore(claims...); err != nil {
+		panic(fmt.Sprintf("booking: what was held is taken: %v", err))
 	}
 }
 

@@ -2,12 +2,12 @@ package booking
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sync"
 
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
@@ -30,100 +30,116 @@ func (d *Desk) wake() {
 }
 
 // CarryOut carries out all events that are due, each stored before the next of the
-// same reservation, and gives those done. One that fails is due again; it does not
-// keep others back, and neither does one that takes long on the cloud: that goes on
-// by itself and is given when it is done.
+// same reservation, and gives those done, also those begun earlier. One that fails is
+// due again. With Parallel, what takes long, to store or on the cloud, goes on by
+// itself and keeps no other back.
 func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
 	d.mu.Unlock()
-	for _, wave := range d.waves(due) {
-		var running sync.WaitGroup
-		slots := make(chan struct{}, max(1, d.options.Parallel))
-		for _, id := range wave {
-			slots <- struct{}{}
-			running.Go(func() {
-				happened, err := d.carryOut(ctx, id, nil)
-				d.working.add(id, happened, err)
-				<-slots
-			})
+	if d.options.Parallel == 0 {
+		for _, a := range due {
+			happened, err := d.carryOut(ctx, a.id, nil)
+			d.working.add(a.id, happened, err)
 		}
-		running.Wait()
+		return d.working.take()
+	}
+	slices.SortFunc(due, d.byReplica)
+	for i, a := range due {
+		if d.slots.take(ctx) != nil {
+			d.putBack(due[i:])
+			break
+		}
+		d.working.running.Go(func() {
+			defer d.slots.leave()
+			happened, err := d.carryOut(ctx, a.id, nil)
+			if d.working.add(a.id, happened, err); len(happened) > 0 || err != nil {
+				d.wake() // to be told of
+			}
+		})
 	}
 	return d.working.take()
 }
 
-// waves orders what is due. What ends goes first: it makes room for what starts.
+// byReplica orders what is due. What ends goes first: it makes room for what starts.
 // Replicas take the rest in different orders, so as not to be in each other's way.
-func (d *Desk) waves(due []appointment) [][]string {
-	var ends, others []string
-	for _, a := range due {
-		if a.ends && d.options.Parallel > 0 {
-			ends = append(ends, a.id)
-		} else {
-			others = append(others, a.id)
-		}
-	}
-	if d.options.Parallel > 0 {
-		for _, wave := range [][]string{ends, others} {
-			slices.SortFunc(wave, func(a, b string) int { return cmp.Compare(d.turn(a), d.turn(b)) })
-		}
-	}
-	return [][]string{ends, others}
+func (d *Desk) byReplica(a, b appointment) int {
+	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
-func (d *Desk) turn(id string) uint64 {
+func (d *Desk) place(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(d.options.Replica + id)) // never fails
 	return h.Sum64()
 }
 
+func (d *Desk) putBack(due []appointment) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range due {
+		heap.Push(&d.agenda, a)
+	}
+}
+
 // carryOut carries out what is due for one reservation, in order; also what lost
-// says of a running event that its replica is gone.
+// says of a running event that nobody works on it any more.
 func (d *Desk) carryOut(ctx context.Context, id string, lost func(reservation.Event) bool) (done []Happening, err error) {
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
 	}
-	e.changing.Lock()
-	defer e.changing.Unlock()
+	if err := e.changing.take(ctx); err != nil {
+		d.tryAgain(e)
+		return nil, fmt.Errorf("carry out what is due for reservation %s: %w", id, err)
+	}
+	defer e.changing.leave()
 	for range tries {
 		a, i, err := d.dueAttempt(e, lost)
-		if a == nil || err != nil {
-			return done, err
+		if err == nil && a == nil {
+			return done, nil
 		}
-		err = d.commit(ctx, a)
+		if err == nil {
+			err = d.commit(ctx, a)
+		}
 		switch {
 		case err == nil && d.options.Cloud != nil:
+			d.working.begin(id)
 			d.working.running.Go(func() { d.act(ctx, a.next, i) })
 			return done, nil
 		case err == nil:
 			done = append(done, Happening{a.next, a.next.Events[i]})
 			continue
 		case errors.Is(err, reservation.ErrStale): // another replica may have done it
-			if _, err = d.poll(ctx, Recall{IDs: []string{id}}); err == nil {
+			if err = d.poll(ctx, Recall{IDs: []string{id}}); err == nil {
 				continue
 			}
 		}
 		d.tryAgain(e)
-		return done, fmt.Errorf("carry out %s of reservation %s: %w", a.next.Events[i].Type, id, err)
+		return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, err)
 	}
 	d.tryAgain(e)
 	return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, reservation.ErrStale)
 }
 
 // dueAttempt begins the next event of a reservation and gives its place in the log,
-// nil where none is due.
+// nil where none is due. Where an attempt is in doubt it fails with ErrStale.
 func (d *Desk) dueAttempt(e *entry, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := lifecycle.Due(&e.r)
-	if !ok || e.over {
+	switch {
+	case e.over || !ok:
 		return nil, 0, nil
+	case e.attempt != nil:
+		return nil, 0, reservation.ErrStale
 	}
 	event, now := e.r.Events[i], d.options.Now()
 	at, due := lifecycle.At(event)
-	if due && at > now || !due && (lost == nil || !lost(event)) {
+	switch {
+	case due && at > now:
+		d.agenda.enter(&e.r) // the clock may have been set back since it was due
+		return nil, 0, nil
+	case !due && (lost == nil || !lost(event)):
 		return nil, 0, nil
 	}
 	a := &attempt{entry: e, before: e.r}
@@ -136,7 +152,7 @@ func (d *Desk) dueAttempt(e *entry, lost func(reservation.Event) bool) (*attempt
 		a.next, err = carried(e.r, i, now)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("carry out %s of reservation %s: %w", event.Type, e.r.ID, err)
+		return nil, 0, fmt.Errorf("%s: %w", event.Type, err)
 	}
 	return d.begin(a), i, nil
 }

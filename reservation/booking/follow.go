@@ -10,196 +10,222 @@ import (
 	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // polls lets one read of the log serve all who came before it began.
 type polls struct {
-	turn  chan struct{} // has an element while somebody reads
+	turn  turn
 	begun atomic.Int64
-	moved bool // what the last one has found
-	err   error
-}
-
-// begin waits for the turn to read, and gives what ends it.
-func (p *polls) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case p.turn <- struct{}{}:
-		return func() { <-p.turn }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for others that read the records: %w", ctx.Err())
-	}
+	good  bool // the last one came to its end
 }
 
 // Follow takes over what other replicas have stored.
-func (d *Desk) Follow(ctx context.Context) error {
-	_, err := d.poll(ctx, Recall{})
-	return err
-}
+func (d *Desk) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) }
 
-// Resync compares everything with the records, for what Follow may have missed.
+// Resync compares every reservation and host with the records, for what Follow may
+// have missed.
 func (d *Desk) Resync(ctx context.Context) error {
-	end, err := d.polls.begin(ctx)
-	if err != nil {
+	if err := d.polls.turn.take(ctx); err != nil {
 		return err
 	}
-	defer end()
+	defer d.polls.turn.leave()
 	return d.resync(ctx)
 }
 
-func (d *Desk) resync(ctx context.Context) error {
-	d.mu.RLock()
-	ids := slices.Collect(maps.Keys(d.live))
-	d.mu.RUnlock()
-	// What is over goes first, so that it does not stand in the way of the new.
-	for _, q := range []Recall{{IDs: ids, Since: math.MaxInt64}, {All: true}} {
-		if _, err := d.recall(ctx, q); err != nil {
-			return fmt.Errorf("compare the reservations with the records: %w", err)
+func (d *Desk) resync(ctx context.Context) (err error) {
+	for range 3 { // what is stored between the two questions may contradict them
+		d.mu.RLock()
+		ids := slices.Collect(maps.Keys(d.live))
+		d.mu.RUnlock()
+		// What is over goes first, so that it does not stand in the way of the new.
+		if err = d.recall(ctx, Recall{IDs: ids, Since: math.MaxInt64}); err == nil {
+			err = d.recall(ctx, Recall{All: true})
 		}
+		if !errors.Is(err, errContradiction) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("compare the reservations with the records: %w", err)
 	}
 	return nil
 }
 
-// poll reads what the log and the question name and takes it over. It says whether
-// that changed anything.
-func (d *Desk) poll(ctx context.Context, q Recall) (moved bool, err error) {
+// poll reads what the log and the question name and takes it over.
+func (d *Desk) poll(ctx context.Context, q Recall) error {
 	before := d.polls.begun.Load()
-	end, err := d.polls.begin(ctx)
-	if err != nil {
-		return false, err
+	if err := d.polls.turn.take(ctx); err != nil {
+		return err
 	}
-	defer end()
-	if logOnly := !q.All && q.IDs == nil && q.Hosts == nil && q.Project == ""; logOnly && d.polls.begun.Load() > before {
-		return d.polls.moved, d.polls.err
+	defer d.polls.turn.leave()
+	logOnly := !q.All && q.IDs == nil && q.Hosts == nil && q.Project == ""
+	if logOnly && d.polls.good && d.polls.begun.Load() > before {
+		return nil // another has looked since
 	}
 	d.polls.begun.Add(1)
-	d.polls.moved, d.polls.err = d.recall(ctx, q)
-	if errors.Is(d.polls.err, errContradiction) {
+	err := d.recall(ctx, q)
+	if errors.Is(err, errContradiction) {
 		// Something that is over still stands in the way: the log has not told yet.
-		d.polls.moved, d.polls.err = true, d.resync(ctx)
+		err = d.resync(ctx)
 	}
-	return d.polls.moved, d.polls.err
+	d.polls.good = err == nil
+	return err
 }
 
 // errContradiction says that what was read does not fit beside what memory has.
 var errContradiction = errors.New("the records contradict what is known")
 
-func (d *Desk) recall(ctx context.Context, q Recall) (moved bool, err error) {
+func (d *Desk) recall(ctx context.Context, q Recall) error {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.tail.low), d.version
-	doubtful := slices.Sorted(maps.Keys(d.doubtful))
+	q.IDs = slices.Clone(q.IDs)
+	var doubts []*attempt
+	for a := range d.attempts {
+		if a.doubt && !q.All { // which does not answer for single ones
+			doubts, q.IDs = append(doubts, a), append(q.IDs, a.next.ID)
+		}
+	}
 	d.mu.RUnlock()
-	q.IDs = append(slices.Clone(q.IDs), doubtful...)
 	got, err := d.options.Records.Recall(ctx, q)
 	if err != nil {
-		return false, fmt.Errorf("read what has changed: %w", err)
+		return fmt.Errorf("read what has changed: %w", err)
 	}
-	for {
-		d.mu.Lock()
-		moved, blocked, err := d.adopt(got)
-		settled := d.settled
-		if !blocked && err == nil {
-			if !q.All && q.Since == d.tail.low {
-				d.tail.advance(got.Log, d.options.Now())
-			}
-			for _, id := range doubtful {
-				delete(d.doubtful, id)
-			}
-		}
-		d.mu.Unlock()
-		if !blocked {
-			return moved, err
-		}
-		select {
-		case <-settled:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.adopt(got, doubts); err != nil {
+		return err
 	}
-}
-
-// version is that of a reservation in memory, or in which it left.
-func (d *Desk) version(id string) int64 {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if e, ok := d.live[id]; ok {
-		return e.r.Version
-	}
-	return d.left.version(id)
-}
-
-// adopt takes over what the records hold, all or nothing; mu is held. It is blocked
-// while something in flight stands in the way: that was decided on what is no longer
-// so, and will be refused.
-func (d *Desk) adopt(got Recalled) (moved, blocked bool, err error) {
-	var news []reservation.Reservation
-	for _, r := range got.Reservations {
-		e, live := d.live[r.ID]
-		switch {
-		case live && e.r.Version >= r.Version || !live && (!r.Status.Live() || d.left.version(r.ID) >= r.Version):
-			continue
-		case live && e.busy:
-			return false, true, nil
-		}
-		news = append(news, r)
-		d.roster.admit(r.HostNames(), d.calendar)
-	}
-	if err := d.exchange(news); err != nil {
-		return false, len(d.inFlight) > 0, err
-	}
-	for _, r := range news {
-		d.settleIn(r)
-	}
-	if moved = d.learn(got.Hosts) || len(news) > 0; moved {
-		d.wake()
-	}
-	return moved, false, nil
-}
-
-// exchange puts the claims of news in the calendar in place of those that memory
-// has of the same reservations. After an error the calendar is as it was.
-func (d *Desk) exchange(news []reservation.Reservation) error {
-	for _, r := range news {
-		if e, ok := d.live[r.ID]; ok {
-			d.release(d.calendarClaims(&e.r, e.r.Claims))
-		}
-	}
-	for i, r := range news {
-		if !r.Status.Live() {
-			continue
-		}
-		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
-			d.restoreBefore(news, i)
-			return fmt.Errorf("take over reservation %s of project %s: %w: %w", r.ID, r.ProjectID, errContradiction, err)
-		}
+	if !q.All && q.Since == d.tail.low {
+		d.tail.advance(got.Log, d.elapsed())
 	}
 	return nil
 }
 
-// restoreBefore takes back an exchange of which entered were entered.
-func (d *Desk) restoreBefore(news []reservation.Reservation, entered int) {
-	for _, r := range news[:entered] {
-		if r.Status.Live() {
-			d.release(d.calendarClaims(&r, r.Claims))
-		}
+// version is the one that memory has of a stored reservation, or in which it left.
+// What is in flight is not stored as far as memory knows.
+func (d *Desk) version(id string) int64 {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if e, ok := d.live[id]; ok {
+		return e.stored()
 	}
-	for _, r := range news {
-		if e, ok := d.live[r.ID]; ok {
-			d.retake(&e.r)
-		}
-	}
+	return d.left.version(id)
 }
 
-// settleIn puts a reservation among the live ones, or out of them; its claims are
-// exchanged.
-func (d *Desk) settleIn(r reservation.Reservation) {
-	e, live := d.live[r.ID]
-	switch {
-	case !live:
-		d.keep(&entry{r: r})
-	case r.Status.Live():
-		d.replace(e, r)
-	default:
-		d.forget(e)
-		d.left.bury(r.ID, r.Version)
+// stored is the version that memory knows to be stored.
+func (e *entry) stored() int64 {
+	if e.attempt != nil {
+		return e.attempt.before.Version
 	}
+	return e.r.Version
+}
+
+// adopt takes over what the records held at one moment, all or nothing; mu is held.
+// doubts are the attempts in doubt whose reservations were asked for: what the
+// records do not have of them was not stored.
+func (d *Desk) adopt(got Recalled, doubts []*attempt) error {
+	x := d.exchangeOf(got, doubts)
+	if err := d.exchange(x); err != nil {
+		return err
+	}
+	for _, a := range x.reverted {
+		d.revert(a)
+	}
+	for _, e := range x.gone {
+		d.forget(e)
+		d.left.bury(e.r.ID, e.r.Version)
+	}
+	for _, r := range x.news {
+		d.put(r)
+	}
+	moved := len(x.reverted)+len(x.gone)+len(x.news) > 0
+	for _, h := range got.Hosts {
+		if d.known[h.Host] < h.Version {
+			d.known[h.Host], moved = h.Version, true
+		}
+	}
+	if moved {
+		d.adoptions.Add(1)
+		d.wake()
+	}
+	return nil
+}
+
+// exchange is what memory must give up and take over for it to agree with the records.
+type exchange struct {
+	news     []reservation.Reservation // stored states that memory does not have
+	gone     []*entry                  // what the records have no more
+	reverted []*attempt                // what was not stored, and will not be
+}
+
+func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
+	var x exchange
+	touched := make(map[string]bool)
+	for _, r := range got.Reservations {
+		e, live := d.live[r.ID]
+		switch {
+		case live && e.stored() >= r.Version, !live && d.left.version(r.ID) >= r.Version:
+			continue
+		case !live && !r.Status.Live():
+			d.left.bury(r.ID, r.Version)
+			continue
+		}
+		x.news, touched[r.ID] = append(x.news, r), true
+		d.roster.admit(r.HostNames(), d.calendar)
+	}
+	for _, id := range got.Gone {
+		if e, live := d.live[id]; live && e.attempt == nil {
+			x.gone, touched[id] = append(x.gone, e), true
+		}
+	}
+	raised := make(map[string]bool)
+	for _, h := range got.Hosts {
+		raised[h.Host] = d.known[h.Host] < h.Version
+	}
+	for a := range d.attempts {
+		// What names an older version of a host than the records had will be refused.
+		refused := slices.ContainsFunc(claimedAnew(a.before, a.next), func(host string) bool { return raised[host] })
+		if !touched[a.next.ID] && !a.over && (refused || slices.Contains(doubts, a)) {
+			x.reverted = append(x.reverted, a)
+		}
+	}
+	return x
+}
+
+// exchange exchanges claims in the calendar. After an error it is as it was.
+func (d *Desk) exchange(x exchange) error {
+	var out []*entry
+	var in [][]calendar.Claim
+	for _, a := range x.reverted {
+		if out = append(out, a.entry); a.before.ID != "" {
+			in = append(in, d.calendarClaims(&a.before, a.before.Claims))
+		}
+	}
+	out = append(out, x.gone...)
+	for _, r := range x.news {
+		if e, live := d.live[r.ID]; live {
+			out = append(out, e)
+		}
+		if r.Status.Live() {
+			in = append(in, d.calendarClaims(&r, r.Claims))
+		}
+	}
+	for _, e := range out {
+		d.release(d.holding(e))
+	}
+	for i, claims := range in {
+		err := d.calendar.Restore(claims...)
+		if err == nil {
+			continue
+		}
+		for _, entered := range in[:i] {
+			d.release(entered)
+		}
+		for _, e := range out {
+			d.restore(d.holding(e))
+		}
+		return fmt.Errorf("%w: %w", errContradiction, err)
+	}
+	return nil
 }

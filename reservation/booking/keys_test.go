@@ -2,6 +2,7 @@ package booking_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -111,5 +112,20 @@ func TestAKeyMakesOneReservationHoweverOftenItIsSentAtOnce(t *testing.T) {
 			}
 		}
 		s.check(t)
+	}
+}
+
+func TestTheKeyOfADeletedReservationSaysSo(t *testing.T) {
+	s := newScene(t, named("a"))
+	use := &booking.KeyUse{Key: "k", BodyHash: "one"}
+	made, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.desk.Cancel(t.Context(), owner, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), made.ID) {
+		t.Errorf("got %v, want a conflict that names %s", err, made.ID)
 	}
 }

@@ -1,6 +1,41 @@
 package booking
 
-import "sync"
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// turn is a lock for which nobody waits longer than its context lasts.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// newSlots gives a lock that so many may hold at once.
+func newSlots(n int) turn { return make(turn, n) }
+
+// takenTurn gives a lock that its maker holds.
+func takenTurn() turn {
+	t := newTurn()
+	t <- struct{}{}
+	return t
+}
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for others: %w", ctx.Err())
+	}
+}
+
+func (t turn) leave() { <-t }
 
 // locks has a lock for each key that somebody uses: an idempotency key, so that a
 // repeated request waits for the first instead of asking for what that one is
@@ -11,44 +46,50 @@ type locks[K comparable] struct {
 }
 
 type keyLock struct {
-	sync.Mutex
+	turn
 	users int // who hold it or wait; locks.mu is held
 }
 
-// lock waits for the keys, one after the other, and gives what releases them.
-// Everybody must name keys in the same order.
-func (l *locks[K]) lock(keys ...K) (unlock func()) {
-	for _, key := range keys {
-		l.take(key).Lock()
-	}
-	return func() {
-		for _, key := range keys {
-			l.release(key)
+// lock waits for the keys, one after the other, and gives what releases them. The
+// keys differ, and everybody names them in the same order.
+func (l *locks[K]) lock(ctx context.Context, keys ...K) (unlock func(), err error) {
+	for i, key := range keys {
+		if err := l.use(key).take(ctx); err != nil {
+			l.disuse(key)
+			l.release(keys[:i])
+			return nil, err
 		}
+	}
+	return func() { l.release(keys) }, nil
+}
+
+func (l *locks[K]) release(keys []K) {
+	for _, key := range keys {
+		l.disuse(key).leave()
 	}
 }
 
-func (l *locks[K]) take(key K) *keyLock {
+func (l *locks[K]) use(key K) *keyLock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inUse == nil {
 		l.inUse = make(map[K]*keyLock)
 	}
-	taken, ok := l.inUse[key]
+	used, ok := l.inUse[key]
 	if !ok {
-		taken = &keyLock{}
-		l.inUse[key] = taken
+		used = &keyLock{turn: newTurn()}
+		l.inUse[key] = used
 	}
-	taken.users++
-	return taken
+	used.users++
+	return used
 }
 
-func (l *locks[K]) release(key K) {
+func (l *locks[K]) disuse(key K) *keyLock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := l.inUse[key]
-	held.Unlock()
-	if held.users--; held.users == 0 {
+	used := l.inUse[key]
+	if used.users--; used.users == 0 {
 		delete(l.inUse, key)
 	}
+	return used
 }

@@ -74,6 +74,11 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	if q.All {
 		got.Log, ids = got.Log[max(0, len(got.Log)-1):], nil
 	}
+	for _, id := range q.IDs {
+		if _, ok := m.reservations[id]; !ok && !q.All {
+			got.Gone = append(got.Gone, id)
+		}
+	}
 	hosts := make(map[string]bool)
 	for _, host := range q.Hosts {
 		hosts[host] = true

@@ -16,10 +16,15 @@ import (
 
 // OfferChange gives what Change would do now, without doing it.
 func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+	var again retry
 	for {
+		again.decide(d)
 		plan, err := d.offerChange(ctx, by, id, c)
 		if !errors.Is(err, reservation.ErrStale) {
 			return plan, err
+		}
+		if err := again.after(ctx, d, err, Recall{IDs: []string{id}}); err != nil {
+			return Plan{}, err
 		}
 	}
 }
@@ -29,10 +34,10 @@ func (d *Desk) offerChange(ctx context.Context, by Caller, id string, c Change) 
 	if err != nil {
 		return Plan{}, err
 	}
-	defer e.changing.Unlock()
+	defer e.changing.leave()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e.over {
+	if e.over || e.attempt != nil {
 		return Plan{}, reservation.ErrStale
 	}
 	return d.planChange(by, e, c)
@@ -66,6 +71,7 @@ func (d *Desk) modify(
 ) (reservation.Reservation, error) {
 	var again retry
 	for {
+		again.decide(d)
 		a, err := d.modifyOnce(ctx, by, id, doing, hold)
 		if err == nil {
 			return a.next, nil
@@ -87,8 +93,8 @@ func (d *Desk) modifyOnce(
 	if err != nil {
 		return nil, err
 	}
-	defer e.changing.Unlock()
-	a, err := d.holding(e, hold)
+	defer e.changing.leave()
+	a, err := d.changeOf(e, hold)
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
 	}
@@ -98,11 +104,11 @@ func (d *Desk) modifyOnce(
 	return a, nil
 }
 
-// holding begins a change with mu held. A change that changes nothing is not begun.
-func (d *Desk) holding(e *entry, hold func(e *entry) (*attempt, error)) (*attempt, error) {
+// changeOf begins a change with mu held. A change that changes nothing is not begun.
+func (d *Desk) changeOf(e *entry, hold func(e *entry) (*attempt, error)) (*attempt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e.over {
+	if e.over || e.attempt != nil { // which is in doubt: the entry is locked
 		return nil, reservation.ErrStale
 	}
 	a, err := hold(e)
@@ -195,11 +201,13 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 func (d *Desk) lock(ctx context.Context, by Caller, id string) (*entry, error) {
 	for read := false; ; read = true {
 		if e, ok := d.entry(id); ok {
-			e.changing.Lock()
+			if err := e.changing.take(ctx); err != nil {
+				return nil, err
+			}
 			if d.mayChange(by, e) {
 				return e, nil
 			}
-			e.changing.Unlock()
+			e.changing.leave()
 		}
 		r, err := d.options.Reader.Get(ctx, id)
 		switch {
@@ -210,7 +218,7 @@ func (d *Desk) lock(ctx context.Context, by Caller, id string) (*entry, error) {
 		case read || !r.Status.Live():
 			return nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
 		}
-		if _, err := d.poll(ctx, Recall{IDs: []string{id}}); err != nil {
+		if err := d.poll(ctx, Recall{IDs: []string{id}}); err != nil {
 			return nil, err
 		}
 	}

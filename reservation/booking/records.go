@@ -70,6 +70,8 @@ type Recalled struct {
 	// Reservations are those that the log and the question name and the asker does
 	// not know in their version, live or over.
 	Reservations []reservation.Reservation
+	// Gone are those of the IDs of which there is nothing stored.
+	Gone []string
 	// Hosts has the versions of the hosts asked for, and of those on which one of
 	// the reservations that the log or IDs name has claims. Of these hosts,
 	// Reservations has every live reservation that the asker does not know.

@@ -1,14 +1,15 @@
 package booking
 
-import "github.com/almanac-cloud/almanac/pkg/span"
+import "time"
 
 const (
-	// patience is how many seconds after it was passed by a place in the log may
-	// still become visible. No transaction lasts as long.
-	patience = 30
+	// patience is for how long after it was passed by a place in the log is waited
+	// for. Transactions are given up sooner; what a server stores later still, Resync
+	// finds.
+	patience = 30 * time.Second
 	// margin is how many places before the end of the log a desk begins that has
 	// just read everything.
-	margin = 1000
+	margin = 5000
 )
 
 // tail is how far a desk has read the log. Places become visible out of order and
@@ -21,7 +22,7 @@ type tail struct {
 
 // mark is the largest place that was visible at a time.
 type mark struct {
-	at    span.Instant
+	at    time.Duration
 	place int64
 }
 
@@ -32,7 +33,7 @@ func (t *tail) begin(log []LogEntry) {
 }
 
 // advance notes what was read behind low, at now.
-func (t *tail) advance(log []LogEntry, now span.Instant) {
+func (t *tail) advance(log []LogEntry, now time.Duration) {
 	largest := t.low
 	for _, e := range log {
 		if e.Place == t.low+1 {
@@ -40,7 +41,7 @@ func (t *tail) advance(log []LogEntry, now span.Instant) {
 		}
 		largest = max(largest, e.Place)
 	}
-	if len(t.marks) == 0 || t.marks[len(t.marks)-1].at < now {
+	if len(t.marks) == 0 || t.marks[len(t.marks)-1].at+time.Second <= now {
 		t.marks = append(t.marks, mark{now, largest})
 	}
 	for len(t.marks) > 0 && t.marks[0].at < now-patience {
@@ -63,5 +64,5 @@ func (g *graveyard) bury(id string, version int64) {
 // version is that in which a reservation left, 0 where it did not lately.
 func (g *graveyard) version(id string) int64 { return max(g.young[id], g.old[id]) }
 
-// turn forgets what was buried before the last turn.
-func (g *graveyard) turn() { g.old, g.young = g.young, nil }
+// age forgets what was buried before the last time that it was called.
+func (g *graveyard) age() { g.old, g.young = g.young, nil }

@@ -76,11 +76,6 @@ var carried = map[reservation.EventType][]Trigger{
 	reservation.EndEvent:       {End, Finished},
 }
 
-// Carry gives the state after a due event has been carried out.
-func Carry(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
-	return follow(s, carried[event])
-}
-
 // Begin gives the state while an event is carried out, and Finish the one after it.
 func Begin(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
 	return follow(s, carried[event][:1])

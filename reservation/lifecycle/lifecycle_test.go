@@ -101,7 +101,10 @@ func TestDueEventsComeInTheOrderOfTheirTimes(t *testing.T) {
 			break
 		}
 		order = append(order, r.Events[i].Type)
-		status, err := lifecycle.Carry(r.Status, r.Events[i].Type)
+		status, err := lifecycle.Begin(r.Status, r.Events[i].Type)
+		if err == nil {
+			status, err = lifecycle.Finish(status, r.Events[i].Type)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,5 +112,39 @@ func TestDueEventsComeInTheOrderOfTheirTimes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]reservation.EventType{"start", "before_end", "end"}, order); diff != "" || r.Status != reservation.Ended {
 		t.Errorf("order (-want +got), ending %s:\n%s", r.Status, diff)
+	}
+}
+
+func TestAnEventThatHasBegunMayBeBegunAnew(t *testing.T) {
+	for event, states := range map[reservation.EventType][3]reservation.Status{
+		reservation.StartEvent:     {reservation.Pending, reservation.Starting, reservation.Active},
+		reservation.BeforeEndEvent: {reservation.Active, reservation.Active, reservation.Active},
+		reservation.EndEvent:       {reservation.Active, reservation.Ending, reservation.Ended},
+	} {
+		for _, from := range states[:2] {
+			if got, err := lifecycle.Begin(from, event); err != nil || got != states[1] {
+				t.Errorf("%s begun from %s: %s, %v; want %s", event, from, got, err, states[1])
+			}
+		}
+		if got, err := lifecycle.Finish(states[1], event); err != nil || got != states[2] {
+			t.Errorf("%s finished: %s, %v; want %s", event, got, err, states[2])
+		}
+	}
+}
+
+func TestAnEventIsToBeCarriedOutAtItsTimeOrWhenItWasPutOffTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		event reservation.Event
+		at    span.Instant
+		due   bool
+	}{
+		"due":     {reservation.Event{Time: 100, State: reservation.Due}, 100, true},
+		"put off": {reservation.Event{Time: 100, State: reservation.Due, Until: 130}, 130, true},
+		"running": {reservation.Event{Time: 100, State: reservation.Running, Holder: "one"}, 100, false},
+		"done":    {reservation.Event{Time: 100, State: reservation.Done}, 100, false},
+	} {
+		if at, due := lifecycle.At(tc.event); at != tc.at || due != tc.due {
+			t.Errorf("%s: at %v, %v; want %v, %v", name, at, due, tc.at, tc.due)
+		}
 	}
 }

@@ -14,6 +14,14 @@ func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("what is asked for is recalled", func(t *testing.T) { testQuestions(t, open(t)) })
 	t.Run("the log tells what became of whom", func(t *testing.T) { testLog(t, open(t)) })
 	t.Run("many are recalled at once", func(t *testing.T) { testMany(t, open(t)) })
+	t.Run("who is asked for and not stored is gone", func(t *testing.T) {
+		s := open(t)
+		mustCreate(t, s, booked("there"))
+		got := mustRecall(t, s, booking.Recall{IDs: []string{"nobody", "there"}, Known: func(string) int64 { return 1 }})
+		if d := diff([]string{"nobody"}, got.Gone); d != "" {
+			t.Errorf("gone (-want +got):\n%s", d)
+		}
+	})
 	t.Run("a recall is one moment", func(t *testing.T) { testOneMoment(t, open(t)) })
 }
 

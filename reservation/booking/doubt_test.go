@@ -1,0 +1,392 @@
+package booking_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// TestWhatMayHaveBeenStoredIsNotPromisedAgain loses the answer of a commit that was
+// stored, while another replica books on the same host and this one learns of that.
+func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
+	for name, tc := range map[string]struct{ lost, other reservation.Request }{
+		"a host":    {during(1, 100, 200), during(1, 300, 400)},
+		"instances": {cpus(8, 1, 100, 200), cpus(1, 1, 300, 400)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+				lose, failed := g.loseAnswer(), make(chan error, 1)
+				go func() {
+					_, err := b.desk.Book(t.Context(), owner, tc.lost, nil)
+					failed <- err
+				}()
+				synctest.Wait()
+				a.follow(t)
+				a.book(t, tc.other)
+				b.follow(t)
+				close(lose)
+				if err := <-failed; !fault.Is(err, fault.Unavailable) {
+					t.Fatalf("the one whose answer was lost got %v", err)
+				}
+				_, err := b.desk.Book(t.Context(), owner, tc.lost, nil)
+				refusal(t, err)
+				agree(t, []*scene{a, b})
+			})
+		})
+	}
+}
+
+func TestWhatWasNotStoredIsFreeAfterTheNextLook(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		g.set(func(g *gates) {
+			g.beforeCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database is away") }
+		})
+		if _, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil); !fault.Is(err, fault.Unavailable) {
+			t.Fatalf("got %v", err)
+		}
+		g.set(func(g *gates) { g.beforeCommit = nil })
+		if _, err := b.desk.Offer(owner, during(1, 100, 200)); err == nil {
+			t.Error("it is offered while nobody knows whether it was stored")
+		}
+		b.book(t, during(1, 100, 200)) // which looks before it refuses
+		agree(t, []*scene{a, b})
+	})
+}
+
+func TestAChangeInDoubtIsTakenOverOrBack(t *testing.T) {
+	for name, stored := range map[string]bool{"stored": true, "not stored": false} {
+		t.Run(name, func(t *testing.T) {
+			gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
+				r := b.book(t, during(1, 100, 200))
+				fail := func(booking.Commit) error { return fault.New(fault.Unavailable, "the database does not answer") }
+				g.set(func(g *gates) {
+					if g.beforeCommit = fail; stored {
+						g.beforeCommit, g.afterCommit = nil, fail
+					}
+				})
+				if _, err := b.desk.Change(t.Context(), owner, r.ID, moves(300, 400)); !fault.Is(err, fault.Unavailable) {
+					t.Fatalf("got %v", err)
+				}
+				g.set(func(g *gates) { g.beforeCommit, g.afterCommit = nil, nil })
+				r = b.change(t, r.ID, quantity(2))
+				if moved := r.Span.Start == at(300); moved != stored || r.Quantity != 2 {
+					t.Errorf("the next change finds %v and makes it %d hosts", r.Span, r.Quantity)
+				}
+				agree(t, []*scene{a, b})
+			})
+		})
+	}
+}
+
+// TestALimitIsHeldAgainstWhatWasKnownAtTheDecision: what is learned between decision
+// and commit must not raise it.
+func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
+	gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
+		goOn := g.holdCommit(anyCommit)
+		var running sync.WaitGroup
+		running.Go(func() { // keeps the turn of host a
+			if _, err := b.desk.Book(t.Context(), booking.Caller{ProjectID: "other"}, only("a", during(1, 1000, 1100)), nil); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		a.book(t, only("b", during(1, 100, 200)))
+		a.book(t, only("b", during(1, 200, 300)))
+		b.follow(t)
+		running.Go(func() { // the third of three
+			_, err := b.desk.Book(t.Context(), owner, only("a", during(1, 100, 200)), nil)
+			refusal(t, err)
+		})
+		synctest.Wait()
+		a.book(t, only("b", during(1, 300, 400))) // is booked there
+		b.follow(t)
+		close(goOn)
+		running.Wait()
+		agree(t, []*scene{a, b})
+	}, limited(booking.Limits{Hosts: 3}))
+}
+
+func TestAnEventIsNotLostWhenTheClockIsSetBack(t *testing.T) {
+	s := newScene(t, named("a"))
+	id, asked := s.book(t, during(1, 100, 200)).ID, 0
+	s.options.Now = func() span.Instant {
+		if asked++; asked == 2 { // the agenda has asked; the event asks now
+			return at(99)
+		}
+		return s.clock()
+	}
+	s.restart(t)
+	s.now.Store(int64(at(100)))
+	asked = 0
+	s.desk.CarryOut(t.Context())
+	s.carryOut(t, 101)
+	if got := s.get(t, id).Status; got != reservation.Active {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame: the records say that this
+// replica works on it, and it does not know.
+func TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame(t *testing.T) {
+	cloud := &servers{}
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		id := b.book(t, during(1, 100, 200)).ID
+		g.set(func(g *gates) {
+			g.afterCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database does not answer") }
+		})
+		b.now.Store(int64(at(100)))
+		b.desk.CarryOut(t.Context())
+		g.set(func(g *gates) { g.afterCommit = nil })
+		b.follow(t)
+		if err := b.desk.TakeOver(t.Context(), func(string) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+		b.desk.Wait()
+		if r := b.get(t, id); r.Status != reservation.Active || len(cloud.begun) != 1 {
+			t.Errorf("it is %s and was begun %d times", r.Status, len(cloud.begun))
+		}
+		agree(t, []*scene{a, b})
+	}, func(o *booking.Options) { o.Cloud = cloud })
+}
+
+func TestAClientThatGoesAwayFailsNobodyElse(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		a.book(t, during(1, 100, 200))
+		b.follow(t)
+		goOn, reads := make(chan struct{}), 0
+		impatient, hangUp := context.WithCancel(t.Context())
+		g.set(func(g *gates) {
+			g.beforeRecall = func(ctx context.Context) error {
+				if reads++; reads == 1 {
+					<-goOn
+				}
+				return ctx.Err()
+			}
+		})
+		var running sync.WaitGroup
+		running.Go(func() { _ = b.desk.Follow(t.Context()) })
+		synctest.Wait()
+		running.Go(func() {
+			if _, err := b.desk.Book(impatient, owner, during(1, 100, 200), nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("who went away got %v", err)
+			}
+		})
+		synctest.Wait()
+		running.Go(func() {
+			_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+			refusal(t, err)
+		})
+		synctest.Wait()
+		hangUp()
+		close(goOn)
+		running.Wait()
+	})
+}
+
+func TestARefusalKnowsWhatWasLearnedSinceTheDecision(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		id := a.book(t, during(1, 100, 200)).ID
+		b.follow(t)
+		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+			t.Fatal(err)
+		}
+		goOn, first := make(chan struct{}), true
+		g.set(func(g *gates) {
+			g.afterRecall = func(context.Context) error {
+				if first {
+					first = false
+					<-goOn // it has read that the host is free, and does not know yet
+				}
+				return nil
+			}
+		})
+		var running sync.WaitGroup
+		running.Go(func() { b.follow(t) })
+		synctest.Wait()
+		running.Go(func() { b.book(t, during(1, 100, 200)) })
+		synctest.Wait()
+		close(goOn)
+		running.Wait()
+		agree(t, []*scene{a, b})
+	})
+}
+
+func TestAnEventThatIsSlowToStoreKeepsNoOtherBack(t *testing.T) {
+	gated(t, []string{"a", "b"}, func(t *testing.T, _, b *scene, g *gates) {
+		slow, other := b.book(t, only("a", during(1, 50, 100))).ID, b.book(t, only("b", during(1, 100, 200))).ID
+		b.passTo(t, at(60))
+		b.desk.Wait()
+		goOn := g.holdCommit(func(c booking.Commit) bool { return c.Reservation.ID == slow })
+		b.now.Store(int64(at(101)))
+		b.desk.CarryOut(t.Context())
+		synctest.Wait()
+		if got := b.get(t, other).Status; got != reservation.Active {
+			t.Errorf("the other one is %s while an end is not stored", got)
+		}
+		close(goOn)
+		b.desk.Wait()
+		if got := b.get(t, slow).Status; got != reservation.Ended {
+			t.Errorf("the slow one is %s", got)
+		}
+	}, func(o *booking.Options) { o.Parallel = 4 })
+}
+
+// TestNothingInFlightKeepsAReplicaFromLearning holds a commit, of the same or of
+// another reservation, while the records move on.
+func TestNothingInFlightKeepsAReplicaFromLearning(t *testing.T) {
+	for name, host := range map[string]string{"on the same host": "a", "on another host": "b"} {
+		t.Run(name, func(t *testing.T) {
+			gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
+				id := a.book(t, only("a", during(1, 100, 200))).ID
+				b.follow(t)
+				goOn := g.holdCommit(anyCommit)
+				var running sync.WaitGroup
+				running.Go(func() {
+					if _, err := b.desk.Book(t.Context(), owner, only(host, during(1, 500, 600)), nil); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+				if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+					t.Fatal(err)
+				}
+				g.set(func(g *gates) { g.Records = hides{a.memory, id} }) // the log does not tell of it yet
+				a.book(t, only("a", during(1, 150, 250)))
+				b.follow(t)
+				if next, ok := b.desk.NextClaim("a", at(0)); !ok || next.Start != at(150) {
+					t.Errorf("the first claim on a is %v", next)
+				}
+				close(goOn)
+				running.Wait()
+				agree(t, []*scene{a, b})
+			})
+		})
+	}
+}
+
+func TestARequestDoesNotOutlastItsTime(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, _, b *scene, g *gates) {
+		r := b.book(t, during(1, 100, 200))
+		goOn := g.holdCommit(anyCommit)
+		var running sync.WaitGroup
+		running.Go(func() { b.change(t, r.ID, ends(300)) })
+		synctest.Wait()
+		for name, act := range map[string]func(ctx context.Context) error{
+			"a change of the same reservation": func(ctx context.Context) error {
+				_, err := b.desk.Cancel(ctx, owner, r.ID)
+				return err
+			},
+			"a booking on the same host": func(ctx context.Context) error {
+				_, err := b.desk.Book(ctx, owner, during(1, 500, 600), nil)
+				return err
+			},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := act(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, want that its time is over", name, err)
+			}
+			cancel()
+		}
+		close(goOn)
+		running.Wait()
+		b.follow(t)
+		b.check(t)
+	})
+}
+
+// TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays sets the clock forward while
+// an entry is not visible yet.
+func TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays(t *testing.T) {
+	still := func(o *booking.Options) { o.Elapsed = func() time.Duration { return 0 } }
+	gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
+		id := a.book(t, only("a", during(1, 1000, 2000))).ID
+		b.follow(t)
+		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+			t.Fatal(err)
+		}
+		a.book(t, only("b", during(1, 1000, 2000)))
+		g.set(func(g *gates) { g.Records = hides{a.memory, id} })
+		b.follow(t)
+		b.now.Add(100)
+		b.follow(t)
+		g.set(func(g *gates) { g.Records = a.memory })
+		b.follow(t)
+		agree(t, []*scene{a, b})
+	}, still)
+}
+
+// forgets are records that have nothing of a reservation any more.
+type forgets struct {
+	hides
+}
+
+func (f forgets) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
+	asked := q
+	asked.IDs = nil
+	got, err := f.hides.Recall(ctx, asked)
+	for _, id := range q.IDs {
+		if id == f.id {
+			got.Gone = append(got.Gone, id)
+		}
+	}
+	return got, err
+}
+
+func TestWhatWasPurgedLeavesTheReplicasThatMissedItsEnd(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		id := a.book(t, during(1, 100, 200)).ID
+		b.follow(t)
+		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+			t.Fatal(err)
+		}
+		g.set(func(g *gates) { g.Records = forgets{hides{a.memory, id}} })
+		if err := b.desk.Resync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if next, held := b.desk.NextClaim("a", at(0)); held {
+			t.Errorf("it still holds %v", next)
+		}
+	})
+}
+
+// TestGivingBackNeverCompetes: a cancellation claims nothing, so others who claim time
+// on its hosts do not stand in its way.
+func TestGivingBackNeverCompetes(t *testing.T) {
+	for name, give := range map[string]func(s *scene, t *testing.T, id string) error{
+		"cancel": func(s *scene, t *testing.T, id string) error {
+			_, err := s.desk.Cancel(t.Context(), owner, id)
+			return err
+		},
+		"shorten": func(s *scene, t *testing.T, id string) error {
+			_, err := s.desk.Change(t.Context(), owner, id, ends(5000))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+				id := b.book(t, during(1, 100, 10000)).ID
+				b.passTo(t, at(150))
+				commits := int64(0)
+				g.set(func(g *gates) {
+					g.beforeCommit = func(booking.Commit) error {
+						commits++
+						a.book(t, during(1, 20000+100*commits, 20100+100*commits))
+						return nil
+					}
+				})
+				if err := give(b, t, id); err != nil || commits != 1 {
+					t.Errorf("after %d commits: %v", commits, err)
+				}
+				agree(t, []*scene{a, b})
+			})
+		})
+	}
+}
