@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -63,30 +62,9 @@ func instant(t *time.Time) *span.Instant {
 
 // presented gives the reservation as by may see it.
 func presented(r reservation.Reservation, by *asker) v1.Reservation {
-	out := v1.Reservation{
-		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
-		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
-		Hosts: []string{}, Events: make([]v1.Event, len(r.Events)),
-		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: v1.Duration(r.BeforeEnd),
-		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
-		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
-	}
-	if r.HostProperties != "" {
-		out.HostProperties = json.RawMessage(r.HostProperties)
-	}
-	if r.Kind == reservation.Instances {
-		size := v1.Resources(r.Resources)
-		out.Resources = &size
-	}
-	if seesHosts(&r, by) {
-		out.Hosts = sorted(r.HostNames())
-	}
-	for i, e := range r.Events {
-		out.Events[i] = v1.Event{Type: string(e.Type), Time: e.Time.Time(), State: string(e.State), Detail: e.Detail}
-		if e.State == reservation.Done {
-			done := e.Done.Time()
-			out.Events[i].DoneAt = &done
-		}
+	out := v1.Of(&r)
+	if !seesHosts(&r, by) {
+		out.Hosts = []string{}
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	healthPath = "/healthcheck"
 	// freshFor is how long what a probe found is believed: balancers and monitors
 	// ask from many sides.
 	freshFor = time.Second

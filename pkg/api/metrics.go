@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"math"
 
 	"github.com/gin-gonic/gin"
@@ -49,6 +50,18 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Desk) *metrics {
 
 func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {
 	return gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+}
+
+// measureDatabase tells what the health check finds.
+func (s *server) measureDatabase() {
+	promauto.With(s.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "almanac_database_up", Help: "1 where the database answers.",
+	}, func() float64 {
+		if _, err := s.database.look(context.Background()); err != nil {
+			return 0
+		}
+		return 1
+	})
 }
 
 // liveReservations counts the desk's reservations when it is asked.

@@ -71,5 +71,9 @@ func (s *server) identify(c *gin.Context) {
 		path = feeds + "…" // whoever reads the log must not read the feed
 	}
 	c.Next()
-	s.Log.InfoContext(ctx, "answered", "method", c.Request.Method, "path", path, "status", c.Writer.Status())
+	level := slog.LevelInfo
+	if path == healthPath {
+		level = slog.LevelDebug // balancers ask every second
+	}
+	s.Log.Log(ctx, level, "answered", "method", c.Request.Method, "path", path, "status", c.Writer.Status())
 }

@@ -96,6 +96,7 @@ func New(o Options) *Server {
 		projects: newLimits(o.RequestsPerSecond, o.Burst), failures: newLimits(o.RequestsPerSecond, o.Burst),
 	}
 	s.database = s.watch(Probe{"database", o.Ping})
+	s.measureDatabase()
 	s.parts = []*watch{s.database}
 	for _, p := range o.Probes {
 		s.parts = append(s.parts, s.watch(p))
@@ -119,8 +120,8 @@ func New(o Options) *Server {
 func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/", s.versions)
 	engine.GET("/v1", s.version)
-	engine.GET("/healthcheck", s.health)
-	engine.HEAD("/healthcheck", s.health)
+	engine.GET(healthPath, s.health)
+	engine.HEAD(healthPath, s.health)
 	engine.GET("/metrics", s.metrics.serve(s.Registry))
 	engine.GET("/v1/openapi.yaml", s.openAPI)
 	engine.GET(feeds+":project_id/:file", s.feed)

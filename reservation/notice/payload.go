@@ -1,8 +1,6 @@
 package notice
 
 import (
-	"encoding/json"
-	"slices"
 	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
@@ -61,34 +59,6 @@ func ours(change reservation.Change, host string) []event {
 		claims[i] = claim{c.Host, c.Span.Start.Time(), c.Span.End.Time(), c.Slices}
 	}
 	return []event{{"almanac." + host, eventType, priority, payload{
-		payloadVersion, presented(r), r.Version, claims, change.Detail, change.RequestID,
+		payloadVersion, v1.Of(r), r.Version, claims, change.Detail, change.RequestID,
 	}}}
-}
-
-// presented gives the reservation as REST shows it to an admin.
-func presented(r *reservation.Reservation) v1.Reservation {
-	out := v1.Reservation{
-		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
-		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
-		Hosts: slices.Sorted(slices.Values(r.HostNames())), Events: make([]v1.Event, len(r.Events)),
-		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: v1.Duration(r.BeforeEnd),
-		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
-		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
-	}
-	if out.Hosts == nil {
-		out.Hosts = []string{}
-	}
-	if r.HostProperties != "" {
-		out.HostProperties = json.RawMessage(r.HostProperties)
-	}
-	if r.Kind == reservation.Instances {
-		out.Resources = new(v1.Resources(r.Resources))
-	}
-	for i, e := range r.Events {
-		out.Events[i] = v1.Event{Type: string(e.Type), Time: e.Time.Time(), State: string(e.State), Detail: e.Detail}
-		if e.State == reservation.Done {
-			out.Events[i].DoneAt = new(e.Done.Time())
-		}
-	}
-	return out
 }

@@ -1,0 +1,34 @@
+package v1
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Of gives a reservation as an admin sees it: with its hosts, by name.
+func Of(r *reservation.Reservation) Reservation {
+	out := Reservation{
+		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
+		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
+		Hosts: append([]string{}, r.HostNames()...), Events: make([]Event, len(r.Events)),
+		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: Duration(r.BeforeEnd),
+		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
+		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
+	}
+	slices.Sort(out.Hosts)
+	if r.HostProperties != "" {
+		out.HostProperties = json.RawMessage(r.HostProperties)
+	}
+	if r.Kind == reservation.Instances {
+		out.Resources = new(Resources(r.Resources))
+	}
+	for i, e := range r.Events {
+		out.Events[i] = Event{Type: string(e.Type), Time: e.Time.Time(), State: string(e.State), Detail: e.Detail}
+		if e.State == reservation.Done {
+			out.Events[i].DoneAt = new(e.Done.Time())
+		}
+	}
+	return out
+}
