@@ -113,7 +113,7 @@ func TestAKeyIsNotGoodForASecondReservation(t *testing.T) {
 	c := start(t, setup{})
 	r := want[v1.Reservation](t, c.demo.retry("one", `{"duration": 600}`), http.StatusCreated)
 	c.demo.delete("/v1/reservations/" + r.ID)
-	if e := wantError(t, c.demo.retry("one", `{"duration": 600}`), http.StatusNotFound); e.Message != "there is no reservation "+r.ID {
+	if e := wantError(t, c.demo.retry("one", `{"duration": 600}`), http.StatusConflict); !strings.Contains(e.Message, r.ID) || !strings.Contains(e.Message, "new Idempotency-Key") {
 		t.Errorf("got %+v", e)
 	}
 }
