@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -191,7 +192,7 @@ func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) err
 	d.mu.RUnlock()
 	var errs []error
 	for _, id := range ids {
-		happened, err := d.carryOut(ctx, id, lost(id))
+		happened, err := d.carryOut(ctx, appointment{id: id, at: math.MinInt64}, lost(id))
 		d.working.add(id, happened, nil)
 		errs = append(errs, err)
 	}

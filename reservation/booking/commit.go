@@ -23,6 +23,7 @@ type attempt struct {
 	key   *reservation.Key
 
 	// Guarded by Desk.mu:
+	sent  bool // it names versions of hosts
 	doubt bool // it may have been stored or not; the next look at the records tells
 	over  bool // adopt knows better: memory has nothing of it any more
 }
@@ -90,11 +91,12 @@ var errNotSent = errors.New("nothing was stored")
 // else here claims time on hosts until it is settled; what was claimed here since
 // the decision left room for it.
 func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if a.over {
 		return Commit{}, reservation.ErrStale
 	}
+	a.sent = true
 	c := Commit{Reservation: a.next, Key: a.key, Hosts: make([]HostVersion, len(hosts)), Usage: a.usage, Cause: a.cause}
 	for i, host := range hosts {
 		c.Hosts[i] = HostVersion{host, d.known[host]}
@@ -143,8 +145,6 @@ func (d *Desk) revert(a *attempt) {
 	d.land(a.entry)
 	if a.before.ID == "" {
 		d.forget(a.entry)
-	} else {
-		d.agenda.enter(&a.entry.r)
 	}
 }
 

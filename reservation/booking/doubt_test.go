@@ -390,3 +390,86 @@ func TestGivingBackNeverCompetes(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten lets a resync read before a
+// booking is stored, and take over what it has read after that was acknowledged.
+func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		store, read, first := g.holdCommit(anyCommit), make(chan struct{}), true
+		g.set(func(g *gates) {
+			g.afterRecall = func(context.Context) error {
+				if first {
+					first = false
+					<-read
+				}
+				return nil
+			}
+		})
+		var running sync.WaitGroup
+		running.Go(func() { b.book(t, during(1, 100, 200)) })
+		synctest.Wait() // in flight
+		running.Go(func() {
+			if err := b.desk.Resync(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // has read
+		close(store)
+		synctest.Wait() // acknowledged
+		close(read)
+		running.Wait()
+		_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+		refusal(t, err)
+		agree(t, []*scene{a, b})
+	})
+}
+
+// lagging are records whose reads see nothing yet.
+type lagging struct {
+	booking.Records
+	behind booking.Records
+}
+
+func (l lagging) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
+	return l.behind.Recall(ctx, q)
+}
+
+func TestAReadThatLagsBehindMakesNobodyForget(t *testing.T) {
+	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
+		b.book(t, during(1, 100, 200))
+		g.set(func(g *gates) { g.Records = lagging{a.memory, booking.NewMemory()} })
+		if err := b.desk.Resync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		g.set(func(g *gates) { g.Records = a.memory })
+		_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+		refusal(t, err)
+		agree(t, []*scene{a, b})
+	})
+}
+
+func TestAnEventThatCannotBeStoredIsTriedOnceAtATime(t *testing.T) {
+	for name, parallel := range map[string]int{"one after the other": 0, "several at once": 4} {
+		t.Run(name, func(t *testing.T) {
+			gated(t, []string{"a"}, func(t *testing.T, _, b *scene, g *gates) {
+				b.book(t, during(1, 100, 20000))
+				var tried int // written while g.mu is held
+				g.set(func(g *gates) {
+					g.beforeCommit = func(booking.Commit) error {
+						g.set(func(*gates) { tried++ })
+						return fault.New(fault.Unavailable, "the database is read-only")
+					}
+				})
+				for now := int64(100); now < 112; now++ {
+					b.now.Store(int64(at(now)))
+					tried = 0
+					b.desk.CarryOut(t.Context())
+					b.desk.Wait()
+					if tried != 1 {
+						t.Fatalf("at %d it was tried %d times", now, tried)
+					}
+				}
+			}, func(o *booking.Options) { o.Parallel = parallel })
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
@@ -39,7 +40,7 @@ func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[strin
 	d.mu.Unlock()
 	if d.options.Parallel == 0 {
 		for _, a := range due {
-			happened, err := d.carryOut(ctx, a.id, nil)
+			happened, err := d.carryOut(ctx, a, nil)
 			d.working.add(a.id, happened, err)
 		}
 		return d.working.take()
@@ -52,7 +53,7 @@ func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[strin
 		}
 		d.working.running.Go(func() {
 			defer d.slots.leave()
-			happened, err := d.carryOut(ctx, a.id, nil)
+			happened, err := d.carryOut(ctx, a, nil)
 			if d.working.add(a.id, happened, err); len(happened) > 0 || err != nil {
 				d.wake() // to be told of
 			}
@@ -83,7 +84,8 @@ func (d *Desk) putBack(due []appointment) {
 
 // carryOut carries out what is due for one reservation, in order; also what lost
 // says of a running event that nobody works on it any more.
-func (d *Desk) carryOut(ctx context.Context, id string, lost func(reservation.Event) bool) (done []Happening, err error) {
+func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
+	id := at.id
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
@@ -94,7 +96,7 @@ func (d *Desk) carryOut(ctx context.Context, id string, lost func(reservation.Ev
 	}
 	defer e.changing.leave()
 	for range tries {
-		a, i, err := d.dueAttempt(e, lost)
+		a, i, err := d.dueAttempt(e, at.at, lost)
 		if err == nil && a == nil {
 			return done, nil
 		}
@@ -123,7 +125,8 @@ func (d *Desk) carryOut(ctx context.Context, id string, lost func(reservation.Ev
 
 // dueAttempt begins the next event of a reservation and gives its place in the log,
 // nil where none is due. Where an attempt is in doubt it fails with ErrStale.
-func (d *Desk) dueAttempt(e *entry, lost func(reservation.Event) bool) (*attempt, int, error) {
+// appointed is the time of the appointment that was taken out of the agenda for it.
+func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := lifecycle.Due(&e.r)
@@ -137,7 +140,9 @@ func (d *Desk) dueAttempt(e *entry, lost func(reservation.Event) bool) (*attempt
 	at, due := lifecycle.At(event)
 	switch {
 	case due && at > now:
-		d.agenda.enter(&e.r) // the clock may have been set back since it was due
+		if at <= appointed { // the clock was set back since
+			d.agenda.enter(&e.r)
+		}
 		return nil, 0, nil
 	case !due && (lost == nil || !lost(event)):
 		return nil, 0, nil

@@ -35,12 +35,13 @@ func (d *Desk) Resync(ctx context.Context) error {
 
 func (d *Desk) resync(ctx context.Context) (err error) {
 	for range 3 { // what is stored between the two questions may contradict them
-		d.mu.RLock()
-		ids := slices.Collect(maps.Keys(d.live))
-		d.mu.RUnlock()
 		// What is over goes first, so that it does not stand in the way of the new.
-		if err = d.recall(ctx, Recall{IDs: ids, Since: math.MaxInt64}); err == nil {
-			err = d.recall(ctx, Recall{All: true})
+		known := d.storedReservations()
+		q := Recall{IDs: slices.Collect(maps.Keys(known)), Since: math.MaxInt64}
+		var missing []string
+		if missing, err = d.recall(ctx, q, nil); err == nil {
+			maps.DeleteFunc(known, func(id string, _ int64) bool { return !slices.Contains(missing, id) })
+			_, err = d.recall(ctx, Recall{All: true}, known)
 		}
 		if !errors.Is(err, errContradiction) {
 			break
@@ -50,6 +51,19 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 		return fmt.Errorf("compare the reservations with the records: %w", err)
 	}
 	return nil
+}
+
+// storedReservations gives the versions of those that memory knows to be stored.
+func (d *Desk) storedReservations() map[string]int64 {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	known := make(map[string]int64, len(d.live))
+	for id, e := range d.live {
+		if e.attempt == nil {
+			known[id] = e.r.Version
+		}
+	}
+	return known
 }
 
 // poll reads what the log and the question name and takes it over.
@@ -64,7 +78,7 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 		return nil // another has looked since
 	}
 	d.polls.begun.Add(1)
-	err := d.recall(ctx, q)
+	_, err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
 		// Something that is over still stands in the way: the log has not told yet.
 		err = d.resync(ctx)
@@ -76,7 +90,11 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 // errContradiction says that what was read does not fit beside what memory has.
 var errContradiction = errors.New("the records contradict what is known")
 
-func (d *Desk) recall(ctx context.Context, q Recall) error {
+// recall asks the records and takes over what they answer. It gives the ids asked for
+// of which nothing is stored. missing are those that were so before, with the
+// versions that memory has of them: they are forgotten unless they have been seen to
+// meanwhile.
+func (d *Desk) recall(ctx context.Context, q Recall, missing map[string]int64) (gone []string, err error) {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.tail.low), d.version
 	q.IDs = slices.Clone(q.IDs)
@@ -89,17 +107,17 @@ func (d *Desk) recall(ctx context.Context, q Recall) error {
 	d.mu.RUnlock()
 	got, err := d.options.Records.Recall(ctx, q)
 	if err != nil {
-		return fmt.Errorf("read what has changed: %w", err)
+		return nil, fmt.Errorf("read what has changed: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.adopt(got, doubts); err != nil {
-		return err
+	if err := d.adopt(got, doubts, missing); err != nil {
+		return nil, err
 	}
 	if !q.All && q.Since == d.tail.low {
 		d.tail.advance(got.Log, d.elapsed())
 	}
-	return nil
+	return got.Gone, nil
 }
 
 // version is the one that memory has of a stored reservation, or in which it left.
@@ -124,8 +142,9 @@ func (e *entry) stored() int64 {
 // adopt takes over what the records held at one moment, all or nothing; mu is held.
 // doubts are the attempts in doubt whose reservations were asked for: what the
 // records do not have of them was not stored.
-func (d *Desk) adopt(got Recalled, doubts []*attempt) error {
+func (d *Desk) adopt(got Recalled, doubts []*attempt, missing map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
+	x.gone = d.gone(got, missing)
 	if err := d.exchange(x); err != nil {
 		return err
 	}
@@ -134,7 +153,6 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt) error {
 	}
 	for _, e := range x.gone {
 		d.forget(e)
-		d.left.bury(e.r.ID, e.r.Version)
 	}
 	for _, r := range x.news {
 		d.put(r)
@@ -161,7 +179,7 @@ type exchange struct {
 
 func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	var x exchange
-	touched := make(map[string]bool)
+	touched, strange := make(map[string]bool), make(map[string]bool)
 	for _, r := range got.Reservations {
 		e, live := d.live[r.ID]
 		switch {
@@ -173,10 +191,10 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
 		d.roster.admit(r.HostNames(), d.calendar)
-	}
-	for _, id := range got.Gone {
-		if e, live := d.live[id]; live && e.attempt == nil {
-			x.gone, touched[id] = append(x.gone, e), true
+		if own := live && e.attempt != nil && e.attempt.next.Version == r.Version && slices.Equal(e.attempt.next.Claims, r.Claims); !own {
+			for _, host := range r.HostNames() {
+				strange[host] = true
+			}
 		}
 	}
 	raised := make(map[string]bool)
@@ -184,13 +202,40 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		raised[h.Host] = d.known[h.Host] < h.Version
 	}
 	for a := range d.attempts {
-		// What names an older version of a host than the records had will be refused.
-		refused := slices.ContainsFunc(claimedAnew(a.before, a.next), func(host string) bool { return raised[host] })
-		if !touched[a.next.ID] && !a.over && (refused || slices.Contains(doubts, a)) {
+		// What names an older version of a host than the records had will be refused;
+		// what names none yet was decided without the strange claims.
+		refused := slices.ContainsFunc(claimedAnew(a.before, a.next), func(host string) bool {
+			return raised[host] && (a.sent || strange[host])
+		})
+		if !touched[a.next.ID] && (refused || slices.Contains(doubts, a)) {
 			x.reverted = append(x.reverted, a)
 		}
 	}
 	return x
+}
+
+// gone gives the entries that are forgotten: those missing, in the version that they
+// had then, and only where the answer is not older than what memory knows of their
+// hosts. One that lags behind may not have them yet.
+func (d *Desk) gone(got Recalled, missing map[string]int64) (list []*entry) {
+	if len(missing) == 0 {
+		return nil
+	}
+	versions := make(map[string]int64, len(got.Hosts))
+	for _, h := range got.Hosts {
+		versions[h.Host] = h.Version
+	}
+	for id, version := range missing {
+		e, live := d.live[id]
+		if !live || e.attempt != nil || e.r.Version != version {
+			continue
+		}
+		lags := slices.ContainsFunc(e.r.HostNames(), func(host string) bool { return versions[host] < d.known[host] })
+		if !lags {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // exchange exchanges claims in the calendar. After an error it is as it was.
