@@ -2,6 +2,7 @@ package tests
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -20,5 +21,31 @@ func TestMetricsFollowTheConventionsOfPrometheus(t *testing.T) {
 	}
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// TestMetricsTellWhatAnOperatorMustKnow lets a change wait for a broker that is away.
+func TestMetricsTellWhatAnOperatorMustKnow(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	settings := []string{"OS_DEFAULT__TRANSPORT_URL=rabbit://u:p@127.0.0.1:1/", "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2"}
+	s := start(t, folder, settings...)
+	if _, stderr, exit := s.almanac(t, "reservation", "create", "untold", "--duration", "1h"); exit != 0 {
+		t.Fatal(stderr)
+	}
+	s.stop(t)
+	s = start(t, folder, settings...)
+	for _, want := range []string{
+		`almanac_notifications_waiting [1-9]`,
+		`almanac_job_failing{name="follow"} 0`,
+		`almanac_job_last_success_timestamp_seconds{name="follow"} [0-9.]+e\+09`,
+		`almanac_replicas [1-9]`,
+		`almanac_database_up 1`,
+		`almanac_database_retries_total{reason="in_doubt"} 0`,
+		`almanac_bookings_stale_total 0`,
+		`almanac_build_info{go_version="go[^"]+",version="development"} 1`,
+		`almanac_messaging_connected{transport="notifications"} 0`,
+	} {
+		line := regexp.MustCompile("(?m)^" + want)
+		eventually(t, "the metrics do not have "+want, func() bool { return line.MatchString(get(t, s.url+"/metrics", "")) })
 	}
 }

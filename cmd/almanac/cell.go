@@ -11,11 +11,18 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
 // lines is a value of several lines, in a table.
 type lines []string
+
+// prose is a text of any length. A table has it in lines of proseWidth.
+type prose string
+
+const proseWidth = 60
 
 // sample is a list of which a table shows the first few.
 type sample []any
@@ -29,6 +36,11 @@ func cell(value any, inTable bool) string {
 		return ""
 	case string:
 		return plain(v)
+	case prose:
+		if inTable {
+			return text.WrapSoft(plain(string(v)), proseWidth)
+		}
+		return plain(string(v))
 	case lines:
 		separator := "; "
 		if inTable {

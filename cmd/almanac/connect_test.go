@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
@@ -127,13 +128,24 @@ func TestReadinessIsPrintedAlsoWhereAPartIsNotWell(t *testing.T) {
 
 	b := newAPI(t)
 	b.on("GET /v1/readiness", http.StatusServiceUnavailable, v1.Readiness{Parts: append(well.Parts,
-		v1.Part{Name: "messaging", Since: morning, Reason: "refused"})})
+		v1.Part{Name: "messaging broker", Since: morning, Reason: "refused" + strings.Repeat(" by one node after the other", 9)})})
 	got = almanac(t, b, "readiness", "-f", "value")
-	if got.code != exitFailed || !strings.Contains(got.stdout, "messaging false 2026-12-01T09:00:00Z refused") {
+	if got.code != exitFailed || !strings.Contains(got.stdout, "messaging broker false 2026-12-01T09:00:00Z refused by one node") {
 		t.Errorf("exit code %d, stdout:\n%s", got.code, got.stdout)
 	}
-	if !strings.Contains(got.stderr, "messaging: refused") {
-		t.Errorf("stderr does not say why:\n%s", got.stderr)
+	if !strings.Contains(got.stderr, "not well: messaging broker") || strings.Contains(got.stderr, "refused") {
+		t.Errorf("stderr does not name the part, or says again why:\n%s", got.stderr)
+	}
+	for line := range strings.Lines(almanac(t, b, "readiness").stdout) {
+		if wide := utf8.RuneCountInString(line); wide > 120 {
+			t.Errorf("a line of the table has %d characters:\n%s", wide, line)
+		}
+	}
+
+	stopping := newAPI(t)
+	stopping.on("GET /v1/readiness", http.StatusServiceUnavailable, v1.Readiness{Draining: true, Parts: well.Parts})
+	if got := almanac(t, stopping, "readiness"); got.code != exitFailed || !strings.Contains(got.stderr, "about to stop") {
+		t.Errorf("exit code %d, stderr:\n%s", got.code, got.stderr)
 	}
 
 	c := newAPI(t)

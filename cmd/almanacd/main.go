@@ -130,6 +130,6 @@ func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.A
 			continue
 		}
 		cfg = after
-		log.Info("configuration read again", "changed", changed, "needs_a_restart", ignored)
+		log.Info("configuration read again", "changed", strings.Join(changed, ", "), "needs_a_restart", strings.Join(ignored, ", "))
 	}
 }

@@ -105,7 +105,7 @@ func start(t *testing.T, s setup) *cloud {
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
-		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, nil))), Registry: prometheus.NewRegistry(),
+		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	if s.adjust != nil {
 		s.adjust(&options)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,32 @@ func TestTheHealthCheckSpeaksEachForm(t *testing.T) {
 	hold("the database does not answer\n", `{"detailed":false,"reasons":["the database does not answer"]}`+"\n", 503, 503)
 	if log := c.log.String(); strings.Count(log, "a part is not well") != 1 || !strings.Contains(log, "closed") {
 		t.Errorf("the log does not say once why:\n%s", log)
+	}
+}
+
+func TestAHealthCheckIsLoggedForThoseWhoDebugAlone(t *testing.T) {
+	c := start(t, setup{})
+	c.nobody.get("/healthcheck")
+	c.nobody.get("/")
+	var levels []string
+	for line := range strings.Lines(c.log.String()) {
+		if m := regexp.MustCompile(`level=(\w+) msg=answered .*path=(\S+)`).FindStringSubmatch(line); m != nil {
+			levels = append(levels, m[1]+" "+m[2])
+		}
+	}
+	if diff := cmp.Diff([]string{"DEBUG /healthcheck", "INFO /"}, levels); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, c.log.String())
+	}
+}
+
+func TestTheDatabaseIsUpWhileItAnswers(t *testing.T) {
+	c := start(t, setup{})
+	for _, want := range []string{"almanac_database_up 1\n", "almanac_database_up 0\n"} {
+		if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, want) {
+			t.Errorf("the metrics do not have %s", want)
+		}
+		must(t, c.store.Close())
+		c.wait(1)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
@@ -51,7 +49,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	hosts.Follow(a.desk.Observe)
 	a.addUpkeep(db, bus, hosts)
-	a.api = api.New(a.apiOptions(db, hosts, callers, bus))
+	a.face = api.New(a.apiOptions(db, hosts, callers, bus))
 	return nil
 }
 
@@ -112,6 +110,7 @@ func defaults(c config.Config) booking.Defaults {
 func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 	o := upkeep.Options{
 		Desk: a.desk, Replica: a.desk, Presence: db, Leases: db, Keys: db,
+		Seen: func(replicas int) { a.replicas.Store(int64(replicas)) },
 		Poll: a.config.Lifecycle.PollInterval, KeyTTL: a.config.Reservation.IdempotencyKeyTTL,
 		Now: a.clock.now, Log: a.log.With("component", "upkeep"),
 	}
@@ -121,7 +120,13 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 	}
 	a.add(upkeep.Jobs(o)...)
 	if bus.notifier != nil {
-		a.add(upkeep.Notifications(db, db, bus.notifier))
+		a.waiting = &waiting{}
+		a.add(
+			upkeep.Notifications(db, db, bus.notifier),
+			job.Job{Name: "notifications waiting", Every: waitingEvery, Step: func(ctx context.Context) error {
+				return a.waiting.look(ctx, db, a.clock.now)
+			}},
+		)
 	}
 	a.add(
 		job.Job{Name: "inventory", Every: a.config.Inventory.RefreshInterval, Step: hosts.Refresh, Wake: bus.hostsChanged},
@@ -131,9 +136,8 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 
 func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) api.Options {
 	c := a.config
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	a.measure(registry, bus)
+	m := a.measure(bus)
+	a.measureAPI(m, db)
 	return api.Options{
 		Desk: a.desk, Reader: db, Inventory: hosts,
 		Filter: filters.Reservation{
@@ -146,7 +150,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: a.version, Now: a.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
-		Log:          a.log.With("component", "api"), Registry: registry,
+		Log:          a.log.With("component", "api"), Registry: m.registry,
 	}
 }
 
@@ -159,10 +163,10 @@ func (a *App) probes(bus *bus) []api.Probe {
 		return nil
 	}}}
 	for _, t := range bus.transports {
-		probes = append(probes, api.Probe{Name: t.name, Check: func(context.Context) error { return connected(t.transport.Status()) }})
+		probes = append(probes, api.Probe{Name: t.name + " broker", Check: func(context.Context) error { return connected(t.transport.Status()) }})
 	}
 	for _, w := range a.watched {
-		probes = append(probes, w.probe())
+		probes = append(probes, api.Probe{Name: w.Name, Check: func(context.Context) error { return w.trouble() }})
 	}
 	return probes
 }

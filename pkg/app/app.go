@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -35,17 +35,27 @@ type App struct {
 	config  config.Config
 	log     *slog.Logger
 	version string
-	replica string // names this process among all of Almanac
+	machine string
+	replica string // names this process among all of Almanac, and this run of it
 	clock   clock
 	rules   rules
 
-	listener net.Listener // nil without the role api, as are the next two
-	api      *api.Server
-	desk     *booking.Desk
+	listener net.Listener
+	face     face
+	desk     *booking.Desk // nil without the role api
+	replicas atomic.Int64  // that were there when this one looked
+	waiting  *waiting      // nil where nobody is notified
 
 	watched  []*watchedJob
 	services []service
 	closers  []func() error // called last to first
+}
+
+// face is what this process shows over HTTP.
+type face interface {
+	http.Handler
+	// Drain begins to send clients away.
+	Drain()
 }
 
 // service is something that runs until its context ends.
@@ -62,7 +72,7 @@ func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: cfg, log: log, version: version, replica: name + "." + uuid.NewString()[:8]}
+	a := &App{config: cfg, log: log, version: version, machine: name, replica: name + "." + uuid.NewString()[:8]}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -93,11 +103,12 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !a.has(roleAPI) {
-		return nil
-	}
-	if err := a.openAPI(ctx, bus, hosts); err != nil {
-		return err
+	if a.has(roleAPI) {
+		if err := a.openAPI(ctx, bus, hosts); err != nil {
+			return err
+		}
+	} else {
+		a.face = a.newInventoryFace(bus)
 	}
 	address := net.JoinHostPort(a.config.API.Host, strconv.Itoa(a.config.API.Port))
 	if a.listener, err = net.Listen("tcp", address); err != nil {
@@ -109,22 +120,18 @@ func (a *App) open(ctx context.Context) error {
 
 func (a *App) has(role string) bool { return has(a.config, role) }
 
-// URL is where the API answers, empty without the role api.
-func (a *App) URL() string {
-	if a.listener == nil {
-		return ""
-	}
-	return "http://" + a.listener.Addr().String()
-}
+// URL is where this process answers.
+func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
 
-// Run serves until ctx ends, then lets what is under way finish.
+// Run serves until ctx ends or a part of it cannot go on, then lets what is under way
+// finish.
 func (a *App) Run(ctx context.Context) error {
 	// What is due goes on being carried out while the last requests are answered.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
 	for _, w := range a.watched {
-		running.Go(func() { w.Run(work, a.log.With("component", "upkeep")) })
+		running.Go(func() { w.run(work, a.log.With("component", "upkeep")) })
 	}
 	ended := make(chan error, 1+len(a.services))
 	for _, s := range a.services {
@@ -142,32 +149,31 @@ func (a *App) Run(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-ended:
+		a.log.Error("almanac stops, since a part of it cannot go on", "error", err)
 	case <-ctx.Done():
-		a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
-		err = a.drain(server)
 	}
+	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
+	err = errors.Join(err, a.drain(server))
 	stop()
+	running.Wait() // the jobs may yet give the desk work
 	if a.desk != nil {
 		a.desk.Wait()
 	}
-	running.Wait()
 	a.log.Info("almanac stopped")
 	return err
 }
 
-// serve answers the API; ended is told when that is over.
+// serve answers over HTTP; ended is told when that is over.
 func (a *App) serve(ended chan<- error) *http.Server {
 	server := &http.Server{
-		Handler: a.api, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: a.face, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
-	if a.listener != nil {
-		go func() {
-			if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-				ended <- err
-			}
-		}()
-	}
+	go func() {
+		if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+			ended <- fmt.Errorf("serve HTTP: %w", err)
+		}
+	}()
 	return server
 }
 
@@ -180,10 +186,8 @@ func (a *App) tellSystemd(states ...string) {
 
 // drain sends clients away, then waits for the requests under way.
 func (a *App) drain(server *http.Server) error {
-	if a.api != nil {
-		a.api.Drain()
-		time.Sleep(a.config.API.DrainDelay)
-	}
+	a.face.Drain()
+	time.Sleep(a.config.API.DrainDelay)
 	patience, cancel := context.WithTimeout(context.Background(), a.config.Default.GracefulShutdownTimeout)
 	defer cancel()
 	return server.Shutdown(patience)

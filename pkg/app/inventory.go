@@ -44,10 +44,12 @@ func (a *App) newClient(transport oslo.Transport) *oslo.Client {
 	return client
 }
 
-// serveOn lets this process answer on one of Almanac's own topics.
+// serveOn lets this process answer on one of Almanac's own topics. The queue of its
+// own there has the name of the machine, so that the next run finds it again: it is
+// durable, and one for each run would stay for ever.
 func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endpoint) {
 	server := oslo.NewServer(transport, oslo.ServerOptions{
-		Exchange: exchange, Topic: topic, Name: a.replica, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
+		Exchange: exchange, Topic: topic, Name: a.machine, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
 		NewID: uuid.NewString, Log: a.log.With("component", "messaging"),
 	})
 	a.services = append(a.services, service{"topic " + topic, server.Serve})

@@ -107,12 +107,8 @@ func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
-	name, err := machine(c.Default)
-	if err != nil {
-		return nil, err
-	}
 	return notice.New(notice.Options{
-		Host: name, Formats: c.Notifications.Formats,
+		Host: a.machine, Formats: c.Notifications.Formats,
 		Sender: oslo.NewNotifier(transport, oslo.NotifierOptions{
 			Exchange: c.Default.ControlExchange, Topics: c.Notifications.Topics, Queues: queues,
 			NewID: uuid.NewString, Now: time.Now,

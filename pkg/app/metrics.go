@@ -2,41 +2,96 @@ package app
 
 import (
 	"math"
+	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// measure registers what this process tells beside the API's own metrics.
-func (a *App) measure(registry *prometheus.Registry, bus *bus) {
-	gauge := func(name, help string, labels prometheus.Labels, value func() float64) {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+// metrics registers what is read when somebody asks.
+type metrics struct{ registry *prometheus.Registry }
+
+func (m metrics) gauge(name, help string, labels prometheus.Labels, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+}
+
+func (m metrics) counter(name, help string, labels prometheus.Labels, value func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
+}
+
+// measure gives what a process of any role tells. All its jobs have been added.
+func (a *App) measure(bus *bus) metrics {
+	m := metrics{prometheus.NewRegistry()}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.gauge("almanac_build_info", "1, with the versions of Almanac and of Go.",
+		prometheus.Labels{"version": a.version, "go_version": runtime.Version()}, func() float64 { return 1 })
+	for _, w := range a.watched {
+		m.job(w)
 	}
-	counter := func(name, help string, labels prometheus.Labels, value func() float64) {
-		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
-	}
-	gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,
-		func() float64 { return a.clock.ahead().Seconds() })
-	gauge("almanac_event_lag_seconds", "For how long the event is due that should have been carried out first; 0 where none is.", nil, a.eventLag)
 	for _, t := range bus.transports {
-		labels := prometheus.Labels{"transport": t.name}
-		status := func(read func(s amqp.Status) float64) func() float64 {
-			return func() float64 { return read(t.transport.Status()) }
-		}
-		gauge("almanac_messaging_connected", "1 where the message broker is connected.", labels, status(func(s amqp.Status) float64 {
-			if s.Connected {
-				return 1
+		m.transport(t)
+	}
+	return m
+}
+
+func (m metrics) job(w *watchedJob) {
+	labels := prometheus.Labels{"name": w.Name}
+	m.gauge("almanac_job_failing", "1 where periodic work failed, or does not come to an end.", labels,
+		func() float64 { return oneIf(w.trouble() != nil) })
+	m.gauge("almanac_job_last_success_timestamp_seconds", "When periodic work last ended well; 0 where it never did.", labels,
+		func() float64 {
+			if at := w.lastSuccess(); !at.IsZero() {
+				return float64(at.UnixMilli()) / 1000
 			}
 			return 0
-		}))
-		counter("almanac_messaging_reconnects_total", "Connections to the message broker that were made again.", labels,
-			status(func(s amqp.Status) float64 { return float64(s.Reconnects) }))
-		counter("almanac_messaging_unconfirmed_total", "Messages that the broker did not confirm.", labels,
-			status(func(s amqp.Status) float64 { return float64(s.Unconfirmed) }))
+		})
+}
+
+func (m metrics) transport(t namedTransport) {
+	labels := prometheus.Labels{"transport": t.name}
+	status := func(read func(s amqp.Status) float64) func() float64 {
+		return func() float64 { return read(t.transport.Status()) }
 	}
+	m.gauge("almanac_messaging_connected", "1 where the message broker is connected.", labels,
+		status(func(s amqp.Status) float64 { return oneIf(s.Connected) }))
+	m.counter("almanac_messaging_reconnects_total", "Connections to the message broker that were made again.", labels,
+		status(func(s amqp.Status) float64 { return float64(s.Reconnects) }))
+	m.counter("almanac_messaging_unconfirmed_total", "Messages that the broker did not confirm.", labels,
+		status(func(s amqp.Status) float64 { return float64(s.Unconfirmed) }))
+}
+
+// measureAPI adds what the role api tells, beside the API's own metrics.
+func (a *App) measureAPI(m metrics, db *store.Store) {
+	m.gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,
+		func() float64 { return a.clock.ahead().Seconds() })
+	for reason := range db.Retries() {
+		m.counter("almanac_database_retries_total", "Transactions that were run again, by reason.",
+			prometheus.Labels{"reason": reason}, func() float64 { return float64(db.Retries()[reason]) })
+	}
+	m.counter("almanac_bookings_stale_total", "Commits that were decided again, because another replica was faster.", nil,
+		func() float64 { return float64(a.desk.Stale()) })
+	m.gauge("almanac_event_lag_seconds", "For how long the event is due that should have been carried out first; 0 where none is.", nil, a.eventLag)
+	m.gauge("almanac_replicas", "Replicas that the database shows to be there.", nil,
+		func() float64 { return float64(a.replicas.Load()) })
+	if a.waiting == nil {
+		return
+	}
+	m.gauge("almanac_notifications_waiting", "Changes of which nobody was notified yet; at most 10,000 are counted.", nil,
+		func() float64 { count, _ := a.waiting.get(); return float64(count) })
+	m.gauge("almanac_notifications_waiting_seconds", "For how long the first of them waits; 0 where none does.", nil,
+		func() float64 { _, oldest := a.waiting.get(); return float64(oldest) })
+}
+
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // eventLag is for how many seconds the oldest event is due.

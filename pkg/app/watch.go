@@ -3,10 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
@@ -16,7 +16,8 @@ type watchedJob struct {
 
 	mu        sync.Mutex
 	err       error
-	succeeded time.Time
+	begun     time.Time // zero before run
+	succeeded time.Time // zero before the first success
 }
 
 func watch(j job.Job) *watchedJob {
@@ -34,20 +35,37 @@ func watch(j job.Job) *watchedJob {
 	return w
 }
 
+// run does the job's steps until ctx ends.
+func (w *watchedJob) run(ctx context.Context, log *slog.Logger) {
+	w.mu.Lock()
+	w.begun = time.Now()
+	w.mu.Unlock()
+	w.Run(ctx, log)
+}
+
 // late is how long after its time a job that does not come to an end is in trouble.
 const late = 30 * time.Second
 
-// probe says whether the job goes well.
-func (w *watchedJob) probe() api.Probe {
-	return api.Probe{Name: w.Name, Check: func(context.Context) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.err != nil {
-			return w.err
-		}
-		if since := time.Since(w.succeeded); !w.succeeded.IsZero() && since > w.Every+late {
-			return fmt.Errorf("has not come to an end for %v", since.Round(time.Second))
-		}
-		return nil
-	}}
+// trouble says what is wrong with the job, nil where it goes well.
+func (w *watchedJob) trouble() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	well := w.begun
+	if w.succeeded.After(well) {
+		well = w.succeeded
+	}
+	if since := time.Since(well); !well.IsZero() && since > w.Every+late {
+		return fmt.Errorf("has not come to an end for %v", since.Round(time.Second))
+	}
+	return nil
+}
+
+// lastSuccess is when the job's last good step ended; zero before the first.
+func (w *watchedJob) lastSuccess() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.succeeded
 }

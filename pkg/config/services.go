@@ -158,9 +158,9 @@ func policyOptions(p *Policy) []option {
 func apiOptions(a *API) []option {
 	return []option{
 		text(&a.Host, "host", "127.0.0.1",
-			"Address that the API listens on."),
+			"Address that the API listens on; with the role inventory alone, its health check and metrics."),
 		integer(&a.Port, "port", 1234, 0, 65535,
-			"Port that the API listens on. 0 takes any free one."),
+			"Port there, another one for each process of a machine. 0 takes any free one."),
 		choice(&a.AuthStrategy, "auth_strategy", "noauth", []string{"noauth", "keystone"},
 			"How callers are told apart: by their Keystone token, see section [keystone_authtoken]. With noauth "+
 				"every caller is the one of section [noauth]."),

@@ -59,6 +59,27 @@ func (s *Store) Unsent(ctx context.Context, limit int) ([]reservation.Change, er
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("sent = ?", false).Order("seq") })
 }
 
+// countedMost is the most that Waiting counts.
+const countedMost = 10_000
+
+// Waiting says how many changes wait to be sent, 10,000 at most, and when the first
+// of them was made; 0 where none waits. It reads the index alone and one row.
+func (s *Store) Waiting(ctx context.Context) (count int, first span.Instant, err error) {
+	var found struct {
+		Waiting int
+		First   int64
+	}
+	err = s.look(ctx, func(db *gorm.DB) error {
+		return db.Raw("SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM `changes` WHERE `sent` = ? LIMIT ?) AS `some`) AS `waiting`,"+
+			" COALESCE((SELECT `changed_at` FROM `changes` WHERE `sent` = ? ORDER BY `seq` LIMIT 1), 0) AS `first`",
+			false, countedMost, false).Scan(&found).Error
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("count what waits to be sent: %w", err)
+	}
+	return found.Waiting, span.Instant(found.First), nil
+}
+
 func (s *Store) changes(ctx context.Context, limit int, scope func(db *gorm.DB) *gorm.DB) ([]reservation.Change, error) {
 	var rows []changeRow
 	err := s.look(ctx, func(db *gorm.DB) error {

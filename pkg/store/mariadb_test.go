@@ -87,6 +87,10 @@ func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
 			if proxy.Failed() < commits {
 				t.Errorf("the proxy spoiled %d commits only", proxy.Failed())
 			}
+			again := map[bool]string{true: "deadlock", false: "in_doubt"}[kind == mysqlproxy.Deadlock]
+			if n := s.Retries()[again]; n < commits {
+				t.Errorf("%d transactions were run again for %s: %v", n, again, s.Retries())
+			}
 			proxy.FailCommits(kind, 0)
 			got, err := s.Recall(t.Context(), booking.Recall{})
 			if err != nil || len(got.Log) != 2*commits || len(got.Reservations) != commits || got.Hosts[0].Version != commits {

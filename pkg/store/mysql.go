@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	gormmysql "gorm.io/driver/mysql"
@@ -23,12 +24,13 @@ import (
 )
 
 // What every session begins with. No wait in the server may outlast the caller's,
-// and a transaction that its client left behind must not keep its locks: what
-// stands in /*M!100300 */ is for MariaDB alone, and MySQL has no such limit. The
-// zone makes UNIX_TIMESTAMP(NOW(3)) unambiguous.
+// and a transaction that its client left behind must not keep its locks: MariaDB,
+// for which alone /*M!100300 */ is, ends it, while MySQL, for which alone /*!80000 */
+// is, has to end the session. The zone makes UNIX_TIMESTAMP(NOW(3)) unambiguous.
 const (
 	sessionOf = "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 5, lock_wait_timeout = 60, " +
-		"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' /*M!100300 , idle_write_transaction_timeout = 30 */"
+		"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' " +
+		"/*M!100300 , idle_write_transaction_timeout = 30 */ /*!80000 , wait_timeout = 60 */"
 	// A writer decides by the number of rows that its statements change, and READ
 	// COMMITTED locks those alone; a reader sees one moment.
 	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
@@ -36,6 +38,10 @@ const (
 	// On Galera another node's commit is there when it is asked for.
 	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
 )
+
+// mysqlIdle is how long a connection to MySQL is kept that nobody uses: less than
+// the wait_timeout of its session.
+const mysqlIdle = 30 * time.Second
 
 // connect implements target.
 func (t server) connect(ctx context.Context, s *Store) (err error) {
@@ -57,7 +63,7 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	if s.writer, err = s.addServer(ctx, t.config, writers, sessionOf, ofWriter); err != nil {
 		return err
 	}
-	galera, err := s.flavour(ctx)
+	mariadb, galera, err := s.flavour(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,27 +75,32 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 		return s.migrateShared(ctx, t, slices.Concat([]string{sessionOf, ofWriter}, fresh))
 	}
 	s.reader, err = s.addServer(ctx, t.config, readers, slices.Concat([]string{sessionOf, ofReader}, fresh)...)
+	if !mariadb {
+		for _, pool := range s.pools {
+			pool.SetConnMaxIdleTime(mysqlIdle)
+		}
+	}
 	return err
 }
 
-// flavour finds out which server this is, sets the collation that compares every
-// letter and space, and says whether it is a node of a Galera cluster.
-func (s *Store) flavour(ctx context.Context) (galera bool, err error) {
+// flavour sets the collation that compares every letter and space, and says whether
+// the server is MariaDB, not MySQL, and a node of a Galera cluster.
+func (s *Store) flavour(ctx context.Context) (mariadb, galera bool, err error) {
 	db := s.writer.WithContext(ctx)
 	var found struct{ Value string }
 	if err := db.Raw("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'").Scan(&found).Error; err != nil {
-		return false, err
+		return false, false, err
 	}
 	var version string
 	if err := db.Raw("SELECT VERSION()").Scan(&version).Error; err != nil {
-		return false, err
+		return false, false, err
 	}
 	collation := "utf8mb4_0900_bin"
-	if strings.Contains(version, "MariaDB") {
+	if mariadb = strings.Contains(version, "MariaDB"); mariadb {
 		collation = "utf8mb4_nopad_bin"
 	}
 	s.engine.tableOptions = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=" + collation
-	return found.Value == "ON", nil
+	return mariadb, found.Value == "ON", nil
 }
 
 // addServer is openServer for as long as the Store is open.

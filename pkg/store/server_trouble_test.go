@@ -53,6 +53,9 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 	if err := row.Scan(&deadlocks); err != nil || deadlocks == 0 {
 		t.Errorf("the server has seen %d deadlocks (%v)", deadlocks, err)
 	}
+	if again := s.Retries(); again["deadlock"] == 0 || again["in_doubt"] > 0 {
+		t.Errorf("run again: %v, want for the deadlock", again)
+	}
 }
 
 func openSQL(t *testing.T, dsn string) *sql.DB {
@@ -118,6 +121,9 @@ func TestARestartOfTheServerIsSurvived(t *testing.T) {
 	}
 	server.Start()
 	wg.Wait()
+	if again := s.Retries(); again["lost"] == 0 {
+		t.Errorf("run again: %v, want for the server that was lost", again)
+	}
 	got, err := s.Recall(t.Context(), booking.Recall{All: true})
 	if err != nil || len(got.Reservations) != 5 {
 		t.Errorf("there are %d reservations, want 5 (%v)", len(got.Reservations), err)

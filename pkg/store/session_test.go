@@ -26,6 +26,14 @@ func TestSessionsAreSetUp(t *testing.T) {
 				t.Errorf("the %s has %s = %s, want %s (%v)", name, variable, got, want, err)
 			}
 		}
+		// What is for MySQL alone, MariaDB passes over.
+		var idle, global int
+		if err := pool.db.Raw("SELECT @@SESSION.wait_timeout").Scan(&idle).Error; err != nil {
+			t.Fatal(err)
+		}
+		if err := pool.db.Raw("SELECT @@GLOBAL.wait_timeout").Scan(&global).Error; err != nil || idle != global {
+			t.Errorf("the %s has wait_timeout %d, want the server's %d (%v)", name, idle, global, err)
+		}
 		var mode string
 		if err := pool.db.Raw("SELECT @@SESSION.sql_mode").Scan(&mode).Error; err != nil || !strings.Contains(mode, "STRICT_ALL_TABLES") {
 			t.Errorf("the %s has sql_mode %s (%v)", name, mode, err)

@@ -64,6 +64,7 @@ type Store struct {
 	pools          []*sql.DB
 	writing        chan struct{} // has an element while somebody writes; SQLite only
 	options        Options
+	retries        retries
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -83,6 +84,7 @@ func (s *Store) persist(ctx context.Context, attempt func(ctx context.Context) e
 		if !s.passing(err) || n == s.options.Retries || !s.pause(bounded, n) {
 			return s.plain(ctx, err)
 		}
+		s.retries.count(err)
 	}
 }
 
@@ -92,6 +94,42 @@ func (s *Store) passing(err error) bool {
 	}
 	_, doubt := errors.AsType[*inDoubt](err)
 	return doubt || s.engine.passing(err)
+}
+
+// retries counts the transactions that were run again, by reason.
+type retries struct {
+	inDoubt, deadlock, lockWait, galera, lost atomic.Int64
+}
+
+// count adds one for the error that a try ended with.
+func (r *retries) count(err error) {
+	if _, doubt := errors.AsType[*inDoubt](err); doubt {
+		r.inDoubt.Add(1)
+		return
+	}
+	switch number(err) {
+	case 1213, 1020:
+		r.deadlock.Add(1)
+	case 1205:
+		r.lockWait.Add(1)
+	case 1047:
+		r.galera.Add(1)
+	default:
+		r.lost.Add(1)
+	}
+}
+
+// Retries says how many transactions were run again since Open, by reason:
+// "deadlock", which on Galera is also a commit at another node, "lock_wait",
+// "galera" (the node is not part of a majority), "lost" (the server could not be
+// reached, or ended), and "in_doubt" (nobody knew how a COMMIT had ended). All
+// reasons are always there.
+func (s *Store) Retries() map[string]int64 {
+	r := &s.retries
+	return map[string]int64{
+		"deadlock": r.deadlock.Load(), "lock_wait": r.lockWait.Load(), "galera": r.galera.Load(),
+		"lost": r.lost.Load(), "in_doubt": r.inDoubt.Load(),
+	}
 }
 
 // pause waits before a transaction is run again; false is that ctx ends before.

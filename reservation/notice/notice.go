@@ -75,7 +75,7 @@ func (n *Notifier) Notify(ctx context.Context, change reservation.Change) error 
 			return fmt.Errorf("encode the payload of %s: %w", event.eventType, err)
 		}
 		err = n.sender.Notify(ctx, oslo.Notification{
-			ID:          messageID(&change.Reservation, event.eventType),
+			ID:          messageID(change, event.eventType),
 			PublisherID: event.publisher,
 			EventType:   event.eventType,
 			Priority:    event.priority,
@@ -119,9 +119,12 @@ func requestOf(change reservation.Change) oslo.Context {
 	return c
 }
 
-// messageID gives each event of each version of a reservation an id of its own.
-func messageID(r *reservation.Reservation, eventType string) string {
-	return nameID(fmt.Sprintf("almanac:%s/%d/%s", r.ID, r.Version, eventType))
+// messageID gives each event of each stored version of a reservation an id of its
+// own. The time of the change tells a version from one of the same number that was
+// lost when an older backup was put back.
+func messageID(change reservation.Change, eventType string) string {
+	r := &change.Reservation
+	return nameID(fmt.Sprintf("almanac:%s/%d/%d/%s", r.ID, r.Version, int64(change.At), eventType))
 }
 
 // namespaceURL is the namespace of UUIDs made of URLs (RFC 9562, section 6.6).

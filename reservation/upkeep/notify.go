@@ -24,42 +24,69 @@ type Notifier interface {
 const (
 	notifyEvery = time.Second
 	notifyBatch = 100
+	// No message of a batch is begun after batchTime, and none waits for its broker
+	// after batchEnd: what is left of the lease is for noting what was sent. Else a
+	// slow broker would let the lease go to another replica, which sends all again.
+	batchTime = leaseTTL / 2
+	batchEnd  = leaseTTL * 3 / 4
 )
 
 // Notifications gives the job that empties the outbox: each change is sent at least
 // once, in order, by one replica at a time.
 func Notifications(leases job.Leases, outbox Outbox, notifier Notifier) job.Job {
-	n := notifications{outbox, notifier}
-	return job.Job{Name: "notifications", Every: notifyEvery, Step: job.Leased(leases, "notifications", leaseTTL, n.send)}
+	n := notifications{leases, outbox, notifier}
+	return job.Job{Name: "notifications", Every: notifyEvery, Step: n.send}
 }
 
 type notifications struct {
+	leases   job.Leases
 	outbox   Outbox
 	notifier Notifier
 }
 
-func (n notifications) send(ctx context.Context, lease job.Lease) error {
-	for {
-		changes, err := n.outbox.Unsent(ctx, notifyBatch)
-		if err != nil || len(changes) == 0 {
+// send sends all that waits, with the lease taken anew for each batch.
+func (n notifications) send(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = n.sendBatch(ctx); err != nil {
 			return err
 		}
-		var sent []int64
-		var failed error
-		for _, change := range changes {
-			if failed = n.notifier.Notify(ctx, change); failed != nil {
-				failed = fmt.Errorf("notify of %s of reservation %s: %w", change.Action, change.Reservation.ID, failed)
-				break
-			}
-			sent = append(sent, change.Place)
+	}
+	return nil
+}
+
+// sendBatch sends what the time of one lease is good for, and says whether more may
+// wait.
+func (n notifications) sendBatch(ctx context.Context) (more bool, err error) {
+	// Both begin before the lease does, so that they are over before it is.
+	beginning, stop := context.WithTimeout(ctx, batchTime)
+	defer stop()
+	sending, end := context.WithTimeout(ctx, batchEnd)
+	defer end()
+	lease, held, err := n.leases.Take(ctx, "notifications", leaseTTL)
+	if err != nil || !held {
+		return false, err
+	}
+	changes, err := n.outbox.Unsent(ctx, notifyBatch)
+	if err != nil {
+		return false, err
+	}
+	var sent []int64
+	var failed error
+	for _, change := range changes {
+		if len(sent) > 0 && beginning.Err() != nil {
+			break
 		}
-		if len(sent) > 0 {
-			if err := n.outbox.MarkSent(ctx, lease, sent); err != nil {
-				return err
-			}
+		if failed = n.notifier.Notify(sending, change); failed != nil {
+			failed = fmt.Errorf("notify of %s of reservation %s: %w", change.Action, change.Reservation.ID, failed)
+			break
 		}
-		if failed != nil || len(changes) < notifyBatch {
-			return failed
+		sent = append(sent, change.Place)
+	}
+	if len(sent) > 0 {
+		if err := n.outbox.MarkSent(ctx, lease, sent); err != nil {
+			return false, err
 		}
 	}
+	return len(sent) < len(changes) || len(changes) == notifyBatch, failed
 }

@@ -56,9 +56,11 @@ type Options struct {
 	// Changed tells that another replica has stored something; it only makes Follow
 	// faster. Nil never tells.
 	Changed <-chan struct{}
-	KeyTTL  time.Duration
-	Now     func() span.Instant
-	Log     *slog.Logger
+	// Seen is told how many replicas are there whenever this one looks.
+	Seen   func(replicas int)
+	KeyTTL time.Duration
+	Now    func() span.Instant
+	Log    *slog.Logger
 }
 
 const (
@@ -104,6 +106,7 @@ func (o Options) presence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.Seen(len(there))
 	return o.Replica.TakeOver(ctx, func(replica string) bool { return !slices.Contains(there, replica) })
 }
 

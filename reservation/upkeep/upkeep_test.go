@@ -94,8 +94,9 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		d, k, r := &desk{woken: make(chan struct{}, 1)}, &keys{}, &replica{}
 		changed, others := make(chan struct{}, 1), &shared{there: []string{"one"}}
 		var log bytes.Buffer
+		seen := 0
 		for _, j := range upkeep.Jobs(upkeep.Options{
-			Desk: d, Keys: k, Replica: r, Presence: others, Leases: others, Changed: changed,
+			Desk: d, Keys: k, Replica: r, Presence: others, Leases: others, Changed: changed, Seen: func(n int) { seen = n },
 			Poll: 10 * time.Second, KeyTTL: time.Hour,
 			Now: func() span.Instant { return 10_000 }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		}) {
@@ -111,6 +112,9 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		}
 		if len(r.gone) != 1 || r.gone[0] != "two" {
 			t.Errorf("%v count as gone, want two alone", r.gone)
+		}
+		if seen != 1 {
+			t.Errorf("%d replicas were seen, want 1", seen)
 		}
 		changed <- struct{}{}
 		synctest.Wait()

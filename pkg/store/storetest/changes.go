@@ -52,9 +52,19 @@ func testTrail(t *testing.T, s Subject) {
 
 func testOutbox(t *testing.T, s Subject) {
 	out := offered[outbox](t, s)
-	for n := range 5 {
-		mustCreate(t, s, booked(fmt.Sprint(n)))
+	waiting := func(want int, wantFirst span.Instant) {
+		t.Helper()
+		if count, first, err := out.Waiting(t.Context()); count != want || first != wantFirst || err != nil {
+			t.Errorf("%d wait since %d (%v), want %d since %d", count, first, err, want, wantFirst)
+		}
 	}
+	waiting(0, 0)
+	for n := range 5 {
+		r := booked(fmt.Sprint(n))
+		r.Updated = 1_799_000_000 + span.Instant(n)
+		mustCreate(t, s, r)
+	}
+	waiting(5, 1_799_000_000)
 	unsent := func(limit int) (places []int64, ids []string) {
 		t.Helper()
 		list, err := out.Unsent(t.Context(), limit)
@@ -76,6 +86,7 @@ func testOutbox(t *testing.T, s Subject) {
 	if _, names = unsent(0); diff([]string{"2", "3", "4"}, names) != "" {
 		t.Errorf("unsent are %v, want 2, 3, 4", names)
 	}
+	waiting(3, 1_799_000_002)
 }
 
 func testPurging(t *testing.T, open func(t *testing.T) Subject) {

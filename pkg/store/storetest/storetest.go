@@ -41,6 +41,7 @@ type (
 	outbox interface {
 		Unsent(ctx context.Context, limit int) ([]reservation.Change, error)
 		MarkSent(ctx context.Context, lease job.Lease, places []int64) error
+		Waiting(ctx context.Context) (count int, first span.Instant, err error)
 	}
 	auditor interface {
 		Trail(ctx context.Context, id string, limit int) ([]reservation.Change, error)

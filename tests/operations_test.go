@@ -1,0 +1,252 @@
+package tests
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The operator's guide and the files that it shows.
+const (
+	guidePath  = "../docs/operations.md"
+	opsFolder  = "../docs/examples/ops"
+	alertsPath = opsFolder + "/almanac-alerts.yml"
+)
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// matches gives the first group of each match, sorted, each once.
+func matches(pattern, text string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// fenced gives what stands in the guide's fences of a language.
+func fenced(t *testing.T, language string) []string {
+	t.Helper()
+	var blocks []string
+	// A fence inside a list is indented; so are its lines.
+	pattern := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
+	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath), -1) {
+		blocks = append(blocks, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("the guide has no %s", language)
+	}
+	return blocks
+}
+
+// TestTheGuideNamesOptionsThatExist looks every "[section] option" of the guide and
+// every OS_SECTION__OPTION up in the sample.
+func TestTheGuideNamesOptionsThatExist(t *testing.T) {
+	sample, failed := almanacd(t, newFolder(t, tenHosts), nil, "config", "sample")
+	if failed {
+		t.Fatal(sample)
+	}
+	known, variables, section := map[string]bool{}, map[string]bool{}, ""
+	for line := range strings.Lines(sample) {
+		if m := regexp.MustCompile(`^\[(\w+)\]`).FindStringSubmatch(line); m != nil {
+			section = m[1]
+		}
+		if m := regexp.MustCompile(`^#(\w+) =`).FindStringSubmatch(line); m != nil {
+			known["["+section+"] "+m[1]] = true
+			variables["OS_"+strings.ToUpper(section+"__"+m[1])] = true
+		}
+	}
+	for path, pattern := range map[string]string{
+		guidePath:                  "`(\\[\\w+\\] \\w+)`",
+		opsFolder + "/haproxy.cfg": `(\[\w+\] [a-z]+_\w+)`,
+	} {
+		named := matches(pattern, readText(t, path))
+		if len(named) == 0 {
+			t.Errorf("%s names no option", path)
+		}
+		for _, name := range named {
+			if !known[name] {
+				t.Errorf("%s speaks of %s, which almanacd config sample does not have", path, name)
+			}
+		}
+	}
+	for _, name := range matches(`\b(OS_[A-Z_]+__[A-Z_]+)\b`, readText(t, guidePath)) {
+		if !variables[name] {
+			t.Errorf("the guide speaks of %s, which is no option's variable", name)
+		}
+	}
+}
+
+func TestTheGuidesConfigurationIsValid(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	for _, text := range fenced(t, "ini") {
+		if err := os.WriteFile(filepath.Join(folder, "almanac.conf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.CommandContext(t.Context(), filepath.Join(commands, "almanacd"), "config", "validate", "--config-file", "almanac.conf")
+		c.Dir, c.Env = folder, append(os.Environ(), "OS_INVENTORY__HOSTS_FILE=hosts.yaml")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s is refused:\n%s", text, out)
+		}
+	}
+}
+
+// TestTheGuidesCommandsExist asks each command that the guide has in a fence of sh
+// for its help: that knows no command and no flag that is not there.
+func TestTheGuidesCommandsExist(t *testing.T) {
+	count := 0
+	for _, block := range fenced(t, "sh") {
+		for _, words := range matches(`(?m)^(almanacd? [^|;#\n]*)`, block) {
+			count++
+			checkCommand(t, strings.Fields(words))
+		}
+	}
+	if count < 10 {
+		t.Errorf("found %d commands only", count)
+	}
+}
+
+func checkCommand(t *testing.T, words []string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), filepath.Join(commands, words[0]), append(words[1:], "--help")...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %s", strings.Join(words, " "), out)
+		return
+	}
+	// The help of an unknown command is that of the known one above it.
+	path := words
+	if flags := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); flags >= 0 {
+		path = words[:flags]
+	}
+	if usage := "Usage:\n  " + strings.Join(path, " ") + " [flags]\n"; !strings.Contains(string(out), usage) {
+		t.Errorf("there is no command %s:\n%s", strings.Join(path, " "), out)
+	}
+}
+
+// TestTheMetricsOfTheGuideAndTheAlertsExist lets an almanacd have every metric, and
+// compares both ways.
+func TestTheMetricsOfTheGuideAndTheAlertsExist(t *testing.T) {
+	s := startOn(t, tenHosts,
+		// The broker's metrics are there also where it is away.
+		"OS_DEFAULT__TRANSPORT_URL=rabbit://u:p@127.0.0.1:1/", "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2")
+	if _, _, exit := s.almanac(t, "reservation", "create", "too-many", "--quantity", "99", "--duration", "1h"); exit == 0 {
+		t.Fatal("99 of 10 hosts were reserved")
+	}
+	get(t, s.url+"/v1/hosts", "another.example.org")
+	metrics := get(t, s.url+"/metrics", "")
+	exist := matches(`(?m)^# TYPE (almanac_\w+)`, metrics)
+
+	if diff := cmp.Diff(exist, matches("(?m)^\\| `(almanac_\\w+)` \\|", readText(t, guidePath))); diff != "" {
+		t.Errorf("metrics (-almanacd +table of the guide):\n%s", diff)
+	}
+	for _, path := range []string{guidePath, alertsPath} {
+		for _, name := range matches(`\b((?:almanac|process)_[a-z_]+[a-z])\b`, readText(t, path)) {
+			if name = strings.TrimSuffix(name, "_bucket"); !strings.Contains(metrics, "# TYPE "+name+" ") {
+				t.Errorf("%s speaks of %s, which /metrics does not have", path, name)
+			}
+		}
+	}
+}
+
+// get gives what the service answers to a request that is addressed to host.
+func get(t *testing.T, url, host string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Host = host
+	answer, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestEachAlertHasItsSectionAndItsTest(t *testing.T) {
+	alerts := matches(`(?m)- alert: (\w+)$`, readText(t, alertsPath))
+	if diff := cmp.Diff(alerts, matches(`(?m)^### (Almanac\w+)$`, readText(t, guidePath))); diff != "" {
+		t.Errorf("alerts (-rules +sections of the guide):\n%s", diff)
+	}
+	if diff := cmp.Diff(alerts, matches(`alertname: (\w+)`, readText(t, opsFolder+"/almanac-alerts_test.yml"))); diff != "" {
+		t.Errorf("alerts (-rules +tests):\n%s", diff)
+	}
+}
+
+// TestTheExamplesPleaseTheirPrograms needs HAProxy and Prometheus, which no other test
+// does.
+func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("promtool takes its time")
+	}
+	// HAProxy would look for the certificate.
+	balancer := filepath.Join(t.TempDir(), "haproxy.cfg")
+	text := strings.Replace(readText(t, opsFolder+"/haproxy.cfg"), "ssl crt /etc/haproxy/almanac.pem", "", 1)
+	if err := os.WriteFile(balancer, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{
+		{"haproxy", "-c", "-f", balancer},
+		{"promtool", "check", "config", opsFolder + "/prometheus.yml"},
+		{"promtool", "test", "rules", opsFolder + "/almanac-alerts_test.yml"},
+	} {
+		t.Run(strings.Join(words[:3], " "), func(t *testing.T) {
+			program, err := exec.LookPath(words[0])
+			if err != nil {
+				t.Skip(err)
+			}
+			if out, err := exec.CommandContext(t.Context(), program, words[1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
+	text := readText(t, guidePath)
+	for _, path := range matches(`\]\(([^)#:]+)`, text) {
+		if _, err := os.Stat(filepath.Join("../docs", path)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, path := range matches(`(?:^|[ (])(etc/almanac/[\w./@-]+)`, text) {
+		if _, err := os.Stat(filepath.Join("..", path)); err != nil {
+			t.Error(err)
+		}
+	}
+	headings := matches(`(?m)^##+ (.+)$`, text)
+	for i, heading := range headings {
+		anchor := strings.ReplaceAll(strings.ToLower(heading), " ", "-")
+		headings[i] = regexp.MustCompile(`[^\w-]`).ReplaceAllString(anchor, "")
+	}
+	for _, anchor := range matches(`\]\(#([^)]+)\)`, text) {
+		if !slices.Contains(headings, anchor) {
+			t.Errorf("no section is called %s", anchor)
+		}
+	}
+}

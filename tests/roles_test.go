@@ -1,0 +1,141 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+func TestTheInventoryAloneTellsHowItIs(t *testing.T) {
+	folder := newFolder(t, tenHosts)
+	s := start(t, folder, "OS_DEFAULT__ROLES=inventory", "OS_DEFAULT__TRANSPORT_URL="+labtest.RabbitMQ(t), "OS_INVENTORY__REFRESH_INTERVAL=1")
+	var versions struct {
+		Name     string
+		Versions []any
+	}
+	if err := json.Unmarshal([]byte(get(t, s.url+"/", "")), &versions); err != nil || versions.Name != "almanac" || versions.Versions == nil || len(versions.Versions) > 0 {
+		t.Errorf("at / it says %+v (%v), want almanac without a version of the API", versions, err)
+	}
+	tells := func(health string, failing int) {
+		t.Helper()
+		eventually(t, "the health check does not say "+health, func() bool { return get(t, s.url+"/healthcheck", "") == health+"\n" })
+		want := fmt.Sprintf("almanac_job_failing{name=\"inventory service\"} %d\n", failing)
+		if metrics := get(t, s.url+"/metrics", ""); !strings.Contains(metrics, want) || !strings.Contains(metrics, "almanac_messaging_connected") {
+			t.Errorf("the metrics do not have %s:\n%s", want, metrics)
+		}
+	}
+	tells("OK", 0)
+	hosts := filepath.Join(folder, "hosts.yaml")
+	if err := os.WriteFile(hosts, []byte("hosts: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tells("the hosts cannot be read, or nobody can be told of them", 1)
+	if err := os.WriteFile(hosts, []byte(tenHosts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tells("OK", 0)
+	s.stop(t)
+}
+
+// queue is a queue of the broker.
+type queue struct {
+	Name      string
+	Arguments map[string]any
+}
+
+// queues asks the broker's management API, on the port after AMQP's.
+func queues(t *testing.T, broker *url.URL) []queue {
+	t.Helper()
+	port, err := strconv.Atoi(broker.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := url.URL{Scheme: "http", User: broker.User, Host: fmt.Sprintf("%s:%d", broker.Hostname(), port+1), Path: "/api/queues" + broker.Path}
+	answer, err := http.Get(at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []queue
+	if err := json.Unmarshal(body, &list); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return list
+}
+
+var fanoutQueue = regexp.MustCompile(`^(.*)_fanout_`)
+
+// TestRestartsLeaveNoQueues lets both roles, apart, start ten times and end in good
+// order or not.
+func TestRestartsLeaveNoQueues(t *testing.T) {
+	broker := labtest.RabbitMQ(t)
+	at, err := url.Parse(broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := func(role string) []string {
+		return []string{"OS_DEFAULT__HOST=machine", "OS_DEFAULT__ROLES=" + role, "OS_DEFAULT__TRANSPORT_URL=" + broker}
+	}
+	seen := map[string]bool{}
+	// The queues of a topic are there when the last of them is, its fanout queue.
+	served := func(topics ...string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%v are not served", topics), func() bool {
+			var fresh []string
+			for _, q := range queues(t, at) {
+				if m := fanoutQueue.FindStringSubmatch(q.Name); m != nil && !seen[q.Name] {
+					fresh = append(fresh, m[1])
+				}
+			}
+			slices.Sort(fresh)
+			return slices.Equal(fresh, topics)
+		})
+		for _, q := range queues(t, at) {
+			seen[q.Name] = true
+		}
+	}
+	inventory, api := newFolder(t, tenHosts), newFolder(t, tenHosts)
+	for round := range 10 {
+		first := start(t, inventory, settings("inventory")...)
+		served("almanac.inventory")
+		second := start(t, api, settings("api")...)
+		served("almanac.changes", "almanac.inventory.changes")
+		if round%2 == 0 {
+			second.stop(t)
+			first.stop(t)
+		} else {
+			second.kill()
+			first.kill()
+		}
+	}
+	var lasting []string
+	for _, q := range queues(t, at) {
+		if q.Arguments["x-expires"] == nil {
+			lasting = append(lasting, q.Name)
+		}
+	}
+	want := []string{
+		"almanac.changes", "almanac.changes.machine", "almanac.inventory", "almanac.inventory.changes",
+		"almanac.inventory.changes.machine", "almanac.inventory.machine",
+	}
+	if diff := cmp.Diff(want, lasting); diff != "" {
+		t.Errorf("queues that stay (-want +got):\n%s", diff)
+	}
+}
