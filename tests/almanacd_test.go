@@ -41,6 +41,9 @@ func TestTheSampleConfigurationIsValidAndShown(t *testing.T) {
 
 func TestTheDatabaseIsBroughtUpToDateOnce(t *testing.T) {
 	folder := newFolder(t, tenHosts)
+	if out, failed := almanacd(t, folder, nil, "db", "status", "--check"); !failed || !strings.Contains(out, "run almanacd db sync") {
+		t.Errorf("db status --check before: %s", out)
+	}
 	for _, step := range []struct{ command, want string }{
 		{"status", "0001_reservations missing\n0002_replicas missing"},
 		{"sync", "applied 0001_reservations\napplied 0002_replicas"},
@@ -101,7 +104,9 @@ func TestPurgeAsksForAnAgeAndDeletesNothingYounger(t *testing.T) {
 		{nil, true, "older-than"},
 		{[]string{"--older-than", "1s"}, true, "at least an hour"},
 		{[]string{"--older-than", "1h", "--dry-run"}, false, "0 reservations"},
-		{[]string{"--older-than", "1h"}, false, "deleted 0 reservations"},
+		{[]string{"--older-than", "90 days"}, true, "such as 90d"},
+		{[]string{"--older-than", "90d"}, false, "0 reservations"},
+		{[]string{"--older-than", "1h"}, false, "0 reservations"},
 	} {
 		out, failed := almanacd(t, s.folder, nil, append([]string{"db", "purge"}, step.arguments...)...)
 		if failed != step.failed || !strings.Contains(out, step.want) {

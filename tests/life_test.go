@@ -65,7 +65,7 @@ func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
 	folder := newFolder(t, tenHosts)
 	s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1")
 	c := s.client(t)
-	other, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "almanac.db"))
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "almanac.db")+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -28,11 +29,7 @@ func (s *service) databaseCommand() *cobra.Command {
 			Short: "Bring the schema up to date, while almanacd runs or not; again does no harm",
 			RunE:  s.sync,
 		},
-		&cobra.Command{
-			Use: "status", Args: cobra.NoArgs,
-			Short: "List the migrations and whether they are applied",
-			RunE:  s.status,
-		},
+		s.statusCommand(),
 		&cobra.Command{
 			Use: "trail RESERVATION", Args: cobra.ExactArgs(1),
 			Short: "List every change of a reservation: when, what, by whom, in which request",
@@ -73,18 +70,34 @@ func (s *service) sync(c *cobra.Command, _ []string) error {
 	})
 }
 
-func (s *service) status(c *cobra.Command, _ []string) error {
+func (s *service) statusCommand() *cobra.Command {
+	var check bool
+	status := &cobra.Command{
+		Use: "status", Args: cobra.NoArgs,
+		Short: "List the migrations and whether they are applied",
+		RunE:  func(c *cobra.Command, _ []string) error { return s.status(c, check) },
+	}
+	status.Flags().BoolVar(&check, "check", false, "fail where one is missing")
+	return status
+}
+
+func (s *service) status(c *cobra.Command, check bool) error {
 	return s.withStore(c, func(db *store.Store) error {
 		migrations, err := db.Status(c.Context())
 		if err != nil {
 			return err
 		}
+		missing := 0
 		for _, m := range migrations {
-			state := "missing"
-			if m.Applied {
-				state = "applied"
+			state := "applied"
+			if !m.Applied {
+				state = "missing"
+				missing++
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s %s\n", m.ID, state)
+		}
+		if check && missing > 0 {
+			return fault.New(fault.Unavailable, "%d migrations are missing; run almanacd db sync", missing)
 		}
 		return nil
 	})
@@ -110,7 +123,7 @@ func (s *service) trail(c *cobra.Command, arguments []string) error {
 }
 
 func (s *service) purgeCommand() *cobra.Command {
-	var age time.Duration
+	var olderThan string
 	var dryRun bool
 	purge := &cobra.Command{
 		Use: "purge", Args: cobra.NoArgs,
@@ -118,16 +131,17 @@ func (s *service) purgeCommand() *cobra.Command {
 		Long: "Deletes reservations that have ended, failed or been cancelled before the given age, with their claims,\n" +
 			"events and audit trail, in small transactions: almanacd may run meanwhile. What was not yet sent as a\n" +
 			"notification stays. Make a backup first, or look with --dry-run.",
-		Example: "  almanacd db purge --older-than 2160h --dry-run",
+		Example: "  almanacd db purge --older-than 90d --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			// Replicas may not have heard yet of what is over since a moment ago.
-			if age < time.Hour {
-				return fault.Field("--older-than", "must be at least an hour, such as 2160h, which is 90 days")
+			age, err := config.ParseDuration(olderThan)
+			if err != nil || age < time.Hour {
+				return fault.Field("--older-than", "must be a time of at least an hour, such as 90d, not %q", olderThan)
 			}
 			return s.purge(c, span.At(time.Now().Add(-age)), dryRun)
 		},
 	}
-	purge.Flags().DurationVar(&age, "older-than", 0, "age from which on they are deleted, such as 2160h for 90 days")
+	purge.Flags().StringVar(&olderThan, "older-than", "", "age from which on they are deleted, such as 90d")
 	purge.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many there are")
 	_ = purge.MarkFlagRequired("older-than") // fails for a flag that is not there
 	return purge
@@ -143,7 +157,7 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 		if err != nil {
 			return err
 		}
-		if dryRun {
+		if dryRun || count == 0 {
 			fmt.Fprintf(c.ErrOrStderr(), "%d reservations that were over by %v would be deleted\n", count, before)
 			return nil
 		}

@@ -54,7 +54,7 @@ func (s *server) failWith(c *gin.Context, status int, err error) {
 		s.Log.ErrorContext(c.Request.Context(), "request failed", "error", err)
 		message += "; tell your operator the request id"
 	case fault.Unavailable:
-		s.Log.WarnContext(c.Request.Context(), "request could not be served", "error", err)
+		s.Log.InfoContext(c.Request.Context(), "request could not be served", "error", err)
 		retryAfter(c, f)
 	case fault.TooMany:
 		retryAfter(c, f)

@@ -55,7 +55,7 @@ func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	before := w.err
 	w.err = w.Check(ctx)
 	turned := (before == nil) != (w.err == nil)
-	if turned || !w.looked {
+	if turned {
 		w.since = w.now()
 	}
 	switch {
@@ -69,7 +69,15 @@ func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 }
 
 func (s *server) watch(p Probe) *watch {
-	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log}
+	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log, since: s.Now()}
+}
+
+// Look looks after every part, so that it is known since when each is as it is.
+func (s *Server) Look(ctx context.Context) error {
+	for _, part := range s.server.parts {
+		_, _ = part.look(ctx) // it has logged what it found
+	}
+	return nil
 }
 
 // health handles GET and HEAD /healthcheck, in the forms of oslo.middleware

@@ -68,12 +68,21 @@ func (s *server) identify(c *gin.Context) {
 	c.Request = c.Request.WithContext(ctx)
 	path := c.Request.URL.Path
 	if strings.HasPrefix(path, feeds) {
-		path = feeds + "…" // whoever reads the log must not read the feed
+		path = feeds + "***" // whoever reads the log must not read the feed
 	}
+	begun := s.Monotonic()
 	c.Next()
 	level := slog.LevelInfo
 	if path == healthPath {
 		level = slog.LevelDebug // balancers ask every second
 	}
-	s.Log.Log(ctx, level, "answered", "method", c.Request.Method, "path", path, "status", c.Writer.Status())
+	attributes := []any{
+		"method", c.Request.Method, "path", path, "status", c.Writer.Status(), "bytes", max(0, c.Writer.Size()),
+		"seconds", (s.Monotonic() - begun).Seconds(), "from", c.Request.RemoteAddr,
+	}
+	if by, known := c.Get(askerKey); known {
+		by := by.(*asker)
+		attributes = append(attributes, "user", by.UserID, "project", by.ProjectID)
+	}
+	s.Log.Log(ctx, level, "answered", attributes...)
 }

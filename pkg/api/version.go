@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -34,7 +35,7 @@ func (s *server) base(c *gin.Context) string {
 		if scheme := forwarded(c, "Proto"); scheme == "http" || scheme == "https" {
 			at.Scheme = scheme
 		}
-		if host := forwarded(c, "Host"); host != "" {
+		if host := forwarded(c, "Host"); hostName.MatchString(host) {
 			at.Host = host
 		}
 		if prefix := strings.Trim(forwarded(c, "Prefix"), "/"); prefix != "" {
@@ -43,6 +44,9 @@ func (s *server) base(c *gin.Context) string {
 	}
 	return at.String()
 }
+
+// hostName is a name or an address, with a port or without.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$|^\[[0-9A-Fa-f:.]+\](:[0-9]+)?$`)
 
 // forwarded gives what the proxy that the client spoke to says; others may follow it.
 func forwarded(c *gin.Context, what string) string {

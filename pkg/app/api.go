@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -29,7 +30,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if err := a.rules.load(a.config); err != nil {
 		return err
 	}
-	callers, err := a.authenticator()
+	callers, keystoneCheck, err := a.authenticator()
 	if err != nil {
 		return err
 	}
@@ -49,14 +50,30 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	hosts.Follow(a.desk.Observe)
 	a.addUpkeep(db, bus, hosts)
-	a.face = api.New(a.apiOptions(db, hosts, callers, bus))
+	if keystoneCheck != nil {
+		a.add(job.Job{Name: "keystone", Every: keystoneEvery, Step: keystoneCheck})
+	}
+	server := api.New(a.apiOptions(db, hosts, callers, bus))
+	a.face = server
+	a.add(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look})
 	return nil
 }
 
+const (
+	// keystoneEvery is how often it is tried whether Keystone answers.
+	keystoneEvery = 30 * time.Second
+	// lookEvery is how often every part is looked after: so exact is since when one is
+	// not well.
+	lookEvery = 5 * time.Second
+)
+
 // keeper reads the hosts, again while the inventory of another process is away.
 func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+	if !a.has(roleInventory) {
+		a.log.Info("reading the hosts from the process that has the inventory", "topic", remote.Topic)
+	}
 	for {
-		hosts, err := inventory.OpenKeeper(ctx, source, db, db)
+		hosts, err := openKeeper(ctx, source, db)
 		if err == nil || a.has(roleInventory) {
 			return hosts, err
 		}
@@ -69,7 +86,16 @@ func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Sto
 	}
 }
 
-const retryInventory = 5 * time.Second
+const (
+	inventoryTimeout = 10 * time.Second
+	retryInventory   = 5 * time.Second
+)
+
+func openKeeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+	defer cancel()
+	return inventory.OpenKeeper(ctx, source, db, db)
+}
 
 func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 	o := booking.Options{

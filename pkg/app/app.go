@@ -151,6 +151,7 @@ func (a *App) Run(ctx context.Context) error {
 	case err = <-ended:
 		a.log.Error("almanac stops, since a part of it cannot go on", "error", err)
 	case <-ctx.Done():
+		a.log.Info("almanac stops; what is under way is finished", "drain_delay", a.config.API.DrainDelay.String())
 	}
 	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
 	err = errors.Join(err, a.drain(server))

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"os"
 	"sync/atomic"
 	"time"
@@ -69,10 +70,11 @@ func KeystoneConnection(k config.Keystone) keystone.Connection {
 	}
 }
 
-// authenticator tells callers apart as the configuration says.
-func (a *App) authenticator() (api.Authenticator, error) {
+// authenticator tells callers apart as the configuration says. check, where it is not
+// nil, says whether it can.
+func (a *App) authenticator() (callers api.Authenticator, check func(ctx context.Context) error, err error) {
 	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
-		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil
+		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil, nil
 	}
 	k := a.config.Keystone
 	tokens, err := keystone.New(keystone.Options{
@@ -81,9 +83,9 @@ func (a *App) authenticator() (api.Authenticator, error) {
 		ServiceType: serviceType, Now: time.Now, Log: a.log.With("component", "keystone"),
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return api.Keystone{Tokens: tokens}, nil
+	return api.Keystone{Tokens: tokens}, tokens.Check, nil
 }
 
 // serviceType is Almanac's in the catalog.

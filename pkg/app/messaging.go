@@ -100,6 +100,10 @@ func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
+	if !c.Rabbit.DurableQueues && !c.Rabbit.QuorumQueue {
+		a.log.Warn("notifications that nobody has read are lost when the message broker restarts; set amqp_durable_queues or " +
+			"rabbit_quorum_queue in [oslo_messaging_rabbit], here and where they are read")
+	}
 	queues, err := at.Queues(oslo.QueueOptions{
 		Durable: c.Rabbit.DurableQueues, Quorum: c.Rabbit.QuorumQueue,
 		DeliveryLimit: c.Rabbit.DeliveryLimit, TransientTTL: c.Rabbit.TransientTTL,

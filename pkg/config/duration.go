@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// parseDuration reads a number of seconds ("90") or numbers with units
+// ParseDuration reads a number of seconds ("90") or numbers with units
 // ("2h30m", "30d", "1d12h") that add up to whole seconds.
-func parseDuration(raw string) (time.Duration, error) {
+func ParseDuration(raw string) (time.Duration, error) {
 	text := raw
 	if days, rest, found := strings.Cut(raw, "d"); found {
 		n, err := strconv.ParseUint(days, 10, 32)
@@ -28,7 +28,7 @@ func parseDuration(raw string) (time.Duration, error) {
 	return d, err
 }
 
-// formatDuration writes whole seconds, not negative, as parseDuration reads them.
+// formatDuration writes whole seconds, not negative, as ParseDuration reads them.
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0"

@@ -63,7 +63,7 @@ func integer(field *int, name string, preset, least, most int, help string) opti
 }
 
 func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
-	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
+	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, ParseDuration)
 	o.name, o.help, o.kind = name, help, "duration"
 	return o
 }

@@ -99,6 +99,26 @@ func (v *Validator) Authenticate(r *http.Request) (Token, error) {
 	return token, err
 }
 
+// Knows says that the token of a request was found valid before, and that this is
+// still believed.
+func (v *Validator) Knows(r *http.Request) bool {
+	q := question{hash: sha256.Sum256([]byte(r.Header.Get("X-Auth-Token")))}
+	known, ok := v.cache.Peek(q)
+	return ok && known.err == nil && v.options.Now().Before(known.until)
+}
+
+// Check says whether Keystone answers and lets Almanac log in.
+func (v *Validator) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, v.options.Timeout)
+	defer cancel()
+	client, err := v.session.use(ctx, "")
+	if err != nil {
+		return err
+	}
+	_, err = v.look(ctx, client.Token(), false)
+	return err
+}
+
 // Validate gives the owner of a token. serviceToken, which may be empty, is the
 // token of a service that passes on a user's request: with a service role it
 // makes a token good that has expired meanwhile (keystonemiddleware,

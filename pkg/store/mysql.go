@@ -228,7 +228,7 @@ var (
 		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone
 		1290, 1792, 1836, // read-only, as a replica is
 	}
-	refusals = []uint16{1044, 1045, 1698, 1130, 1142, 1227} // of the user
+	refusals = []uint16{1045, 1698, 1130, 1142, 1227} // of the user
 	fulls    = []uint16{1021, 1114, 3}
 	misfits  = []uint16{1264, 1366, 1406}
 )
@@ -273,6 +273,8 @@ func translateServer(err error) error {
 		return busy(err)
 	case slices.Contains(absences, n) || lost(err):
 		return away(err)
+	case n == 1044:
+		return unavailable(err, "the database grants Almanac's user nothing on this database, or there is none of that name; try again when the operator has corrected it")
 	case slices.Contains(refusals, n):
 		return unavailable(err, "the database refuses Almanac's user or password; try again when the operator has corrected it")
 	case n == 1049:

@@ -208,7 +208,7 @@ type work struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	acting map[string]bool // reservations worked for on the cloud
+	acting map[string]int // how many work on the cloud, by reservation
 	done   []Happening
 	failed map[string]error
 }
@@ -217,21 +217,23 @@ func (w *work) begin(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.acting == nil {
-		w.acting = make(map[string]bool)
+		w.acting = make(map[string]int)
 	}
-	w.acting[id] = true
+	w.acting[id]++
 }
 
 func (w *work) end(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.acting, id)
+	if w.acting[id]--; w.acting[id] == 0 {
+		delete(w.acting, id)
+	}
 }
 
 func (w *work) on(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.acting[id]
+	return w.acting[id] > 0
 }
 
 func (w *work) add(id string, done []Happening, err error) {

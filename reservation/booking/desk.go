@@ -167,11 +167,18 @@ func (d *Desk) Offer(by Caller, req reservation.Request) (Plan, error) {
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
-// Prune forgets claims that are over.
+// Prune forgets the time that is over. What a live reservation claims stays: its end
+// may be late, or the clock be set back.
 func (d *Desk) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pruned = max(d.pruned, d.options.Now())
+	over := d.options.Now()
+	for _, e := range d.live {
+		for _, c := range e.r.Claims {
+			over = min(over, c.Span.End-1)
+		}
+	}
+	d.pruned = max(d.pruned, over)
 	d.calendar.Prune(d.pruned)
 	d.left.age()
 	if len(d.agenda) > 2*len(d.live)+agendaSlack {

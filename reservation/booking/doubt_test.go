@@ -473,3 +473,37 @@ func TestAnEventThatCannotBeStoredIsTriedOnceAtATime(t *testing.T) {
 		})
 	}
 }
+
+// TestAClaimOfNoTimeIsNotMade has a replica whose clock is a second behind that of
+// the one that added a host.
+func TestAClaimOfNoTimeIsNotMade(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	id := s.book(t, during(1, 100, 300)).ID
+	s.carryOut(t, 100)
+	s.now.Store(int64(at(201)))
+	s.change(t, id, quantity(2)) // a host from 201 on
+	s.now.Store(int64(at(200)))
+	if r, err := s.desk.Change(t.Context(), owner, id, ends(201)); err == nil {
+		for _, c := range r.Claims {
+			if c.Span.Empty() {
+				t.Errorf("it claims %v", c)
+			}
+		}
+	} else {
+		refusal(t, err)
+	}
+	s.now.Store(int64(at(202)))
+	s.check(t)
+}
+
+func TestAReservationWhoseEndIsLateKeepsItsTimeWhateverTheClockSays(t *testing.T) {
+	s := newScene(t, named("a"))
+	s.book(t, during(1, 100, 200))
+	s.carryOut(t, 100)
+	s.now.Store(int64(at(210)))
+	s.desk.Prune()
+	s.now.Store(int64(at(150)))
+	_, err := s.desk.Book(t.Context(), owner, during(1, 160, 190), nil)
+	refusal(t, err)
+	s.check(t)
+}

@@ -8,7 +8,9 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
@@ -84,6 +86,12 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 		err = d.resync(ctx)
 	}
 	d.polls.good = err == nil
+	if errors.Is(err, errContradiction) {
+		err = &fault.Error{
+			Kind: fault.Unavailable, Message: "the records change faster than they can be read; try again in a moment",
+			RetryAfter: time.Second, Err: err,
+		}
+	}
 	return err
 }
 

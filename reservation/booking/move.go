@@ -58,8 +58,9 @@ func (m *move) keepWhatCan() {
 		if !known {
 			continue
 		}
-		if n := m.keepable(claim, host, byHost[host]); n > 0 {
-			m.kept = append(m.kept, keep{host: host, since: m.since(claim), count: n})
+		since := m.since(claim)
+		if n := m.keepable(claim, host, byHost[host]); n > 0 && since < m.to.Span.End {
+			m.kept = append(m.kept, keep{host: host, since: since, count: n})
 			byHost[host] += n
 		}
 	}
