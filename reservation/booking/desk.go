@@ -36,8 +36,8 @@ type Options struct {
 	Cloud Cloud
 	// Replica names this desk among those that share the records.
 	Replica string
-	// Parallel is how many events are stored at once, beside what CarryOut waits for; 0
-	// is one after the other in CarryOut.
+	// Parallel is how many events are carried out at once, and CarryOut does not wait
+	// for them; with 0 it does one after the other.
 	Parallel int
 	// Announce, where it is not nil, tells the other replicas that something was
 	// stored. It must not wait.
