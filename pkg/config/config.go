@@ -30,6 +30,10 @@ type Config struct {
 	Reservation   Reservation
 	Limits        Limits
 	Lifecycle     Lifecycle
+	Healing       Healing
+	Nova          Nova
+	Placement     Client
+	Preemptible   Preemptible
 
 	Folder string // of the first file that was read; empty without one
 }
@@ -93,8 +97,12 @@ type Database struct {
 
 // Inventory is section [inventory]: where the hosts come from.
 type Inventory struct {
-	HostsFile       string
-	RefreshInterval time.Duration
+	Source           string // "file" or "openstack"
+	HostsFile        string
+	RefreshInterval  time.Duration
+	FullPollInterval time.Duration // of openstack
+	MaxChangePercent int
+	SettleTime       time.Duration
 }
 
 // Reservation is section [reservation]: what holds where a request says nothing.
@@ -105,6 +113,13 @@ type Reservation struct {
 	BeforeEnd         time.Duration
 	OnEnd             string // "delete", "stop", "shelve" or "leave"
 	IdempotencyKeyTTL time.Duration
+
+	// Of a cloud:
+	RunningInstances     string // "wait" or "migrate"
+	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
+	EvictionTime         time.Duration
+	EndGrace             time.Duration
+	Flavors              []string
 }
 
 // Limits is section [limits]. Zero is no limit, in every field.

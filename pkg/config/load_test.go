@@ -126,9 +126,43 @@ db_max_retries = 24
 db_max_retry_interval = 25
 transaction_timeout = 3
 [inventory]
+source = openstack
 hosts_file = hosts.yaml
 refresh_interval = 1h
+full_poll_interval = 26m
+max_change_percent = 27
+settle_time = 28m
+[nova]
+region_name = NR
+valid_interfaces = admin
+endpoint_override = http://nova
+cafile = nca
+insecure = true
+timeout = 29
+max_microversion = 2.87
+notifications = true
+transport_url = rabbit://nova
+[placement]
+region_name = PR
+valid_interfaces = public, internal
+endpoint_override = http://placement
+cafile = pca
+insecure = true
+timeout = 31
+[preemptible]
+extra_spec = spot
+hint = cheap
+projects = p1, p2
+[healing]
+enabled = false
+grace = 34
+window = 35m
 [reservation]
+running_instances = migrate
+preemptible_instances = shelve
+eviction_time = 32
+end_grace = 33
+flavors = m1.small, m1.large
 default_policy = pe-worst-fit
 fence = lead_time
 lead_time = 30d
@@ -181,16 +215,34 @@ poll_interval = 60
 			ConnectionRecycleTime: 22 * time.Second, MaxRetries: -1, RetryInterval: 23 * time.Second,
 			DBMaxRetries: 24, DBMaxRetryInterval: 25 * time.Second, TransactionTimeout: 3 * time.Second,
 		},
-		Inventory: config.Inventory{HostsFile: "hosts.yaml", RefreshInterval: time.Hour},
+		Inventory: config.Inventory{
+			Source: "openstack", HostsFile: "hosts.yaml", RefreshInterval: time.Hour,
+			FullPollInterval: 26 * time.Minute, MaxChangePercent: 27, SettleTime: 28 * time.Minute,
+		},
+		Nova: config.Nova{
+			Client: config.Client{
+				RegionName: "NR", ValidInterfaces: []string{"admin"}, EndpointOverride: "http://nova", CAFile: "nca",
+				Insecure: true, Timeout: 29 * time.Second,
+			},
+			MaxMicroversion: "2.87", Notifications: true, TransportURL: "rabbit://nova",
+		},
+		Placement: config.Client{
+			RegionName: "PR", ValidInterfaces: []string{"public", "internal"}, EndpointOverride: "http://placement",
+			CAFile: "pca", Insecure: true, Timeout: 31 * time.Second,
+		},
+		Preemptible: config.Preemptible{ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}},
 		Reservation: config.Reservation{
 			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
 			BeforeEnd: 90 * time.Second, OnEnd: "shelve", IdempotencyKeyTTL: 150 * time.Minute,
+			RunningInstances: "migrate", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
+			EndGrace: 33 * time.Second, Flavors: []string{"m1.small", "m1.large"},
 		},
 		Limits: config.Limits{
 			MaxDuration: 0, MaxStartAhead: 240 * time.Hour, MaxHostsPerProject: 12,
 			MaxHostHoursPerProject: 1000, ExtensionWindow: 36 * time.Hour,
 		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
+		Healing:   config.Healing{Enabled: false, Grace: 34 * time.Second, Window: 35 * time.Minute},
 	}
 	got.Folder = ""
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -226,13 +278,24 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		Notifications: config.Notifications{
 			Driver: "noop", Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},
 		},
-		Inventory: config.Inventory{HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second},
+		Inventory: config.Inventory{
+			Source: "file", HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second,
+			FullPollInterval: 10 * time.Minute, MaxChangePercent: 20, SettleTime: 10 * time.Minute,
+		},
+		Nova: config.Nova{
+			Client:          config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+			MaxMicroversion: "2.100",
+		},
+		Placement:   config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Preemptible: config.Preemptible{ExtraSpec: "almanac:preemptible", Hint: "preemptible"},
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
-			OnEnd: "delete", IdempotencyKeyTTL: 24 * time.Hour,
+			OnEnd: "delete", IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", PreemptibleInstances: "delete",
+			EvictionTime: 2 * time.Minute, EndGrace: time.Minute,
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},
+		Healing:   config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
 	}
 	if diff := cmp.Diff(want, defaults(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

@@ -55,18 +55,17 @@ func table(c *Config) []section {
 		}, serverOptions(&c.Database))},
 		{"oslo_messaging_rabbit", rabbitOptions(&c.Rabbit)},
 		{"oslo_messaging_notifications", notificationOptions(&c.Notifications)},
-		{"inventory", []option{
-			text(&c.Inventory.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
-				"YAML file that lists the hosts, read where the role inventory is."),
-			duration(&c.Inventory.RefreshInterval, "refresh_interval", 10*time.Second, time.Second, time.Hour,
-				"How often the hosts are read again."),
-		}},
-		{"reservation", reservationOptions(&c.Reservation)},
+		{"inventory", inventoryOptions(&c.Inventory)},
+		{"nova", novaOptions(&c.Nova)},
+		{"placement", clientOptions(&c.Placement, "Placement")},
+		{"preemptible", preemptibleOptions(&c.Preemptible)},
+		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
 		{"lifecycle", []option{
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
 				"How often reservations are looked over for starts, warnings and ends that are due."),
 		}},
+		{"healing", healingOptions(&c.Healing)},
 	}
 }
 
@@ -88,6 +87,44 @@ func reservationOptions(r *Reservation) []option {
 				"not say.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and the answer to it are remembered."),
+	}
+}
+
+// instanceOptions are about what runs on the hosts of a cloud.
+func instanceOptions(r *Reservation) []option {
+	return []option{
+		choice(&r.RunningInstances, "running_instances", "wait", []string{"wait", "migrate"},
+			"What happens, from lead_time before the start on, to instances of others on the hosts of a reservation: "+
+				"wait until somebody takes them away, or migrate them. The start is late while one is there."),
+		choice(&r.PreemptibleInstances, "preemptible_instances", "delete", []string{"delete", "shelve", "migrate", "wait"},
+			"What happens to preemptible ones, from eviction_time before the start on."),
+		duration(&r.EvictionTime, "eviction_time", 2*time.Minute, 0, day,
+			"How long before the start preemptible instances are taken away."),
+		duration(&r.EndGrace, "end_grace", time.Minute, 0, time.Hour,
+			"How long instances that are deleted at the end get to shut down. They get none where that would make "+
+				"the next reservation of a host late."),
+		list(&r.Flavors, "flavors", nil,
+			"Names of flavors that the owner of a reservation of hosts gets, each in a form that is placed on these hosts "+
+				"only, beside the one that takes a whole host."),
+	}
+}
+
+func inventoryOptions(i *Inventory) []option {
+	return []option{
+		choice(&i.Source, "source", "file", []string{"file", "openstack"},
+			"Where the hosts come from: the hosts_file, or Nova and Placement. It is read where the role inventory is; "+
+				"processes with the role api need the same value."),
+		text(&i.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
+			"YAML file that lists the hosts, read where the role inventory is."),
+		duration(&i.RefreshInterval, "refresh_interval", 10*time.Second, time.Second, time.Hour,
+			"How often the hosts are read again."),
+		duration(&i.FullPollInterval, "full_poll_interval", 10*time.Minute, time.Minute, day,
+			"How often everything is read from Nova and Placement; in between, what has changed."),
+		integer(&i.MaxChangePercent, "max_change_percent", 20, 0, 100,
+			"Share of the hosts that may vanish or fail from one reading to the next, one host always. When there are "+
+				"more, the reading is doubted: nothing is healed or cleaned up until it settles."),
+		duration(&i.SettleTime, "settle_time", 10*time.Minute, 0, day,
+			"How long a doubtful reading must stay as it is to be believed."),
 	}
 }
 
