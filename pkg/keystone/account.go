@@ -53,7 +53,9 @@ func (r *registrar) user(ctx context.Context) (string, error) {
 		if r.DryRun {
 			return "", nil
 		}
-		made, err := users.Create(ctx, r.client, users.CreateOpts{Name: r.User, DomainID: r.Domain, Password: r.Password}).Extract()
+		made, err := users.Create(ctx, r.client, users.CreateOpts{
+			Name: r.User, DomainID: r.Domain, Password: r.Password, Description: userDescription,
+		}).Extract()
 		if err != nil {
 			return "", told(err)
 		}

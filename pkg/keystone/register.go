@@ -38,6 +38,7 @@ const (
 	Created Outcome = "created"
 	Changed Outcome = "changed"
 	Present Outcome = "there already"
+	Removed Outcome = "removed"
 	Warning Outcome = "warning"
 )
 
