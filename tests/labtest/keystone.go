@@ -2,6 +2,7 @@ package labtest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,14 +47,15 @@ func (i Identity) Environment(u User) []string {
 		"OS_AUTH_URL=" + i.AuthURL, "OS_REGION_NAME=" + i.Region, "OS_IDENTITY_API_VERSION=3",
 		"OS_USERNAME=" + u.Name, "OS_PASSWORD=" + u.Password, "OS_PROJECT_NAME=" + u.Project,
 		"OS_USER_DOMAIN_ID=default", "OS_PROJECT_DOMAIN_ID=default",
+		"OS_COMPUTE_API_VERSION=2.90", "OS_PLACEMENT_API_VERSION=1.39",
 	}
 }
 
 // Openstack runs the openstack client as the user and gives what it prints. A
-// command that fails ends the test.
+// command that fails ends the test. It may run in a cleanup.
 func (i Identity) Openstack(t testing.TB, u User, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "openstack", args...)
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), "openstack", args...)
 	command.Env = append(ownEnvironment(), i.Environment(u)...)
 	var complaint bytes.Buffer
 	command.Stderr = &complaint

@@ -1,5 +1,5 @@
 // Package labtest gives tests the real services a cloud has: MariaDB,
-// RabbitMQ, Keystone, and a Galera cluster.
+// RabbitMQ, Keystone, an OpenStack with fake hosts, and a Galera cluster.
 //
 // The shared ones are those of the lab that tests/openstack/lab brings up;
 // ALMANAC_LAB names its folder, as `lab env` prints it. A test gets a database

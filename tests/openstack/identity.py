@@ -1,56 +1,68 @@
 #!/usr/bin/python3
-"""Makes the lab's projects, roles and users in Keystone; harmless when they are there.
+"""Makes the lab's projects, roles, users and catalog in Keystone; harmless when they are there.
 
-identity.py URL PASSWORD
+identity.py URL PASSWORD TYPE=URL...    with an endpoint for each service type
 """
 import sys
 
-import requests
+from session import Session
 
 PROJECTS = ('service', 'demo', 'demo2')
 ROLES = ('admin', 'member', 'reader', 'service')
+SERVICES = {  # type: name
+    'identity': 'keystone',
+    'compute': 'nova',
+    'placement': 'placement',
+    'image': 'glance',
+    'network': 'neutron',
+}
 GRANTS = {  # user: its project, its roles
     'demo': ('demo', ['member']),
     'demo2': ('demo2', ['member']),
     'reader': ('demo', ['reader']),
     'almanac': ('service', ['admin', 'service']),
+    'nova': ('service', ['admin', 'service']),
+    'placement': ('service', ['admin', 'service']),
+    'glance': ('service', ['admin', 'service']),
+    'neutron': ('service', ['admin', 'service']),
 }
 
 
-class Keystone:
-    def __init__(self, url, password):
-        self.url = url
-        self.session = requests.Session()
-        self.session.trust_env = False
-        reply = self.request('POST', 'auth/tokens', {'auth': {
-            'identity': {'methods': ['password'], 'password': {'user': {
-                'name': 'admin', 'domain': {'id': 'default'}, 'password': password}}},
-            'scope': {'project': {'name': 'admin', 'domain': {'id': 'default'}}}}})
-        self.session.headers['X-Auth-Token'] = reply.headers['X-Subject-Token']
-
-    def request(self, method, path, body=None):
-        reply = self.session.request(method, '%s/%s' % (self.url, path), json=body, timeout=60)
-        if not reply.ok:
-            raise SystemExit('%s %s: %d %s' % (method, path, reply.status_code, reply.text))
-        return reply
+class Keystone(Session):
+    def keystone(self, method, path, body=None):
+        return self.request(method, '%s/%s' % (self.url, path), body)
 
     def ensure(self, kind, name, **attributes):
-        """The id of the project, role or user of that name."""
-        found = self.request('GET', '%ss?name=%s' % (kind, name)).json()[kind + 's']
+        """The id of the project, role, user or service of that name."""
+        found = self.keystone('GET', '%ss?name=%s' % (kind, name)).json()[kind + 's']
         if found:
             return found[0]['id']
         body = {kind: dict(attributes, name=name)}
-        return self.request('POST', kind + 's', body).json()[kind]['id']
+        return self.keystone('POST', kind + 's', body).json()[kind]['id']
+
+    def lead(self, service, url):
+        """Leads all interfaces of a service to the URL."""
+        found = self.keystone('GET', 'endpoints?service_id=' + service).json()['endpoints']
+        there = {endpoint['interface']: endpoint for endpoint in found}
+        for interface in ('public', 'internal', 'admin'):
+            body = {'endpoint': {'service_id': service, 'interface': interface, 'region': 'RegionOne', 'url': url}}
+            if interface not in there:
+                self.keystone('POST', 'endpoints', body)
+            elif there[interface]['url'] != url:
+                self.keystone('PATCH', 'endpoints/' + there[interface]['id'], body)
 
 
-def main(url, password):
+def main(url, password, *catalog):
     keystone = Keystone(url, password)
     roles = {name: keystone.ensure('role', name) for name in ROLES}
     projects = {name: keystone.ensure('project', name, domain_id='default') for name in PROJECTS}
     for name, (project, granted) in GRANTS.items():
         user = keystone.ensure('user', name, domain_id='default', password=password)
         for role in granted:
-            keystone.request('PUT', 'projects/%s/users/%s/roles/%s' % (projects[project], user, roles[role]))
+            keystone.keystone('PUT', 'projects/%s/users/%s/roles/%s' % (projects[project], user, roles[role]))
+    for entry in catalog:
+        kind, address = entry.split('=', 1)
+        keystone.lead(keystone.ensure('service', SERVICES[kind], type=kind), address)
 
 
 main(*sys.argv[1:])

@@ -37,3 +37,14 @@ listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # publish PART PORT: the part answers there; tests read it
 publish() { echo "$2" >"$LAB/ports/$1"; }
+
+# await PART...: until they are published; ends when a part has failed
+await() {
+  local part
+  for part in "$@"; do
+    until [ -e "$LAB/ports/$part" ]; do
+      [ ! -e "$LAB/run/failed" ] || exit 1
+      sleep 0.1
+    done
+  done
+}

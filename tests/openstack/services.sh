@@ -41,6 +41,32 @@ wait_for() {
   done
 }
 
+# start_wsgi NAME PORT SCRIPT VARIABLE=VALUE...: a WSGI application, unless it
+# runs. http-socket closes every connection; clients are told, or they would use
+# dead ones again.
+start_wsgi() {
+  local name=$1 port=$2 script=$3
+  shift 3
+  start "$name" env "$@" uwsgi --plugins python3 --master --lazy-apps --need-app --die-on-term --enable-threads \
+    --single-interpreter --buffer-size 65535 --disable-logging --add-header "Connection: close" \
+    --http-socket "127.0.0.1:$port" --processes 2 --wsgi-file "$script"
+}
+
+# answers PORT: HTTP
+answers() { listens "$1" && curl -sf --max-time 10 "http://127.0.0.1:$1/"; }
+
+# stop NAME SECONDS: SIGTERM, and when the time is over SIGKILL to it and to
+# what it started
+stop() {
+  local pid end=$((SECONDS + $2))
+  alive "$1" || return 0
+  pid=$(<"$LAB/run/$1.pid")
+  [ "$2" = 0 ] || kill -TERM "$pid" 2>/dev/null || true
+  while [ $SECONDS -lt $end ] && alive "$1"; do sleep 0.1; done
+  kill -KILL -- "-$pid" 2>/dev/null || true
+  while alive "$1"; do sleep 0.1; done
+}
+
 # stop_all SECONDS: SIGTERM to the services, and when the time is over SIGKILL
 # to all that is left of the lab
 stop_all() {

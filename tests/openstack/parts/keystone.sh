@@ -1,38 +1,76 @@
-# Keystone under uwsgi, with the projects and users of identity.py; every
-# password is `lab`. $LAB/openrc.USER is each one's environment.
+# Keystone under uwsgi, with the projects, users and catalog of identity.py;
+# every password is `lab`. $LAB/openrc.USER is the environment of each that
+# people use.
 
 keystone_packages="curl python3-keystone python3-openstackclient python3-pymysql uwsgi-core uwsgi-plugin-python3"
 keystone_needs="mariadb"
 
+keystone_port() { echo $((BASE + 5)); }
+keystone_url() { echo "http://127.0.0.1:$(keystone_port)/v3"; }
+
 keystone_up() {
-  local port=$((BASE + 5)) url
-  url=http://127.0.0.1:$port/v3
+  local catalog
+  catalog=$(keystone_catalog)
   keystone_settings
-  keystone_openrc "$url"
+  keystone_openrc "$(keystone_url)"
+  await mariadb
   [ -e "$LAB/keystone/schema" ] || keystone_schema
-  keystone_start "$port"
-  # a lab that came back on other ports has another catalogue
-  if [ "$(cat "$LAB/keystone/url" 2>/dev/null)" = "$url" ]; then
-    keystone_answers "$url"
+  # a lab that came back on other ports has another catalog
+  if [ "$(cat "$LAB/keystone/catalog" 2>/dev/null)" = "$catalog" ]; then
+    keystone_start
   else
-    keystone_bootstrap "$url" # while the service loads
-    keystone_answers "$url"
-    quietly keystone-identity /usr/bin/python3 "$HERE/identity.py" "$url" "$PASSWORD"
-    echo "$url" >"$LAB/keystone/url"
+    keystone_launch
+    keystone_bootstrap "$(keystone_url)" # while the service loads
+    keystone_start
+    quietly keystone-identity /usr/bin/python3 -B "$HERE/identity.py" "$(keystone_url)" "$PASSWORD" $catalog
+    echo "$catalog" >"$LAB/keystone/catalog"
   fi
-  publish keystone "$port"
+  publish keystone "$(keystone_port)"
 }
 
-# keystone_start PORT
 keystone_start() {
-  start keystone env OS_KEYSTONE_CONFIG_FILES="$LAB/keystone/keystone.conf" \
-    uwsgi --plugins python3 --master --lazy-apps --need-app --die-on-term --enable-threads \
-    --single-interpreter --buffer-size 65535 --disable-logging --add-header "Connection: close" \
-    --http-socket "127.0.0.1:$1" --processes 2 --wsgi-file /usr/bin/keystone-wsgi-public
+  keystone_launch
+  wait_for keystone 60 answers "$(keystone_port)"
 }
 
-# keystone_answers URL
-keystone_answers() { wait_for keystone 60 curl -sf --max-time 10 "$1"; }
+keystone_launch() {
+  start_wsgi keystone "$(keystone_port)" /usr/bin/keystone-wsgi-public \
+    OS_KEYSTONE_CONFIG_FILES="$LAB/keystone/keystone.conf"
+}
+
+# keystone_catalog: where Keystone and the others are, or will be
+keystone_catalog() {
+  echo "identity=$(keystone_url)"
+  echo "compute=http://127.0.0.1:$(nova_port)/v2.1"
+  echo "placement=http://127.0.0.1:$(placement_port)"
+  echo "image=http://127.0.0.1:$(glance_port)"
+  echo "network=http://127.0.0.1:$(neutron_port)"
+}
+
+# keystone_authtoken USER: how a service asks whose a token is
+keystone_authtoken() {
+  keystone_client keystone_authtoken "$1"
+  echo "www_authenticate_uri = $(keystone_url)"
+  echo "service_token_roles_required = true"
+}
+
+# keystone_client SECTION USER: how a service gets a token of its own
+keystone_client() {
+  cat <<E
+[$1]
+auth_type = password
+auth_url = $(keystone_url)
+username = $2
+password = $PASSWORD
+project_name = service
+user_domain_id = default
+project_domain_id = default
+region_name = RegionOne
+E
+}
+
+# cloud VERB...: see cloud.py
+cloud() { /usr/bin/python3 -B "$HERE/cloud.py" "$(keystone_url)" "$PASSWORD" "$@"; }
 
 keystone_manage() {
   quietly keystone-manage keystone-manage --config-file "$LAB/keystone/keystone.conf" "$@"
@@ -40,8 +78,8 @@ keystone_manage() {
 
 # A schema that was made by half is made anew.
 keystone_schema() {
-  mariadb_sql "DROP DATABASE IF EXISTS keystone; CREATE DATABASE keystone"
-  rm -f "$LAB/keystone/url"
+  mariadb_new keystone utf8mb4
+  rm -f "$LAB/keystone/catalog"
   keystone_manage db_sync
   touch "$LAB/keystone/schema"
 }
@@ -60,7 +98,7 @@ keystone_settings() {
 [DEFAULT]
 use_stderr = true
 [database]
-connection = mysql+pymysql://almanac:almanac@127.0.0.1:$(mariadb_port)/keystone?charset=utf8mb4
+connection = $(mariadb_url keystone utf8mb4)
 [token]
 provider = fernet
 expiration = 86400
@@ -72,6 +110,7 @@ key_repository = $LAB/keystone/fernet
 key_repository = $LAB/keystone/credential
 [identity]
 password_hash_rounds = 4
+max_password_length = 72
 E
   for kind in fernet credential; do
     for key in 0 1; do
@@ -90,6 +129,7 @@ keystone_openrc() {
     project=${user#*:} user=${user%:*}
     cat >"$LAB/openrc.$user" <<E
 export OS_AUTH_URL=$1 OS_REGION_NAME=RegionOne OS_IDENTITY_API_VERSION=3
+export OS_COMPUTE_API_VERSION=2.90 OS_PLACEMENT_API_VERSION=1.39
 export OS_USERNAME=$user OS_PASSWORD=$PASSWORD OS_PROJECT_NAME=$project
 export OS_USER_DOMAIN_ID=default OS_PROJECT_DOMAIN_ID=default
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy

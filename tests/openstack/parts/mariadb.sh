@@ -13,14 +13,24 @@ mariadb_up() {
   mariadb_settings
   [ -d "$LAB/mariadb-template" ] || mariadb_template
   [ -d "$LAB/mariadb" ] || cp -a --sparse=always "$LAB/mariadb-template" "$LAB/mariadb"
+  mariadb_start
+  publish mariadb "$(mariadb_port)"
+}
+
+mariadb_start() {
   start mariadb mariadbd --defaults-file="$LAB/mariadb.cnf" --user="$MARIADB_USER" \
     --datadir="$LAB/mariadb" --port="$(mariadb_port)" \
     --socket="$LAB/mariadb/lab.sock" --pid-file="$LAB/mariadb/lab.pid"
   wait_for mariadb 60 mariadb_sql 'SELECT 1'
-  publish mariadb "$(mariadb_port)"
 }
 
 mariadb_port() { echo $((BASE + 0)); }
+
+# mariadb_url DATABASE [CHARSET]: for SQLAlchemy
+mariadb_url() { echo "mysql+pymysql://almanac:almanac@127.0.0.1:$(mariadb_port)/$1?charset=${2:-utf8}"; }
+
+# mariadb_new DATABASE [CHARSET]: an empty one, in place of one made by half
+mariadb_new() { mariadb_sql "DROP DATABASE IF EXISTS $1; CREATE DATABASE $1 CHARACTER SET ${2:-utf8mb3}"; }
 
 # mariadb_sql STATEMENTS
 mariadb_sql() { mariadb --no-defaults -h 127.0.0.1 -P "$(mariadb_port)" -u almanac -palmanac -N -e "$1"; }

@@ -7,15 +7,33 @@
 rabbitmq_packages="rabbitmq-server"
 rabbitmq_needs=""
 
+rabbitmq_port() { echo $((BASE + 1)); }
+
+# rabbitmq_url: the transport_url of the virtual host /
+rabbitmq_url() { echo "rabbit://almanac:almanac@127.0.0.1:$(rabbitmq_port)/"; }
+
 rabbitmq_up() {
-  local port=$((BASE + 1))
-  rabbitmq_settings "$port"
+  rabbitmq_settings "$(rabbitmq_port)"
+  rabbitmq_start
+  publish rabbitmq "$(rabbitmq_port)"
+}
+
+rabbitmq_start() {
+  local port
+  port=$(rabbitmq_port)
   mkdir -p "$LAB/rabbitmq"
   start epmd env ERL_EPMD_ADDRESS=127.0.0.1 epmd -port $((port + 3)) -address 127.0.0.1
   wait_for epmd 10 listens $((port + 3))
   start rabbitmq "$LAB/rabbitmq-node" "$LAB/rabbitmq" "$port" rabbitmq-server
   wait_for rabbitmq 60 listens "$port"
-  publish rabbitmq "$port"
+}
+
+# rabbitmq_bound_notifications: of notifications that nobody takes, the queues
+# keep the last thousand
+rabbitmq_bound_notifications() {
+  local management=http://127.0.0.1:$(($(rabbitmq_port) + 1))
+  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$management/api/policies/%2f/notifications" \
+    -d '{"pattern": "^(versioned_)?notifications[.]", "definition": {"max-length": 1000}, "apply-to": "queues"}'
 }
 
 # rabbitmq_settings PORT

@@ -1,0 +1,36 @@
+package labtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// OpenstackAll runs commands in one openstack client as the user, each with -f
+// json, and decodes what they print into the values, which are as many. One
+// client for all costs little more than one for each.
+func (i Identity) OpenstackAll(t testing.TB, u User, commands []string, values ...any) {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), "openstack")
+	command.Env = append(ownEnvironment(), i.Environment(u)...)
+	var script strings.Builder
+	for _, line := range commands {
+		fmt.Fprintf(&script, "%s -f json\n", line)
+	}
+	var complaint bytes.Buffer
+	command.Stdin, command.Stderr = strings.NewReader(script.String()), &complaint
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("openstack as %s: %v\n%s%s", u.Name, err, script.String(), complaint.String())
+	}
+	printed := json.NewDecoder(bytes.NewReader(out))
+	for n, value := range values {
+		if err := printed.Decode(value); err != nil {
+			t.Fatalf("openstack %s as %s: %v\n%s%s", commands[n], u.Name, err, out, complaint.String())
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package labtest
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// Meddler stands between a client and a service that speaks HTTP. It forwards
+// requests and answers untouched, counts them, and answers wrongly when told.
+// Before a service that does not run it ends connections without an answer.
+//
+// Patterns are those of http.ServeMux with a method or without: "GET
+// /v2.1/os-aggregates/{id}", "/v2.1/servers/" for all below.
+type Meddler struct {
+	// URL is the service's with the Meddler's address: for an
+	// endpoint_override, or in the place of another URL.
+	URL string
+
+	proxy *httputil.ReverseProxy
+	ended chan struct{}
+
+	mu    sync.Mutex
+	calls []*http.Request
+	rules []*rule
+}
+
+// Wrong is a wrong answer.
+type Wrong func(m *Meddler, w http.ResponseWriter, r *http.Request)
+
+type rule struct {
+	pattern string
+	wrong   Wrong
+	left    int // negative for always
+}
+
+// Interpose starts a Meddler before a service. The end of the test stops it.
+func Interpose(t testing.TB, target string) *Meddler {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Meddler{ended: make(chan struct{})}
+	m.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			// The Host stays the Meddler's, so links in answers lead back here.
+			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+		},
+		Transport:    &http.Transport{DisableKeepAlives: true},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(func() {
+		close(m.ended)
+		server.Close()
+	})
+	m.URL = server.URL + to.Path
+	return m
+}
+
+func (m *Meddler) serve(w http.ResponseWriter, r *http.Request) {
+	if wrong := m.note(r); wrong != nil {
+		wrong(m, w, r)
+		return
+	}
+	m.proxy.ServeHTTP(w, r)
+}
+
+// note counts the request and says how to answer it wrongly, if so.
+func (m *Meddler) note(r *http.Request) Wrong {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, &http.Request{Method: r.Method, Host: r.Host, URL: r.URL})
+	for _, rule := range slices.Backward(m.rules) {
+		if rule.left != 0 && matches(rule.pattern, r) {
+			rule.left--
+			return rule.wrong
+		}
+	}
+	return nil
+}
+
+func matches(pattern string, r *http.Request) bool {
+	mux := http.NewServeMux()
+	mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})
+	_, found := mux.Handler(r)
+	return found != ""
+}
+
+// Meddle answers requests of the pattern wrongly from now on. Of several
+// patterns that fit, the last told counts.
+func (m *Meddler) Meddle(pattern string, wrong Wrong) { m.MeddleTimes(-1, pattern, wrong) }
+
+// MeddleTimes does it for the next so many requests.
+func (m *Meddler) MeddleTimes(times int, pattern string, wrong Wrong) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rules = append(m.rules, &rule{pattern, wrong, times})
+}
+
+// Relent forwards everything again. Requests that hang go on hanging.
+func (m *Meddler) Relent() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rules = nil
+}
+
+// Count says how many requests of the pattern have come.
+func (m *Meddler) Count(pattern string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, call := range m.calls {
+		if matches(pattern, call) {
+			n++
+		}
+	}
+	return n
+}
+
+// Calls gives the requests that have come as "METHOD PATH?QUERY", in their
+// order.
+func (m *Meddler) Calls() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for _, call := range m.calls {
+		all = append(all, call.Method+" "+call.URL.RequestURI())
+	}
+	return all
+}
+
+// Status is an answer of that status that the service did not give; nothing
+// is forwarded.
+func Status(code int) Wrong {
+	return func(_ *Meddler, w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, http.StatusText(code), code)
+	}
+}
+
+// Text is a 200 with any body, such as a page of a proxy or half a JSON
+// document; nothing is forwarded.
+func Text(body string) Wrong {
+	return func(_ *Meddler, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body) // the client may be gone
+	}
+}
+
+// Hang gives no answer until the client or the test gives up.
+func Hang(m *Meddler, _ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // only then the end of the client is seen
+	select {
+	case <-r.Context().Done():
+	case <-m.ended:
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// Cut ends the connection without an answer; nothing is forwarded.
+func Cut(*Meddler, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// Lose lets the service do what is asked and loses its answer.
+func Lose(m *Meddler, _ http.ResponseWriter, r *http.Request) {
+	m.proxy.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}

@@ -1,0 +1,184 @@
+package labtest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Cloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with
+// fake hosts of 10 VCPU, 8 GiB and 1028 GB each; networks it has none. There
+// are the flavors m1.tiny to m1.large and the image tiny; servers are created
+// with --nic none.
+type Cloud struct {
+	Identity
+	Compute   string // with /v2.1
+	Placement string
+	Image     string
+}
+
+// OpenStack gives the cloud of the lab. It is this test process's alone until
+// the test ends: tests of other packages wait meanwhile.
+func OpenStack(t testing.TB) Cloud {
+	t.Helper()
+	address := func(part string) string { return fmt.Sprintf("http://127.0.0.1:%d", port(t, part)) }
+	c := Cloud{
+		Identity:  Keystone(t),
+		Compute:   address("nova") + "/v2.1",
+		Placement: address("placement"),
+		Image:     address("glance"),
+	}
+	occupy(t)
+	return c
+}
+
+// Hosts gives the names of the compute hosts. The last has a nova-compute of
+// its own: see KillCompute.
+func (c Cloud) Hosts(t testing.TB) []string {
+	t.Helper()
+	var names []string
+	for _, process := range computeProcesses(t) {
+		names = append(names, process.hosts...)
+	}
+	return names
+}
+
+// OpenstackJSON runs the openstack client as the user, with -f json, and
+// decodes what it prints into the value.
+func (i Identity) OpenstackJSON(t testing.TB, u User, value any, args ...string) {
+	t.Helper()
+	out := i.Openstack(t, u, append(slices.Clone(args), "-f", "json")...)
+	if err := json.Unmarshal([]byte(out), value); err != nil {
+		t.Fatalf("openstack %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// Token gives a token of the user for its project. It costs a hundredth of
+// what the openstack client costs.
+func (i Identity) Token(t testing.TB, u User) string {
+	t.Helper()
+	domain := map[string]any{"id": "default"}
+	body, err := json.Marshal(map[string]any{"auth": map[string]any{
+		"identity": map[string]any{"methods": []string{"password"}, "password": map[string]any{
+			"user": map[string]any{"name": u.Name, "password": u.Password, "domain": domain}}},
+		"scope": map[string]any{"project": map[string]any{"name": u.Project, "domain": domain}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.Post(i.AuthURL+"/auth/tokens", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("get a token for %s: %v", u.Name, err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusCreated {
+		t.Fatalf("get a token for %s: %s", u.Name, reply.Status)
+	}
+	return reply.Header.Get("X-Subject-Token")
+}
+
+// computeState is what Nova says of the nova-compute of a host: up or down.
+func (c Cloud) computeState(token, host string) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, c.Compute+"/os-services?binary=nova-compute&host="+host, nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("X-Auth-Token", token)
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer reply.Body.Close()
+	var found struct{ Services []struct{ State string } }
+	if err := json.NewDecoder(reply.Body).Decode(&found); err != nil || len(found.Services) != 1 {
+		return "", fmt.Errorf("Nova knows %d nova-computes of %s (%s): %v", len(found.Services), host, reply.Status, err)
+	}
+	return found.Services[0].State, nil
+}
+
+// awaitCompute waits until Nova says so of a host.
+func (c Cloud) awaitCompute(t testing.TB, host, state string) {
+	t.Helper()
+	token := c.Token(t, Admin)
+	err := await(time.Minute, func() error {
+		said, err := c.computeState(token, host)
+		if err == nil && said != state {
+			err = fmt.Errorf("Nova says that it is %s", said)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("wait until %s is %s: %v", host, state, err)
+	}
+}
+
+// computeProcess is a service of the lab with the hosts it stands for.
+type computeProcess struct {
+	service string
+	hosts   []string
+}
+
+func computeProcesses(t testing.TB) []computeProcess {
+	t.Helper()
+	lab := folder(t)
+	text, err := os.ReadFile(filepath.Join(lab, "computes"))
+	if err != nil {
+		t.Fatalf("the lab in %s has no computes: start them with `tests/openstack/lab up`", lab)
+	}
+	var all []computeProcess
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var one computeProcess
+		var first, last int
+		if _, err := fmt.Sscan(lines.Text(), &one.service, &first, &last); err != nil {
+			t.Fatalf("computes of the lab: %q: %v", lines.Text(), err)
+		}
+		for number := first; number <= last; number++ {
+			one.hosts = append(one.hosts, fmt.Sprintf("cmp-%03d", number))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// The lab's cloud belongs to one test process at a time; that process may use
+// it in several tests at once.
+var occupied struct {
+	sync.Mutex
+	tests int
+	lock  *os.File
+}
+
+func occupy(t testing.TB) {
+	t.Helper()
+	lab := folder(t)
+	occupied.Lock()
+	defer occupied.Unlock()
+	if occupied.tests == 0 {
+		file, err := os.OpenFile(filepath.Join(lab, "cloud.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatalf("take the lab's cloud: %v", err)
+		}
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+			t.Fatalf("take the lab's cloud: %v", err)
+		}
+		occupied.lock = file
+	}
+	occupied.tests++
+	t.Cleanup(func() {
+		occupied.Lock()
+		defer occupied.Unlock()
+		if occupied.tests--; occupied.tests == 0 {
+			occupied.lock.Close() // which unlocks it
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package labtest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// StopService stops a service of the lab by its name in `lab status`:
+// keystone, placement, glance, neutron, nova-api, nova-scheduler,
+// nova-conductor. The end of the test starts what is stopped and waits until
+// the lab is whole. Meanwhile the cloud is this test process's alone.
+func StopService(t testing.TB, name string) {
+	t.Helper()
+	occupy(t)
+	t.Cleanup(func() { makeWhole(t) })
+	lab(t, "stop", name)
+}
+
+// StartService starts a service that was stopped. It returns when the service
+// answers; nova-scheduler and nova-conductor, which have no address, take some
+// seconds more to load.
+func StartService(t testing.TB, name string) {
+	t.Helper()
+	lab(t, "start", name)
+}
+
+// KillCompute is kill -9 of the nova-compute of the last host, the only one
+// with a process of its own, and returns when Nova says that it is down. The
+// end of the test revives it.
+func KillCompute(t testing.TB, host string) {
+	t.Helper()
+	cloud := OpenStack(t)
+	t.Cleanup(func() { makeWhole(t) })
+	lab(t, "kill", computeService(t, host))
+	cloud.awaitCompute(t, host, "down")
+}
+
+// ReviveCompute starts a nova-compute that was killed, and returns when Nova
+// says that it is up. Its servers run on, as guests do on a hypervisor.
+func ReviveCompute(t testing.TB, host string) {
+	t.Helper()
+	lab(t, "start", computeService(t, host))
+	OpenStack(t).awaitCompute(t, host, "up")
+}
+
+func computeService(t testing.TB, host string) string {
+	t.Helper()
+	for _, process := range computeProcesses(t) {
+		if len(process.hosts) == 1 && process.hosts[0] == host {
+			return process.service
+		}
+		if slices.Contains(process.hosts, host) {
+			t.Fatalf("%s shares its nova-compute with other hosts; only the last host may be killed", host)
+		}
+	}
+	t.Fatalf("the lab has no host %s", host)
+	return ""
+}
+
+// makeWhole starts what has stopped and waits until all hosts are up. A test
+// that ends may have a context that is over.
+func makeWhole(t testing.TB) {
+	t.Helper()
+	lab(t, "up")
+}
+
+// lab runs a command of the lab.
+func lab(t testing.TB, args ...string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(folder(t), "lab"), args...)
+	command.Env = ownEnvironment()
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("lab %v: %v\n%s", args, err, said)
+	}
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""What the lab makes and awaits in its cloud; harmless when it is there.
+
+cloud.py URL PASSWORD image          the image `tiny`
+cloud.py URL PASSWORD flavors        m1.tiny to m1.large
+cloud.py URL PASSWORD computes N     waits until N hosts can take servers
+"""
+import sys
+import time
+
+from session import Session
+
+FLAVORS = {  # name: id, VCPUs, MiB, GB
+    'm1.tiny': ('1', 1, 512, 1),
+    'm1.small': ('2', 1, 2048, 20),
+    'm1.medium': ('3', 2, 4096, 40),
+    'm1.large': ('4', 4, 8192, 80),
+}
+MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39'}
+
+
+class Cloud(Session):
+    def get(self, service, path):
+        return self.request('GET', self.endpoints[service] + path, headers=MICROVERSIONS).json()
+
+    def image(self):
+        images = self.endpoints['image'] + '/v2/images'
+        if self.get('image', '/v2/images?name=tiny&status=active')['images']:
+            return
+        made = self.request('POST', images, {
+            'name': 'tiny', 'disk_format': 'raw', 'container_format': 'bare', 'visibility': 'public', 'min_disk': 1})
+        self.request('PUT', '%s/%s/file' % (images, made.json()['id']), data=bytes(4096),
+                     headers={'Content-Type': 'application/octet-stream'})
+
+    def flavors(self):
+        there = {flavor['name'] for flavor in self.get('compute', '/flavors')['flavors']}
+        for name, (identity, vcpus, ram, disk) in FLAVORS.items():
+            if name not in there:
+                self.request('POST', self.endpoints['compute'] + '/flavors', {'flavor': {
+                    'id': identity, 'name': name, 'vcpus': vcpus, 'ram': ram, 'disk': disk}})
+
+    def computes(self, number):
+        number = int(number)
+        end = time.monotonic() + 120 + 4 * number
+        while self.ready_hosts() < number:
+            if time.monotonic() > end:
+                raise SystemExit('%d of %d computes are up' % (self.ready_hosts(), number))
+            time.sleep(max(0.5, number / 50))  # the more there are, the more work it is to count them
+
+    def ready_hosts(self):
+        """How many hosts are up, belong to the cell and have their inventory in Placement."""
+        hypervisors = self.get('compute', '/os-hypervisors/detail?limit=1000')['hypervisors']
+        up = {one['hypervisor_hostname'] for one in hypervisors if one['state'] == 'up'}
+        # generation 0 is a provider without inventory
+        providers = self.get('placement', '/resource_providers')['resource_providers']
+        return len(up & {one['name'] for one in providers if one['generation'] > 0})
+
+
+def main(url, password, verb, *arguments):
+    getattr(Cloud(url, password), verb)(*arguments)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""nova-compute for several hosts in one process, each with its own service, queue, provider and guests.
+
+computes.py FIRST LAST [ARGUMENT...]    hosts cmp-FIRST to cmp-LAST; the rest is for Nova
+
+It starts as nova.cmd.compute does, with a service for each host on one hub, as Nova's functional tests do. Only
+CONF.host is the first host's for all of them: it is in notifications as the publisher, and in faults.
+"""
+import shlex
+import sys
+
+from nova.cmd import compute as _  # noqa: F401, patches the interpreter and must be first
+import nova.conf
+import nova.db.main.api
+import os_vif
+from nova import config, objects, service, utils
+from nova.compute import power_state
+from nova.compute import rpcapi as compute
+from nova.conductor import rpcapi as conductor
+from nova.objects import base
+from nova.virt import fake
+from oslo_log import log
+from oslo_privsep import priv_context
+from oslo_service import service as services
+from oslo_service import threadgroup
+
+
+class LabDriver(fake.MediumFakeDriver):
+    """10 VCPU, 8 GiB and 1028 GB whose guests outlive the process, as a hypervisor's do, and can be live-migrated."""
+
+    def plug_vifs(self, instance, network_info):
+        # called for each instance of the host when nova-compute starts
+        if instance.uuid not in self.instances:
+            self.spawn(None, instance, None, None, None, None,
+                       power_on=instance.power_state != power_state.SHUTDOWN)
+
+    def get_host_uptime(self):
+        return 'up'
+
+    def post_live_migration(self, context, instance, block_device_info, migrate_data=None):
+        # on the host it has left
+        self.destroy(context, instance, None, block_device_info)
+
+
+def main(first, last):
+    fake.LabDriver = LabDriver  # Nova looks for drivers in nova.virt alone
+    config.parse_args(sys.argv)
+    log.setup(nova.conf.CONF, 'nova')
+    priv_context.init(root_helper=shlex.split(utils.get_root_helper()))
+    objects.register_all()
+    os_vif.initialize()
+    nova.db.main.api.DISABLE_DB_ACCESS = True
+    base.NovaObject.indirection_api = conductor.ConductorAPI()
+    objects.Service.enable_min_version_cache()
+    launcher = services.ServiceLauncher(nova.conf.CONF, restart_method='mutate')
+    # each service holds a thread of this pool for as long as it runs; there are 10 by default
+    launcher.services.tg = threadgroup.ThreadGroup(thread_pool_size=1000)
+    for number in range(first, last + 1):
+        launcher.launch_service(service.Service.create(
+            host='cmp-%03d' % number, binary='nova-compute', topic=compute.RPC_TOPIC))
+    launcher.wait()
+
+
+main(int(sys.argv.pop(1)), int(sys.argv.pop(1)))

@@ -1,0 +1,67 @@
+# Hosts cmp-001 and on, with Nova's fake driver, several in a process.
+# $LAB/computes has a line for each process: its name and the numbers of its
+# first and last host. The last host is alone in its process: tests kill it.
+#
+# $LAB/almanac.conf is for an almanacd beside this cloud, tried by hand.
+
+computes_packages="python3-nova"
+computes_needs="nova"
+
+computes_up() {
+  local name rest
+  computes_layout
+  almanac_conf
+  await rabbitmq keystone placement nova
+  while read -r name rest; do computes_start "$name"; done <"$LAB/computes"
+  quietly computes cloud computes "$(computes_number)"
+}
+
+# computes_start NAME
+computes_start() {
+  local first last
+  read -r first last < <(sed -n "s/^$1 //p" "$LAB/computes")
+  start "$1" "$HERE/computes.py" "$first" "$last" --config-file "$LAB/nova/nova.conf"
+}
+
+# computes_number: as many as the lab has, else as were asked for, else 8
+computes_number() {
+  if [ -e "$LAB/computes" ]; then awk 'END { print $3 }' "$LAB/computes"; else echo "${COMPUTES:-8}"; fi
+}
+
+computes_layout() {
+  local number per first last=0 process=0
+  number=$(computes_number)
+  [ "${COMPUTES:-$number}" = "$number" ] ||
+    die "this lab has $number computes; for another number: lab down --wipe, or another LAB"
+  [[ $number =~ ^[1-9][0-9]{0,2}$ ]] || die "COMPUTES is a number from 1 to 999, not $number"
+  [ ! -e "$LAB/computes" ] || return 0
+  per=${COMPUTES_PER_PROCESS:-$((number <= 50 ? 7 : (number + 5) / 7))}
+  while [ "$last" -lt "$number" ]; do
+    first=$((last + 1)) last=$((last + per))
+    if [ $first -eq "$number" ]; then last=$number; elif [ $last -ge "$number" ]; then last=$((number - 1)); fi
+    echo "computes-$((++process)) $first $last"
+  done >"$LAB/computes-making"
+  mv "$LAB/computes-making" "$LAB/computes"
+}
+
+almanac_conf() {
+  cat >"$LAB/almanac.conf" <<E
+[DEFAULT]
+transport_url = $(rabbitmq_url)
+[api]
+auth_strategy = keystone
+[database]
+connection = sqlite:///$LAB/almanac.db
+[inventory]
+source = openstack
+[keystone_authtoken]
+auth_url = $(keystone_url)
+username = almanac
+password = $PASSWORD
+project_name = service
+[nova]
+notifications = true
+[reservation]
+lead_time = 1m
+E
+}

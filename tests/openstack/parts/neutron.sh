@@ -1,0 +1,16 @@
+# A Neutron without networks: servers are created with `--nic none`.
+
+neutron_packages="curl"
+neutron_needs=""
+
+neutron_port() { echo $((BASE + 8)); }
+
+neutron_up() {
+  neutron_start
+  publish neutron "$(neutron_port)"
+}
+
+neutron_start() {
+  start neutron /usr/bin/python3 "$HERE/neutron.py" "$(neutron_port)"
+  wait_for neutron 30 answers "$(neutron_port)"
+}

@@ -1,0 +1,111 @@
+# Nova without computes: nova-conductor, nova-scheduler and nova-api, with
+# flavors m1.tiny to m1.large. $LAB/nova-manage speaks to its databases.
+
+nova_packages="curl python3-nova python3-pymysql"
+nova_needs="mariadb rabbitmq keystone placement glance neutron"
+
+nova_port() { echo $((BASE + 9)); }
+
+nova_up() {
+  nova_settings
+  await mariadb
+  [ -e "$LAB/nova/schema" ] || nova_schema
+  # nova-scheduler looks for Placement in the catalog and ends without it
+  await rabbitmq keystone placement
+  rabbitmq_bound_notifications
+  nova_start nova-conductor
+  nova_start nova-scheduler
+  nova_start nova-api
+  quietly nova-flavors cloud flavors
+  publish nova "$(nova_port)"
+}
+
+# nova_start NAME
+nova_start() {
+  local module=${1#nova-}
+  [ "$module" != api ] || module=api_os_compute
+  start "$1" "$HERE/program" "nova.cmd.$module" \
+    --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
+  [ "$1" != nova-api ] || wait_for "$1" 60 answers "$(nova_port)"
+}
+
+nova_schema() {
+  local name
+  for name in nova_api nova_cell0 nova_cell1; do mariadb_new "$name"; done
+  quietly nova-manage "$HERE/nova_schema.py" --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
+  touch "$LAB/nova/schema"
+}
+
+nova_settings() {
+  mkdir -p "$LAB/nova"
+  nova_conf >"$LAB/nova/nova.conf"
+  # apart from what nova-compute reads: shown a database it complains, and many
+  # hosts do well to begin their periodic work at different times
+  cat >"$LAB/nova/control.conf" <<E
+[DEFAULT]
+periodic_fuzzy_delay = 0
+[api_database]
+connection = $(mariadb_url nova_api)
+[database]
+connection = $(mariadb_url nova_cell1)
+E
+  printf '#!/bin/sh\nexec "%s/program" nova.cmd.manage --config-file "%s/nova.conf" --config-file "%s/control.conf" "$@"\n' \
+    "$HERE" "$LAB/nova" "$LAB/nova" >"$LAB/nova-manage"
+  chmod 755 "$LAB/nova-manage"
+}
+
+# Tests wait until a host is seen down, so reports are frequent; with many
+# hosts they and other periodic work would take the whole machine.
+nova_conf() {
+  local report=2 down=10 update=60
+  if [ "$(computes_number)" -gt 16 ]; then report=60 down=300 update=600; fi
+  cat <<E
+[DEFAULT]
+host = controller
+my_ip = 127.0.0.1
+state_path = $LAB/nova
+use_stderr = true
+graceful_shutdown_timeout = 3
+transport_url = $(rabbitmq_url)
+enabled_apis = osapi_compute
+osapi_compute_listen = 127.0.0.1
+osapi_compute_listen_port = $(nova_port)
+osapi_compute_workers = 1
+compute_driver = fake.LabDriver
+rootwrap_config = /dev/null
+report_interval = $report
+service_down_time = $down
+update_resources_interval = $update
+sync_power_state_interval = -1
+heal_instance_info_cache_interval = -1
+shelved_poll_interval = -1
+scheduler_instance_sync_interval = 600
+[wsgi]
+api_paste_config = $HERE/nova-paste.ini
+[oslo_concurrency]
+lock_path = $LAB/nova/locks
+[conductor]
+workers = 1
+[scheduler]
+workers = 1
+enable_isolated_aggregate_filtering = true
+discover_hosts_in_cells_interval = 5
+[quota]
+instances = -1
+cores = -1
+ram = -1
+[vnc]
+enabled = false
+[compute]
+resource_provider_association_refresh = $((5 * update))
+[oslo_messaging_notifications]
+driver = messagingv2
+[notifications]
+notification_format = versioned
+notify_on_state_change = vm_and_task_state
+$(keystone_authtoken nova)
+$(keystone_client placement nova)
+$(keystone_client glance nova)
+$(keystone_client neutron nova)
+E
+}
