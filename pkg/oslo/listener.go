@@ -19,7 +19,10 @@ type ListenerOptions struct {
 	// Pool names a queue of our own, bound to the same keys: listeners of one
 	// pool share what another pool gets too. "" reads the queues that the
 	// publishers make, shared with everybody who does.
-	Pool   string
+	Pool string
+	// Own has the pool's queues belong to this listener: they go with it, or expire
+	// when it has died, and what was sent before it listens is not for it.
+	Own    bool
 	Queues QueueOptions
 	// Workers bounds the notifications handled at once; 0 is 1, in order.
 	Workers int
@@ -93,7 +96,11 @@ func (l *Listener) queues() []Queue {
 	for _, topic := range o.Topics {
 		for _, priority := range o.Priorities {
 			key := topic + "." + strings.ToLower(string(priority))
-			queues = append(queues, o.Queues.topicQueue(o.Exchange, key, o.Pool))
+			if o.Own {
+				queues = append(queues, o.Queues.ownQueue(o.Exchange, key, o.Pool))
+			} else {
+				queues = append(queues, o.Queues.topicQueue(o.Exchange, key, o.Pool))
+			}
 		}
 	}
 	return queues

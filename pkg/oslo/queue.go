@@ -74,6 +74,11 @@ func (o QueueOptions) topicQueue(exchange, key, name string) Queue {
 	return q
 }
 
+// ownQueue is the queue of one listener, bound to exchange with key.
+func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
+	return o.transient(Queue{Name: name + "." + key, Exchange: o.topicExchange(exchange), Key: key})
+}
+
 // fanoutExchange ignores the options, as oslo does.
 func fanoutExchange(topic string) Exchange {
 	return Exchange{Name: topic + "_fanout", Kind: Fanout, AutoDelete: true}

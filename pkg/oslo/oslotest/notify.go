@@ -95,3 +95,37 @@ func testPools(t *testing.T, c *cloud) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func testOwnQueue(t *testing.T, c *cloud) {
+	got := make(chan string, 10)
+	ctx, stop := context.WithCancel(c.soon())
+	listener := oslo.NewListener(c.transport, oslo.ListenerOptions{
+		Exchange: "almanac", Priorities: []oslo.Priority{oslo.Info, oslo.Error}, Pool: "mine", Own: true,
+		Handle: func(_ context.Context, n oslo.Notification) error { got <- n.ID; return nil },
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- listener.Serve(ctx) }()
+	c.wait(listener.Ready(), "the listener is ready")
+	notify := func(id string) {
+		if err := c.notifier().Notify(c.soon(), oslo.Notification{ID: id, EventType: "e", Payload: json.RawMessage("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notify("x")
+	if id := receive(c, got, "the notification comes"); id != "x" {
+		t.Errorf("got %s", id)
+	}
+	stop()
+	if err := receive(c, ended, "the listener ends"); err != nil {
+		t.Error(err)
+	}
+	notify("y")
+	others := make(chan string, 10)
+	c.listen("", func(_ context.Context, n oslo.Notification) error { others <- n.ID; return nil })
+	if first, second := receive(c, others, "the first"), receive(c, others, "the second"); first != "x" || second != "y" {
+		t.Errorf("the others got %s and %s", first, second)
+	}
+	if len(got) != 0 {
+		t.Errorf("a listener that has ended got %s", <-got)
+	}
+}

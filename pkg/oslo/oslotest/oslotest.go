@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 		"ANotificationWaitsForItsListener":            testNotification,
 		"ANotificationThatFailsComesAgain":            testRequeue,
 		"PoolsOfListenersEachGetEveryNotification":    testPools,
+		"AListenersOwnQueueTakesNothingFromOthers":    testOwnQueue,
 		"AMandatoryMessageWithoutAQueueIsAnError":     testUnroutable,
 		"AQueueWithOtherArgumentsIsAConflict":         testConflict,
 		"ClosingAClientEndsItsCalls":                  testCloseClient,

@@ -70,7 +70,9 @@ def listen(conf, url):
 
 def call(conf, url):
     transport = messaging.get_rpc_transport(conf, url)
-    client = messaging.get_rpc_client(transport, messaging.Target(exchange="almanac", topic="almanac.go", version="1.0"))
+    # before oslo.messaging 14.0.1 clients are made by the class itself
+    new_client = getattr(messaging, "get_rpc_client", messaging.RPCClient)
+    client = new_client(transport, messaging.Target(exchange="almanac", topic="almanac.go", version="1.0"))
     context = {"request_id": "req-py"}
     out = {"double": client.call(context, "double", n=21)}
     for name, version, method in (("fault", "1.0", "refuse"), ("missing", "1.0", "nothing"), ("late", "1.9", "double")):
