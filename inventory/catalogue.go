@@ -81,6 +81,10 @@ var builtIns = []builtIn{
 	{"free_disk_mb", Number, freeDisk},
 }
 
+// IsBuiltIn says whether Almanac fills the property of that name itself: no source may
+// have one.
+func IsBuiltIn(name string) bool { return builtInNamed(name) != nil }
+
 func builtInNamed(name string) *builtIn {
 	if i := slices.IndexFunc(builtIns, func(b builtIn) bool { return b.name == name }); i >= 0 {
 		return &builtIns[i]

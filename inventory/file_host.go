@@ -91,7 +91,7 @@ func (r *hostsReader) host(node ast.Node) []Host {
 
 func (r *hostsReader) hostNames(entry section) []string {
 	node := entry.fields["name"]
-	names, err := expandNames(entry.text("name"))
+	names, err := ExpandNames(entry.text("name"))
 	if err != nil {
 		r.fail(node, "%v", err)
 		return nil

@@ -17,6 +17,9 @@ const (
 	PowerFailed   Power = "failed"   // nobody knows when it will run again
 )
 
+// Powers are all of them.
+var Powers = []Power{PowerOn, PowerSleeping, PowerWaking, PowerFailed}
+
 // Host is one physical server that can hold instances.
 type Host struct {
 	Name     string
@@ -31,7 +34,16 @@ type Host struct {
 	// Reservable says that the host is in the pool.
 	Reservable bool
 	Guests     int // instances running now
-	Power      Power
+	// Instances are the guests one by one, sorted by ID; nil of a source that only
+	// counts them.
+	Instances []Instance
+	// Provider is the id of the host's resource provider in Placement; empty of a
+	// source that has none.
+	Provider string
+	// Trouble says why the host takes no instances though nobody has switched it off,
+	// in a sentence such as "its nova-compute is down"; empty where it does.
+	Trouble string
+	Power   Power
 	// BootSeconds is the time from a power-on order until the host takes instances.
 	BootSeconds  int64
 	FlopsPerWatt float64 // 0 is unknown
@@ -40,16 +52,30 @@ type Host struct {
 // Free is what guests leave of the host now.
 func (h *Host) Free() resource.Vector { return h.Capacity.Sub(h.Used) }
 
+// Failure says why the host has failed, in a sentence such as "its nova-compute is
+// down"; empty where it runs, or does not on purpose.
+func (h *Host) Failure() string {
+	switch {
+	case h.Power == PowerSleeping || h.Power == PowerWaking:
+		return ""
+	case h.Trouble != "":
+		return h.Trouble
+	case h.Power == PowerFailed:
+		return "it is marked as failed"
+	}
+	return ""
+}
+
 // AwakeAt gives the earliest instant at which the host can run instances when it
 // is needed from now on. A waking host is given its whole boot time, since the
-// inventory does not know when its order was sent.
+// inventory does not know when its order was sent. Of one in trouble nobody knows
+// when it will run again.
 func (h *Host) AwakeAt(now span.Instant) span.Instant {
-	switch h.Power {
-	case PowerSleeping, PowerWaking:
-		return now.Add(h.BootSeconds)
-	case PowerFailed:
+	switch {
+	case h.Failure() != "":
 		return span.Forever
-	default:
-		return now
+	case h.Power == PowerSleeping || h.Power == PowerWaking:
+		return now.Add(h.BootSeconds)
 	}
+	return now
 }

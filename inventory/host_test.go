@@ -10,16 +10,21 @@ import (
 
 func TestAHostIsAwakeAfterItsBootTimeUnlessItRunsOrFailed(t *testing.T) {
 	const now = span.Instant(1000)
-	for power, want := range map[inventory.Power]span.Instant{
-		inventory.PowerOn:       1000,
-		inventory.PowerSleeping: 1180,
-		inventory.PowerWaking:   1180,
-		inventory.PowerFailed:   span.Forever,
-		"":                      1000,
+	for power, want := range map[inventory.Power]struct{ well, inTrouble span.Instant }{
+		inventory.PowerOn:       {1000, span.Forever},
+		inventory.PowerSleeping: {1180, 1180},
+		inventory.PowerWaking:   {1180, 1180},
+		inventory.PowerFailed:   {span.Forever, span.Forever},
+		"":                      {1000, span.Forever},
 	} {
-		h := inventory.Host{Power: power, BootSeconds: 180}
-		if got := h.AwakeAt(now); got != want {
-			t.Errorf("power %q: awake at %d, want %d", power, got, want)
+		for trouble, want := range map[string]span.Instant{"": want.well, "it is disabled": want.inTrouble} {
+			h := inventory.Host{Power: power, Trouble: trouble, BootSeconds: 180}
+			if got := h.AwakeAt(now); got != want {
+				t.Errorf("power %q, trouble %q: awake at %d, want %d", power, trouble, got, want)
+			}
+			if got, failed := h.Failure(), want == span.Forever; (got != "") != failed {
+				t.Errorf("power %q, trouble %q: the failure is %q", power, trouble, got)
+			}
 		}
 	}
 }

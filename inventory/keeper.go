@@ -1,9 +1,9 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // HostSettings keeps what operators have set for hosts by hand.
@@ -30,27 +31,50 @@ type PropertySettings interface {
 	SaveHidden(ctx context.Context, property string, hidden bool) error
 }
 
+// Dated is a Source that may give hosts which somebody else has read before.
+type Dated interface {
+	Source
+	// Age is how many seconds before the answer the hosts that Hosts gave last had been
+	// read.
+	Age() int64
+}
+
+// KeeperOptions are what a Keeper is made of.
+type KeeperOptions struct {
+	Hosts      HostSettings
+	Properties PropertySettings
+	Rules      DoubtRules
+	Now        func() span.Instant
+	Log        *slog.Logger // is told when doubt begins and when it ends
+}
+
 // Keeper keeps the current snapshot: the hosts of a Source under the settings of
 // operators. It is safe for concurrent use. Several processes may each have one on
 // the same settings: what one sets, the others have from their next Refresh on.
+//
+// A reading that is not believed becomes the snapshot like any other, so that
+// nobody is promised a host that may be gone. But Doubt then says so to those who
+// would take something away.
 type Keeper struct {
-	source     Source
-	hostwise   HostSettings
-	properties PropertySettings
-	follow     func(*Snapshot)
+	source  Source
+	options KeeperOptions
+	follow  func(*Snapshot)
 
 	current atomic.Pointer[Snapshot]
+	trust   atomic.Pointer[trust]
 
 	mu        sync.Mutex // held while a snapshot is made and what led to it is stored
 	hosts     []Host
 	overrides map[string]Override
 	hidden    map[string]bool
+	doubting  bool // as the log was told
 }
 
 // OpenKeeper reads hosts and settings. It fails where the hosts cannot be read or
 // contradict each other or the settings, or where there are none.
-func OpenKeeper(ctx context.Context, source Source, hosts HostSettings, properties PropertySettings) (*Keeper, error) {
-	k := &Keeper{source: source, hostwise: hosts, properties: properties, follow: func(*Snapshot) {}}
+func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, error) {
+	k := &Keeper{source: source, options: o, follow: func(*Snapshot) {}}
+	k.trust.Store(&trust{rules: o.Rules})
 	if err := k.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -66,32 +90,73 @@ func (k *Keeper) Snapshot() *Snapshot {
 	return k.current.Load()
 }
 
+// Doubt says why what the hosts seem to be is not believed now, in a sentence; empty
+// where it is.
+func (k *Keeper) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
+
 // Refresh reads the hosts anew, and the settings, which other processes may have
 // changed. After an error, and where the source has no hosts at all, the last good
 // snapshot stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
+	asked := k.options.Now()
 	hosts, err := k.source.Hosts(ctx)
-	if err != nil {
-		return fmt.Errorf("read hosts: %w", err)
-	}
-	if len(hosts) == 0 {
-		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	overrides, err := k.hostwise.Overrides(ctx)
+	if err == nil {
+		if dated, ok := k.source.(Dated); ok {
+			asked = asked.Add(-dated.Age())
+		}
+		err = k.take(ctx, hosts, asked)
+	} else {
+		err = fmt.Errorf("read hosts: %w", err)
+	}
+	k.tell(ctx)
+	return err
+}
+
+// take makes hosts, read at that time, the current ones.
+func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) error {
+	if len(hosts) == 0 {
+		k.trust.Store(new(k.trust.Load().afterNothing()))
+		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
+	}
+	overrides, err := k.options.Hosts.Overrides(ctx)
 	if err != nil {
 		return fmt.Errorf("read host settings: %w", err)
 	}
-	hidden, err := k.properties.Hidden(ctx)
+	hidden, err := k.options.Properties.Hidden(ctx)
 	if err != nil {
 		return fmt.Errorf("read property settings: %w", err)
 	}
-	if k.current.Load() != nil && reflect.DeepEqual(hosts, k.hosts) &&
-		maps.EqualFunc(overrides, k.overrides, Override.equal) && maps.Equal(hidden, k.hidden) {
-		return nil
+	changed := k.current.Load() == nil || !reflect.DeepEqual(hosts, k.hosts) ||
+		!maps.EqualFunc(overrides, k.overrides, Override.equal) || !maps.Equal(hidden, k.hidden)
+	var next *Snapshot
+	if changed {
+		if next, err = NewSnapshot(hosts, overrides, hidden); err != nil {
+			return err
+		}
 	}
-	return k.publish(hosts, overrides, hidden, func() error { return nil })
+	// First, so that nobody sees the new hosts without the doubt about them.
+	k.trust.Store(new(k.trust.Load().after(hosts, overrides, read, k.options.Now())))
+	if changed {
+		k.put(next, hosts, overrides, hidden)
+	}
+	return nil
+}
+
+// tell writes into the log that doubt has begun, or that it has ended.
+func (k *Keeper) tell(ctx context.Context) {
+	if k.current.Load() == nil {
+		return
+	}
+	doubt := k.Doubt(k.options.Now())
+	switch was := k.doubting; {
+	case doubt != "" && !was:
+		k.options.Log.WarnContext(ctx, "the inventory is in doubt: nothing is healed, cleaned up or switched off", "doubt", doubt)
+	case doubt == "" && was:
+		k.options.Log.InfoContext(ctx, "the inventory is believed again")
+	}
+	k.doubting = doubt != ""
 }
 
 // SetHost lays change over what is stored for the host now, by whichever process,
@@ -108,12 +173,15 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 			return fault.Field("properties."+property, "is built in: it is what the host is, and cannot be set")
 		}
 	}
-	if change.Reservable == nil && len(change.Properties) == 0 {
+	if power := change.Power; power != nil && *power != "" && !slices.Contains(Powers, *power) {
+		return fault.Field("power", "there is no power state %q; the states are on, sleeping, waking and failed", *power)
+	}
+	if change.IsZero() {
 		return nil
 	}
 	var overrides map[string]Override
 	var next *Snapshot
-	err := k.hostwise.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
+	err := k.options.Hosts.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
 		overrides = make(map[string]Override, len(stored)+1)
 		maps.Copy(overrides, stored)
 		overrides[name] = stored[name].with(change)
@@ -125,27 +193,6 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	}
 	k.put(next, k.hosts, overrides, k.hidden)
 	return nil
-}
-
-// with gives o with change laid over it.
-func (o Override) with(change Override) Override {
-	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
-	maps.Copy(properties, o.Properties)
-	maps.Copy(properties, change.Properties)
-	return Override{Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable)}
-}
-
-// equal says whether both set the same.
-func (o Override) equal(other Override) bool {
-	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&
-		maps.EqualFunc(o.Properties, other.Properties, func(a, b *Value) bool { return equalOrNil(a, b, Value.Equal) })
-}
-
-func equalOrNil[T any](a, b *T, equal func(a, b T) bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return equal(*a, *b)
 }
 
 // SetHidden hides a property from all but admins, or shows it again, and stores
@@ -161,19 +208,14 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 	if all[name] = hidden; !hidden {
 		delete(all, name)
 	}
-	return k.publish(k.hosts, k.overrides, all, func() error { return k.properties.SaveHidden(ctx, name, hidden) })
-}
-
-// publish makes the snapshot, stores what led to it, and only then lets it stand.
-func (k *Keeper) publish(hosts []Host, overrides map[string]Override, hidden map[string]bool, store func() error) error {
-	next, err := NewSnapshot(hosts, overrides, hidden)
+	next, err := NewSnapshot(k.hosts, k.overrides, all)
 	if err != nil {
 		return err
 	}
-	if err := store(); err != nil {
+	if err := k.options.Properties.SaveHidden(ctx, name, hidden); err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
-	k.put(next, hosts, overrides, hidden)
+	k.put(next, k.hosts, k.overrides, all)
 	return nil
 }
 

@@ -3,12 +3,14 @@ package inventory_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // cloud is a Source and the settings at once; err fails whatever comes next.
@@ -59,12 +61,19 @@ func racked(names ...string) []inventory.Host {
 	return hosts
 }
 
+// settings are those of c, at a time that stands still.
+func settings(c *cloud) inventory.KeeperOptions {
+	return inventory.KeeperOptions{
+		Hosts: c, Properties: c, Now: func() span.Instant { return 1000 }, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
 func keep(t *testing.T, c *cloud) *inventory.Keeper {
 	t.Helper()
 	if c.overrides == nil {
 		c.overrides, c.hidden = make(map[string]inventory.Override), make(map[string]bool)
 	}
-	k, err := inventory.OpenKeeper(t.Context(), c, c, c)
+	k, err := inventory.OpenKeeper(t.Context(), c, settings(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,65 +119,8 @@ func TestTheLastGoodHostsStay(t *testing.T) {
 
 func TestACloudWithoutHostsDoesNotOpen(t *testing.T) {
 	c := &cloud{}
-	if _, err := inventory.OpenKeeper(t.Context(), c, c, c); err == nil {
+	if _, err := inventory.OpenKeeper(t.Context(), c, settings(c)); err == nil {
 		t.Error("opened without hosts")
-	}
-}
-
-func TestWhatIsSetByHandIsStoredAndWins(t *testing.T) {
-	c := &cloud{hosts: racked("a", "b")}
-	k := keep(t, c)
-	two, closed := inventory.NumberValue(2), false
-	if err := k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}); err != nil {
-		t.Fatal(err)
-	}
-	again := keep(t, c) // as after a restart
-	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": again} {
-		i, _ := k.Snapshot().Index("a")
-		if got := rack(t, k, "a"); got != 2.0 || k.Snapshot().Host(i).Reservable {
-			t.Errorf("%s: rack %v, reservable %v", name, got, k.Snapshot().Host(i).Reservable)
-		}
-		if got := rack(t, k, "b"); got != 1.0 {
-			t.Errorf("%s: the other host has rack %v", name, got)
-		}
-	}
-}
-
-func TestASettingThatCannotBeChangesNothing(t *testing.T) {
-	c := &cloud{hosts: racked("a", "b")}
-	k := keep(t, c)
-	text, two := inventory.StringValue("x"), inventory.NumberValue(2)
-	for name, tc := range map[string]struct {
-		set  func() error
-		fail error
-		want fault.Kind
-	}{
-		"unknown host": {func() error { return k.SetHost(t.Context(), "c", inventory.Override{}) }, nil, fault.NotFound},
-		"another type": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &text}})
-		}, nil, fault.Invalid},
-		"a built-in property": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"vcpus": nil}})
-		}, nil, fault.Invalid},
-		"unknown property": {func() error { return k.SetHidden(t.Context(), "gpu", true) }, nil, fault.NotFound},
-		"not stored": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}})
-		}, fault.New(fault.Unavailable, "full"), fault.Unavailable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := k.Snapshot()
-			c.err = tc.fail
-			defer func() { c.err = nil }()
-			if err := tc.set(); !fault.Is(err, tc.want) {
-				t.Errorf("error %v, want %s", err, tc.want)
-			}
-			if k.Snapshot() != before || len(c.overrides) != 0 || len(c.hidden) != 0 {
-				t.Error("something has changed")
-			}
-		})
 	}
 }
 
@@ -213,7 +165,10 @@ func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
 		"a property removed": func() error {
 			return one.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
 		},
-		"the pool":             func() error { return one.SetHost(t.Context(), "b", inventory.Override{Reservable: &closed}) },
+		"the pool": func() error { return one.SetHost(t.Context(), "b", inventory.Override{Reservable: &closed}) },
+		"power": func() error {
+			return one.SetHost(t.Context(), "b", inventory.Override{Power: new(inventory.PowerFailed)})
+		},
 		"a property is hidden": func() error { return one.SetHidden(t.Context(), "rack", true) },
 	} {
 		if err := set(); err != nil {
@@ -239,8 +194,11 @@ func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 	k.Follow(func(*inventory.Snapshot) { published++ })
 	closed := false
 	for name, set := range map[string]func() error{
-		"nothing":         func() error { return k.SetHost(t.Context(), "a", inventory.Override{}) },
-		"the pool":        func() error { return k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}) },
+		"nothing":  func() error { return k.SetHost(t.Context(), "a", inventory.Override{}) },
+		"the pool": func() error { return k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}) },
+		"power": func() error {
+			return k.SetHost(t.Context(), "a", inventory.Override{Power: new(inventory.PowerWaking)})
+		},
 		"hidden":          func() error { return k.SetHidden(t.Context(), "rack", true) },
 		"shown":           func() error { return k.SetHidden(t.Context(), "rack", false) },
 		"shown as before": func() error { return k.SetHidden(t.Context(), "zone", false) },
@@ -254,42 +212,14 @@ func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 	}
 }
 
-func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
-	c := &cloud{hosts: racked("a")}
-	one, two := keep(t, c), keep(t, c)
-	rackTwo, row, text, closed := inventory.NumberValue(2), inventory.StringValue("r"), inventory.StringValue("x"), false
-	for _, step := range []struct {
-		k      *inventory.Keeper
-		change inventory.Override
-	}{
-		{one, inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo}}},
-		{two, inventory.Override{Properties: map[string]*inventory.Value{"row": &row}}},
-		{one, inventory.Override{Reservable: &closed}},
-	} {
-		if err := step.k.SetHost(t.Context(), "a", step.change); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, k := range map[string]*inventory.Keeper{"one": one, "a third": keep(t, c)} {
-		h := k.Snapshot().Host(0)
-		if h.Properties["rack"].Any() != 2.0 || h.Properties["row"].Any() != "r" || h.Reservable {
-			t.Errorf("%s: %+v", name, *h)
-		}
-	}
-	err := two.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"row": nil, "rack": &text}})
-	if err != nil {
-		t.Errorf("the only host that has a property may change its type: %v", err)
-	}
-}
-
 func TestSettingsThatCannotBeReadLeaveTheSnapshot(t *testing.T) {
-	settings := &cloud{}
-	k, err := inventory.OpenKeeper(t.Context(), &cloud{hosts: racked("a")}, settings, settings)
+	stored := &cloud{}
+	k, err := inventory.OpenKeeper(t.Context(), &cloud{hosts: racked("a")}, settings(stored))
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, closed := k.Snapshot(), false
-	settings.err = fault.New(fault.Unavailable, "the database is away")
+	stored.err = fault.New(fault.Unavailable, "the database is away")
 	for name, err := range map[string]error{
 		"refresh": k.Refresh(t.Context()),
 		"set":     k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}),

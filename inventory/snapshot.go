@@ -18,15 +18,6 @@ type Source interface {
 	Hosts(ctx context.Context) ([]Host, error)
 }
 
-// Override is what an operator has set for one host by hand; it wins over the
-// host's Source.
-type Override struct {
-	// Properties replaces properties; nil removes one.
-	Properties map[string]*Value
-	// Reservable admits the host to the pool or takes it out; nil leaves it.
-	Reservable *bool
-}
-
 // Snapshot is one state of all hosts, sorted by name. It never changes and may
 // be read by many goroutines; who gets a *Host from it must not write to it.
 type Snapshot struct {
@@ -47,9 +38,7 @@ type Snapshot struct {
 func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
 	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden)}
 	for i := range s.hosts {
-		if override, ok := overrides[s.hosts[i].Name]; ok {
-			override.apply(&s.hosts[i])
-		}
+		overrides[s.hosts[i].Name].apply(&s.hosts[i])
 	}
 	slices.SortStableFunc(s.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	if err := s.indexNames(); err != nil {
@@ -61,25 +50,6 @@ func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]
 	s.rankEfficiency()
 	s.catalogue = sync.OnceValue(s.properties)
 	return s, nil
-}
-
-func (o Override) apply(h *Host) {
-	if o.Reservable != nil {
-		h.Reservable = *o.Reservable
-	}
-	if len(o.Properties) == 0 {
-		return
-	}
-	properties := make(map[string]Value, len(h.Properties)+len(o.Properties))
-	maps.Copy(properties, h.Properties)
-	for name, value := range o.Properties {
-		if value == nil {
-			delete(properties, name)
-		} else {
-			properties[name] = *value
-		}
-	}
-	h.Properties = properties
 }
 
 func (s *Snapshot) indexNames() error {

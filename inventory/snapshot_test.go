@@ -130,3 +130,33 @@ func TestTheMostEfficientHostRanksFirstAndTheUnknownLast(t *testing.T) {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 }
+
+func TestAHostThatIsOffOnPurposeIsInNoTrouble(t *testing.T) {
+	const down = "its nova-compute is down"
+	for name, tc := range map[string]struct {
+		source inventory.Power
+		set    *inventory.Power
+		want   string
+	}{
+		"on":                      {source: inventory.PowerOn, want: down},
+		"asleep, says the source": {source: inventory.PowerSleeping},
+		"asleep, says an admin":   {source: inventory.PowerOn, set: new(inventory.PowerSleeping)},
+		"waking, says an admin":   {set: new(inventory.PowerWaking)},
+		"failed, says an admin":   {set: new(inventory.PowerFailed), want: down},
+		"on, says an admin":       {source: inventory.PowerSleeping, set: new(inventory.PowerOn), want: down},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hosts := []inventory.Host{{Name: "a", Power: tc.source, Trouble: down}}
+			s, err := inventory.NewSnapshot(hosts, map[string]inventory.Override{"a": {Power: tc.set}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Host(0).Trouble; got != tc.want {
+				t.Errorf("trouble is %q, want %q", got, tc.want)
+			}
+			if hosts[0].Trouble != down {
+				t.Error("the source's own host was changed")
+			}
+		})
+	}
+}

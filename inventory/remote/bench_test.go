@@ -1,24 +1,39 @@
 package remote_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 )
 
-// What 10,000 hosts cost: when they are new to the caller, when they are not, and
-// each time the service reads them.
-func BenchmarkTenThousandHosts(b *testing.B) {
+// What 10,000 hosts cost, and 1,000 with 20 instances each: when they are new to the
+// caller, when they are not, and each time the service reads them.
+func BenchmarkHosts(b *testing.B) {
+	for name, read := range map[string]func() []inventory.Host{
+		"ten thousand":                   func() []inventory.Host { return racks(10_000, 32, 1) },
+		"thousand with twenty instances": func() []inventory.Host { return occupied(racks(1000, 32, 1), 20) },
+	} {
+		b.Run(name, func(b *testing.B) { benchmark(b, read) })
+	}
+}
+
+func benchmark(b *testing.B, read func() []inventory.Host) {
 	w := inProcess(b)
-	s := share(b, w, racks(10_000, 32, 1))
+	hosts, again := read(), read()
+	s := share(b, w, hosts)
 	asking := client(b, w, patience)
 	b.Run("new", func(b *testing.B) {
-		largest := 0
+		largest, parts := 0, 0
 		for b.Loop() {
 			s.source = remote.NewSource(asking, "almanac")
+			parts = 0
+			w.disturb(replies(func() { parts++ }))
 			largest = w.largestIn(func() { s.hosts(b) })
 		}
 		b.ReportMetric(float64(largest), "bytes")
+		b.ReportMetric(float64(parts), "parts")
 	})
 	b.Run("unchanged", func(b *testing.B) {
 		largest := 0
@@ -29,6 +44,16 @@ func BenchmarkTenThousandHosts(b *testing.B) {
 	})
 	b.Run("refresh", func(b *testing.B) {
 		for b.Loop() {
+			hosts, again = again, hosts
+			s.cloud.set(hosts, nil)
+			s.refresh(b)
+		}
+	})
+	b.Run("refresh, one host has changed", func(b *testing.B) {
+		for b.Loop() {
+			hosts = slices.Clone(hosts)
+			hosts[0].Guests++
+			s.cloud.set(hosts, nil)
 			s.refresh(b)
 		}
 	})

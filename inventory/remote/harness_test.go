@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 const patience = 30 * time.Second
@@ -105,6 +106,7 @@ type cloud struct {
 	mu    sync.Mutex
 	hosts []inventory.Host
 	err   error
+	time  time.Duration
 }
 
 func (c *cloud) Hosts(context.Context) ([]inventory.Host, error) {
@@ -117,6 +119,18 @@ func (c *cloud) set(hosts []inventory.Host, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hosts, c.err = hosts, err
+}
+
+func (c *cloud) elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.time
+}
+
+func (c *cloud) wait(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time += d
 }
 
 // shared is a service for a cloud, already serving, and a source that asks it.
@@ -132,7 +146,7 @@ func share(t testing.TB, transport oslo.Transport, hosts []inventory.Host) share
 	c := &cloud{hosts: hosts}
 	s := shared{
 		cloud:   c,
-		service: remote.NewService(c, client(t, transport, patience), "almanac"),
+		service: remote.NewService(c, client(t, transport, patience), "almanac", c.elapsed),
 		source:  remote.NewSource(client(t, transport, patience), "almanac"),
 	}
 	s.stop = serve(t, transport, remote.Topic, s.service.Endpoint())
@@ -179,6 +193,36 @@ func racks(n, noise int, seed byte) []inventory.Host {
 				"disks": inventory.ListValue([]string{"nvme0", "nvme1"}),
 			},
 			Reservable: true, Guests: i % 20, Power: inventory.PowerOn, BootSeconds: 240, FlopsPerWatt: 1e9 + float64(i),
+		}
+	}
+	return hosts
+}
+
+// occupied gives the hosts with n instances on each, of many projects and few flavors.
+func occupied(hosts []inventory.Host, n int) []inventory.Host {
+	chance := rand.New(rand.NewPCG(1, 1))
+	id := func() string {
+		return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", chance.Uint32(), chance.IntN(1<<16), chance.IntN(1<<12), chance.IntN(1<<12), chance.Int64N(1<<48))
+	}
+	projects := make([]string, 100)
+	for i := range projects {
+		projects[i] = strings.ReplaceAll(id(), "-", "")
+	}
+	for i := range hosts {
+		hosts[i].Guests = n
+		hosts[i].Provider = id()
+		for j := range n {
+			project, size := projects[chance.IntN(len(projects))], int64(1)<<chance.IntN(4)
+			created := span.Instant(1_790_000_000 + chance.Int64N(10_000_000))
+			hosts[i].Instances = append(hosts[i].Instances, inventory.Instance{
+				ID: id(), Name: fmt.Sprintf("web-%d-%d", i, j), ProjectID: project, UserID: project, Host: hosts[i].Name,
+				Status: "ACTIVE", Created: created, Launched: created + 7,
+				Flavor: inventory.Flavor{
+					Name: fmt.Sprintf("m1.%d", size), Resources: resource.Vector{VCPUs: size, MemoryMB: 2048 * size, DiskGB: 20},
+					ExtraSpecs: map[string]string{"hw:cpu_policy": "shared"},
+				},
+				Metadata: map[string]string{"role": "web"},
+			})
 		}
 	}
 	return hosts

@@ -20,6 +20,9 @@ type host struct {
 	Properties   map[string]value `json:"properties"`
 	Reservable   bool             `json:"reservable"`
 	Guests       int              `json:"guests"`
+	Instances    []instance       `json:"instances"`
+	Provider     string           `json:"provider"`
+	Trouble      string           `json:"trouble"`
 	Power        string           `json:"power"`
 	BootSeconds  int64            `json:"boot_seconds"`
 	FlopsPerWatt float            `json:"flops_per_watt"`
@@ -37,7 +40,14 @@ func hostOf(h *inventory.Host) host {
 	out := host{
 		Name: h.Name, Capacity: amounts(h.Capacity), Used: amounts(h.Used), Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Provider: h.Provider, Trouble: h.Trouble,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
+	}
+	if h.Instances != nil {
+		out.Instances = make([]instance, len(h.Instances))
+		for i := range h.Instances {
+			out.Instances[i] = instanceOf(&h.Instances[i])
+		}
 	}
 	if h.Properties != nil {
 		out.Properties = make(map[string]value, len(h.Properties))
@@ -52,7 +62,14 @@ func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
 		Name: h.Name, Capacity: resource.Vector(h.Capacity), Used: resource.Vector(h.Used), Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Provider: h.Provider, Trouble: h.Trouble,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
+	}
+	if h.Instances != nil {
+		out.Instances = make([]inventory.Instance, len(h.Instances))
+		for i := range h.Instances {
+			out.Instances[i] = h.Instances[i].inventory()
+		}
 	}
 	if h.Properties != nil {
 		out.Properties = make(map[string]inventory.Value, len(h.Properties))

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"log/slog"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -53,7 +55,9 @@ func TestAnAPIProcessHasTheHostsOfTheInventoryProcessThroughRabbitMQ(t *testing.
 	s.source = remote.NewSource(client(t, process, patience), "almanac")
 	serve(t, process, remote.ChangesTopic, s.source.Endpoint())
 
-	keeper, err := inventory.OpenKeeper(t.Context(), s.source, noSettings{}, noSettings{})
+	keeper, err := inventory.OpenKeeper(t.Context(), s.source, inventory.KeeperOptions{
+		Hosts: noSettings{}, Properties: noSettings{}, Now: func() span.Instant { return 1000 }, Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,10 @@ type question struct {
 // the current one where that is another; none where the caller has it whole.
 type answer struct {
 	Generation string `json:"generation"`
-	Size       int    `json:"size"` // of all parts together, in bytes
-	Part       []byte `json:"part,omitempty"`
+	// Age is how many seconds ago the service has last read the hosts from its source.
+	Age  int64  `json:"age"`
+	Size int    `json:"size"` // of all parts together, in bytes
+	Part []byte `json:"part,omitempty"`
 }
 
 // largestPart keeps a message, in which the bytes are base64, under 4 MB.

@@ -15,10 +15,9 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-var _ inventory.Source = (*remote.Source)(nil)
+var _ inventory.Dated = (*remote.Source)(nil)
 
 func TestAnyHostGoesThroughUnchanged(t *testing.T) {
 	s := share(t, inProcess(t), nil)
@@ -36,62 +35,6 @@ func TestAnyHostGoesThroughUnchanged(t *testing.T) {
 			rt.Errorf("sent %#v\ngot %#v", want, got)
 		}
 	})
-}
-
-// anyHost draws hosts of which each property has one type everywhere, as one
-// inventory asks.
-func anyHost() *rapid.Generator[inventory.Host] {
-	return rapid.Custom(func(t *rapid.T) inventory.Host {
-		h := inventory.Host{
-			Name:       rapid.StringN(1, 20, -1).Draw(t, "name"),
-			Capacity:   anyAmounts().Draw(t, "capacity"),
-			Used:       anyAmounts().Draw(t, "used"),
-			Zone:       rapid.String().Draw(t, "zone"),
-			Aggregates: anyNames().Draw(t, "aggregates"),
-			Traits:     anyNames().Draw(t, "traits"),
-			Reservable: rapid.Bool().Draw(t, "reservable"),
-			Guests:     rapid.Int().Draw(t, "guests"),
-			Power: rapid.SampledFrom([]inventory.Power{
-				"", inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
-			}).Draw(t, "power"),
-			BootSeconds:  rapid.Int64().Draw(t, "boot seconds"),
-			FlopsPerWatt: rapid.Float64().Draw(t, "FLOPS per watt"),
-		}
-		if rapid.Bool().Draw(t, "has properties") {
-			h.Properties = map[string]inventory.Value{}
-			for _, name := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "properties") {
-				kind := rapid.SampledFrom([]inventory.Kind{inventory.Number, inventory.String, inventory.Bool, inventory.List}).Draw(t, "kind")
-				h.Properties[string(kind)+" "+name] = anyValue(kind).Draw(t, "value")
-			}
-		}
-		return h
-	})
-}
-
-func anyValue(kind inventory.Kind) *rapid.Generator[inventory.Value] {
-	return map[inventory.Kind]*rapid.Generator[inventory.Value]{
-		inventory.Number: rapid.Map(rapid.Float64(), inventory.NumberValue),
-		inventory.String: rapid.Map(rapid.String(), inventory.StringValue),
-		inventory.Bool:   rapid.Map(rapid.Bool(), inventory.BoolValue),
-		inventory.List:   rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), inventory.ListValue),
-	}[kind]
-}
-
-func anyAmounts() *rapid.Generator[resource.Vector] {
-	return rapid.Custom(func(t *rapid.T) resource.Vector {
-		v := resource.Vector{
-			VCPUs: rapid.Int64().Draw(t, "vcpus"), MemoryMB: rapid.Int64().Draw(t, "memory_mb"), DiskGB: rapid.Int64().Draw(t, "disk_gb"),
-		}
-		if rapid.Bool().Draw(t, "has custom classes") {
-			v.Custom = rapid.MapOfN(rapid.String(), rapid.Int64(), 0, 3).Draw(t, "custom")
-		}
-		return v
-	})
-}
-
-// anyNames draws nil, nothing and some.
-func anyNames() *rapid.Generator[[]string] {
-	return rapid.OneOf(rapid.Just[[]string](nil), rapid.SliceOfN(rapid.String(), 0, 3))
 }
 
 func TestUnchangedHostsCostASmallMessageAlsoAfterARestartOfTheService(t *testing.T) {
@@ -218,6 +161,26 @@ func TestTheServiceKeepsTheLastGoodHosts(t *testing.T) {
 		}
 		if got := s.hosts(t); !reflect.DeepEqual(good, got) {
 			t.Errorf("%s: got %d hosts", name, len(got))
+		}
+	}
+}
+
+func TestTheAgeOfTheHostsIsToldWhileTheServiceCannotReadThem(t *testing.T) {
+	s := share(t, inProcess(t), racks(2, 10, 1))
+	for _, step := range []struct {
+		after time.Duration
+		cloud error
+		want  int64 // seconds
+	}{
+		{0, nil, 0}, {10 * time.Second, nil, 0}, {10 * time.Second, errors.New("unreadable"), 10}, {time.Minute, errors.New("unreadable"), 70}, {time.Second, nil, 0},
+	} {
+		s.cloud.wait(step.after)
+		s.cloud.set(racks(2, 10, 1), step.cloud)
+		if err := s.service.Refresh(t.Context()); (err != nil) != (step.cloud != nil) {
+			t.Fatal(err)
+		}
+		if hosts := s.hosts(t); len(hosts) != 2 || s.source.Age() != step.want {
+			t.Errorf("%d hosts, which are %d s old, want %d s", len(hosts), s.source.Age(), step.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -17,9 +18,11 @@ type Service struct {
 	source  inventory.Source
 	client  *oslo.Client
 	changes oslo.Target
+	elapsed func() time.Duration
 	part    int // largest part, in bytes
 
 	current atomic.Pointer[edition] // nil until the hosts were read
+	readAt  atomic.Int64            // when elapsed, in nanoseconds, they were last read
 
 	refreshing sync.Mutex
 	read       []inventory.Host // of the current edition
@@ -27,9 +30,10 @@ type Service struct {
 }
 
 // NewService gives the service for a source. Refresh reads it, Endpoint serves it;
-// the client sends the news of changes, on exchange.
-func NewService(source inventory.Source, client *oslo.Client, exchange string) *Service {
-	return &Service{source: source, client: client, changes: topic(exchange, ChangesTopic), part: largestPart}
+// the client sends the news of changes, on exchange. elapsed is the time since some
+// instant.
+func NewService(source inventory.Source, client *oslo.Client, exchange string, elapsed func() time.Duration) *Service {
+	return &Service{source: source, client: client, changes: topic(exchange, ChangesTopic), elapsed: elapsed, part: largestPart}
 }
 
 // Refresh reads the hosts anew and tells everybody where they have changed. Where
@@ -39,6 +43,7 @@ func NewService(source inventory.Source, client *oslo.Client, exchange string) *
 func (s *Service) Refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
+	asked := s.elapsed()
 	hosts, err := s.source.Hosts(ctx)
 	if err != nil {
 		return fmt.Errorf("read hosts: %w", err)
@@ -51,6 +56,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 			return err
 		}
 	}
+	s.readAt.Store(int64(asked))
 	return s.tell(ctx)
 }
 
@@ -95,5 +101,7 @@ func (s *Service) hosts(_ context.Context, r *oslo.Request) (any, error) {
 	if now == nil {
 		return nil, fault.New(fault.Unavailable, "the inventory service has not read its hosts yet; its log says why")
 	}
-	return now.answer(q, s.part), nil
+	a := now.answer(q, s.part)
+	a.Age = int64((s.elapsed() - time.Duration(s.readAt.Load())) / time.Second)
+	return a, nil
 }

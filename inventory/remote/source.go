@@ -19,6 +19,7 @@ type Source struct {
 	changed chan struct{}
 
 	known atomic.Pointer[reading]
+	age   atomic.Int64 // of the last answer
 }
 
 // reading is what the service said last.
@@ -66,6 +67,7 @@ func (s *Source) read(ctx context.Context, known string) (edition, error) {
 		if err != nil {
 			return edition{}, err
 		}
+		s.age.Store(a.Age)
 		if a.Generation == known {
 			return edition{generation: known}, nil
 		}
@@ -98,6 +100,9 @@ func (s *Source) ask(ctx context.Context, q question) (answer, error) {
 	}
 	return a, err
 }
+
+// Age implements inventory.Dated: the service answers also while it cannot read.
+func (s *Source) Age() int64 { return s.age.Load() }
 
 // Endpoint gives the methods for a server of ChangesTopic.
 func (s *Source) Endpoint() oslo.Endpoint {

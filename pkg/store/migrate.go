@@ -16,6 +16,7 @@ import (
 var migrations = []*gormigrate.Migration{
 	{ID: "0001_reservations", Migrate: createReservations},
 	{ID: "0002_replicas", Migrate: addReplicas},
+	{ID: "0003_power", Migrate: addPower},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

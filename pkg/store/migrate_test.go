@@ -29,14 +29,15 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]MigrationStatus{{"0001_reservations", want.before}, {"0002_replicas", want.before}}, list); d != "" {
+		state := []MigrationStatus{{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}}
+		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
 		}
 		applied, err := s.Migrate(t.Context())
@@ -161,7 +162,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{
@@ -178,8 +179,13 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			}
 			wantUpgraded(t, s)
 			// The version before goes on writing beside this one.
-			if err := s.writer.Create(old("late", "demo", "ended", 1)).Error; err != nil {
-				t.Errorf("the version before cannot write: %v", err)
+			for _, row := range []any{old("late", "demo", "ended", 1), &override0001{Host: "node-1"}} {
+				if err := s.writer.Create(row).Error; err != nil {
+					t.Errorf("the version before cannot write: %v", err)
+				}
+			}
+			if overrides, err := s.Overrides(t.Context()); len(overrides) != 2 || overrides["node-1"].Power != nil || err != nil {
+				t.Errorf("the overrides are %v: %v", overrides, err)
 			}
 			if r, err := s.Get(t.Context(), "late"); err != nil || r.Events[0].Holder != "" || r.Events[0].Until != 0 {
 				t.Errorf("what it wrote is %+v: %v", r.Events, err)
@@ -242,7 +248,7 @@ func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"DROP TABLE `changes`", "ALTER TABLE `events` DROP COLUMN `until_at`", "DROP TABLE `claims`",
-		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`",
+		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`", "ALTER TABLE `host_overrides` DROP COLUMN `power`",
 	} {
 		s := openFor(t, connection, nil)
 		if _, err := s.Migrate(t.Context()); err != nil {

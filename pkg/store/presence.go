@@ -43,6 +43,17 @@ func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []stri
 	return replicas, nil
 }
 
+// Leave says that Options.Holder is gone, so that nobody waits until its time is over.
+func (s *Store) Leave(ctx context.Context) error {
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `name` = ?", presence+s.options.Holder).Error
+	})
+	if err != nil {
+		return fmt.Errorf("show that this replica is gone: %w", err)
+	}
+	return nil
+}
+
 // remembered is how long a replica that is gone stays in the table.
 const remembered = 24 * time.Hour
 

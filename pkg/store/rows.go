@@ -78,7 +78,8 @@ type keyRow struct {
 type overrideRow struct {
 	Host       string `gorm:"primaryKey;size:255"`
 	Reservable *bool
-	Properties string `gorm:"size:1048576;not null"` // a JSON object, or empty; null removes a property
+	Properties string  `gorm:"size:1048576;not null"` // a JSON object, or empty; null removes a property
+	Power      *string `gorm:"size:16"`
 }
 
 type hiddenRow struct {

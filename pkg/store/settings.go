@@ -33,7 +33,9 @@ func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decode the override of host %s: %w", row.Host, err)
 		}
-		all[row.Host] = inventory.Override{Reservable: row.Reservable, Properties: properties}
+		all[row.Host] = inventory.Override{
+			Reservable: row.Reservable, Properties: properties, Power: (*inventory.Power)(row.Power),
+		}
 	}
 	return all, nil
 }
@@ -79,14 +81,14 @@ func (s *Store) inTurn(tx *gorm.DB, name string) error {
 }
 
 func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
-	if o.Reservable == nil && len(o.Properties) == 0 {
+	if o.IsZero() {
 		return tx.Where("host = ?", host).Delete(&overrideRow{}).Error
 	}
 	properties, err := encodeProperties(o.Properties)
 	if err != nil {
 		return err
 	}
-	row := overrideRow{Host: host, Reservable: o.Reservable, Properties: properties}
+	row := overrideRow{Host: host, Reservable: o.Reservable, Properties: properties, Power: (*string)(o.Power)}
 	return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 }
 

@@ -167,7 +167,8 @@ func testFence(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testPresence has two replicas, of which the second shows itself for a moment only.
+// testPresence has two replicas, of which the second shows itself for a moment only,
+// and then leaves early.
 func testPresence(t *testing.T, first, second Subject) {
 	one, two := offered[presence](t, first), offered[presence](t, second)
 	there := func(s presence, ttl time.Duration) []string {
@@ -185,4 +186,11 @@ func testPresence(t *testing.T, first, second Subject) {
 		t.Fatalf("the second sees %v, want both", names)
 	}
 	waitFor(t, func() bool { return len(there(one, time.Minute)) == 1 })
+	there(two, time.Minute)
+	if err := two.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if names := there(one, time.Minute); len(names) != 1 {
+		t.Errorf("after the second has left, the first sees %v", names)
+	}
 }

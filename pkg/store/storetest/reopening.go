@@ -16,7 +16,7 @@ func testReopening(t *testing.T, open func(t *testing.T) Subject) {
 		t.Fatal(err)
 	}
 	err := set.ChangeOverride(t.Context(), "node-1", func(map[string]inventory.Override) (inventory.Override, error) {
-		return inventory.Override{Reservable: new(false)}, nil
+		return inventory.Override{Reservable: new(false), Power: new(inventory.PowerSleeping)}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,8 @@ func testReopening(t *testing.T, open func(t *testing.T) Subject) {
 	if got, ok, err := s.Key(t.Context(), "demo", "k"); !ok || err != nil || got != use {
 		t.Errorf("the key is %v (%v): %v", got, ok, err)
 	}
-	if got, err := set.Overrides(t.Context()); err != nil || got["node-1"].Reservable == nil || *got["node-1"].Reservable {
+	want := map[string]inventory.Override{"node-1": {Reservable: new(false), Power: new(inventory.PowerSleeping)}}
+	if got, err := set.Overrides(t.Context()); err != nil || diff(want, got) != "" {
 		t.Errorf("overrides are %v: %v", got, err)
 	}
 	if got, err := set.Hidden(t.Context()); err != nil || !got["gpu"] {

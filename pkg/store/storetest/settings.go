@@ -35,7 +35,7 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 				rt.Errorf("a refused change gives %v", err)
 			}
 			want[host] = o
-			if o.Reservable == nil && len(o.Properties) == 0 {
+			if o.IsZero() {
 				delete(want, host)
 			}
 			got, err := s.Overrides(rt.Context())
@@ -110,6 +110,7 @@ func anyOverride() *rapid.Generator[inventory.Override] {
 		return inventory.Override{
 			Properties: rapid.MapOfN(name(), anyValue(), 0, 4).Draw(t, "properties"),
 			Reservable: rapid.Ptr(rapid.Bool(), true).Draw(t, "reservable"),
+			Power:      rapid.Ptr(rapid.SampledFrom(inventory.Powers), true).Draw(t, "power"),
 		}
 	})
 }

@@ -48,6 +48,7 @@ type (
 	}
 	presence interface {
 		Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
+		Leave(ctx context.Context) error
 	}
 	purger interface {
 		Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (int, error)

@@ -1,0 +1,73 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Instance is a server of Nova: a guest on a host, or on its way there.
+type Instance struct {
+	ID, Name, ProjectID, UserID string
+	// Host is where it is; empty where it is nowhere, as one that is shelved and offloaded.
+	Host string
+	// Status is Nova's (ACTIVE, SHUTOFF, SHELVED_OFFLOADED, DELETED, …), Task its task
+	// state; empty where it has none.
+	Status, Task string
+	// Created is when it was asked for, Launched when it last began to run on a host; 0
+	// is not yet.
+	Created, Launched span.Instant
+	Flavor            Flavor // as it was when the instance was made or resized
+	Metadata          map[string]string
+	// Hints are the scheduler hints of its boot request; nil where Nova does not tell
+	// (compute API before 2.100).
+	Hints  map[string][]string
+	Locked bool
+	// Preemptible says that it may be terminated to make room.
+	Preemptible bool
+}
+
+// Flavor is the shape of an instance.
+type Flavor struct {
+	ID, Name   string // of the flavor in an Instance, ID may be empty
+	Resources  resource.Vector
+	ExtraSpecs map[string]string
+	Public     bool
+}
+
+// ReservationMark is the extra spec of a flavor, and the metadata of an aggregate,
+// that names the reservation it was made for.
+const ReservationMark = "almanac:reservation"
+
+// ReservationID is the reservation in which the instance was made; empty is none.
+func (i *Instance) ReservationID() string { return i.Flavor.ExtraSpecs[ReservationMark] }
+
+// Aggregate is a host aggregate of Nova.
+type Aggregate struct {
+	ID         int
+	UUID, Name string
+	Zone       string // availability zone, or nothing
+	Metadata   map[string]string
+	Hosts      []string // sorted
+}
+
+// PreemptibleRule says which instances are preemptible; one of its signs is enough.
+type PreemptibleRule struct {
+	ExtraSpec string   // of the flavor, true; empty is no sign
+	Hint      string   // of the boot request, true; empty is no sign
+	Projects  []string // all of whose instances are
+}
+
+// Marks says whether the rule makes i preemptible.
+func (p PreemptibleRule) Marks(i *Instance) bool {
+	return p.ExtraSpec != "" && isTrue(i.Flavor.ExtraSpecs[p.ExtraSpec]) ||
+		p.Hint != "" && slices.ContainsFunc(i.Hints[p.Hint], isTrue) ||
+		slices.Contains(p.Projects, i.ProjectID)
+}
+
+// isTrue reads a word as oslo.utils strutils.bool_from_string does.
+func isTrue(word string) bool {
+	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(word)))
+}

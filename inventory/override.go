@@ -1,0 +1,80 @@
+package inventory
+
+import (
+	"cmp"
+	"maps"
+)
+
+// Override is what an operator has set for one host by hand; it wins over the
+// host's Source.
+type Override struct {
+	// Properties replaces properties; nil removes one.
+	Properties map[string]*Value
+	// Reservable admits the host to the pool or takes it out; nil leaves it.
+	Reservable *bool
+	// Power is the host's power; nil leaves it to the Source. In a change, the empty
+	// Power gives it back to the Source.
+	Power *Power
+}
+
+// IsZero says that o sets nothing.
+func (o Override) IsZero() bool {
+	return len(o.Properties) == 0 && o.Reservable == nil && o.Power == nil
+}
+
+func (o Override) apply(h *Host) {
+	if o.Reservable != nil {
+		h.Reservable = *o.Reservable
+	}
+	o.applyPower(h)
+	if len(o.Properties) == 0 {
+		return
+	}
+	properties := make(map[string]Value, len(h.Properties)+len(o.Properties))
+	maps.Copy(properties, h.Properties)
+	for name, value := range o.Properties {
+		if value == nil {
+			delete(properties, name)
+		} else {
+			properties[name] = *value
+		}
+	}
+	h.Properties = properties
+}
+
+// applyPower also takes the trouble from a host that is off on purpose: whoever
+// watches its services sees them down.
+func (o Override) applyPower(h *Host) {
+	if o.Power != nil {
+		h.Power = *o.Power
+	}
+	if h.Power == PowerSleeping || h.Power == PowerWaking {
+		h.Trouble = ""
+	}
+}
+
+// with gives o with change laid over it.
+func (o Override) with(change Override) Override {
+	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
+	maps.Copy(properties, o.Properties)
+	maps.Copy(properties, change.Properties)
+	power := cmp.Or(change.Power, o.Power)
+	if power != nil && *power == "" {
+		power = nil
+	}
+	return Override{Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable), Power: power}
+}
+
+// equal says whether both set the same.
+func (o Override) equal(other Override) bool {
+	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&
+		equalOrNil(o.Power, other.Power, func(a, b Power) bool { return a == b }) &&
+		maps.EqualFunc(o.Properties, other.Properties, func(a, b *Value) bool { return equalOrNil(a, b, Value.Equal) })
+}
+
+func equalOrNil[T any](a, b *T, equal func(a, b T) bool) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return equal(*a, *b)
+}
