@@ -26,8 +26,9 @@ var ErrStale = errors.New("the records have changed since the decision was made"
 // Action names a stored change.
 type Action string
 
-// The actions: those of an owner, those of time, and the two steps of an event
-// that takes work on the cloud: begun, and put off after it failed.
+// The actions: those of an owner, those of time, those of healing, and the two steps
+// of an event that takes work on the cloud: begun, and put off after it failed. A
+// reservation that has failed after Start or End failed there.
 const (
 	Create     Action = "create"
 	Modify     Action = "modify"
@@ -35,6 +36,9 @@ const (
 	Start      Action = "start"
 	WarnOfEnd  Action = "before_end"
 	End        Action = "end"
+	Heal       Action = "heal"    // other hosts for failed ones
+	Degrade    Action = "degrade" // hosts are missing
+	Restore    Action = "restore" // none is missing any more
 	BeginEvent Action = "begin"
 	PutOff     Action = "put_off"
 )

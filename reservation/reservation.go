@@ -137,6 +137,10 @@ const (
 	BeforeEndEvent EventType = "before_end"
 	EndEvent       EventType = "end"
 	CancelledEvent EventType = "cancelled"
+	HealedEvent    EventType = "healed"   // it was given other hosts for some that have failed
+	DegradedEvent  EventType = "degraded" // hosts have failed that nothing can replace
+	RestoredEvent  EventType = "restored" // these hosts are back
+	FailedEvent    EventType = "failed"   // a start or an end was given up
 )
 
 // EventState says whether an event has happened.
@@ -157,5 +161,6 @@ type Event struct {
 	Done   span.Instant // when it happened
 	Detail string       // what happened, in a sentence; may be empty
 	Holder string       // the replica that carries a running event out
-	Until  span.Instant // a due event that has failed is not tried again before it
+	// Until is when an event that has failed is tried again; 0 of one that never has.
+	Until span.Instant
 }

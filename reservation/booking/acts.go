@@ -23,8 +23,13 @@ type Cloud interface {
 }
 
 const (
-	// putOff is after how many seconds an event that has failed is tried again.
-	putOff = 15
+	// soonest is after how many seconds an event that has failed is tried again, latest
+	// after how many one that goes on failing is. In between the time that it is late
+	// doubles from try to try.
+	soonest, latest = 2, 60
+	// endTries is for how many seconds it is tried to carry out an end. What is left
+	// then is for the operator, whom the doctor tells.
+	endTries = 24 * 3600
 	// concludeEvery is how often it is tried to store how an event went.
 	concludeEvery = time.Second
 )
@@ -43,7 +48,7 @@ func begun(r reservation.Reservation, i int, replica string, now span.Instant) (
 		return r, err
 	}
 	e := r.Events[i]
-	e.State, e.Holder, e.Until = reservation.Running, replica, 0
+	e.State, e.Holder = reservation.Running, replica
 	return withEvent(r, i, e, status, now), nil
 }
 
@@ -76,8 +81,37 @@ func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Re
 // postponed gives r with its event i, which has failed, due again.
 func postponed(r reservation.Reservation, i int, why error, now span.Instant) reservation.Reservation {
 	e := r.Events[i]
-	e.State, e.Holder, e.Until, e.Detail = reservation.Due, "", now+putOff, fault.Of(why).Message
+	wait := int64(soonest)
+	if e.Until != 0 {
+		wait = min(max(int64(now-e.Time), soonest), latest)
+	}
+	e.State, e.Holder, e.Detail = reservation.Due, "", fault.Of(why).Message
+	e.Until = min(now.Add(wait), lastTry(&r, e))
 	return withEvent(r, i, e, r.Status, now)
+}
+
+// lastTry is when an event that still fails is given up.
+func lastTry(r *reservation.Reservation, e reservation.Event) span.Instant {
+	if e.Type == reservation.EndEvent {
+		return e.Time.Add(endTries)
+	}
+	return r.Span.End
+}
+
+// hopeless says that an event has failed until it was too late.
+func hopeless(r *reservation.Reservation, e reservation.Event, now span.Instant) bool {
+	return e.Until != 0 && now >= lastTry(r, e)
+}
+
+// givenUp gives r after an event that is hopeless, and that event's place in the log.
+func givenUp(r reservation.Reservation, e reservation.Event, now span.Instant) (reservation.Reservation, int, error) {
+	status, err := lifecycle.Next(r.Status, lifecycle.Fail)
+	if err != nil {
+		return r, 0, err
+	}
+	detail := fmt.Sprintf("its %s was given up: %s", e.Type, e.Detail)
+	r = closed(r, status, happened(reservation.FailedEvent, now, detail), now)
+	return r, len(r.Events) - 1, nil
 }
 
 func withEvent(r reservation.Reservation, i int, e reservation.Event, status reservation.Status, now span.Instant) reservation.Reservation {

@@ -77,11 +77,24 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 		d.stale.Add(1)
 	case err == nil:
 		d.wake()
+		if a.isNews() {
+			poke(d.news)
+		}
 		if d.options.Announce != nil {
 			d.options.Announce()
 		}
 	}
 	return err
+}
+
+// isNews says that more has changed than how far an event is that is being carried out,
+// except for an end, which makes room.
+func (a *attempt) isNews() bool {
+	switch a.cause.Action {
+	case reservation.BeginEvent, reservation.PutOff, reservation.Start, reservation.WarnOfEnd:
+		return false
+	}
+	return true
 }
 
 // errNotSent says that an attempt has certainly not been stored.

@@ -68,7 +68,8 @@ type Options struct {
 // after, so that whatever happens in between errs towards "taken".
 type Desk struct {
 	options  Options
-	woken    chan struct{}
+	woken    chan struct{}    // something may be due
+	news     chan struct{}    // something is another than before
 	keys     locks[[2]string] // project and key
 	claiming locks[string]    // host
 	polls    polls
@@ -109,6 +110,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	d := &Desk{
 		options:  o,
 		woken:    make(chan struct{}, 1),
+		news:     make(chan struct{}, 1),
 		polls:    polls{turn: newTurn()},
 		slots:    newSlots(max(1, o.Parallel)),
 		roster:   &roster{},

@@ -23,9 +23,16 @@ type Happening struct {
 // Woken tells that something may be due earlier than before.
 func (d *Desk) Woken() <-chan struct{} { return d.woken }
 
-func (d *Desk) wake() {
+func (d *Desk) wake() { poke(d.woken) }
+
+// News tells that what is promised is another than before, here or through another
+// replica.
+func (d *Desk) News() <-chan struct{} { return d.news }
+
+// poke leaves word in a channel that keeps one.
+func poke(c chan<- struct{}) {
 	select {
-	case d.woken <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -104,7 +111,7 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 			err = d.commit(ctx, a)
 		}
 		switch {
-		case err == nil && d.options.Cloud != nil:
+		case err == nil && a.next.Events[i].State == reservation.Running:
 			d.working.begin(id)
 			d.working.running.Go(func() { d.act(ctx, a.next, i) })
 			return done, nil
@@ -148,12 +155,16 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 		return nil, 0, nil
 	}
 	a := &attempt{entry: e, before: e.r}
+	a.cause.Action = actions[event.Type]
 	var err error
-	if d.options.Cloud != nil {
+	switch {
+	case hopeless(&e.r, event, now):
+		a.next, i, err = givenUp(e.r, event, now)
+		a.cause.Detail = event.Detail
+	case d.options.Cloud != nil && lifecycle.TakesWork(event.Type):
 		a.cause.Action = reservation.BeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)
-	} else {
-		a.cause.Action = actions[event.Type]
+	default:
 		a.next, err = carried(e.r, i, now)
 	}
 	if err != nil {

@@ -174,6 +174,7 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt, missing map[string]int64) 
 	if moved {
 		d.adoptions.Add(1)
 		d.wake()
+		poke(d.news)
 	}
 	return nil
 }

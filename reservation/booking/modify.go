@@ -118,8 +118,8 @@ func (d *Desk) changeOf(e *entry, hold func(e *entry) (*attempt, error)) (*attem
 	return d.begin(a), nil
 }
 
-// holdChange plans the change and holds, at each instant, the larger of what the
-// reservation has and what it shall have; mu is held.
+// holdChange plans the change and holds what the reservation has and what it shall
+// have; mu is held.
 func (d *Desk) holdChange(by Caller, e *entry, c Change) (*attempt, error) {
 	plan, err := d.planChange(by, e, c)
 	if err != nil {
@@ -130,6 +130,14 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (*attempt, error) {
 	if difference == "" {
 		return &attempt{entry: e, before: e.r, next: e.r}, nil
 	}
+	return d.holdBoth(e, next, reservation.Cause{
+		Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference,
+	})
+}
+
+// holdBoth holds, at each instant, the larger of what the reservation has and what
+// next has; mu is held.
+func (d *Desk) holdBoth(e *entry, next reservation.Reservation, cause reservation.Cause) (*attempt, error) {
 	both := append(slices.Clone(e.r.Claims), next.Claims...)
 	held := d.calendarClaims(&e.r, envelope(both, len(e.r.Claims)))
 	d.release(d.calendarClaims(&e.r, e.r.Claims))
@@ -138,7 +146,6 @@ func (d *Desk) holdChange(by Caller, e *entry, c Change) (*attempt, error) {
 		d.retake(&e.r)
 		return nil, fmt.Errorf("hold the hosts of the change: %w", err)
 	}
-	cause := reservation.Cause{Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference}
 	return &attempt{entry: e, before: e.r, next: next, held: held, cause: cause}, nil
 }
 
@@ -183,9 +190,15 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 	if err != nil {
 		return r, err
 	}
+	return closed(r, status, happened(reservation.CancelledEvent, now, ""), now), nil
+}
+
+// closed gives r over before it has come to its end: what it has used stays, and what
+// lies ahead has gone.
+func closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
 	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.Done })
-	r.Events = append(r.Events, happened(reservation.CancelledEvent, now, ""))
+	r.Events = append(r.Events, last)
 	var used []reservation.Claim
 	for _, c := range r.Claims {
 		if c.Span.End = min(c.Span.End, now); !c.Span.Empty() {
@@ -193,7 +206,7 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 		}
 	}
 	r.Claims = used
-	return r, nil
+	return r
 }
 
 // lock gives the entry of a live reservation that the caller may change, locked.

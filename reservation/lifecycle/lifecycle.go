@@ -76,6 +76,10 @@ var carried = map[reservation.EventType][]Trigger{
 	reservation.EndEvent:       {End, Finished},
 }
 
+// TakesWork says that an event may have work to do on the cloud; the others are done as
+// they are begun.
+func TakesWork(event reservation.EventType) bool { return len(carried[event]) > 1 }
+
 // Begin gives the state while an event is carried out, and Finish the one after it.
 func Begin(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
 	return follow(s, carried[event][:1])

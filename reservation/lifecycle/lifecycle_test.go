@@ -148,3 +148,13 @@ func TestAnEventIsToBeCarriedOutAtItsTimeOrWhenItWasPutOffTo(t *testing.T) {
 		}
 	}
 }
+
+func TestAStartAndAnEndTakeWork(t *testing.T) {
+	for event, want := range map[reservation.EventType]bool{
+		reservation.StartEvent: true, reservation.EndEvent: true, reservation.BeforeEndEvent: false, reservation.HealedEvent: false,
+	} {
+		if got := lifecycle.TakesWork(event); got != want {
+			t.Errorf("%s: %v", event, got)
+		}
+	}
+}

@@ -13,7 +13,8 @@ import (
 const leasePublisher = "blazar.lease"
 
 // leaseEventTypes has Blazar's event type of each action that is told
-// (blazar/manager/service.py, _send_notification and its callers).
+// (blazar/manager/service.py, _send_notification and its callers). Blazar itself heals
+// without a word; here an update has the flags of the lease as they are then.
 var leaseEventTypes = map[reservation.Action]string{
 	reservation.Create:    "lease.create",
 	reservation.Modify:    "lease.update",
@@ -21,6 +22,9 @@ var leaseEventTypes = map[reservation.Action]string{
 	reservation.Start:     "lease.event.start_lease",
 	reservation.WarnOfEnd: "lease.event.before_end_lease",
 	reservation.End:       "lease.event.end_lease",
+	reservation.Heal:      "lease.update",
+	reservation.Degrade:   "lease.update",
+	reservation.Restore:   "lease.update",
 }
 
 // warningVoid is sent after an update when an end that was warned of is warned of
@@ -150,7 +154,7 @@ func leaseOf(r *reservation.Reservation) lease {
 func leaseReservationOf(r *reservation.Reservation) leaseReservation {
 	out := leaseReservation{
 		ID: r.ID, LeaseID: r.ID, ResourceID: r.ID, Status: leaseReservationStatus[r.Status],
-		MissingResources: r.Degraded != "", ResourceProperties: r.HostProperties,
+		MissingResources: r.Degraded != "", ResourcesChanged: healedInUse(r), ResourceProperties: r.HostProperties,
 		CreatedAt: rowTime(r.Created), UpdatedAt: rowTime(r.Updated),
 	}
 	if r.Kind == reservation.Hosts {
@@ -170,6 +174,14 @@ func leaseReservationOf(r *reservation.Reservation) leaseReservation {
 		out.Affinity = new(false)
 	}
 	return out
+}
+
+// healedInUse says that hosts were replaced after the start: Blazar marks active
+// reservations alone (blazar/plugins/oshosts/host_plugin.py, heal_reservations).
+func healedInUse(r *reservation.Reservation) bool {
+	start, ok := last(r, reservation.StartEvent)
+	healed, ever := last(r, reservation.HealedEvent)
+	return ok && ever && start.State == reservation.Done && healed.Done >= start.Done
 }
 
 // leaseEventsOf gives the events of a lease: its start, its end, and the warning

@@ -168,6 +168,25 @@ func TestADegradedReservationMissesResources(t *testing.T) {
 	}
 }
 
+func TestAReservationHealedInUseHasOtherResources(t *testing.T) {
+	for name, tc := range map[string]struct {
+		healed reservation.Event
+		want   bool
+	}{
+		"before the start": {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon - 1}, false},
+		"after it":         {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon + 60}, true},
+		"degraded only":    {reservation.Event{Type: reservation.DegradedEvent, State: reservation.Done, Done: noon + 60}, false},
+	} {
+		r := booked()
+		r.Events[1].State, r.Events[1].Done = reservation.Done, noon
+		r.Events = append(r.Events, tc.healed)
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Heal), notice.Blazar)))
+		if got["resources_changed"] != tc.want {
+			t.Errorf("%s: resources_changed is %v", name, got["resources_changed"])
+		}
+	}
+}
+
 // leaseReservation gives the one reservation of a lease.
 func leaseReservation(t *testing.T, lease map[string]any) map[string]any {
 	t.Helper()

@@ -16,6 +16,9 @@ var eventTypes = map[reservation.Action]string{
 	reservation.Start:     "reservation.start",
 	reservation.WarnOfEnd: "reservation.before_end",
 	reservation.End:       "reservation.end",
+	reservation.Heal:      "reservation.heal",
+	reservation.Degrade:   "reservation.degrade",
+	reservation.Restore:   "reservation.restore",
 }
 
 // payloadVersion is that of our payload: the first number grows when something is

@@ -1,0 +1,270 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// Failed says whether a host has failed, and why, in a sentence such as "its
+// nova-compute is down".
+type Failed func(host string) (reason string, yes bool)
+
+// Heal gives a reservation other hosts for those that have failed: one that has begun
+// or is about to from now on, a pending one for all its time. Where none is free, what
+// is promised of the failed host stays so, and Degraded says what is missing; it is
+// taken back once all is well. Limits of the project do not count, and what ends or is
+// over is left alone. changed is false where there was nothing to do.
+func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
+	r, err = d.modify(ctx, Caller{Admin: true}, id, "store the healed reservation", func(e *entry) (*attempt, error) {
+		a, err := d.holdHealing(e, failed)
+		changed = err == nil && a.next.Version != a.before.Version
+		return a, err
+	})
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict): // it is over
+		return r, false, nil
+	case err != nil:
+		return r, false, err
+	}
+	return r, changed, nil
+}
+
+// holdHealing plans the healing and holds what the reservation has and what it shall
+// have; mu is held.
+func (d *Desk) holdHealing(e *entry, failed Failed) (*attempt, error) {
+	unchanged := &attempt{entry: e, before: e.r, next: e.r}
+	v := d.view(Caller{SeesHidden: true}, e.r.ProjectID)
+	if e.r.Status == reservation.Ending || e.r.Span.End <= v.Now {
+		return unchanged, nil
+	}
+	next, cause := healed(e.r, planHealing(v, e.r, failed), v.Now)
+	if cause.Action == "" {
+		return unchanged, nil
+	}
+	return d.holdBoth(e, next, cause)
+}
+
+// healing is what becomes of a reservation some of whose hosts have failed.
+type healing struct {
+	claims []reservation.Claim
+	fresh  []string // the hosts that it is given
+	// replaced and missing are what it has of failed hosts less than before, and still.
+	replaced, missing []loss
+	// hopeless says why no other host can be looked for; mostly empty.
+	hopeless string
+}
+
+// loss is a failed host and what is wrong with it.
+type loss struct{ host, reason string }
+
+// planHealing decides what r is given for its failed hosts. The claims of r are in the
+// calendar: what is well stays as it is.
+func planHealing(v View, r reservation.Reservation, failed Failed) healing {
+	var h healing
+	var lost []reservation.Claim
+	for _, c := range r.Claims {
+		if _, yes := failed(c.Host); yes && c.Span.End > v.Now {
+			lost = append(lost, c)
+		} else {
+			h.claims = append(h.claims, c)
+		}
+	}
+	if len(lost) == 0 {
+		return h
+	}
+	fresh, err := substitutes(v, r, countClaimed(lost), failed)
+	if err != nil {
+		h.hopeless = fault.Of(err).Error()
+	}
+	missing := without(lost, countClaimed(fresh))
+	h.claims = append(append(h.claims, missing...), fresh...)
+	h.fresh = hostNames(fresh)
+	for _, host := range hostNames(lost) {
+		reason, _ := failed(host)
+		still := countOn(missing, host)
+		if still < countOn(lost, host) {
+			h.replaced = append(h.replaced, loss{host, reason})
+		}
+		if still > 0 {
+			h.missing = append(h.missing, loss{host, reason})
+		}
+	}
+	return h
+}
+
+// substitutes gives claims for quantity hosts or instances of r, or for as many as
+// there is room for, from now or its start on: in the order of a booking, but where
+// too few are awake, those that must boot first as well.
+func substitutes(v View, r reservation.Reservation, quantity int, failed Failed) ([]reservation.Claim, error) {
+	terms, window := r.Terms, span.Span{Start: max(r.Span.Start, v.Now), End: r.Span.End}
+	terms.Quantity = quantity
+	s, err := newSearch(v, ask{Terms: terms, window: window, duration: window.Seconds()})
+	if err != nil {
+		return nil, err
+	}
+	for number, name := range v.roster.names {
+		_, bad := failed(name)
+		// Whole hosts of its own are held, so they are not found.
+		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.DifferentHosts {
+			s.query.Hosts.Remove(number)
+		}
+	}
+	var fresh []reservation.Claim
+	for _, q := range []calendar.Query{s.query, s.allAwake()} {
+		s.query = q
+		found := s.claims(window.Start)
+		for _, c := range found {
+			s.query.Hosts.Remove(v.roster.numbers[c.Host])
+		}
+		fresh = append(fresh, found...)
+		s.ask.Quantity = quantity - countClaimed(fresh)
+	}
+	return fresh, nil
+}
+
+// without gives claims less the first n hosts or instances of them.
+func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
+	for _, c := range claims {
+		taken := min(n, max(c.Slices, 1))
+		if n -= taken; taken == max(c.Slices, 1) {
+			continue
+		}
+		if c.Slices > 0 {
+			c.Slices -= taken
+		}
+		rest = append(rest, c)
+	}
+	return rest
+}
+
+// healed gives r after h and why it is another than before; without an action where
+// it is not.
+func healed(r reservation.Reservation, h healing, now span.Instant) (reservation.Reservation, reservation.Cause) {
+	// A tenant does not know the hosts of what has not begun; the audit trail does.
+	telling, full := h.words(r.Status == reservation.Active), h.words(true)
+	var cause reservation.Cause
+	var details []string
+	log := slices.Clone(r.Events)
+	tell := func(action reservation.Action, t reservation.EventType, detail, audit string) {
+		if cause.Action == "" {
+			cause.Action = action
+		}
+		log = append(log, happened(t, now, detail))
+		details = append(details, audit)
+	}
+	if len(h.fresh) > 0 {
+		for i := range log { // a start that failed for want of the host need not wait
+			log[i].Until = min(log[i].Until, now)
+		}
+		tell(reservation.Heal, reservation.HealedEvent, telling.healed, full.healed)
+	}
+	switch {
+	case telling.degraded == r.Degraded:
+	case telling.degraded != "":
+		tell(reservation.Degrade, reservation.DegradedEvent, telling.degraded, full.degraded)
+	case len(h.fresh) == 0:
+		tell(reservation.Restore, reservation.RestoredEvent, backAgain, backAgain)
+	}
+	if cause.Action == "" {
+		return r, cause
+	}
+	cause.Detail = strings.Join(details, "; ")
+	r.Claims, r.Degraded, r.Events = h.claims, telling.degraded, recent(log)
+	r.Updated, r.Version = now, r.Version+1
+	return r, cause
+}
+
+// mostHealing is how many entries of healing a log keeps, the last ones: a host may fail
+// and come back without end. The audit trail has all.
+const mostHealing = 20
+
+func recent(log []reservation.Event) []reservation.Event {
+	isHealing := func(e reservation.Event) bool {
+		return e.Type == reservation.HealedEvent || e.Type == reservation.DegradedEvent || e.Type == reservation.RestoredEvent
+	}
+	extra := -mostHealing
+	for _, e := range log {
+		if isHealing(e) {
+			extra++
+		}
+	}
+	return slices.DeleteFunc(log, func(e reservation.Event) bool {
+		if extra <= 0 || !isHealing(e) {
+			return false
+		}
+		extra--
+		return true
+	})
+}
+
+const backAgain = "all its hosts are well again"
+
+// words are what is said of a healing.
+type words struct{ healed, degraded string }
+
+func (h healing) words(named bool) (w words) {
+	if n := len(h.replaced); n > 0 && named {
+		w.healed = fmt.Sprintf("%s; instead: %s", eachOf(h.replaced, "was replaced"), strings.Join(shortened(h.fresh), ", "))
+	} else if n > 0 {
+		w.healed = fmt.Sprintf("hosts replaced: %d", n)
+	}
+	n := len(h.missing)
+	switch {
+	case n == 0:
+		return w
+	case named:
+		w.degraded = eachOf(h.missing, "is missing")
+	default:
+		w.degraded = fmt.Sprintf("hosts missing: %d", n)
+	}
+	switch {
+	case h.hopeless != "":
+		w.degraded += "; no other can be looked for: " + h.hopeless
+	case n == 1:
+		w.degraded += "; no free host can take its place"
+	default:
+		w.degraded += "; there are not enough free hosts to take their places"
+	}
+	return w
+}
+
+// eachOf says what of each host, and why.
+func eachOf(losses []loss, what string) string {
+	parts := make([]string, len(losses))
+	for i, l := range losses {
+		parts[i] = fmt.Sprintf("host %s %s since %s", l.host, what, l.reason)
+	}
+	return strings.Join(shortened(parts), ", ")
+}
+
+// mostNamed is how many hosts one sentence names.
+const mostNamed = 10
+
+func shortened(list []string) []string {
+	if len(list) <= mostNamed {
+		return list
+	}
+	return append(slices.Clone(list[:mostNamed]), fmt.Sprintf("and %d more", len(list)-mostNamed))
+}
+
+func hostNames(claims []reservation.Claim) []string {
+	return (&reservation.Reservation{Claims: claims}).HostNames()
+}
+
+// countOn is the number of hosts or instances that claims have on host.
+func countOn(claims []reservation.Claim, host string) int {
+	sum := 0
+	for _, c := range claims {
+		if c.Host == host {
+			sum += max(c.Slices, 1)
+		}
+	}
+	return sum
+}
