@@ -1,0 +1,223 @@
+package fence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Diff gives the steps that make actual what desired says, in an order in which each
+// can be carried out: things are made before they are used, and out of use before
+// they are deleted; all that only adds comes first. What others have added stays:
+// metadata of aggregates and extra specs of flavors that are not Almanac's. The size of
+// a flavor that exists is not compared, since Nova cannot change it; one of no size,
+// whose hosts are not known, is not made.
+func Diff(actual, desired Layout) []Step {
+	var d diff
+	d.makeAggregates(actual, desired)
+	d.hostwise(AddTraits, lacking(desired.Traits, actual.Traits))
+	d.rooms(AddRooms, actual, desired, func(is, shall int64) bool { return is < shall })
+	d.makeFlavors(actual, desired)
+	d.members(AddHost, actual, lacking(members(desired), members(actual)))
+
+	d.deleteFlavors(actual, desired)
+	d.unmark(actual, desired)
+	d.members(RemoveHost, actual, lacking(members(actual), members(desired)))
+	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
+	d.hostwise(RemoveTraits, lacking(actual.Traits, desired.Traits))
+	d.deleteAggregates(actual, desired)
+	d.deleteNames(DeleteTrait, actual.TraitNames, desired.TraitNames)
+	d.deleteNames(DeleteClass, actual.ClassNames, desired.ClassNames)
+	return d
+}
+
+// For gives those of the steps that are for one reservation: what makes or takes away
+// its own things, and what puts its hosts into the fence or out of it.
+func For(steps []Step, r *reservation.Reservation) (own []Step) {
+	hosts := r.HostNames()
+	for _, s := range steps {
+		if s.Reservation == r.ID || s.Reservation == "" && (slices.Contains(hosts, s.Host) || s.Host == "" && s.Adds()) {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+// Whose gives the reservation whose own trait or resource class that is. Ids are
+// UUIDs in small letters.
+func Whose(name string) (reservation string, ok bool) {
+	id, ok := strings.CutPrefix(name, ReservationPrefix)
+	if !ok {
+		return "", false
+	}
+	return strings.ToLower(strings.ReplaceAll(id, "_", "-")), true
+}
+
+// diff is a list of steps while it is made.
+type diff []Step
+
+func (d *diff) makeAggregates(actual, desired Layout) {
+	for _, name := range sorted(desired.Aggregates) {
+		want := desired.Aggregates[name]
+		have, there := actual.Aggregates[name]
+		if !there {
+			reason := fmt.Sprintf("there is no aggregate %s", name)
+			d.add(Step{Action: CreateAggregate, Reservation: owner(want), Aggregate: bare(want, want.Metadata), Reason: reason})
+			continue
+		}
+		wrong := differing(want.Metadata, have.Metadata)
+		if len(wrong) > 0 {
+			reason := fmt.Sprintf("the metadata of aggregate %s is not %s", name, pairs(wrong))
+			d.add(Step{Action: MarkAggregate, Reservation: owner(want), Aggregate: bare(have, wrong), Reason: reason})
+		}
+	}
+}
+
+// unmark takes metadata of ours that is not wanted off aggregates that are.
+func (d *diff) unmark(actual, desired Layout) {
+	for _, name := range sorted(desired.Aggregates) {
+		want, have := desired.Aggregates[name], actual.Aggregates[name]
+		surplus := map[string]string{}
+		for key, value := range have.Metadata {
+			if _, wanted := want.Metadata[key]; !wanted && ours(key) {
+				surplus[key] = value
+			}
+		}
+		if len(surplus) > 0 {
+			reason := fmt.Sprintf("aggregate %s has metadata that it should not have: %s", name, pairs(surplus))
+			d.add(Step{Action: UnmarkAggregate, Reservation: owner(want), Aggregate: bare(have, surplus), Reason: reason})
+		}
+	}
+}
+
+func ours(key string) bool {
+	return key == inventory.ReservationMark || key == ProjectMark || strings.HasPrefix(key, required(OwnPrefix))
+}
+
+func (d *diff) deleteAggregates(actual, desired Layout) {
+	for _, name := range sorted(actual.Aggregates) {
+		if _, wanted := desired.Aggregates[name]; !wanted {
+			have := actual.Aggregates[name]
+			reason := fmt.Sprintf("nothing needs aggregate %s any more", name)
+			d.add(Step{Action: DeleteAggregate, Reservation: owner(have), Aggregate: bare(have, nil), Reason: reason})
+		}
+	}
+}
+
+// members adds the steps for hosts, by the aggregate's name, that shall join or leave.
+func (d *diff) members(action Action, actual Layout, hosts map[string][]string) {
+	reason := "host %s is not in aggregate %s"
+	if action == RemoveHost {
+		reason = "host %s should not be in aggregate %s"
+	}
+	for _, name := range sorted(hosts) {
+		a, there := actual.Aggregates[name]
+		if !there {
+			a.Name = name
+		}
+		for _, host := range hosts[name] {
+			d.add(Step{Action: action, Reservation: owner(a), Aggregate: bare(a, nil), Host: host, Reason: fmt.Sprintf(reason, host, name)})
+		}
+	}
+}
+
+// hostwise adds one step for each host and reservation whose traits they are.
+func (d *diff) hostwise(action Action, traits map[string][]string) {
+	reason := "host %s lacks %s"
+	if action == RemoveTraits {
+		reason = "host %s should not have %s"
+	}
+	for _, host := range sorted(traits) {
+		byOwner := map[string][]string{}
+		for _, trait := range traits[host] {
+			id, _ := Whose(trait)
+			byOwner[id] = append(byOwner[id], trait)
+		}
+		for _, id := range sorted(byOwner) {
+			d.add(Step{Action: action, Reservation: id, Host: host, Traits: byOwner[id], Reason: fmt.Sprintf(reason, host, strings.Join(byOwner[id], ", "))})
+		}
+	}
+}
+
+// rooms adds one step for each host and class of which there shall be another number.
+func (d *diff) rooms(action Action, actual, desired Layout, wrong func(is, shall int64) bool) {
+	for _, host := range sorted(union(actual.Rooms, desired.Rooms)) {
+		for _, class := range sorted(union(actual.Rooms[host], desired.Rooms[host])) {
+			is, shall := actual.Rooms[host][class], desired.Rooms[host][class]
+			if !wrong(is, shall) {
+				continue
+			}
+			id, _ := Whose(class)
+			d.add(Step{
+				Action: action, Reservation: id, Host: host, Rooms: map[string]int64{class: shall},
+				Reason: fmt.Sprintf("host %s should have %d of %s, and has %d", host, shall, class, is),
+			})
+		}
+	}
+}
+
+func (d *diff) makeFlavors(actual, desired Layout) {
+	for _, id := range sorted(desired.Flavors) {
+		want := desired.Flavors[id]
+		have, there := actual.Flavors[id]
+		wrong := differing(want.ExtraSpecs, have.ExtraSpecs)
+		switch {
+		case !there && want.Resources.IsZero():
+		case !there:
+			d.add(Step{Action: CreateFlavor, Reservation: flavorOwner(want), Flavor: want, Reason: fmt.Sprintf("there is no flavor %s", want.Name)})
+		case len(wrong) > 0:
+			have.ExtraSpecs = wrong
+			reason := fmt.Sprintf("the extra specs of flavor %s are not %s", want.Name, pairs(wrong))
+			d.add(Step{Action: MarkFlavor, Reservation: flavorOwner(want), Flavor: have, Reason: reason})
+		}
+	}
+	for _, id := range sorted(desired.Flavors) {
+		want, have := desired.Flavors[id], actual.Flavors[id]
+		if _, closed := have.ExtraSpecs[required(Closed)]; closed && want.ExtraSpecs[required(Closed)] == "" {
+			d.add(Step{Action: OpenFlavor, Reservation: flavorOwner(want), Flavor: have, Reason: fmt.Sprintf("flavor %s is closed", want.Name)})
+		}
+	}
+}
+
+func (d *diff) deleteFlavors(actual, desired Layout) {
+	for _, id := range sorted(actual.Flavors) {
+		if _, wanted := desired.Flavors[id]; !wanted {
+			have := actual.Flavors[id]
+			d.add(Step{Action: DeleteFlavor, Reservation: flavorOwner(have), Flavor: have, Reason: fmt.Sprintf("nothing needs flavor %s any more", have.Name)})
+		}
+	}
+}
+
+func (d *diff) deleteNames(action Action, actual, desired []string) {
+	for _, name := range without(actual, desired) {
+		id, _ := Whose(name)
+		d.add(Step{Action: action, Reservation: id, Name: name, Reason: fmt.Sprintf("nothing needs %s any more", name)})
+	}
+}
+
+func (d *diff) add(s Step) { *d = append(*d, s) }
+
+// owner is the reservation whose aggregate it is, flavorOwner whose flavor: their names
+// say so, which nobody can change by mistake as their metadata.
+func owner(a inventory.Aggregate) string {
+	if id, ok := strings.CutPrefix(a.Name, AggregatePrefix); ok {
+		return id
+	}
+	return a.Metadata[inventory.ReservationMark]
+}
+
+func flavorOwner(f inventory.Flavor) string {
+	if id, ok := strings.CutPrefix(f.Name, FlavorPrefix); ok {
+		id, _, _ = strings.Cut(id, ":")
+		return id
+	}
+	return f.ExtraSpecs[inventory.ReservationMark]
+}
+
+// bare is what a step says of an aggregate.
+func bare(a inventory.Aggregate, metadata map[string]string) inventory.Aggregate {
+	return inventory.Aggregate{ID: a.ID, UUID: a.UUID, Name: a.Name, Metadata: metadata}
+}

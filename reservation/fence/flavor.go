@@ -1,0 +1,129 @@
+package fence
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// longest is the most characters of a flavor's name and ID
+// (nova/api/openstack/compute/schemas/flavor_manage.py, parameter_types.name).
+const longest = 255
+
+// hostFlavors enters the flavors of a reservation of hosts: one that takes the
+// smallest of its hosts as a whole, and its own of each shape of the rules.
+func (p *plan) hostFlavors(r *reservation.Reservation) {
+	specs := common(r)
+	specs[required(OwnName(r.ID))] = "required"
+	p.flavor(r.ID, FlavorPrefix+r.ID, p.smallest(r), specs)
+	for _, shape := range p.rules.Flavors {
+		own := maps.Clone(specs)
+		for key, value := range shape.ExtraSpecs {
+			if _, ours := specs[key]; !ours {
+				own[key] = value
+			}
+		}
+		p.flavor(r.ID+"-"+plain(shape.Name, longest-len(r.ID)-1), short(FlavorPrefix+r.ID+":"+shape.Name, longest), shape.Resources, own)
+	}
+}
+
+// instanceFlavor enters the one flavor of a reservation of instances, with the
+// reserved shape: each takes one of the reservation's own class.
+func (p *plan) instanceFlavor(r *reservation.Reservation) {
+	specs := common(r)
+	specs[required(Shared)], specs["resources:"+OwnName(r.ID)] = "required", "1"
+	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, specs)
+}
+
+// common are the extra specs of every flavor of the reservation.
+func common(r *reservation.Reservation) map[string]string {
+	specs := map[string]string{
+		inventory.ReservationMark: r.ID,
+		ProjectMark:               r.ProjectID,
+		required(Reserved):        "required",
+	}
+	if r.Status == reservation.Pending || r.Status == reservation.Starting {
+		specs[required(Closed)] = "required"
+	}
+	return specs
+}
+
+// flavor enters a flavor that takes resources exactly. Nova has none without vCPUs or
+// memory (nova/compute/flavors.py create): there the extra spec resources:<CLASS>=0
+// stands against the flavor's own field, and others name the custom classes
+// (nova/scheduler/utils.py ResourceRequest.from_request_spec, strip_zeros).
+func (p *plan) flavor(id, name string, takes resource.Vector, specs map[string]string) {
+	f := inventory.Flavor{ID: id, Name: name, Resources: takes, ExtraSpecs: specs}
+	f.Resources.Custom = nil
+	if !takes.IsZero() {
+		least(&f, &f.Resources.VCPUs, "VCPU")
+		least(&f, &f.Resources.MemoryMB, "MEMORY_MB")
+	}
+	for _, class := range sorted(takes.Custom) {
+		if amount := takes.Custom[class]; amount > 0 {
+			specs["resources:"+class] = strconv.FormatInt(amount, 10)
+		}
+	}
+	p.layout.Flavors[id] = f
+}
+
+func least(f *inventory.Flavor, amount *int64, class string) {
+	if *amount == 0 {
+		*amount = 1
+		f.ExtraSpecs["resources:"+class] = "0"
+	}
+}
+
+// smallest is what every host of the reservation has at least of vCPUs, memory and
+// disk; nothing where none of them is known.
+func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
+	first := true
+	for _, name := range r.HostNames() {
+		i, there := p.hosts.Index(name)
+		if !there {
+			continue
+		}
+		c := p.hosts.Host(i).Capacity
+		if first {
+			least = resource.Vector{VCPUs: c.VCPUs, MemoryMB: c.MemoryMB, DiskGB: c.DiskGB}
+		}
+		least.VCPUs, least.MemoryMB, least.DiskGB = min(least.VCPUs, c.VCPUs), min(least.MemoryMB, c.MemoryMB), min(least.DiskGB, c.DiskGB)
+		first = false
+	}
+	return least
+}
+
+// plain gives text in the letters that Nova takes in a flavor's ID, n at most; text
+// that must be changed for it gets a sign of its own, so that no two become the same.
+func plain(text string, n int) string {
+	letters := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
+			return c
+		}
+		return '_'
+	}, text)
+	if letters != text {
+		letters += "-" + sign(text)
+	}
+	return short(letters, n)
+}
+
+// short gives text in n bytes at most, likewise.
+func short(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	sign := "-" + sign(text)
+	return strings.ToValidUTF8(text[:n-len(sign)], "") + sign
+}
+
+func sign(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
