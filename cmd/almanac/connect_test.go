@@ -45,7 +45,7 @@ func TestWhoCannotLogInIsToldWhatIsMissing(t *testing.T) {
 		"another kind of user": {at + "OS_AUTH_TYPE=v3oidcpassword OS_PASSWORD=hush", "v3oidcpassword"},
 		"token without one":    {at + "OS_AUTH_TYPE=v3token OS_USERNAME=u OS_PASSWORD=hush", "a token"},
 		"interface":            {at + "OS_USERNAME=u OS_PASSWORD=hush OS_INTERFACE=outside", "OS_INTERFACE: must be one of public, internal, admin"},
-		"authorities":          {at + "OS_USERNAME=u OS_PASSWORD=hush OS_CACERT=/no/such/file", "OS_CACERT: open /no/such/file"},
+		"authorities":          {at + "OS_USERNAME=u OS_PASSWORD=hush OS_CACERT=/no/such/file", "OS_CACERT: read the certificates: open /no/such/file"},
 		"insecure":             {at + "OS_USERNAME=u OS_PASSWORD=hush OS_INSECURE=perhaps", "OS_INSECURE"},
 		"unknown cloud":        {"OS_CLOUD=elsewhere", `"elsewhere" not found`},
 		"cloud without auth":   {"OS_CLOUD=empty", "no section auth"},

@@ -7,6 +7,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Names of projects, users and roles are unique in Keystone: of two that create
@@ -86,7 +88,7 @@ func (r *registrar) grant(ctx context.Context, name, user, project string) error
 			r.report(Present, "role %s of user %s in project %s", name, r.User, r.Project)
 			return nil
 		}
-		if status(err) != http.StatusNotFound {
+		if openstack.Status(err) != http.StatusNotFound {
 			return err
 		}
 	}

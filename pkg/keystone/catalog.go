@@ -9,6 +9,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // service gives the id of our service, "" where a dry run would create it.
@@ -49,7 +51,7 @@ func (r *registrar) service(ctx context.Context) (string, error) {
 		return "", errGone
 	}
 	for _, extra := range ours[1:] {
-		if err := told(services.Delete(ctx, r.client, extra).ExtractErr()); err != nil && status(err) != http.StatusNotFound {
+		if err := told(services.Delete(ctx, r.client, extra).ExtractErr()); err != nil && openstack.Status(err) != http.StatusNotFound {
 			return "", err
 		}
 	}
@@ -58,7 +60,7 @@ func (r *registrar) service(ctx context.Context) (string, error) {
 }
 
 // errGone is what it is when another took away what this one made.
-var errGone = &Answer{Status: http.StatusNotFound, Method: "GET", URL: "what was just created", Message: "it is gone"}
+var errGone = &openstack.Answer{Service: "keystone", Status: http.StatusNotFound, Method: "GET", URL: "what was just created", Message: "it is gone"}
 
 // services gives the ids of the services of our type and name, sorted, and the
 // names of the others of our type.
@@ -111,7 +113,7 @@ func (r *registrar) endpoint(ctx context.Context, service, name string) error {
 			return errGone
 		}
 		for _, extra := range ours[1:] {
-			if err := told(endpoints.Delete(ctx, r.client, extra.ID).ExtractErr()); err != nil && status(err) != http.StatusNotFound {
+			if err := told(endpoints.Delete(ctx, r.client, extra.ID).ExtractErr()); err != nil && openstack.Status(err) != http.StatusNotFound {
 				return err
 			}
 		}

@@ -1,23 +1,21 @@
-// Package keystone asks Keystone who a token belongs to, and registers Almanac
-// there. It follows keystonemiddleware's auth_token where it does the same, and
+// Package keystone asks Keystone who a token belongs to, registers Almanac there, and
+// logs it in where it calls other services. It follows keystonemiddleware's auth_token where it does the same, and
 // names its options as section [keystone_authtoken] does.
 package keystone
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
+	clients "github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Connection says where Keystone is and who logs in there: a user with a password,
@@ -110,7 +108,7 @@ func (c Connection) client() (*gophercloud.ServiceClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, err := openstack.NewClient(c.AuthURL)
+	provider, err := clients.NewClient(c.AuthURL)
 	if err != nil {
 		return nil, option("auth_url", "%v", err)
 	}
@@ -120,23 +118,17 @@ func (c Connection) client() (*gophercloud.ServiceClient, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	provider.UserAgent.Prepend("almanac")
-	return openstack.NewIdentityV3(provider, gophercloud.EndpointOpts{})
+	return clients.NewIdentityV3(provider, gophercloud.EndpointOpts{})
 }
 
 func (c Connection) transport() (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 16
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: c.Insecure}
-	if c.CAFile != "" {
-		text, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, option("cafile", "%v", err)
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
-			return nil, option("cafile", "%s holds no certificate in PEM form", c.CAFile)
-		}
+	trust, err := openstack.Trust(c.CAFile, c.Insecure)
+	if err != nil {
+		return nil, option("cafile", "%v", err)
 	}
+	transport.TLSClientConfig = trust
 	return transport, nil
 }
 

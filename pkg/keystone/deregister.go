@@ -10,6 +10,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // userDescription tells a user that Register has made from any other.
@@ -99,7 +101,7 @@ func (r *registrar) removeUser(ctx context.Context) error {
 // remove does one removal, which a dry run only reports. What is gone is no error.
 func (r *registrar) remove(act func() error, format string, args ...any) error {
 	if !r.DryRun {
-		if err := told(act()); err != nil && status(err) != http.StatusNotFound {
+		if err := told(act()); err != nil && openstack.Status(err) != http.StatusNotFound {
 			return err
 		}
 	}

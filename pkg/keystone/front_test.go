@@ -76,11 +76,15 @@ func (f *front) count(what string) int {
 	return f.counts[what]
 }
 
-// await waits until Keystone has been asked about tokens so many times.
-func (f *front) await(validations int) {
+// await waits until Keystone has been asked about tokens so many times, awaitLogins
+// until it has been asked for so many.
+func (f *front) await(validations int)  { awaitCount(f.validations, validations) }
+func (f *front) awaitLogins(logins int) { awaitCount(f.logins, logins) }
+
+func awaitCount(count func() int, wanted int) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for give := time.After(10 * time.Second); f.validations() < validations; {
+	for give := time.After(10 * time.Second); count() < wanted; {
 		select {
 		case <-tick.C:
 		case <-give:

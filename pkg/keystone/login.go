@@ -6,16 +6,16 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
+	clients "github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Login is a user's stay with Keystone: it logs in when that is first needed, and
@@ -44,7 +44,7 @@ func NewLogin(u User, timeout time.Duration, now func() time.Time) (*Login, erro
 		return nil, fault.New(fault.Invalid, "the address of Keystone in %s must be such as https://keystone.example.org:5000/v3, and is %q",
 			u.source, u.auth.IdentityEndpoint)
 	}
-	provider, err := openstack.NewClient(u.auth.IdentityEndpoint)
+	provider, err := clients.NewClient(u.auth.IdentityEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func NewLogin(u User, timeout time.Duration, now func() time.Time) (*Login, erro
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	provider.UserAgent.Prepend("almanac")
-	client, err := openstack.NewIdentityV3(provider, gophercloud.EndpointOpts{})
+	client, err := clients.NewIdentityV3(provider, gophercloud.EndpointOpts{})
 	if err != nil {
 		return nil, err
 	}
@@ -84,28 +84,15 @@ func (l *Login) Endpoint(ctx context.Context, serviceType string) (string, error
 	if err != nil {
 		return "", err
 	}
-	var addresses, regions, elsewhere []string
-	for _, service := range g.catalog {
-		for _, e := range service.Endpoints {
-			switch {
-			case service.Type != serviceType:
-			case e.Interface == string(l.user.availability) && (l.user.region == "" || l.user.region == e.RegionID):
-				addresses, regions = append(addresses, e.URL), append(regions, e.RegionID)
-			default:
-				elsewhere = append(elsewhere, e.Interface+" in "+e.RegionID)
-			}
-		}
-	}
-	slices.Sort(regions)
-	switch regions = slices.Compact(regions); len(regions) {
-	case 0:
+	found, elsewhere := endpointsOf(g.catalog, serviceType, l.user.region, string(l.user.availability))
+	if len(found) == 0 {
 		return "", l.noEndpoint(serviceType, g.catalog, elsewhere)
-	case 1:
-		return addresses[0], nil
-	default:
+	}
+	if regions := regionsOf(found); len(regions) > 1 {
 		return "", fault.Field("OS_REGION_NAME", "the catalog has service %s in the regions %s; say which is meant",
 			serviceType, strings.Join(regions, ", "))
 	}
+	return found[0].URL, nil
 }
 
 func (l *Login) noEndpoint(serviceType string, catalog []tokens.CatalogEntry, elsewhere []string) error {
@@ -157,7 +144,7 @@ func (l *Login) explain(err error) error {
 	}
 	f := fault.New(fault.Unavailable, "there is no token from Keystone at %s", l.user.auth.IdentityEndpoint)
 	// To a token or an application credential that it does not know Keystone says 404.
-	gone := l.user.auth.Password == "" && status(err) == http.StatusNotFound
+	gone := l.user.auth.Password == "" && openstack.Status(err) == http.StatusNotFound
 	if isRefusal(err) || gone {
 		f = fault.New(fault.Unauthorized, "Keystone at %s refuses %s; check %s", l.user.auth.IdentityEndpoint, l.user.name(), l.user.source)
 	}
@@ -181,17 +168,10 @@ func (r renewing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return answer, err
 	}
-	again := req.Clone(req.Context())
-	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
-			return answer, nil
-		}
-	}
 	g, err := r.login.renewed(req.Context(), req.Header.Get("X-Auth-Token"))
 	if err != nil { // then the refusal is what there is to say
 		return answer, nil
 	}
 	answer.Body.Close()
-	again.Header.Set("X-Auth-Token", g.token)
-	return r.next.RoundTrip(again)
+	return openstack.Resend(r.next, req, g.token)
 }

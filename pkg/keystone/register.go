@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Registration is what Keystone should know of Almanac.
@@ -88,11 +89,11 @@ func Register(ctx context.Context, c Connection, r Registration) error {
 		err = reg.run(ctx)
 		// 404: what we made was one too many and another took it away again, which for
 		// an endpoint of a service that is gone is a 400; 409: another was first.
-		if again := []int{http.StatusConflict, http.StatusNotFound, http.StatusBadRequest}; round == rounds || !slices.Contains(again, status(err)) {
+		if again := []int{http.StatusConflict, http.StatusNotFound, http.StatusBadRequest}; round == rounds || !slices.Contains(again, openstack.Status(err)) {
 			break
 		}
 	}
-	if status(err) == http.StatusForbidden {
+	if openstack.Status(err) == http.StatusForbidden {
 		return fault.New(fault.Denied, "user %s may not do this in Keystone; log in as an admin: %v", c.name(), err)
 	}
 	return err

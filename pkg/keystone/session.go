@@ -1,6 +1,7 @@
 package keystone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // How long Keystone is left alone after it refused the service user's password:
@@ -25,9 +27,10 @@ const (
 // renewal is how long before its end the service user's token is replaced.
 const renewal = time.Minute
 
-// session is the service user's login, made when it is first needed and again
-// when its token ends.
-type session struct {
+// Session is the service user's login, made when it is first needed and again when
+// its token ends. It is safe for concurrent use: those who need a login at the same
+// time share one. It is the openstack.Session of the clients of Nova and Placement.
+type Session struct {
 	connection Connection
 	now        func() time.Time
 	log        *slog.Logger
@@ -40,13 +43,22 @@ type session struct {
 	until   time.Time // no login before
 }
 
-func newSession(c Connection, now func() time.Time, log *slog.Logger) *session {
-	return &session{connection: c, now: now, log: log, turn: make(chan struct{}, 1)}
+// NewSession gives a session, which asks Keystone nothing yet. It fails with an
+// Invalid fault where the connection cannot work.
+func NewSession(c Connection, now func() time.Time, log *slog.Logger) (*Session, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if _, err := c.client(); err != nil {
+		return nil, err
+	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	return &Session{connection: c, now: now, log: log, turn: make(chan struct{}, 1)}, nil
 }
 
 // use gives a client that is logged in. stale is a token that Keystone did not
 // accept any more; where it is the session's own, the session logs in anew.
-func (s *session) use(ctx context.Context, stale string) (*gophercloud.ServiceClient, error) {
+func (s *Session) use(ctx context.Context, stale string) (*gophercloud.ServiceClient, error) {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -63,6 +75,8 @@ func (s *session) use(ctx context.Context, stale string) (*gophercloud.ServiceCl
 	switch {
 	case err == nil:
 		s.client, s.expires, s.refused, s.pause = client, expires, nil, 0
+	case ctx.Err() != nil:
+		err = ctx.Err() // err may hold the cause of that, such as the answer of another service
 	case isRefusal(err):
 		s.refuse(err)
 	}
@@ -70,7 +84,7 @@ func (s *session) use(ctx context.Context, stale string) (*gophercloud.ServiceCl
 }
 
 // refuse notes that Keystone refused the login; the first time, it says so.
-func (s *session) refuse(err error) {
+func (s *Session) refuse(err error) {
 	s.client = nil
 	if s.refused == nil {
 		s.log.Error("keystone refuses the service user; check auth_url, username, password, project_name and the domains, "+
@@ -84,7 +98,7 @@ func (s *session) refuse(err error) {
 // isRefusal says whether Keystone understood a login and declined it; 404 is a
 // deleted application credential.
 func isRefusal(err error) bool {
-	answer, ok := errors.AsType[*Answer](err)
+	answer, ok := errors.AsType[*openstack.Answer](err)
 	return ok && slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 	}, answer.Status)

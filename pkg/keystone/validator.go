@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Options are how tokens are validated.
@@ -54,7 +55,7 @@ const (
 // Validator finds out who tokens belong to. It is safe for concurrent use.
 type Validator struct {
 	options Options
-	session *session
+	session *Session
 	cache   *lru.Cache[question, verdict]
 	flights singleflight.Group
 }
@@ -75,10 +76,8 @@ type verdict struct {
 // New gives a validator. It asks Keystone nothing yet; it fails with an Invalid
 // fault where the options cannot work.
 func New(o Options) (*Validator, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	if _, err := o.client(); err != nil {
+	session, err := NewSession(o.Connection, o.Now, o.Log)
+	if err != nil {
 		return nil, err
 	}
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
@@ -86,7 +85,7 @@ func New(o Options) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Validator{options: o, session: newSession(o.Connection, o.Now, o.Log), cache: cache}, nil
+	return &Validator{options: o, session: session, cache: cache}, nil
 }
 
 // Authenticate validates the tokens of a request (X-Auth-Token, X-Service-Token)
@@ -209,7 +208,7 @@ func (v *Validator) fetch(ctx context.Context, token string, q question) (Token,
 	found, err := v.look(ctx, token, q.allowExpired)
 	now := v.options.Now()
 	switch {
-	case status(err) == http.StatusNotFound, err == nil && !q.allowExpired && !now.Before(found.Expires):
+	case openstack.Status(err) == http.StatusNotFound, err == nil && !q.allowExpired && !now.Before(found.Expires):
 		err = rejected()
 		v.remember(q, verdict{err: err, until: now.Add(min(rejectedTime, v.options.TokenCacheTime))})
 		return Token{}, err
@@ -238,7 +237,7 @@ func (v *Validator) look(ctx context.Context, token string, allowExpired bool) (
 		return Token{}, err
 	}
 	found, err := get(ctx, client, token, allowExpired)
-	if status(err) != http.StatusUnauthorized {
+	if openstack.Status(err) != http.StatusUnauthorized {
 		return found, err
 	}
 	if client, err = v.session.use(ctx, client.Token()); err != nil {

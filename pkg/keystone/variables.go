@@ -3,8 +3,6 @@ package keystone
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // authTypes maps the values of OS_AUTH_TYPE to what is logged in with; "" takes what
@@ -88,23 +87,16 @@ func domainOf(env func(string) string, whose string) (id, name string) {
 
 // trustOf says whose certificates are believed.
 func trustOf(env func(string) string) (*tls.Config, error) {
-	trust := &tls.Config{}
+	insecure := false
 	if text := strings.TrimSpace(env("OS_INSECURE")); text != "" {
-		insecure, err := strconv.ParseBool(text)
-		if err != nil {
+		var err error
+		if insecure, err = strconv.ParseBool(text); err != nil {
 			return nil, fault.Field("OS_INSECURE", "must be true or false, not %q", text)
 		}
-		trust.InsecureSkipVerify = insecure
 	}
-	if file := env("OS_CACERT"); file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fault.Field("OS_CACERT", "%v", err)
-		}
-		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fault.Field("OS_CACERT", "%s holds no certificate in PEM form", file)
-		}
+	trust, err := openstack.Trust(env("OS_CACERT"), insecure)
+	if err != nil {
+		return nil, fault.Field("OS_CACERT", "%v", err)
 	}
 	return trust, nil
 }

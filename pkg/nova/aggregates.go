@@ -1,0 +1,59 @@
+package nova
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+)
+
+// aggregate is a host aggregate as Nova writes it.
+type aggregate struct {
+	ID       int               `json:"id"`
+	UUID     string            `json:"uuid"`
+	Name     string            `json:"name"`
+	Zone     *string           `json:"availability_zone"`
+	Metadata map[string]string `json:"metadata"`
+	Hosts    []string          `json:"hosts"`
+}
+
+// known gives the aggregate in Almanac's words.
+func (a aggregate) known() (inventory.Aggregate, error) {
+	if a.ID <= 0 || a.UUID == "" || a.Name == "" {
+		return inventory.Aggregate{}, errors.New("an aggregate has no id, uuid or name")
+	}
+	one := inventory.Aggregate{
+		ID: a.ID, UUID: a.UUID, Name: a.Name, Metadata: maps.Clone(a.Metadata), Hosts: slices.Sorted(slices.Values(a.Hosts)),
+	}
+	if a.Zone != nil {
+		one.Zone = *a.Zone
+	}
+	return one, nil
+}
+
+// Aggregates gives the host aggregates there are, by ID (GET /os-aggregates,
+// nova/api/openstack/compute/aggregates.py).
+func (c *Client) Aggregates(ctx context.Context) ([]inventory.Aggregate, error) {
+	const doing = "list the aggregates"
+	var body struct {
+		Aggregates []aggregate `json:"aggregates"`
+	}
+	if err := c.service.Get(ctx, doing, "os-aggregates", &body); err != nil {
+		return nil, err
+	}
+	if body.Aggregates == nil {
+		return nil, c.service.Senseless(doing, "there is no list of aggregates in it")
+	}
+	all := make([]inventory.Aggregate, 0, len(body.Aggregates))
+	for _, a := range body.Aggregates {
+		one, err := a.known()
+		if err != nil {
+			return nil, c.service.Senseless(doing, "%w", err)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b inventory.Aggregate) int { return a.ID - b.ID })
+	return all, nil
+}

@@ -1,0 +1,139 @@
+package nova
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+)
+
+// CreateFlavor makes a flavor with the ID, without extra specs. That there is one of
+// that ID and name is no error. It fails with a Conflict fault where another flavor has the name.
+func (c *Client) CreateFlavor(ctx context.Context, f inventory.Flavor) error {
+	doing := "create flavor " + f.ID
+	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		body := map[string]any{"flavor": map[string]any{
+			"id": f.ID, "name": f.Name, "vcpus": f.Resources.VCPUs, "ram": f.Resources.MemoryMB, "disk": f.Resources.DiskGB,
+			"os-flavor-access:is_public": f.Public,
+		}}
+		return discard(g.Post(ctx, g.ServiceURL("flavors"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+	if fault.Is(err, fault.Conflict) {
+		var found struct{ Flavor struct{ ID string } }
+		if look := c.service.Get(ctx, doing, flavorPath(f.ID), &found); look == nil && found.Flavor.ID == f.ID {
+			err = nil
+		}
+	}
+	return err
+}
+
+// SetExtraSpecs sets extra specs of the flavor with the ID; others stay.
+func (c *Client) SetExtraSpecs(ctx context.Context, flavor string, specs map[string]string) error {
+	if len(specs) == 0 {
+		return nil
+	}
+	return c.service.Change(ctx, "set extra specs of flavor "+flavor, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Post(ctx, g.ServiceURL(flavorPath(flavor), "os-extra_specs"), map[string]any{"extra_specs": specs}, nil,
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+}
+
+// DeleteExtraSpec takes an extra spec off the flavor with the ID. That it has none such
+// is no error. It fails with a NotFound fault where there is no such flavor.
+func (c *Client) DeleteExtraSpec(ctx context.Context, flavor, spec string) error {
+	doing := "delete extra spec " + spec + " of flavor " + flavor
+	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor), "os-extra_specs", url.PathEscape(spec)),
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+	if fault.Is(err, fault.NotFound) { // either of the two
+		var found struct{ Flavor struct{ ID string } }
+		return c.service.Get(ctx, doing, flavorPath(flavor), &found)
+	}
+	return err
+}
+
+// DeleteFlavor deletes the flavor with the ID. That there is none is no error. Servers
+// keep what they were made with.
+func (c *Client) DeleteFlavor(ctx context.Context, flavor string) error {
+	err := c.service.Change(ctx, "delete flavor "+flavor, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor)), &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted, http.StatusNoContent}}))
+	})
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// GrantFlavor lets a project use the private flavor with the ID. That it may already
+// is no error. It fails with a NotFound fault where there is no such flavor, and with
+// an Invalid one where Keystone has no such project.
+func (c *Client) GrantFlavor(ctx context.Context, flavor, project string) error {
+	err := c.flavorAccess(ctx, fmt.Sprintf("let project %s use flavor %s", project, flavor), flavor, "addTenantAccess", project)
+	if answer, ok := errors.AsType[*openstack.Answer](err); ok && answer.Status == http.StatusConflict && strings.Contains(answer.Message, "already exists") {
+		return nil // else it is a public one: nova/api/openstack/compute/flavor_access.py
+	}
+	return err
+}
+
+// RevokeFlavor ends that a project may use the flavor with the ID. That it may not, or
+// that there is no such flavor, is no error.
+func (c *Client) RevokeFlavor(ctx context.Context, flavor, project string) error {
+	err := c.flavorAccess(ctx, fmt.Sprintf("end that project %s uses flavor %s", project, flavor), flavor, "removeTenantAccess", project)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) flavorAccess(ctx context.Context, doing, flavor, action, project string) error {
+	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		body := map[string]any{action: map[string]string{"tenant": project}}
+		return discard(g.Post(ctx, g.ServiceURL(flavorPath(flavor), "action"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+}
+
+// flavorsAtOnce is how many flavors FlavorIDs asks for in one call.
+const flavorsAtOnce = 20
+
+// FlavorIDs gives first, and the IDs of all flavors that begin with first and a dash.
+// Nova lists flavors in the order of their IDs, so that this is one short call. It
+// fails with a NotFound fault where there is no flavor first.
+func (c *Client) FlavorIDs(ctx context.Context, first string) ([]string, error) {
+	doing := "list the flavors after " + first
+	ids, marker := []string{first}, first
+	for {
+		var page struct{ Flavors []struct{ ID string } }
+		query := url.Values{"is_public": {"None"}, "sort_key": {"flavorid"}, "sort_dir": {"asc"}, "marker": {marker}, "limit": {strconv.Itoa(flavorsAtOnce)}}
+		err := c.service.Get(ctx, doing, "flavors?"+query.Encode(), &page)
+		if fault.Is(err, fault.Invalid) { // "marker not found"
+			return nil, fmt.Errorf("%s: %w", doing, &fault.Error{Kind: fault.NotFound, Message: "there is no flavor " + marker, Err: err})
+		}
+		if err != nil {
+			return nil, err
+		}
+		if page.Flavors == nil {
+			return nil, c.service.Senseless(doing, "no flavors in it")
+		}
+		for _, f := range page.Flavors {
+			if !strings.HasPrefix(f.ID, first+"-") {
+				return ids, nil
+			}
+			ids, marker = append(ids, f.ID), f.ID
+		}
+		if len(page.Flavors) < flavorsAtOnce {
+			return ids, nil
+		}
+	}
+}
+
+func flavorPath(id string) string { return "flavors/" + url.PathEscape(id) }

@@ -1,0 +1,55 @@
+package nova
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+)
+
+// Hypervisor is a compute node.
+type Hypervisor struct {
+	ID   string // UUID, also of its resource provider in Placement
+	Name string // hypervisor_hostname, also of its resource provider
+	Host string // of its nova-compute
+	Type string // "QEMU", "ironic", …
+}
+
+// beforeUptime is the last microversion at which the list of hypervisors comes from
+// Nova's database alone: since 2.88 Nova asks every nova-compute for its uptime.
+var beforeUptime = openstack.Microversion{Major: 2, Minor: 87}
+
+// Hypervisors gives the compute nodes there are (GET /os-hypervisors/detail,
+// nova/api/openstack/compute/hypervisors.py). Their capacity is left to Placement:
+// Nova does not tell it since 2.88.
+func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
+	const doing = "list the hypervisors"
+	var all []Hypervisor
+	err := c.paged(doing, "os-hypervisors/detail", url.Values{}, func(path string) (string, bool, error) {
+		var body struct {
+			Hypervisors []struct {
+				ID      string
+				Name    string `json:"hypervisor_hostname"`
+				Type    string `json:"hypervisor_type"`
+				Service struct{ Host string }
+			} `json:"hypervisors"`
+			Links []link `json:"hypervisors_links"`
+		}
+		if err := c.service.GetAtMost(ctx, beforeUptime, doing, path, &body); err != nil {
+			return "", false, err
+		}
+		if body.Hypervisors == nil {
+			return "", false, c.service.Senseless(doing, "there is no list of hypervisors in it")
+		}
+		last := ""
+		for _, h := range body.Hypervisors {
+			if h.ID == "" || h.Name == "" || h.Service.Host == "" {
+				return "", false, c.service.Senseless(doing, "a hypervisor has no id, name or host")
+			}
+			all = append(all, Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, Type: h.Type})
+			last = h.ID
+		}
+		return last, hasNext(body.Links), nil
+	})
+	return all, err
+}

@@ -1,0 +1,47 @@
+package nova
+
+import (
+	"net/url"
+	"strconv"
+)
+
+const (
+	// pageSize is the most that Nova gives at once unless it is told otherwise
+	// ([api] max_limit).
+	pageSize = 1000
+	// mostPages bounds a list: whoever has a million instances does not have them in
+	// one Nova, and a proxy may answer every page with the same one.
+	mostPages = 1000
+)
+
+// link is an entry of "servers_links" and its like; one with the relation next says
+// that there is another page.
+type link struct {
+	Rel string `json:"rel"`
+}
+
+func hasNext(links []link) bool {
+	for _, l := range links {
+		if l.Rel == "next" {
+			return true
+		}
+	}
+	return false
+}
+
+// paged reads the pages of a list. read takes the path of a page, and gives the id of
+// its last entry, and whether there is another page.
+func (c *Client) paged(doing, path string, query url.Values, read func(path string) (last string, more bool, err error)) error {
+	query.Set("limit", strconv.Itoa(pageSize))
+	for range mostPages {
+		last, more, err := read(path + "?" + query.Encode())
+		if err != nil || !more {
+			return err
+		}
+		if last == "" || last == query.Get("marker") {
+			break
+		}
+		query.Set("marker", last)
+	}
+	return c.service.Senseless(doing, "its pages do not end")
+}

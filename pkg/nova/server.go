@@ -1,0 +1,96 @@
+package nova
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// server is a server as Nova writes it for an admin
+// (nova/api/openstack/compute/views/servers.py).
+type server struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Project  string            `json:"tenant_id"`
+	User     string            `json:"user_id"`
+	Status   string            `json:"status"`
+	Task     *string           `json:"OS-EXT-STS:task_state"`
+	Host     *string           `json:"OS-EXT-SRV-ATTR:host"`
+	Created  instant           `json:"created"`
+	Updated  instant           `json:"updated"`
+	Launched instant           `json:"OS-SRV-USG:launched_at"`
+	Flavor   *flavor           `json:"flavor"`
+	Image    json.RawMessage   `json:"image"` // "" where the root disk is a volume
+	Metadata map[string]string `json:"metadata"`
+	Locked   bool              `json:"locked"`
+	Hints    map[string]hint   `json:"scheduler_hints"` // since 2.100
+}
+
+// instant is a time, with its zone or without, in UTC then; null is 0.
+type instant span.Instant
+
+func (i *instant) UnmarshalJSON(raw []byte) error {
+	var text *string
+	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, strings.TrimSuffix(*text, "Z")+"Z")
+	if err != nil {
+		return fmt.Errorf("%q is no time", *text)
+	}
+	*i = instant(span.At(at))
+	return nil
+}
+
+// hint is the value of a scheduler hint: mostly a list of words, but Nova takes
+// anything there. What is no word is kept as JSON.
+type hint []string
+
+func (h *hint) UnmarshalJSON(raw []byte) error {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	for _, element := range list {
+		var word string
+		if json.Unmarshal(element, &word) != nil {
+			word = string(element)
+		}
+		*h = append(*h, word)
+	}
+	return nil
+}
+
+func (s server) known() (Server, error) {
+	if s.ID == "" || s.Project == "" || s.Status == "" || s.Flavor == nil || s.Created == 0 {
+		return Server{}, errors.New("a server has no id, project, status, flavor or time of its creation")
+	}
+	shape, err := s.Flavor.known(string(s.Image) == `""`)
+	if err != nil {
+		return Server{}, err
+	}
+	one := Server{Updated: span.Instant(s.Updated), Instance: inventory.Instance{
+		ID: s.ID, Name: s.Name, ProjectID: s.Project, UserID: s.User, Status: s.Status,
+		Created: span.Instant(s.Created), Launched: span.Instant(s.Launched), Flavor: shape,
+		Metadata: maps.Clone(s.Metadata), Locked: s.Locked,
+	}}
+	if s.Host != nil {
+		one.Host = *s.Host
+	}
+	if s.Task != nil {
+		one.Task = *s.Task
+	}
+	if s.Hints != nil {
+		one.Hints = make(map[string][]string, len(s.Hints))
+		for name, values := range s.Hints {
+			one.Hints[name] = values
+		}
+	}
+	return one, nil
+}

@@ -1,0 +1,84 @@
+package nova
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// ServerQuery says which servers; what is empty is any.
+type ServerQuery struct {
+	Project string // id
+	Host    string // of nova-compute
+	// ChangedSince gives those that changed at or after it, also those that are gone
+	// since then: their status is DELETED.
+	ChangedSince span.Instant
+}
+
+func (q ServerQuery) values() url.Values {
+	values := url.Values{"all_tenants": {"True"}}
+	if q.Project != "" {
+		values.Set("project_id", q.Project)
+	}
+	if q.Host != "" {
+		values.Set("host", q.Host)
+	}
+	if q.ChangedSince != 0 {
+		values.Set("changes-since", q.ChangedSince.Time().Format(time.RFC3339))
+	} else {
+		values.Set("soft_deleted", "True") // they keep their place on the host
+	}
+	return values
+}
+
+// Server is an instance, and when Nova last changed it, by Nova's clock.
+type Server struct {
+	inventory.Instance
+	Updated span.Instant
+}
+
+// Deleted says that the instance is gone for good.
+func (s *Server) Deleted() bool { return s.Status == "DELETED" }
+
+// Servers gives the servers of all projects (GET /servers/detail,
+// nova/api/openstack/compute/servers.py), each once, in no order. Where a cell does not
+// answer, and its servers are not known, it fails with an Unavailable fault.
+func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
+	const doing = "list the servers"
+	var all []Server
+	place := map[string]int{} // a page may repeat what moved there from the one before
+	err := c.paged(doing, "servers/detail", q.values(), func(path string) (string, bool, error) {
+		var body struct {
+			Servers []server `json:"servers"`
+			Links   []link   `json:"servers_links"`
+		}
+		if err := c.service.Get(ctx, doing, path, &body); err != nil {
+			return "", false, err
+		}
+		if body.Servers == nil {
+			return "", false, c.service.Senseless(doing, "there is no list of servers in it")
+		}
+		last := ""
+		for _, s := range body.Servers {
+			if s.Status == "UNKNOWN" && s.Flavor == nil {
+				return "", false, cellAway(doing)
+			}
+			one, err := s.known()
+			if err != nil {
+				return "", false, c.service.Senseless(doing, "%w", err)
+			}
+			if i, seen := place[one.ID]; seen {
+				all[i] = one
+			} else {
+				place[one.ID] = len(all)
+				all = append(all, one)
+			}
+			last = one.ID
+		}
+		return last, hasNext(body.Links), nil
+	})
+	return all, err
+}

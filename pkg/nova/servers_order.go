@@ -1,0 +1,69 @@
+package nova
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// The methods below order Nova to do something with a server and do not wait until it
+// has. That there is no such server is no error, as then it is nowhere. They fail with
+// a Conflict fault where its state does not allow it, as while another task is under
+// way. An admin's orders are carried out on locked servers too
+// (nova/compute/api.py check_instance_lock).
+
+// DeleteServer deletes a server, at once also where Nova keeps deleted ones for a
+// while ([DEFAULT] reclaim_instance_interval), since its host is needed.
+func (c *Client) DeleteServer(ctx context.Context, id string) error {
+	return c.order(ctx, "delete server "+id, id, map[string]any{"forceDelete": nil})
+}
+
+// StopServer powers a server off.
+func (c *Client) StopServer(ctx context.Context, id string) error {
+	return c.order(ctx, "stop server "+id, id, map[string]any{"os-stop": nil})
+}
+
+// ShelveServer powers a server off and makes an image of it. Nova then takes it off
+// its host, at once or after [DEFAULT] shelved_offload_time; where that is -1 only
+// OffloadServer does.
+func (c *Client) ShelveServer(ctx context.Context, id string) error {
+	return c.order(ctx, "shelve server "+id, id, map[string]any{"shelve": nil})
+}
+
+// OffloadServer takes a shelved server off its host.
+func (c *Client) OffloadServer(ctx context.Context, id string) error {
+	return c.order(ctx, "offload server "+id, id, map[string]any{"shelveOffload": nil})
+}
+
+// LiveMigrateServer moves a running server to a host that the scheduler chooses.
+func (c *Client) LiveMigrateServer(ctx context.Context, id string) error {
+	return c.order(ctx, "live-migrate server "+id, id, map[string]any{
+		"os-migrateLive": map[string]any{"host": nil, "block_migration": "auto"},
+	})
+}
+
+// MigrateServer moves a server to a host that the scheduler chooses, stopped for that
+// time. It holds its place on the old host until ConfirmMigration.
+func (c *Client) MigrateServer(ctx context.Context, id string) error {
+	return c.order(ctx, "migrate server "+id, id, map[string]any{"migrate": nil})
+}
+
+// ConfirmMigration frees the place that a server has held since MigrateServer.
+func (c *Client) ConfirmMigration(ctx context.Context, id string) error {
+	return c.order(ctx, "confirm the migration of server "+id, id, map[string]any{"confirmResize": nil})
+}
+
+func (c *Client) order(ctx context.Context, doing, id string, action map[string]any) error {
+	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "action"), action, nil,
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted, http.StatusNoContent}}))
+	})
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Answer is an answer of a service that was not the one asked for.
+type Answer struct {
+	Service     string // "nova"
+	Status      int
+	Method, URL string
+	// Message is the service's own, shortened; Code is Placement's, such as
+	// "placement.concurrent_update".
+	Message, Code string
+	RetryAfter    time.Duration // 0 where it does not say
+}
+
+func (a *Answer) Error() string {
+	text := fmt.Sprintf("%s answered %d to %s %s", a.Service, a.Status, a.Method, a.URL)
+	if a.Message != "" {
+		text += ": " + a.Message
+	}
+	return text
+}
+
+// longestMessage is how much of a service's message is kept: a proxy in front of it
+// may send a page.
+const longestMessage = 200
+
+// Told turns gophercloud's error for an unexpected status into an *Answer; it leaves
+// others as they are.
+func Told(service string, err error) error {
+	unexpected, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
+	if !ok {
+		return err
+	}
+	a := &Answer{Service: service, Status: unexpected.Actual, Method: unexpected.Method, URL: unexpected.URL}
+	a.Message, a.Code = said(unexpected.Body)
+	a.Message = strings.ToValidUTF8(a.Message[:min(len(a.Message), longestMessage)], "")
+	if seconds, err := strconv.Atoi(unexpected.ResponseHeader.Get("Retry-After")); err == nil && seconds > 0 {
+		a.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return a
+}
+
+// said finds the message in the body of an error: Keystone and Nova have
+// {"<what>": {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}.
+func said(body []byte) (message, code string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return "", ""
+	}
+	var list []struct{ Detail, Code string }
+	if json.Unmarshal(fields["errors"], &list) == nil && len(list) > 0 {
+		return strings.TrimSpace(list[0].Detail), list[0].Code
+	}
+	for _, raw := range fields {
+		var one struct{ Message string }
+		if json.Unmarshal(raw, &one) == nil && one.Message != "" {
+			return one.Message, ""
+		}
+	}
+	return "", ""
+}
+
+// Status gives the HTTP status of the *Answer in err; 0 where there is none.
+func Status(err error) int {
+	if a, ok := errors.AsType[*Answer](err); ok {
+		return a.Status
+	}
+	return 0
+}
+
+// noAnswer says whether the service could not be reached, or hung up.
+func noAnswer(err error) bool {
+	_, ok := errors.AsType[net.Error](err) // *url.Error is one, too
+	return ok
+}
+
+// kinds are the faults of what a service says; what is missing is Unavailable.
+var kinds = map[int]fault.Kind{
+	http.StatusBadRequest:      fault.Invalid,
+	http.StatusUnauthorized:    fault.Denied,
+	http.StatusForbidden:       fault.Denied,
+	http.StatusNotFound:        fault.NotFound,
+	http.StatusConflict:        fault.Conflict,
+	http.StatusTooManyRequests: fault.TooMany,
+}
+
+// explain makes a fault of what went wrong while doing something.
+func (s *Service) explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ours := errors.AsType[*fault.Error](err); ours {
+		return fmt.Errorf("%s: %w", doing, unwrapped(err))
+	}
+	f := &fault.Error{Kind: fault.Unavailable, Err: err}
+	answer, answered := errors.AsType[*Answer](err)
+	switch {
+	case answered:
+		if kind, known := kinds[answer.Status]; known {
+			f.Kind = kind
+		}
+		f.Message, f.RetryAfter = answer.sentence(), answer.RetryAfter
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), noAnswer(err):
+		f.Message = s.kind.Name + " does not answer"
+	default:
+		f.Message = "the answer of " + s.kind.Name + " makes no sense"
+	}
+	return fmt.Errorf("%s: %w", doing, f)
+}
+
+// unwrapped takes a fault out of the errors of net/http around it.
+func unwrapped(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		return outer.Err
+	}
+	return err
+}
+
+// sentence is what the user is told of the answer.
+func (a *Answer) sentence() string {
+	switch a.Status {
+	case http.StatusUnauthorized:
+		return a.Service + " does not accept the token of Almanac's service user"
+	case http.StatusForbidden:
+		return a.Service + " does not allow this to Almanac's service user"
+	case http.StatusNotFound:
+		return a.Service + " does not know it"
+	case http.StatusConflict:
+		return a.Service + " says that the state of things does not allow it"
+	case http.StatusBadRequest:
+		return a.Service + " does not understand what it is asked"
+	case http.StatusTooManyRequests:
+		return a.Service + " is asked too often"
+	}
+	return a.Service + " does not do what it is asked"
+}
+
+// Senseless is the fault for an answer with the right status and the wrong content.
+func (s *Service) Senseless(doing, format string, args ...any) error {
+	return s.explain(doing, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,114 @@
+package openstack
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Microversion gives the one that is spoken with the service now.
+func (s *Service) Microversion(ctx context.Context) (Microversion, error) {
+	var spoken Microversion
+	err := s.Read(ctx, "agree on a microversion", func(_ context.Context, c *gophercloud.ServiceClient) (err error) {
+		spoken, err = ParseMicroversion(c.Microversion)
+		return err
+	})
+	return spoken, err
+}
+
+// found gives a client for the service as it is now. Several may look for it at the
+// same time after a start; the last one is kept.
+func (s *Service) found(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	s.mu.Lock()
+	client := s.client
+	s.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	client, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.client = client
+	return client, nil
+}
+
+func (s *Service) forget(client *gophercloud.ServiceClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == client {
+		s.client = nil
+	}
+}
+
+func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	address := s.options.Override
+	if address == "" {
+		var err error
+		if address, err = s.session.Endpoint(ctx, s.kind.Type, s.options.Region, s.options.Interfaces); err != nil {
+			return nil, err
+		}
+	}
+	endpoint, err := s.kind.root(address)
+	if err != nil {
+		return nil, err
+	}
+	provider := &gophercloud.ProviderClient{HTTPClient: *s.http}
+	provider.UserAgent.Prepend("almanac")
+	client := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: endpoint, Type: s.kind.Type}
+	var document versions
+	if _, err := client.Get(ctx, endpoint, &document, &gophercloud.RequestOpts{
+		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},
+	}); err != nil {
+		return nil, Told(s.kind.Name, err)
+	}
+	spoken, err := s.kind.agree(document.speaks())
+	if err != nil {
+		return nil, err
+	}
+	client.Microversion = spoken.String()
+	return client, nil
+}
+
+// ofProject is what some catalogs add to an address: the id of a project.
+var ofProject = regexp.MustCompile(`(/v\d+(\.\d+)?)/[^/]+$`)
+
+// root gives the address below which the API lies; it ends in a slash.
+func (k Kind) root(address string) (string, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return "", fault.New(fault.Unavailable, "%q is no address of %s; correct its endpoint in the catalog, or endpoint_override", address, k.Name)
+	}
+	address = strings.TrimRight(address, "/")
+	if k.Path != "" {
+		address = ofProject.ReplaceAllString(address, "$1")
+		if !ofVersion.MatchString(address) {
+			address += "/" + k.Path
+		}
+	}
+	return address + "/", nil
+}
+
+var ofVersion = regexp.MustCompile(`/v\d+(\.\d+)?$`)
+
+// agree gives the highest microversion that both speak.
+func (k Kind) agree(least, most Microversion) (Microversion, error) {
+	switch {
+	case most == Microversion{}:
+		return Microversion{}, fault.New(fault.Unavailable, "what answers at the address of %s names no microversions; is it %s?", k.Name, k.Name)
+	case most.Less(k.Least), k.Most.Less(least):
+		return Microversion{}, fault.New(fault.Unavailable, "%s speaks microversions %s to %s; Almanac needs one from %s to %s",
+			k.Name, least, most, k.Least, k.Most)
+	case most.Less(k.Most):
+		return most, nil
+	}
+	return k.Most, nil
+}

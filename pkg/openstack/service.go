@@ -1,0 +1,230 @@
+// Package openstack calls the REST API of a service of OpenStack, such as Nova: it
+// finds the service in the catalog, agrees on a microversion, sends the token of the
+// service user, bounds time, size and number of calls, and says in the words of
+// package fault what went wrong.
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Session is a user's stay with Keystone.
+type Session interface {
+	// Token gives a token. stale is one that a service did not accept, or empty: where
+	// it is the session's own, the session logs in anew.
+	Token(ctx context.Context, stale string) (string, error)
+	// Endpoint gives the address of a service from the catalog: that of the first of
+	// the interfaces (internal, public, admin) that is there. region "" is any.
+	Endpoint(ctx context.Context, serviceType, region string, interfaces []string) (string, error)
+}
+
+// Kind is what a service is, and which microversions of it are spoken.
+type Kind struct {
+	Name string // in messages: "nova"
+	Type string // in the catalog: "compute"
+	// Path is the version's part of the address, where it has one: "v2.1".
+	Path        string
+	Least, Most Microversion
+}
+
+// Options say where the service is, and how it is called.
+type Options struct {
+	Region     string   // region_name; empty: any
+	Interfaces []string // valid_interfaces, the best first; none: internal, then public
+	Override   string   // endpoint_override: the address, instead of the catalog's
+	CAFile     string   // PEM; empty: the system's
+	Insecure   bool     // do not verify the service's certificate
+	// Timeout bounds one call, from its token to the end of the answer; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// MaxMicroversion lowers the highest microversion that is spoken, such as "2.87".
+	MaxMicroversion string
+	// Wait passes the time between two attempts; nil waits by the clock.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+const (
+	// DefaultTimeout is more than Nova takes for 1,000 servers with their flavors.
+	DefaultTimeout = time.Minute
+	// atOnce is how many calls to a service are under way at the same time.
+	atOnce = 8
+)
+
+// pauses are the waits before a read is tried again.
+var pauses = []time.Duration{200 * time.Millisecond, time.Second}
+
+// Service is one service of the cloud. It is safe for concurrent use.
+type Service struct {
+	kind    Kind
+	options Options
+	session Session
+	http    *http.Client
+	slots   chan struct{}
+	calls   atomic.Int64
+
+	mu     sync.Mutex
+	client *gophercloud.ServiceClient // nil until the service is found
+}
+
+// NewService gives a service, which it asks nothing yet. It fails with an Invalid
+// fault about options that cannot work.
+func NewService(session Session, kind Kind, o Options) (*Service, error) {
+	trust, err := Trust(o.CAFile, o.Insecure)
+	if err != nil {
+		return nil, fault.Field("cafile", "%v", err)
+	}
+	if o.MaxMicroversion != "" {
+		most, err := ParseMicroversion(o.MaxMicroversion)
+		if err != nil || most.Less(kind.Least) {
+			return nil, fault.Field("max_microversion", "must be a microversion of %s from %s on, not %q", kind.Name, kind.Least, o.MaxMicroversion)
+		}
+		if most.Less(kind.Most) {
+			kind.Most = most
+		}
+	}
+	if len(o.Interfaces) == 0 {
+		o.Interfaces = []string{"internal", "public"}
+	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	s := &Service{kind: kind, options: o, session: session, slots: make(chan struct{}, atOnce)}
+	s.http = s.newHTTP(trust)
+	return s, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Calls is how many requests have been sent to the service so far.
+func (s *Service) Calls() int64 { return s.calls.Load() }
+
+// Call is what is done with a client of the service; it may use functions of
+// gophercloud.
+type Call func(ctx context.Context, c *gophercloud.ServiceClient) error
+
+// Read does a call that changes nothing: where the service does not answer, or says
+// 502, 503 or 504, it tries twice more. doing says what it is for, such as "list the
+// servers".
+//
+// It fails with NotFound, Conflict, Denied, Invalid or TooMany faults as the service
+// says, and with an Unavailable one where the service gives no answer that can be
+// used. The error holds an *Answer where there was one.
+func (s *Service) Read(ctx context.Context, doing string, call Call) error {
+	err := s.once(ctx, call)
+	for _, pause := range pauses {
+		if err == nil || !passing(err) || s.options.Wait(ctx, pause) != nil {
+			break
+		}
+		err = s.once(ctx, call)
+	}
+	return s.explain(doing, err)
+}
+
+// Change does a call that changes something, once; it fails as Read does. After an
+// Unavailable fault nobody knows whether it was done.
+func (s *Service) Change(ctx context.Context, doing string, call Call) error {
+	return s.explain(doing, s.once(ctx, call))
+}
+
+// Get reads what is at path, below the endpoint, into a value as encoding/json does.
+// It fails as Read does.
+func (s *Service) Get(ctx context.Context, doing, path string, into any) error {
+	return s.GetAtMost(ctx, s.kind.Most, doing, path, into)
+}
+
+// GetAtMost is Get by a microversion that is no higher than most.
+func (s *Service) GetAtMost(ctx context.Context, most Microversion, doing, path string, into any) error {
+	var body []byte
+	err := s.Read(ctx, doing, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		if spoken, err := ParseMicroversion(c.Microversion); err == nil && most.Less(spoken) {
+			older := *c
+			older.Microversion = most.String()
+			c = &older
+		}
+		answer, err := c.Get(ctx, c.ServiceURL(path), nil, &gophercloud.RequestOpts{KeepResponseBody: true})
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		body, err = io.ReadAll(answer.Body)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.explain(doing, json.Unmarshal(body, into))
+}
+
+// once does the call in its turn and within its time. What fails so that the service
+// may be another one afterwards, as after an upgrade, makes it be looked for again.
+func (s *Service) once(ctx context.Context, call Call) error {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	client, err := s.found(ctx)
+	if err != nil {
+		return err
+	}
+	err = Told(s.kind.Name, call(ctx, client))
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // err may hold the cause of that, such as the answer to another call
+	}
+	if passing(err) || Status(err) == http.StatusNotAcceptable || errors.Is(err, context.DeadlineExceeded) {
+		s.forget(client)
+	}
+	return err
+}
+
+// passing says whether a failure may be over in a moment.
+func passing(err error) bool {
+	switch Status(err) {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	if _, ours := errors.AsType[*fault.Error](err); ours || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || noAnswer(err)
+}
+
+// Trust gives whose certificates are believed: those of the authorities in a PEM
+// file, or, where it is "", the system's.
+func Trust(caFile string, insecure bool) (*tls.Config, error) {
+	trust := &tls.Config{InsecureSkipVerify: insecure}
+	if caFile == "" {
+		return trust, nil
+	}
+	var err error
+	if trust.RootCAs, err = authorities(caFile); err != nil {
+		return nil, fmt.Errorf("read the certificates: %w", err)
+	}
+	return trust, nil
+}

@@ -1,0 +1,106 @@
+package openstack
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+)
+
+// longestAnswer is more than 1,000 servers or 10,000 allocation candidates take.
+const longestAnswer = 64 << 20
+
+var errTooLong = errors.New("the answer does not end")
+
+func authorities(caFile string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", caFile)
+	}
+	return pool, nil
+}
+
+func (s *Service) newHTTP(trust *tls.Config) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = atOnce
+	transport.TLSClientConfig = trust
+	return &http.Client{
+		Transport: signed{session: s.session, next: metered{service: s, next: transport}},
+		// A redirect would hand the token, which travels in a header, to another server.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// signed sends the session's token with each request. Where it is refused, the
+// request is sent once more with a new one.
+type signed struct {
+	session Session
+	next    http.RoundTripper
+}
+
+func (t signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := t.session.Token(r.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	first := r.Clone(r.Context())
+	first.Header.Set("X-Auth-Token", token)
+	answer, err := t.next.RoundTrip(first)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	answer.Body.Close()
+	if token, err = t.session.Token(r.Context(), token); err != nil {
+		return nil, err
+	}
+	return Resend(t.next, r, token)
+}
+
+// Resend sends a request again, with another token.
+func Resend(next http.RoundTripper, r *http.Request, token string) (*http.Response, error) {
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		var err error
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	again.Header.Set("X-Auth-Token", token)
+	return next.RoundTrip(again)
+}
+
+// metered counts what is sent, and bounds what comes back.
+type metered struct {
+	service *Service
+	next    http.RoundTripper
+}
+
+func (t metered) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.service.calls.Add(1)
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = &boundedBody{ReadCloser: answer.Body, left: longestAnswer}
+	}
+	return answer, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

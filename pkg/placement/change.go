@@ -1,0 +1,114 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+)
+
+// attempts is how often a change begins anew because another one came between. Each
+// time one of them gets through, so this is how many may change one provider at once.
+const attempts = 10
+
+// ChangeTraits gives a provider the traits of add and takes those of remove from it;
+// all others stay, also those that others set at the same time. It fails with an
+// Invalid fault where a trait of add does not exist.
+func (c *Client) ChangeTraits(ctx context.Context, provider string, add, remove []string) error {
+	type traits struct {
+		Generation *int64   `json:"resource_provider_generation"`
+		Traits     []string `json:"traits"`
+	}
+	return change(ctx, c, "set the traits of provider "+provider, "resource_providers/"+provider+"/traits",
+		func(t *traits) (bool, error) {
+			if t.Generation == nil || t.Traits == nil {
+				return false, errors.New("no traits in it")
+			}
+			merged := merge(t.Traits, add, remove)
+			changed := len(merged) != len(t.Traits) || !contains(t.Traits, merged)
+			t.Traits = merged
+			return changed, nil
+		})
+}
+
+// merge gives has and add without remove.
+func merge(has, add, remove []string) []string {
+	merged := []string{}
+	for _, name := range slices.Concat(has, add) {
+		if !slices.Contains(remove, name) && !slices.Contains(merged, name) {
+			merged = append(merged, name)
+		}
+	}
+	return merged
+}
+
+func contains(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// JoinAggregate makes a provider a member of the aggregate with the UUID, as Nova does
+// where it enters a host (nova/compute/api.py add_host_to_aggregate, which tells
+// nobody when it fails to).
+func (c *Client) JoinAggregate(ctx context.Context, provider, aggregate string) error {
+	type aggregates struct {
+		Generation *int64   `json:"resource_provider_generation"`
+		Aggregates []string `json:"aggregates"`
+	}
+	return change(ctx, c, "enter provider "+provider+" in aggregate "+aggregate, "resource_providers/"+provider+"/aggregates",
+		func(a *aggregates) (bool, error) {
+			if a.Generation == nil || a.Aggregates == nil {
+				return false, errors.New("no aggregates in it")
+			}
+			if slices.Contains(a.Aggregates, aggregate) {
+				return false, nil
+			}
+			a.Aggregates = append(a.Aggregates, aggregate)
+			return true, nil
+		})
+}
+
+// change reads what is at path, which carries the generation of its provider, edits it
+// and writes it back, until nobody has changed the provider meanwhile. edit says
+// whether there is something to write, or why what was read makes no sense.
+func change[T any](ctx context.Context, c *Client, doing, path string, edit func(*T) (bool, error)) error {
+	var err error
+	for range attempts {
+		var document T
+		if err := c.service.Get(ctx, doing, path, &document); err != nil {
+			return err
+		}
+		changed, senseless := edit(&document)
+		if senseless != nil {
+			return c.service.Senseless(doing, "%w", senseless)
+		}
+		if !changed {
+			return nil
+		}
+		err = c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+			return discard(g.Put(ctx, g.ServiceURL(path), document, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+		})
+		if !overtaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// overtaken says that another change of the provider came first. Placement answers
+// 500 where it came in the midst of a change of traits (placement/handlers/trait.py
+// update_traits_for_resource_provider does not catch ConcurrentUpdateDetected).
+func overtaken(err error) bool {
+	return code(err) == "placement.concurrent_update" || openstack.Status(err) == http.StatusInternalServerError
+}
+
+// code is Placement's name of what went wrong, or "".
+func code(err error) string {
+	if answer, ok := errors.AsType[*openstack.Answer](err); ok {
+		return answer.Code
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// SetUnits sees to it that the child provider called name, of the provider with id
+// parent, has as many units of each resource class as units says: one consumer can
+// take one unit, none is promised twice. Classes that units does not name stay as
+// they are; 0 takes a class away. The provider is made for its first class, and
+// deleted with its last.
+//
+// It fails with a Conflict fault where instances still hold units of a class that is
+// to go; with an Invalid one where a class does not exist.
+func (c *Client) SetUnits(ctx context.Context, parent, name string, units map[string]int64) error {
+	err := c.setUnits(ctx, parent, name, units)
+	if fault.Is(err, fault.NotFound) { // deleted by another just now
+		err = c.setUnits(ctx, parent, name, units)
+	}
+	return err
+}
+
+func (c *Client) setUnits(ctx context.Context, parent, name string, units map[string]int64) error {
+	child, err := c.ProviderNamed(ctx, name)
+	if err == nil && child == "" {
+		if !wanted(units) {
+			return nil
+		}
+		child, err = c.createChild(ctx, parent, name)
+	}
+	if err != nil {
+		return err
+	}
+	empty, err := c.changeUnits(ctx, child, name, units)
+	if err == nil && empty {
+		err = c.delete(ctx, "delete provider "+name, "resource_providers/"+child)
+	}
+	switch code(err) {
+	case "placement.inventory.inuse", "placement.resource_provider.inuse":
+		return fmt.Errorf("set the inventory of provider %s: %w", name,
+			&fault.Error{Kind: fault.Conflict, Message: "instances still hold what is to be taken away", Err: err})
+	}
+	return err
+}
+
+func wanted(units map[string]int64) bool {
+	for _, n := range units {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// createChild gives the id of the new provider, or of that which another has made
+// meanwhile.
+func (c *Client) createChild(ctx context.Context, parent, name string) (string, error) {
+	doing := "create provider " + name
+	var made struct{ UUID string }
+	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		body := map[string]string{"name": name, "parent_provider_uuid": parent}
+		return discard(g.Post(ctx, g.ServiceURL("resource_providers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+	if code(err) == "placement.duplicate_name" {
+		return c.ProviderNamed(ctx, name)
+	}
+	if err == nil && made.UUID == "" {
+		err = c.service.Senseless(doing, "no uuid in it")
+	}
+	return made.UUID, err
+}
+
+type units struct {
+	Total    int64   `json:"total"`
+	Reserved int64   `json:"reserved"`
+	MinUnit  int64   `json:"min_unit"`
+	MaxUnit  int64   `json:"max_unit"`
+	StepSize int64   `json:"step_size"`
+	Ratio    float64 `json:"allocation_ratio"`
+}
+
+// changeUnits does all but take the last class away; where that is to be done, it
+// changes nothing and says so.
+func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map[string]int64) (empty bool, err error) {
+	type inventories struct {
+		Generation  *int64           `json:"resource_provider_generation"`
+		Inventories map[string]units `json:"inventories"`
+	}
+	err = change(ctx, c, "set the inventory of provider "+name, "resource_providers/"+child+"/inventories",
+		func(i *inventories) (changed bool, err error) {
+			if i.Generation == nil || i.Inventories == nil {
+				return false, errors.New("no inventories in it")
+			}
+			for class, n := range wanted {
+				has, there := i.Inventories[class]
+				want := units{Total: n, MinUnit: 1, MaxUnit: 1, StepSize: 1, Ratio: 1}
+				switch {
+				case n > 0 && has != want:
+					i.Inventories[class], changed = want, true
+				case n <= 0 && there:
+					delete(i.Inventories, class)
+					changed = true
+				}
+			}
+			empty = len(i.Inventories) == 0
+			return changed && !empty, nil
+		})
+	return empty, err
+}

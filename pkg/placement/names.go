@@ -1,0 +1,99 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// EnsureTrait makes a custom trait where there is none of the name.
+func (c *Client) EnsureTrait(ctx context.Context, name string) error {
+	return c.ensure(ctx, "create trait "+name, "traits/"+url.PathEscape(name))
+}
+
+// DeleteTrait deletes a custom trait; that there is none is no error. It fails with a
+// Conflict fault while a provider has it.
+func (c *Client) DeleteTrait(ctx context.Context, name string) error {
+	return c.delete(ctx, "delete trait "+name, "traits/"+url.PathEscape(name))
+}
+
+// TraitNames gives the traits that exist and begin with prefix, sorted.
+func (c *Client) TraitNames(ctx context.Context, prefix string) ([]string, error) {
+	const doing = "list the traits"
+	var list struct{ Traits []string }
+	if err := c.service.Get(ctx, doing, "traits?name="+url.QueryEscape("startswith:"+prefix), &list); err != nil {
+		return nil, err
+	}
+	if list.Traits == nil {
+		return nil, c.service.Senseless(doing, "no traits in it")
+	}
+	slices.Sort(list.Traits)
+	return list.Traits, nil
+}
+
+// EnsureClass makes a custom resource class where there is none of the name.
+func (c *Client) EnsureClass(ctx context.Context, name string) error {
+	return c.ensure(ctx, "create resource class "+name, "resource_classes/"+url.PathEscape(name))
+}
+
+// DeleteClass deletes a custom resource class; that there is none is no error. It
+// fails with a Conflict fault while a provider has some of it.
+func (c *Client) DeleteClass(ctx context.Context, name string) error {
+	return c.delete(ctx, "delete resource class "+name, "resource_classes/"+url.PathEscape(name))
+}
+
+// ClassNames gives the resource classes that exist and begin with prefix, sorted.
+func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error) {
+	const doing = "list the resource classes"
+	var list struct {
+		Classes []struct{ Name string } `json:"resource_classes"`
+	}
+	if err := c.service.Get(ctx, doing, "resource_classes", &list); err != nil {
+		return nil, err
+	}
+	if list.Classes == nil {
+		return nil, c.service.Senseless(doing, "no resource_classes in it")
+	}
+	names := []string{}
+	for _, class := range list.Classes {
+		if strings.HasPrefix(class.Name, prefix) {
+			names = append(names, class.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// ensure makes what is named by its path; Placement answers 201, or 204 where it
+// exists (placement/handlers/trait.py put_trait, resource_class.py update_resource_class).
+func (c *Client) ensure(ctx context.Context, doing, path string) error {
+	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Put(ctx, g.ServiceURL(path), nil, nil, &gophercloud.RequestOpts{
+			OkCodes: []int{http.StatusCreated, http.StatusNoContent},
+		}))
+	})
+}
+
+func (c *Client) delete(ctx context.Context, doing, path string) error {
+	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Delete(ctx, g.ServiceURL(path), nil))
+	})
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// discard closes an answer in which nothing is read.
+func discard(answer *http.Response, err error) error {
+	if err == nil {
+		answer.Body.Close()
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Provider is a resource provider. That of a compute node has the node's UUID and
+// name, and no parent.
+type Provider struct {
+	ID, Name string
+	// Generation grows with every change of its inventories, traits and aggregates, and
+	// with every new allocation.
+	Generation int64
+	// Parent is empty for the root of a tree; Root is its own ID then.
+	Parent, Root string
+}
+
+// Providers gives all resource providers (GET /resource_providers,
+// placement/handlers/resource_provider.py).
+func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
+	const doing = "list the resource providers"
+	var body struct {
+		Providers []struct {
+			UUID, Name string
+			Generation *int64
+			Parent     *string `json:"parent_provider_uuid"`
+			Root       string  `json:"root_provider_uuid"`
+		} `json:"resource_providers"`
+	}
+	if err := c.service.Get(ctx, doing, "resource_providers", &body); err != nil {
+		return nil, err
+	}
+	if body.Providers == nil {
+		return nil, c.service.Senseless(doing, "there is no list of providers in it")
+	}
+	all := make([]Provider, 0, len(body.Providers))
+	for _, p := range body.Providers {
+		if p.UUID == "" || p.Name == "" || p.Generation == nil || p.Root == "" {
+			return nil, c.service.Senseless(doing, "a provider has no uuid, name, generation or root")
+		}
+		one := Provider{ID: p.UUID, Name: p.Name, Generation: *p.Generation, Root: p.Root}
+		if p.Parent != nil {
+			one.Parent = *p.Parent
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Inventory is what a provider has of one resource class.
+type Inventory struct {
+	Total, Reserved int64
+	// Ratio is allocation_ratio: how often each unit may be given away.
+	Ratio float64
+}
+
+// Sold is how much of it Placement gives away: overcommitted where Ratio is above 1
+// (placement/objects/inventory.py, capacity).
+func (i Inventory) Sold() int64 { return int64(float64(i.Total-i.Reserved) * i.Ratio) }
+
+// Real is how much of it there is for good, without overcommitment.
+func (i Inventory) Real() int64 {
+	return int64(float64(i.Total-i.Reserved) * min(1, i.Ratio))
+}
+
+// mostOfAny is more of a resource class than a provider may have
+// (placement/db/constants.py, MAX_INT).
+const mostOfAny = math.MaxInt32
+
+func (i Inventory) possible() bool {
+	return 0 <= i.Reserved && i.Reserved <= i.Total && i.Total <= mostOfAny && i.Ratio > 0 && i.Ratio <= math.MaxFloat32
+}
+
+// Inventories gives what a provider has, by resource class (GET
+// /resource_providers/{id}/inventories, placement/handlers/inventory.py).
+func (c *Client) Inventories(ctx context.Context, provider string) (map[string]Inventory, error) {
+	doing := "read the inventories of provider " + provider
+	var body struct {
+		Inventories map[string]struct {
+			Total, Reserved *int64
+			Ratio           *float64 `json:"allocation_ratio"`
+		} `json:"inventories"`
+	}
+	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/inventories", &body); err != nil {
+		return nil, err
+	}
+	if body.Inventories == nil {
+		return nil, c.service.Senseless(doing, "there are no inventories in it")
+	}
+	all := make(map[string]Inventory, len(body.Inventories))
+	for class, i := range body.Inventories {
+		if i.Total == nil || i.Reserved == nil || i.Ratio == nil {
+			return nil, c.service.Senseless(doing, "%s has no total, reserved or allocation_ratio", class)
+		}
+		one := Inventory{Total: *i.Total, Reserved: *i.Reserved, Ratio: *i.Ratio}
+		if !one.possible() {
+			return nil, c.service.Senseless(doing, "%s has an impossible amount", class)
+		}
+		all[class] = one
+	}
+	return all, nil
+}
+
+// Usages gives what is taken of a provider, by resource class (GET
+// /resource_providers/{id}/usages, placement/handlers/usage.py).
+func (c *Client) Usages(ctx context.Context, provider string) (map[string]int64, error) {
+	doing := "read the usages of provider " + provider
+	var body struct{ Usages map[string]int64 }
+	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/usages", &body); err != nil {
+		return nil, err
+	}
+	if body.Usages == nil {
+		return nil, c.service.Senseless(doing, "there are no usages in it")
+	}
+	for class, used := range body.Usages {
+		if used < 0 {
+			return nil, c.service.Senseless(doing, "less than nothing of %s is taken", class)
+		}
+	}
+	return body.Usages, nil
+}
+
+// Traits gives the traits of a provider, sorted (GET /resource_providers/{id}/traits,
+// placement/handlers/trait.py).
+func (c *Client) Traits(ctx context.Context, provider string) ([]string, error) {
+	doing := "read the traits of provider " + provider
+	var body struct{ Traits []string }
+	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/traits", &body); err != nil {
+		return nil, err
+	}
+	if body.Traits == nil {
+		return nil, c.service.Senseless(doing, "there are no traits in it")
+	}
+	slices.Sort(body.Traits)
+	return body.Traits, nil
+}
+
+// Allocations gives what each consumer, an instance or a migration, has of a provider,
+// by the consumer's id and resource class (GET /resource_providers/{id}/allocations,
+// placement/handlers/allocation.py).
+func (c *Client) Allocations(ctx context.Context, provider string) (map[string]map[string]int64, error) {
+	doing := "read the allocations of provider " + provider
+	var body struct {
+		Allocations map[string]struct{ Resources map[string]int64 }
+	}
+	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/allocations", &body); err != nil {
+		return nil, err
+	}
+	if body.Allocations == nil {
+		return nil, c.service.Senseless(doing, "there are no allocations in it")
+	}
+	all := make(map[string]map[string]int64, len(body.Allocations))
+	for consumer, a := range body.Allocations {
+		if len(a.Resources) == 0 {
+			return nil, c.service.Senseless(doing, "consumer %s has no resources", consumer)
+		}
+		all[consumer] = a.Resources
+	}
+	return all, nil
+}
+
+// Summary is what Placement says of a provider beside its candidates.
+type Summary struct {
+	// Sold and Used are by resource class: Inventory.Sold, and what is taken.
+	Sold, Used map[string]int64
+	Traits     []string // sorted
+}
+
+// Summaries gives those of up to limit providers that have one VCPU free, and of all
+// in their trees, by id: in one call what takes two for each provider otherwise (GET
+// /allocation_candidates, placement/handlers/allocation_candidate.py). Providers that
+// are full, or have no VCPU, are missing.
+func (c *Client) Summaries(ctx context.Context, limit int) (map[string]Summary, error) {
+	const doing = "read the summaries of the providers"
+	var body struct {
+		Summaries map[string]struct {
+			Resources map[string]struct{ Capacity, Used *int64 }
+			Traits    []string
+		} `json:"provider_summaries"`
+	}
+	path := fmt.Sprintf("allocation_candidates?resources=VCPU:1&limit=%d", max(limit, 1))
+	if err := c.service.Get(ctx, doing, path, &body); err != nil {
+		return nil, err
+	}
+	if body.Summaries == nil {
+		return nil, c.service.Senseless(doing, "there are no provider_summaries in it")
+	}
+	all := make(map[string]Summary, len(body.Summaries))
+	for id, s := range body.Summaries {
+		if s.Resources == nil || s.Traits == nil {
+			return nil, c.service.Senseless(doing, "provider %s has no resources or traits", id)
+		}
+		slices.Sort(s.Traits)
+		one := Summary{Sold: make(map[string]int64), Used: make(map[string]int64), Traits: s.Traits}
+		for class, amount := range s.Resources {
+			if amount.Capacity == nil || amount.Used == nil || *amount.Capacity < 0 || *amount.Used < 0 {
+				return nil, c.service.Senseless(doing, "provider %s has an impossible amount of %s", id, class)
+			}
+			one.Sold[class], one.Used[class] = *amount.Capacity, *amount.Used
+		}
+		all[id] = one
+	}
+	return all, nil
+}
