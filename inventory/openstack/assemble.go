@@ -1,0 +1,121 @@
+package openstack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// assemble gives the hosts of a cloud, sorted by name, and in sentences for the log
+// what of it could not be taken over as it is, sorted.
+func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host, notes []string) {
+	services := make(map[string]nova.Service, len(c.services))
+	for _, s := range c.services {
+		services[s.Host] = s
+	}
+	trees := map[string][]placement.Provider{}
+	for _, p := range c.providers {
+		trees[p.Root] = append(trees[p.Root], p)
+	}
+	instances := instancesByHost(c.servers, rule)
+	nodes, notes := single(c.hypervisors)
+	for _, node := range nodes {
+		h := inventory.Host{Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host]}
+		h.Guests = len(h.Instances)
+		for _, p := range trees[node.ID] {
+			c.holdings[p.ID].addTo(&h)
+		}
+		slices.Sort(h.Traits)
+		h.Traits = slices.Compact(h.Traits)
+		service, there := services[node.Host]
+		h.Trouble = trouble(service, there, len(trees[node.ID]) > 0)
+		hosts = append(hosts, h)
+	}
+	return hosts, slices.Sorted(slices.Values(append(notes, layAggregates(hosts, c.aggregates)...)))
+}
+
+// single gives the hypervisors of hosts that have one, by host. Those of Ironic stand
+// for machines that are no hosts to Nova.
+func single(hypervisors []nova.Hypervisor) (nodes []nova.Hypervisor, notes []string) {
+	byHost := map[string][]nova.Hypervisor{}
+	for _, h := range hypervisors {
+		byHost[h.Host] = append(byHost[h.Host], h)
+	}
+	for _, host := range slices.Sorted(maps.Keys(byHost)) {
+		switch list := byHost[host]; {
+		case list[0].Type == "ironic":
+			notes = append(notes, fmt.Sprintf("host %s is left out: its hypervisors are nodes of Ironic", host))
+		case len(list) > 1:
+			notes = append(notes, fmt.Sprintf("host %s is left out: it has %d hypervisors", host, len(list)))
+		default:
+			nodes = append(nodes, list[0])
+		}
+	}
+	return nodes, notes
+}
+
+func instancesByHost(servers map[string]nova.Server, rule inventory.PreemptibleRule) map[string][]inventory.Instance {
+	byHost := map[string][]inventory.Instance{}
+	for _, s := range servers {
+		one := s.Instance
+		one.Preemptible = rule.Marks(&one)
+		byHost[one.Host] = append(byHost[one.Host], one)
+	}
+	for _, list := range byHost {
+		slices.SortFunc(list, func(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return byHost
+}
+
+// addTo adds what a provider has to the host.
+func (k holding) addTo(h *inventory.Host) {
+	counted := make(map[string]int64, len(k.inventories))
+	for class, i := range k.inventories {
+		counted[class] = i.Real()
+	}
+	h.Capacity = h.Capacity.Add(vector(counted))
+	h.Used = h.Used.Add(vector(k.used))
+	h.Traits = append(h.Traits, k.traits...)
+}
+
+// vector leaves of the resource classes of Placement those that Almanac counts.
+func vector(amounts map[string]int64) resource.Vector {
+	v := resource.Vector{
+		VCPUs: amounts["VCPU"] + amounts["PCPU"], MemoryMB: amounts["MEMORY_MB"], DiskGB: amounts["DISK_GB"],
+	}
+	for class, n := range amounts {
+		if strings.HasPrefix(class, "CUSTOM_") && n > 0 {
+			if v.Custom == nil {
+				v.Custom = map[string]int64{}
+			}
+			v.Custom[class] = n
+		}
+	}
+	return v
+}
+
+// trouble says why a host takes no instances.
+func trouble(s nova.Service, there, hasProvider bool) string {
+	switch {
+	case !there:
+		return "it has no nova-compute"
+	case s.ForcedDown:
+		return "its nova-compute is forced down"
+	case !s.Up:
+		return "its nova-compute is down"
+	case s.Disabled && s.Reason != "":
+		return "it is disabled: " + s.Reason
+	case s.Disabled:
+		return "it is disabled"
+	case !hasProvider:
+		return "Placement does not know it"
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// EventOptions are how Nova's notifications are heard. Nova sends them where [DEFAULT]
+// notification_format is versioned or both, and [oslo_messaging_notifications] driver
+// is messagingv2.
+type EventOptions struct {
+	Exchange string   // control_exchange of Nova; empty is nova
+	Topics   []string // [notifications] versioned_notifications_topics; none is versioned_notifications
+	Queues   oslo.QueueOptions
+	// Queue begins the names of the queues of this process; nobody else has it. What
+	// comes there is a copy: nobody's notifications are taken away.
+	Queue string
+	// Gather is how long after a change its followers are waited for; 0 is DefaultGather.
+	Gather time.Duration
+	Log    *slog.Logger
+}
+
+// DefaultGather is more than Nova takes after an event to make Placement follow.
+const DefaultGather = time.Second
+
+// Events tells when something has changed in Nova, so that the hosts are worth a
+// reading before the next one is due. What is missed, the next reading finds.
+type Events struct {
+	listener *oslo.Listener
+	gather   time.Duration
+	heard    chan struct{}
+	changed  chan struct{}
+}
+
+// NewEvents gives the events; Serve starts them.
+func NewEvents(transport oslo.Transport, o EventOptions) *Events {
+	e := &Events{
+		gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+	}
+	if len(o.Topics) == 0 {
+		o.Topics = []string{"versioned_notifications"}
+	}
+	e.listener = oslo.NewListener(transport, oslo.ListenerOptions{
+		Exchange: cmp.Or(o.Exchange, "nova"), Topics: o.Topics, Priorities: []oslo.Priority{oslo.Info, oslo.Error},
+		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.hear, Log: o.Log,
+	})
+	return e
+}
+
+// Changed has a value when something has changed since the last one was taken.
+func (e *Events) Changed() <-chan struct{} { return e.changed }
+
+// Ready is closed once the events are heard.
+func (e *Events) Ready() <-chan struct{} { return e.listener.Ready() }
+
+// Serve hears events until ctx ends. It fails as oslo.Listener does.
+func (e *Events) Serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		e.pass(ctx)
+	}()
+	err := e.listener.Serve(ctx)
+	stop()
+	<-told
+	return err
+}
+
+// pass makes one change of the events that come close together.
+func (e *Events) pass(ctx context.Context) {
+	for {
+		select {
+		case <-e.heard:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(e.gather):
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-e.heard: // meanwhile, and part of this change
+		default:
+		}
+		poke(e.changed)
+	}
+}
+
+// poke leaves a value in a channel that holds one.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// kinds begin the types of the events after which the hosts may look different.
+var kinds = []string{"instance.", "service.", "aggregate.", "compute."}
+
+func (e *Events) hear(_ context.Context, n oslo.Notification) error {
+	telling := slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(n.EventType, kind) })
+	if telling && n.EventType != "instance.exists" { // which Nova says of every instance now and then
+		poke(e.heard)
+	}
+	return nil
+}

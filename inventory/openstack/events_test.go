@@ -1,0 +1,98 @@
+package openstack_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	source "github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// patience bounds what has to happen soon.
+const patience = 20 * time.Second
+
+func connect(t *testing.T, url string) *amqp.Transport {
+	t.Helper()
+	where, err := oslo.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := amqp.Open(where, amqp.Options{Name: t.Name(), NewID: oslotest.NewID, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := transport.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return transport
+}
+
+func hear(t *testing.T, transport oslo.Transport, queue string) *source.Events {
+	t.Helper()
+	events := source.NewEvents(transport, source.EventOptions{Queue: queue, Gather: 50 * time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- events.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	await(t, events.Ready(), "the events are heard")
+	return events
+}
+
+func await[T any](t *testing.T, c <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-c:
+	case <-time.After(patience):
+		t.Fatalf("after %v it is not so that %s", patience, what)
+	}
+	return got
+}
+
+func TestEveryListenerHearsOfAChangeOnceAndTakesItFromNobody(t *testing.T) {
+	transport := connect(t, labtest.RabbitMQ(t))
+	one, other := hear(t, transport, "almanac-one"), hear(t, transport, "almanac-other")
+	// As nova-compute sends them.
+	notifier := oslo.NewNotifier(transport, oslo.NotifierOptions{
+		Exchange: "nova", PublisherID: "nova-compute:cmp-001", Topics: []string{"versioned_notifications"}, NewID: oslotest.NewID, Now: time.Now,
+	})
+	send := func(types ...string) {
+		for _, kind := range types {
+			n := oslo.Notification{EventType: kind, Payload: json.RawMessage(`{}`)}
+			if err := notifier.Notify(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	send("scheduler.select_destinations.end", "instance.exists", "flavor.create")
+	send("instance.update", "instance.create.start", "instance.create.end")
+	await(t, one.Changed(), "one hears it")
+	await(t, other.Changed(), "the other hears it")
+	for _, kind := range []string{"service.update", "aggregate.add_host.end", "compute.exception"} {
+		send(kind)
+		await(t, one.Changed(), "one hears "+kind)
+	}
+
+	sent := make(chan string, 20)
+	metering := oslo.NewListener(transport, oslo.ListenerOptions{
+		Exchange: "nova", Topics: []string{"versioned_notifications"}, Priorities: []oslo.Priority{oslo.Info},
+		Handle: func(_ context.Context, n oslo.Notification) error { sent <- n.EventType; return nil },
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _ = metering.Serve(ctx) }()
+	for range 9 {
+		await(t, sent, "whoever reads Nova's own queue gets everything")
+	}
+}

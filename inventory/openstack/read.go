@@ -1,0 +1,64 @@
+package openstack
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// read makes the next reading: of everything where the last one of everything is too
+// old, else of what has changed since the last.
+//
+// An instance has one host at each moment, and is known by its id: in whatever order
+// things are read, it is never on two hosts, and one that moves is not lost.
+func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*cloud, error) {
+	next := &cloud{at: now, full: last.full}
+	full := now >= last.full.Add(s.options.FullEvery)
+	if full {
+		next.full = now
+	}
+	providers, err := s.readLists(ctx, next, last, full, now)
+	if err != nil {
+		return nil, err
+	}
+	next.touch(last, now)
+	next.nodes = nodesOf(next.services, providers)
+	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) {
+		if next.hypervisors, err = s.compute.Hypervisors(ctx); err != nil {
+			return nil, err
+		}
+	}
+	next.providers = ofHosts(providers, next.hypervisors)
+	if next.holdings, err = s.readHoldings(ctx, next, last, full); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// readLists fills in what is one list each, and gives all providers there are.
+func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, now span.Instant) (providers []placement.Provider, err error) {
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.Go(func() (err error) { next.services, err = s.compute.Services(ctx); return err })
+	reads.Go(func() (err error) { next.aggregates, err = s.compute.Aggregates(ctx); return err })
+	reads.Go(func() (err error) { providers, err = s.placement.Providers(ctx); return err })
+	reads.Go(func() error { return s.readServers(ctx, next, last, full, now) })
+	return providers, reads.Wait()
+}
+
+// readServers fills in the servers of next.
+func (s *Source) readServers(ctx context.Context, next, last *cloud, full bool, now span.Instant) error {
+	// While no server is known there is no need to ask for those that are gone.
+	if full || len(last.servers) == 0 {
+		listed, err := s.compute.Servers(ctx, nova.ServerQuery{})
+		next.takeAll(listed)
+		return err
+	}
+	changes, err := s.compute.Servers(ctx, nova.ServerQuery{ChangedSince: last.since(now)})
+	next.take(last, changes)
+	return err
+}

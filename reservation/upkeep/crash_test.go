@@ -1,0 +1,127 @@
+package upkeep_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// The town itself holds, at each admission and each order, that nobody is let in
+// where somebody else is and that nobody's instance is touched without a right.
+
+func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawTown(t)
+		next := w.book(2, 1000, rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID).Draw(t, "next")...)
+		w.pass(900)
+		w.killed(t, "prepare", func() error { return w.Prepare(w.ctx()) })
+		w.pass(int64(noon.Add(1000) - w.Now()))
+		if rapid.Bool().Draw(t, "cancelled") {
+			w.cancel(1)
+			w.killed(t, "clear up", func() error { return w.Prepare(w.ctx()) })
+			for range 12 {
+				w.prepare()
+			}
+		} else {
+			w.killed(t, "end", func() error { return w.begin(1, reservation.EndEvent) })
+		}
+		if left := w.traces(1); len(left) > 0 {
+			t.Fatalf("after the end is left %v", left)
+		}
+		stays := w.strangersThatStay(next)
+		if len(stays) > 0 {
+			if err := w.begin(2, reservation.StartEvent); err == nil {
+				t.Fatalf("the start went well though %v are on its hosts", stays)
+			}
+			return
+		}
+		w.killed(t, "start", func() error { return w.begin(2, reservation.StartEvent) })
+		w.wellServed(next)
+	})
+}
+
+// drawTown gives a town in which reservation 1 runs with instances, and strangers are
+// on hosts. Its dead hosts and what instances are told are drawn too.
+func drawTown(t *rapid.T) *town {
+	w := newTown(t, "a", "b", "c", "z")
+	w.rules.Normal = rapid.SampledFrom([]upkeep.Order{upkeep.AwaitGuest, upkeep.MigrateGuest}).Draw(t, "normal")
+	w.rules.Preemptible = rapid.SampledFrom([]upkeep.Order{upkeep.DeleteGuest, upkeep.ShelveGuest, upkeep.MigrateGuest, upkeep.AwaitGuest}).Draw(t, "preemptible")
+	w.rules.EndGrace = rapid.SampledFrom([]int64{0, 5, 60}).Draw(t, "grace")
+	w.restart()
+	w.start(1, rapid.SampledFrom([]reservation.OnEnd{reservation.Delete, reservation.Shelve, reservation.Stop, reservation.Leave}).Draw(t, "on_end"), "a", "b")
+	w.looks = rapid.IntRange(0, 3).Draw(t, "looks")
+	for n, host := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "c", "c", "z"}), 0, 3).Draw(t, "strangers") {
+		w.putStranger(fmt.Sprintf("stranger-%d", n), host, func(i *inventory.Instance) {
+			i.Preemptible = rapid.Bool().Draw(t, "preemptible instance")
+			i.Locked = rapid.IntRange(0, 3).Draw(t, "locked") == 0
+		})
+	}
+	return w
+}
+
+// killed does something over and over: the first times the line to the cloud is cut
+// somewhere, and another steward follows, who remembers nothing. In the end it must go
+// well.
+func (w *town) killed(t *rapid.T, what string, do func() error) {
+	for _, budget := range rapid.SliceOfN(rapid.IntRange(0, 12), 0, 4).Draw(t, what+" is cut after") {
+		w.budget = budget
+		if err := do(); err == nil && what != "prepare" && what != "clear up" {
+			w.budget = -1
+			return
+		}
+		w.restart()
+		w.pass(2)
+	}
+	w.budget = -1
+	for range 5 {
+		if do() == nil {
+			return
+		}
+		w.pass(60)
+	}
+	t.Fatalf("%s never goes well: %v", what, do())
+}
+
+// strangersThatStay are the instances on the hosts of r that nothing makes go.
+func (w *town) strangersThatStay(r reservation.Reservation) (names []string) {
+	for name, g := range w.guests {
+		order := w.rules.Normal
+		if g.Preemptible {
+			order = w.rules.Preemptible
+		}
+		nowhere := order == upkeep.MigrateGuest && !slices.ContainsFunc(w.hosts, func(h string) bool { return h != g.Host && w.takes(h, g.Flavor) })
+		here := slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == g.Host })
+		if here && g.ReservationID() != r.ID && (g.Locked || order == upkeep.AwaitGuest || nowhere) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// wellServed holds that the owner of r can use each of its hosts, and nobody else.
+func (w *town) wellServed(r reservation.Reservation) {
+	for _, host := range r.HostNames() {
+		for name, g := range w.guests {
+			if g.Host == host {
+				w.t.Errorf("instance %s is on host %s when its owner comes", name, host)
+			}
+		}
+		w.modelCloud.mu.Lock()
+		if !w.takes(host, w.flavors[r.ID]) {
+			w.t.Errorf("the owner's instances do not come to host %s", host)
+		}
+		if w.takes(host, inventory.Flavor{}) {
+			w.t.Errorf("anybody's instances come to host %s", host)
+		}
+		w.modelCloud.mu.Unlock()
+	}
+	if !w.admitted(2) {
+		w.t.Errorf("the owner is not admitted")
+	}
+}

@@ -1,0 +1,283 @@
+package upkeep
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// settled is for how many seconds a fence is up before an instance that begins to run
+// on one of its hosts has come past it, and not before it.
+const settled = 120
+
+// trouble is a finding with what mends it.
+type trouble struct {
+	Finding
+	steps  []fence.Step
+	cancel []string // reservations
+	errand *errand
+}
+
+// judge says what is not as it should be.
+func judge(f facts) []trouble {
+	j := judgement{facts: f, found: map[Finding]*trouble{}}
+	j.promises()
+	if f.cloud {
+		desired := fence.Desired(f.live, f.hosts, f.now, f.rules)
+		j.shared()
+		for _, step := range fence.Diff(f.layout, desired) {
+			if !underWay(step, j.status(step.Reservation)) {
+				j.step(step, desired)
+			}
+		}
+		j.guests(desired)
+	}
+	var list []trouble
+	for _, t := range j.found {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, func(a, b trouble) int {
+		return cmp.Or(cmp.Compare(slices.Index(FindingKinds, a.Kind), slices.Index(FindingKinds, b.Kind)), cmp.Compare(a.Subject, b.Subject))
+	})
+	return list
+}
+
+// status is that of a live reservation; empty of any other.
+func (j *judgement) status(id string) reservation.Status {
+	for _, r := range j.live {
+		if r.ID == id {
+			return r.Status
+		}
+	}
+	return ""
+}
+
+type judgement struct {
+	facts
+	found map[Finding]*trouble // by Kind and Subject alone
+	twice map[string]bool      // hosts in two reservations' aggregates
+}
+
+// find gives the trouble of that kind with the subject; what else is wrong with it is
+// added to its message.
+func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool, message string, args ...any) *trouble {
+	key := Finding{Kind: kind, Subject: subject}
+	message = fmt.Sprintf(message, args...)
+	t := j.found[key]
+	if t == nil {
+		t = &trouble{Finding: Finding{Kind: kind, Subject: subject, Message: message, Remedy: remedy, Fixable: fixable}}
+		j.found[key] = t
+	} else if !strings.Contains(t.Message, message) {
+		t.Message += "; " + message
+	}
+	return t
+}
+
+// promises examines the live reservations without the cloud's help.
+func (j *judgement) promises() {
+	for _, r := range j.live {
+		for _, c := range r.Claims {
+			if _, there := j.hosts.Index(c.Host); !there && c.Span.End > j.now {
+				j.find(VanishedHost, c.Host, "healing gives its reservations other hosts when the inventory is beyond doubt; if the host has another name now, cancel them and book anew",
+					false, "host %s is promised to reservation %s until %v and is not in the inventory", c.Host, r.ID, c.Span.End)
+			}
+		}
+		if j.gone[r.ProjectID] {
+			t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them on the cloud is taken away after that",
+				true, "project %s does not exist any more and has reservation %s (%s)", r.ProjectID, r.ID, r.Status)
+			t.cancel = append(t.cancel, r.ID)
+		}
+	}
+}
+
+// shared finds hosts in the aggregates of two reservations where one of the two is of
+// whole hosts: its trait keeps the flavors of the other off.
+func (j *judgement) shared() {
+	j.twice = map[string]bool{}
+	members := map[string][]inventory.Aggregate{}
+	for _, name := range slices.Sorted(maps.Keys(j.layout.Aggregates)) {
+		if a := j.layout.Aggregates[name]; name != fence.Aggregate {
+			for _, host := range a.Hosts {
+				members[host] = append(members[host], a)
+			}
+		}
+	}
+	for host, of := range members {
+		if len(of) < 2 || !slices.ContainsFunc(of, exclusive) {
+			continue
+		}
+		var names []string
+		for _, a := range of {
+			names = append(names, a.Name)
+		}
+		j.twice[host] = true
+		j.find(TwoOwners, host, "the fix takes the host out of the aggregates in which it does not belong", true,
+			"host %s is in %s: no flavor of either is let on it", host, strings.Join(names, " and "))
+	}
+}
+
+// exclusive says that the aggregate is that of a reservation of whole hosts.
+func exclusive(a inventory.Aggregate) bool {
+	for key, value := range a.Metadata {
+		if strings.HasPrefix(key, "trait:"+fence.ReservationPrefix) && value == "required" {
+			return true
+		}
+	}
+	return false
+}
+
+// step enters a step that would make the layout what it should be.
+func (j *judgement) step(s fence.Step, desired fence.Layout) {
+	const mend = "the fix mends it; Almanac does so by itself when it next looks"
+	var t *trouble
+	switch s.Action {
+	case fence.CreateAggregate, fence.AddHost:
+		t = j.find(Missing, s.Aggregate.Name, mend, true, "%s", s.Reason)
+	case fence.AddTraits, fence.AddRooms:
+		t = j.find(Missing, s.Host, mend, true, "%s", s.Reason)
+	case fence.CreateFlavor:
+		t = j.find(Missing, s.Flavor.Name, mend, true, "%s", s.Reason)
+	case fence.MarkAggregate, fence.UnmarkAggregate:
+		t = j.find(Altered, s.Aggregate.Name, mend, true, "%s", s.Reason)
+	case fence.MarkFlavor:
+		t = j.find(Altered, s.Flavor.Name, mend, true, "%s", s.Reason)
+	case fence.RemoveHost:
+		if _, wanted := desired.Aggregates[s.Aggregate.Name]; j.twice[s.Host] {
+			t = j.find(TwoOwners, s.Host, "", true, "%s", s.Reason)
+		} else if wanted {
+			t = j.find(Misplaced, s.Host, mend, true, "%s", s.Reason)
+		}
+		if _, wanted := desired.Aggregates[s.Aggregate.Name]; !wanted {
+			j.orphan(OrphanGroup, s.Aggregate.Name, s)
+		}
+	case fence.DeleteAggregate:
+		j.orphan(OrphanGroup, s.Aggregate.Name, s)
+	case fence.DeleteFlavor:
+		j.orphan(OrphanFlavor, s.Flavor.Name, s)
+	case fence.DeleteTrait:
+		j.orphan(OrphanTrait, s.Name, s)
+	case fence.DeleteClass:
+		j.orphan(OrphanResource, s.Name, s)
+	case fence.RemoveTraits:
+		j.surplusTraits(s, desired)
+	case fence.RemoveRooms:
+		for class := range s.Rooms { // one
+			if slices.Contains(desired.ClassNames, class) {
+				t = j.find(Misplaced, s.Host, mend, true, "%s", s.Reason)
+			} else {
+				j.orphan(OrphanResource, class, s)
+			}
+		}
+	}
+	if t != nil {
+		t.steps = append(t.steps, s)
+	}
+}
+
+// surplusTraits enters each trait for itself: where no host should have it, the trait
+// is an orphan.
+func (j *judgement) surplusTraits(s fence.Step, desired fence.Layout) {
+	for _, trait := range s.Traits {
+		one := s
+		one.Traits = []string{trait}
+		if !slices.Contains(desired.TraitNames, trait) {
+			j.orphan(OrphanTrait, trait, one)
+			continue
+		}
+		t := j.find(Misplaced, s.Host, "the fix takes it off; Almanac does so by itself when it next looks", true, "host %s should not have trait %s", s.Host, trait)
+		t.steps = append(t.steps, one)
+	}
+}
+
+// orphan enters a thing that nothing needs, with whose it was.
+func (j *judgement) orphan(kind FindingKind, subject string, s fence.Step) {
+	remedy := "the fix deletes it; Almanac does so by itself when it next looks"
+	whose := "nothing needs it"
+	switch r, over := j.over[s.Reservation]; {
+	case over:
+		whose = fmt.Sprintf("reservation %s is %s", r.ID, r.Status)
+	case s.Reservation == "":
+	case slices.ContainsFunc(j.live, func(r reservation.Reservation) bool { return r.ID == s.Reservation }):
+		whose = fmt.Sprintf("reservation %s does not need it now", s.Reservation)
+	default:
+		whose = fmt.Sprintf("this Almanac knows no reservation %s", s.Reservation)
+		remedy = "if no other Almanac works on this cloud, the fix deletes it"
+	}
+	t := j.find(kind, subject, remedy, true, "%s is left on the cloud: %s", subject, whose)
+	t.steps = append(t.steps, s)
+}
+
+// guests examines the instances on the hosts.
+func (j *judgement) guests(desired fence.Layout) {
+	for _, h := range j.hosts.Hosts() {
+		for i := range h.Instances {
+			g := &h.Instances[i]
+			if r, over := j.over[g.ReservationID()]; over {
+				j.leftover(r, g)
+			}
+			j.stranger(h.Name, g)
+			j.passedFence(h.Name, g, desired)
+		}
+	}
+}
+
+// leftover enters an instance that the end of its reservation should have taken off
+// its host.
+func (j *judgement) leftover(r reservation.Reservation, g *inventory.Instance) {
+	_, orders := farewell([]inventory.Instance{*g}, r.OnEnd, false)
+	if len(orders) == 0 {
+		return
+	}
+	t := j.find(Leftover, g.ID, fmt.Sprintf("the fix tells Nova to %s it, as on_end says", orders[0].order), true,
+		"instance %s of project %s is on host %s (%s), and its reservation %s, with on_end %s, is %s", g.ID, g.ProjectID, g.Host, g.Status, r.ID, r.OnEnd, r.Status)
+	t.errand = &orders[0]
+}
+
+// stranger enters an instance on a host that others hold now.
+func (j *judgement) stranger(host string, g *inventory.Instance) {
+	for i := range j.live {
+		r := &j.live[i]
+		if r.Status == reservation.Pending || !holds(r, host, j.now) || len(strangers(r, host, []inventory.Instance{*g}, j.live, j.now)) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(j.live, func(o reservation.Reservation) bool { return o.ID == g.ReservationID() && holds(&o, host, j.now) }) {
+			continue // of the one before, which is being ended
+		}
+		j.find(Stranger, g.ID, fmt.Sprintf("ask its owner, then migrate or delete it: 'openstack server migrate --live-migration %s'", g.ID), false,
+			"instance %s of project %s is on host %s, which is promised to reservation %s of project %s until %v",
+			g.ID, g.ProjectID, host, r.ID, r.ProjectID, r.Span.End)
+	}
+}
+
+// passedFence enters an instance that began to run on a fenced host after its fence
+// was up. REST does not tell Nova's settings: this is how one that ignores the fence
+// shows. An admin who forces a host may show the same way.
+func (j *judgement) passedFence(host string, g *inventory.Instance, desired fence.Layout) {
+	isUp := slices.Contains(desired.Aggregates[fence.Aggregate].Hosts, host) && slices.Contains(j.layout.Aggregates[fence.Aggregate].Hosts, host) &&
+		slices.Contains(j.layout.Traits[host], fence.Reserved)
+	mayPass := g.ReservationID() != "" || g.Preemptible || g.Flavor.ExtraSpecs["trait:"+fence.Reserved] == "required"
+	if !isUp || mayPass {
+		return
+	}
+	var since []span.Instant // as each of the claims has it up
+	for i := range j.live {
+		r := &j.live[i]
+		for _, c := range r.Claims {
+			if c.Host == host && c.Span.End > j.now && (r.Status != reservation.Pending || j.now.Add(j.rules.Ahead) >= c.Span.Start) {
+				since = append(since, max(r.Updated, c.Span.Start.Add(-min(j.rules.Ahead, int64(c.Span.Start)))))
+			}
+		}
+	}
+	if len(since) == 0 || g.Launched < slices.Min(since).Add(settled) {
+		return
+	}
+	j.find(FenceIgnored, "nova-scheduler", "set enable_isolated_aggregate_filtering = true in [scheduler] of every nova-scheduler's nova.conf and restart them; if an admin has forced the host, that instance is the only one",
+		false, "instance %s was placed on host %s at %v, though the host has been in the fence before", g.ID, host, g.Launched)
+}

@@ -1,0 +1,242 @@
+package upkeep_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+func TestACloudThatIsAsItShouldBeIsHealthy(t *testing.T) {
+	later := whole("r3", "b")
+	later.Span = span.Span{Start: 20_000, End: 30_000}
+	later.Claims[0].Span, later.Status = later.Span, reservation.Pending
+	w := newPractice(t, whole("r1", "a"), half("r2", "b", "c"), later)
+	w.lay()
+	for id, project := range map[string]string{"r1": "p-r1", "r2": "p-r2"} {
+		if host, err := w.cloud.boot("of-"+id, project, id, w.now); err != nil {
+			t.Errorf("its owner cannot use %s on %s: %v", id, host, err)
+		}
+	}
+	w.want("the findings are", w.found())
+}
+
+func TestWhatIsMissingIsFoundAndPutBack(t *testing.T) {
+	w := newPractice(t, whole("r1", "a", "b"))
+	w.lay()
+	name := fence.AggregatePrefix + "r1"
+	w.carry(fence.Step{Action: fence.RemoveHost, Aggregate: inventory.Aggregate{Name: fence.Aggregate}, Host: "a"})
+	w.carry(fence.Step{Action: fence.RemoveTraits, Host: "b", Traits: []string{fence.OwnName("r1")}})
+	w.carry(fence.Step{Action: fence.UnmarkAggregate, Aggregate: inventory.Aggregate{Name: name, Metadata: map[string]string{"trait:" + fence.Reserved: ""}}})
+	w.carry(fence.Step{Action: fence.DeleteFlavor, Flavor: inventory.Flavor{ID: "r1"}})
+	w.doubt = "3 of 4 hosts are gone at once" // adding is never in doubt
+	w.want("the findings are", w.found(), "missing almanac-fence", "missing b", "missing reservation:r1", "altered "+name)
+	w.want("the fix", w.fix(), "missing almanac-fence: fixed", "missing b: fixed", "missing reservation:r1: fixed", "altered "+name+": fixed")
+	w.want("afterwards there are", w.found())
+}
+
+func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"), half("r2", "b"))
+	w.lay()
+	w.set("r1", reservation.Ended)
+	w.set("r2", reservation.Cancelled)
+	orphans := []string{
+		"misplaced a", "misplaced b",
+		"orphan_aggregate almanac-reservation-r1", "orphan_aggregate almanac-reservation-r2",
+		"orphan_flavor reservation:r1", "orphan_flavor reservation:r2",
+		"orphan_trait CUSTOM_ALMANAC_RESERVATION_R1", "orphan_trait CUSTOM_ALMANAC_SHARED",
+		"orphan_class CUSTOM_ALMANAC_RESERVATION_R2",
+	}
+	w.want("the findings are", w.found(), orphans...)
+
+	before := len(w.cloud.carried)
+	for _, each := range w.plan() {
+		if !strings.HasSuffix(each, ": planned") {
+			t.Errorf("the plan has %s", each)
+		}
+	}
+	w.doubt = "the hosts were last read 10m0s ago"
+	for _, each := range append(w.plan(), w.fix()...) {
+		if !strings.HasSuffix(each, ": refused") {
+			t.Errorf("in doubt, %s", each)
+		}
+	}
+	if len(w.cloud.carried) > before {
+		t.Errorf("by a plan, or in doubt, these were done: %v", w.cloud.carried[before:])
+	}
+
+	w.doubt = ""
+	w.fix()
+	w.want("afterwards there are", w.found())
+}
+
+func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
+	w := newPractice(t, whole("other", "a"))
+	w.lay()
+	delete(w.stored, "other") // it is another Almanac's
+	seen, err := w.doctor.Examine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(seen.Findings, func(f upkeep.Finding) bool { return f.Kind == upkeep.OrphanGroup })
+	if i < 0 || !strings.Contains(seen.Findings[i].Message, "knows no reservation other") || !strings.Contains(seen.Findings[i].Remedy, "if no other Almanac") {
+		t.Errorf("the findings are %v", seen.Findings)
+	}
+}
+
+func TestAReservationThatAnotherReplicaHasJustBookedIsNoOrphan(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.lay()
+	w.doctor.Promises = newPractice(t) // which has not heard of it yet
+	w.want("the findings are", w.found())
+}
+
+func TestAHostInTwoReservationsIsTakenOutOfTheWrongOne(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"), whole("r2", "b"))
+	w.lay()
+	w.carry(fence.Step{Action: fence.AddHost, Aggregate: inventory.Aggregate{Name: fence.AggregatePrefix + "r2"}, Host: "a"})
+	if _, err := w.cloud.boot("i", "p-r1", "r1", w.now); err == nil {
+		t.Fatal("the owner could use its host, so nothing is wrong with it")
+	}
+	w.want("the findings are", w.found(), "host_in_two_reservations a")
+	w.want("the fix", w.fix(), "host_in_two_reservations a: fixed")
+	if _, err := w.cloud.boot("i", "p-r1", "r1", w.now); err != nil {
+		t.Errorf("afterwards its owner cannot use it: %v", err)
+	}
+}
+
+func TestTwoReservationsOfInstancesMayShareAHost(t *testing.T) {
+	w := newPractice(t, half("r1", "a"), half("r2", "a"))
+	w.lay()
+	w.want("the findings are", w.found())
+}
+
+func TestAStrangerIsReportedAndNotTouched(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.cloud.addFlavor("m1.tiny", nil)
+	if _, err := w.cloud.boot("early", "somebody", "m1.tiny", 5_000); err != nil {
+		t.Fatal(err)
+	}
+	w.lay()
+	w.want("the findings are", w.found(), "stranger early")
+	w.want("the fix", w.fix(), "stranger early: ")
+	if len(w.cloud.orders) > 0 {
+		t.Errorf("the orders were %v", w.cloud.orders)
+	}
+}
+
+func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
+	r := whole("r1", "a")
+	r.Span = span.Span{Start: 11_000, End: 20_000}
+	r.Claims[0].Span, r.Status, r.Created, r.Updated = r.Span, reservation.Pending, 5_000, 5_000
+	w := newPractice(t, r)
+	w.cloud.addFlavor("m1.tiny", nil)
+	w.cloud.blind = true
+	w.lay()
+	if _, err := w.cloud.boot("before", "somebody", "m1.tiny", 7_300); err != nil { // the fence is up from 7,400 on
+		t.Fatal(err)
+	}
+	w.want("of one that was there before, the findings are", w.found())
+	if _, err := w.cloud.boot("after", "somebody", "m1.tiny", 7_600); err != nil {
+		t.Fatal(err)
+	}
+	w.want("the findings are", w.found(), "fence_ignored nova-scheduler")
+	w.want("the fix", w.fix(), "fence_ignored nova-scheduler: ")
+}
+
+func TestInstancesThatAnEndShouldHaveDealtWithAreToldAgain(t *testing.T) {
+	for onEnd, want := range map[reservation.OnEnd][]string{
+		reservation.Delete: {"leftover i"}, reservation.Stop: {"leftover i"}, reservation.Shelve: {"leftover i"}, reservation.Leave: {},
+	} {
+		t.Run(string(onEnd), func(t *testing.T) {
+			r := whole("r1", "a")
+			r.OnEnd = onEnd
+			w := newPractice(t, r)
+			w.lay()
+			if _, err := w.cloud.boot("i", "p-r1", "r1", 9_100); err != nil {
+				t.Fatal(err)
+			}
+			w.set("r1", reservation.Ended)
+			w.lay()
+			w.want("the findings are", w.found(), want...)
+			w.doubt = "in doubt"
+			w.fix()
+			if len(w.cloud.orders) > 0 {
+				t.Errorf("in doubt the orders were %v", w.cloud.orders)
+			}
+			w.doubt = ""
+			w.fix()
+			if len(w.cloud.orders) != len(want) {
+				t.Errorf("the orders were %v", w.cloud.orders)
+			}
+			for range 5 {
+				if _, err := w.cloud.On(t.Context(), "a"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.want("afterwards there are", w.found())
+		})
+	}
+}
+
+func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.lay()
+	w.gone["p-r1"] = true
+	w.want("the findings are", w.found(), "vanished_project p-r1")
+	if w.stored["r1"].Status != reservation.Active {
+		t.Error("the report has cancelled it")
+	}
+	w.want("the fix", w.fix(), "vanished_project p-r1: fixed")
+	if w.stored["r1"].Status != reservation.Cancelled {
+		t.Errorf("it is %s", w.stored["r1"].Status)
+	}
+}
+
+func TestAPromisedHostThatHasLeftTheCloudIsReported(t *testing.T) {
+	w := newPractice(t, whole("r1", "a", "gone"))
+	w.lay()
+	w.want("the findings are", w.found(), "vanished_host gone")
+	w.want("the fix", w.fix(), "vanished_host gone: ")
+}
+
+func TestWithoutACloudTheDoctorExaminesWhatItCan(t *testing.T) {
+	w := newPractice(t, whole("r1", "a", "gone"))
+	w.doctor.Ground, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
+	w.want("the findings are", w.found(), "vanished_host gone")
+	if seen, err := w.doctor.Examine(t.Context()); err != nil || seen.Cloud {
+		t.Errorf("it says that there is a cloud, or fails with %v", err)
+	}
+}
+
+func TestWhatCannotBeMendedSaysWhyAndKeepsNothingElseBack(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.lay()
+	w.set("r1", reservation.Ended)
+	w.cloud.fail[string(fence.RemoveTraits)] = fault.New(fault.Unavailable, "Placement answers 503")
+	fixed := w.fix()
+	w.want("the fix", fixed, "misplaced a: failed", "orphan_aggregate almanac-reservation-r1: fixed", "orphan_flavor reservation:r1: fixed",
+		"orphan_trait CUSTOM_ALMANAC_RESERVATION_R1: failed")
+	delete(w.cloud.fail, string(fence.RemoveTraits))
+	w.fix()
+	w.want("afterwards there are", w.found())
+}
+
+func TestACloudThatDoesNotAnswerIsNotExamined(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.cloud.fail["layout"] = errors.New("connection refused")
+	if _, err := w.doctor.Examine(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("the failure is %v, want one that says to try again", err)
+	}
+	if _, err := w.doctor.Fix(t.Context(), booking.Caller{}); err == nil {
+		t.Error("it was fixed all the same")
+	}
+}

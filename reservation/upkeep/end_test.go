@@ -1,0 +1,243 @@
+package upkeep_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// finish lets the time of reservation 1 come to its end, which is carried out.
+func (w *town) finish() error {
+	w.pass(int64(noon.Add(1000) - w.Now()))
+	return w.begin(1, reservation.EndEvent)
+}
+
+func TestTheInstancesOfTheOwnerAreDealtWithAsOnEndSays(t *testing.T) {
+	for onEnd, want := range map[reservation.OnEnd]struct{ orders, a string }{
+		reservation.Delete: {"[stop own-a stop own-b delete own-a delete own-b]", "gone"},
+		reservation.Stop:   {"[stop own-a stop own-b]", "SHUTOFF on a"},
+		reservation.Shelve: {"[shelve own-a shelve own-b]", "SHELVED_OFFLOADED on "},
+		reservation.Leave:  {"[]", "ACTIVE on a"},
+	} {
+		w := running(t, onEnd, "a", "b")
+		w.putStranger("other", "c", preemptible)
+		if err := w.finish(); err != nil {
+			t.Fatalf("%s: %v", onEnd, err)
+		}
+		state := "gone"
+		if i, there := w.guest("own-a"); there {
+			state = i.Status + " on " + i.Host
+		}
+		orders := w.given()
+		if len(orders) > 1 && orders[0] > orders[1] { // those of one moment come in any order
+			orders[0], orders[1] = orders[1], orders[0]
+		}
+		if len(orders) > 3 && orders[2] > orders[3] {
+			orders[2], orders[3] = orders[3], orders[2]
+		}
+		if got := fmt.Sprint(orders); got != want.orders || state != want.a {
+			t.Errorf("%s: orders %s, and the instance is %s; want %s and %s", onEnd, got, state, want.orders, want.a)
+		}
+		if left := w.traces(1); len(left) > 0 || w.admitted(1) {
+			t.Errorf("%s: on the cloud is left %v", onEnd, left)
+		}
+		if host, err := w.boot("next", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
+			t.Errorf("%s: the hosts are not back in the pool: %q, %v", onEnd, host, err)
+		}
+	}
+}
+
+// plainFlavor gives a flavor that everybody may use.
+func (w *town) plainFlavor() string {
+	w.addFlavor("m1.tiny", nil)
+	return "m1.tiny"
+}
+
+func TestNobodyNewComesInWhileTheEndWaits(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	entered := false
+	w.waited = func() {
+		_, err := w.boot("late", "p1", id(1), w.Now())
+		entered = entered || err == nil
+	}
+	if err := w.finish(); err != nil || entered {
+		t.Errorf("the owner could still boot: %v; %v", entered, err)
+	}
+}
+
+func TestAnInstanceThatDoesNotShutDownIsDeletedWhenTheGraceIsOver(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.looks = 1000 // of the order to stop
+	w.waited = func() {
+		if strings.Contains(fmt.Sprint(w.given()), "delete") {
+			w.modelCloud.mu.Lock()
+			defer w.modelCloud.mu.Unlock()
+			w.guests["own-a"].left = 0
+		}
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if took := w.Now() - noon.Add(1000); took < 60 || took > 70 {
+		t.Errorf("the end took %d s, want the grace of 60 s and little more", took)
+	}
+	if _, there := w.guest("own-a"); there {
+		t.Error("the instance is still there")
+	}
+}
+
+func TestAnInstanceThatRefusesToShutDownIsDeletedAllTheSame(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.fail["stop"] = fault.New(fault.Conflict, "the instance is in rescue")
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := w.guest("own-a"); there {
+		t.Error("the instance is still there")
+	}
+}
+
+func TestThereIsNoGraceWhereTheNextOneWaits(t *testing.T) {
+	w := running(t, reservation.Delete, "a", "b")
+	w.book(2, 1030, "b", "c")
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(w.given()); strings.Contains(got, "stop") || w.Now() > noon.Add(1005) {
+		t.Errorf("orders %s, done %d s after the end", got, w.Now()-noon.Add(1000))
+	}
+	if host, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
+		t.Errorf("host a is not back in the pool: %q, %v", host, err)
+	}
+	if host, err := w.boot("y", "anybody", "m1.tiny", w.Now()); err != nil || host == "b" {
+		t.Errorf("host b, which is promised to the next one, takes others: %q, %v", host, err)
+	}
+}
+
+func TestBackToBackTheNextOneStartsWhenTheLastHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := running(t, reservation.Delete, "a", "b")
+		w.book(2, 1000, "b", "a")
+		began := time.Now()
+		w.bubble = began
+		time.Sleep(999 * time.Second)
+		if err := w.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		var both sync.WaitGroup
+		both.Go(func() {
+			if err := w.begin(2, reservation.StartEvent); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() {
+			if err := w.begin(1, reservation.EndEvent); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if late := time.Since(began) - 1000*time.Second; late > 5*time.Second {
+			t.Errorf("the next one started %v late", late)
+		}
+		if host, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
+			t.Errorf("the next owner's instance went to %q: %v", host, err)
+		}
+		if left := w.traces(1); len(left) > 0 {
+			t.Errorf("of the last one is left %v", left)
+		}
+	})
+}
+
+func TestAnInstanceThatWillNotGoKeepsTheEndAndIsNamed(t *testing.T) {
+	w := running(t, reservation.Shelve, "a", "b")
+	w.stuck["own-b"] = true
+	mustFail(t, w.finish(), fault.Conflict, "instance own-b (ACTIVE)", "on_end shelve")
+	if _, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if i, _ := w.guest("x"); i.Host == "a" || i.Host == "b" {
+		t.Errorf("another came to host %s before the end was over", i.Host)
+	}
+	delete(w.stuck, "own-b")
+	if err := w.begin(1, reservation.EndEvent); err != nil || len(w.traces(1)) > 0 {
+		t.Errorf("the end, carried out again: %v, left %v", err, w.traces(1))
+	}
+}
+
+func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
+	w := running(t, reservation.Shelve, "a", "b")
+	w.fail["shelve"] = fault.New(fault.Conflict, "it cannot be shelved while it is in rescue")
+	mustFail(t, w.finish(), fault.Conflict, "shelve instance own-", "while it is in rescue")
+	if len(w.traces(1)) == 0 {
+		t.Error("the layout was taken away before the instances were dealt with")
+	}
+	w.fail["shelve"] = errors.New("EOF")
+	w.pass(10)
+	mustFail(t, w.begin(1, reservation.EndEvent), fault.Unavailable, "shelve instance own-", "tried again")
+}
+
+func TestTheEndDoesNotWaitForEverForAHostThatHasFailed(t *testing.T) {
+	w := running(t, reservation.Stop, "a", "b")
+	w.ails["b"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+	w.stuck["own-b"] = true
+	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
+		t.Errorf("%v, left %v", err, w.traces(1))
+	}
+	if !strings.Contains(fmt.Sprint(w.given()), "stop own-b") {
+		t.Error("the instance on the failed host has no order")
+	}
+}
+
+func TestOnlyInstancesThatBearTheMarkOfTheReservationAreTouched(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.putStranger("other", "a", nil)
+	w.putOwn(7, "of-another", "a")
+	w.stray = []inventory.Instance{{ID: "other", Host: "a", Status: "ACTIVE"}}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"other", "of-another"} {
+		if i, there := w.guest(name); !there || i.Status != "ACTIVE" {
+			t.Errorf("%s was touched", name)
+		}
+	}
+}
+
+func TestInDoubtAnEndIsCarriedOut(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.doubt = "half of the hosts are missing"
+	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
+		t.Errorf("%v, left %v", err, w.traces(1))
+	}
+}
+
+func TestAHostThatIsPromisedToOthersStaysInTheFence(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.book(2, 50_000, "a")
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := w.modelCloud.Layout(t.Context())
+	if got := fmt.Sprint(l.Aggregates[fence.Aggregate].Hosts); got != "[a]" {
+		t.Errorf("in the fence are %s, want a", got)
+	}
+}
+
+func TestAnInstanceThatIsBeingDeletedIsOnlyWaitedFor(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.guests["own-a"].Status, w.guests["own-a"].Task = "SHUTOFF", "deleting"
+	w.waited = func() { delete(w.guests, "own-a") }
+	if err := w.finish(); err != nil || len(w.given()) > 0 {
+		t.Errorf("orders %v, %v", w.given(), err)
+	}
+}

@@ -1,0 +1,276 @@
+package upkeep_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// ward is a desk with hosts that fail, looked after by the job under test.
+type ward struct {
+	desk   *booking.Desk
+	memory *booking.Memory
+	hosts  map[string]*inventory.Host
+	now    span.Instant
+	doubt  string
+	others shared // the other replicas
+	job    job.Job
+}
+
+// ward's clock begins here.
+const morning = span.Instant(2_000_000_000)
+
+var healingRules = upkeep.HealingRules{Grace: 60, Window: 3600}
+
+func newWard(t *testing.T, hosts ...string) *ward {
+	t.Helper()
+	w := &ward{memory: booking.NewMemory(), hosts: make(map[string]*inventory.Host), now: morning}
+	for _, name := range hosts {
+		w.hosts[name] = &inventory.Host{Name: name, Reservable: true, Capacity: resource.Vector{VCPUs: 8}}
+	}
+	ids := 0
+	desk, err := booking.Open(t.Context(), booking.Options{
+		Records: w.memory, Keys: w.memory, Reader: w.memory,
+		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Now:      func() span.Instant { return w.now },
+		NewID:    func() string { ids++; return fmt.Sprint("r", ids) },
+	}, w.snapshot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.desk = desk
+	w.restart(w.desk)
+	return w
+}
+
+// restart begins the job anew, on a desk.
+func (w *ward) restart(desk upkeep.Healer) {
+	w.job = upkeep.Healing(upkeep.HealingOptions{
+		Desk: desk, Leases: &w.others, Doubt: func() string { return w.doubt }, Rules: healingRules,
+		Now: func() span.Instant { return w.now }, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (w *ward) snapshot(t *testing.T) *inventory.Snapshot {
+	t.Helper()
+	var hosts []inventory.Host
+	for _, h := range w.hosts {
+		hosts = append(hosts, *h)
+	}
+	s, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// pass lets seconds pass, with a look every five of them.
+func (w *ward) pass(t *testing.T, seconds int64) {
+	t.Helper()
+	w.desk.Observe(w.snapshot(t))
+	for range seconds / 5 {
+		w.now += 5
+		if _, failed := w.desk.CarryOut(t.Context()); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		if err := w.job.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// book books hosts for an hour from start on, in seconds from now.
+func (w *ward) book(t *testing.T, quantity int, start int64) string {
+	t.Helper()
+	req := reservation.Request{Terms: reservation.Terms{Quantity: quantity}, Start: w.now.Add(start), Duration: 3600}
+	r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+// want holds the hosts of a reservation, and whether it is degraded, against what is
+// stored.
+func (w *ward) want(t *testing.T, id string, degraded bool, hosts ...string) {
+	t.Helper()
+	r, err := w.memory.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(hosts, r.HostNames()); diff != "" || (r.Degraded != "") != degraded {
+		t.Errorf("%s is degraded: %q; hosts (-want +got):\n%s", id, r.Degraded, diff)
+	}
+}
+
+func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
+	for name, fail := range map[string]func(w *ward){
+		"its nova-compute is down":       func(w *ward) { w.hosts["a"].Trouble = "its nova-compute is down" },
+		"it has left the cloud":          func(w *ward) { delete(w.hosts, "a") },
+		"it is disabled: a disk is full": func(w *ward) { w.hosts["a"].Trouble = "it is disabled: a disk is full" },
+		"it is marked as failed":         func(w *ward) { w.hosts["a"].Power = inventory.PowerFailed },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, "a", "b")
+			active, soon, later := w.book(t, 1, 0), w.book(t, 1, 3700), w.book(t, 1, 10_000)
+			w.pass(t, 100)
+			fail(w)
+			w.pass(t, 60) // the first look begins the count
+			w.want(t, active, false, "a")
+			w.pass(t, 5)
+			w.want(t, active, false, "b")
+			w.want(t, soon, false, "b")
+			w.want(t, later, false, "a")
+			r, _ := w.desk.Reservation(active)
+			if last := r.Events[len(r.Events)-1]; last.Type != reservation.HealedEvent || !strings.Contains(last.Detail, name) {
+				t.Errorf("the log says %+v", last)
+			}
+		})
+	}
+}
+
+func TestAHostThatIsOffOnPurposeIsNotReplaced(t *testing.T) {
+	for _, power := range []inventory.Power{inventory.PowerSleeping, inventory.PowerWaking} {
+		w := newWard(t, "a", "b")
+		id := w.book(t, 1, 600)
+		w.hosts["a"].Power, w.hosts["a"].Trouble = power, "its nova-compute is down"
+		w.pass(t, 300)
+		w.want(t, id, false, "a")
+	}
+}
+
+func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
+	down := func(w *ward) { w.hosts["a"].Trouble = "its nova-compute is down" }
+	for name, tc := range map[string]struct {
+		interrupt func(t *testing.T, w *ward) // after 50 s of it
+		after     int64                       // it is replaced so many seconds later, no sooner
+	}{
+		"nothing":       {func(*testing.T, *ward) {}, 15},
+		"back for once": {func(t *testing.T, w *ward) { w.hosts["a"].Trouble = ""; w.pass(t, 5); down(w) }, 65},
+		"doubt": {func(t *testing.T, w *ward) {
+			w.doubt = "8 of 10 hosts have gone"
+			w.pass(t, 3600)
+			w.doubt = ""
+		}, 15},
+		"a process that was stopped": {func(_ *testing.T, w *ward) { w.now += 3600 }, 65},
+		"a clock that is set back":   {func(_ *testing.T, w *ward) { w.now -= 20 }, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, "a", "b")
+			req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: w.now, Duration: 36_000}
+			r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.pass(t, 100)
+			down(w)
+			w.pass(t, 50)
+			tc.interrupt(t, w)
+			w.pass(t, tc.after-5)
+			w.want(t, r.ID, false, "a")
+			w.pass(t, 5)
+			w.want(t, r.ID, false, "b")
+		})
+	}
+}
+
+func TestWhatStartsFirstIsHealedFirst(t *testing.T) {
+	w := newWard(t, "a", "b", "c", "d")
+	second, first := w.book(t, 1, 600), w.book(t, 1, 300)
+	w.want(t, second, false, "a")
+	w.want(t, first, false, "b")
+	w.hosts["a"].Trouble, w.hosts["b"].Trouble, w.hosts["d"].Reservable = "its nova-compute is down", "its nova-compute is down", false
+	w.pass(t, 65)
+	w.want(t, first, false, "c")
+	w.want(t, second, true, "a")
+	w.hosts["d"].Reservable = true
+	w.pass(t, 5)
+	w.want(t, second, false, "d")
+}
+
+func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T) {
+	w := newWard(t, "a")
+	id := w.book(t, 1, 0)
+	w.hosts["a"].Trouble = "its nova-compute is down"
+	w.pass(t, 65)
+	w.want(t, id, true, "a")
+	w.restart(w.desk) // which has not seen since when
+	w.pass(t, 60)
+	w.want(t, id, true, "a")
+	w.hosts["a"].Trouble = ""
+	w.doubt = "nobody has looked for 20 minutes"
+	w.pass(t, 60)
+	w.want(t, id, true, "a")
+	w.doubt = ""
+	w.pass(t, 5)
+	w.want(t, id, false, "a")
+	r, _ := w.desk.Reservation(id)
+	var log []reservation.EventType
+	for _, e := range r.Events {
+		if e.State == reservation.Done {
+			log = append(log, e.Type)
+		}
+	}
+	if diff := cmp.Diff([]reservation.EventType{"created", "start", "degraded", "restored"}, log); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReplicaWithoutTheLeaseWatchesAndHealsOnceItHasIt(t *testing.T) {
+	w := newWard(t, "a", "b")
+	id := w.book(t, 1, 0)
+	w.hosts["a"].Trouble, w.others.taken = "its nova-compute is down", true
+	w.pass(t, 300)
+	w.want(t, id, false, "a")
+	w.others.taken = false
+	w.pass(t, 5)
+	w.want(t, id, false, "b")
+}
+
+// frail is a desk that cannot heal one reservation.
+type frail struct {
+	*booking.Desk
+	id    string
+	asked []string
+}
+
+func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (reservation.Reservation, bool, error) {
+	f.asked = append(f.asked, id)
+	if id == f.id {
+		return reservation.Reservation{}, false, errors.New("the database is away")
+	}
+	return f.Desk.Heal(ctx, id, failed)
+}
+
+func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
+	w := newWard(t, "a", "b", "c", "d")
+	first, second := w.book(t, 1, 300), w.book(t, 1, 600)
+	f := &frail{Desk: w.desk, id: first}
+	w.restart(f)
+	w.hosts["a"].Trouble, w.hosts["b"].Trouble = "its nova-compute is down", "its nova-compute is down"
+	w.pass(t, 60)
+	w.now += 5
+	if err := w.job.Step(t.Context()); err == nil || err.Error() != "heal reservation "+first+": the database is away" {
+		t.Errorf("the failure is %v", err)
+	}
+	if !slices.Equal(f.asked, []string{first, second}) {
+		t.Errorf("healed %v, want both in the order of their starts", f.asked)
+	}
+	w.want(t, first, false, "a")
+	w.want(t, second, false, "c")
+}

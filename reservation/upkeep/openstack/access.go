@@ -1,0 +1,77 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// closed is the extra spec with which a flavor is placed nowhere.
+const closed = "trait:" + fence.Closed
+
+// markFlavor sets extra specs of a flavor. Where they name a project that may use it,
+// that is set when it may: an extra spec that is there tells that all before it is. It
+// fails with an Invalid fault where Keystone has no such project.
+func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
+	specs := maps.Clone(f.ExtraSpecs)
+	project, admits := specs[fence.ProjectMark]
+	delete(specs, fence.ProjectMark)
+	if _, is := specs[closed]; is {
+		// Placement refuses a question for a trait that does not exist.
+		if err := c.placement.EnsureTrait(ctx, fence.Closed); err != nil {
+			return err
+		}
+	}
+	if err := c.compute.SetExtraSpecs(ctx, f.ID, specs); err != nil || !admits {
+		return err
+	}
+	if err := c.compute.GrantFlavor(ctx, f.ID, project); err != nil {
+		return err
+	}
+	return c.compute.SetExtraSpecs(ctx, f.ID, map[string]string{fence.ProjectMark: project})
+}
+
+// Admit opens the reservation's flavors: the one whose ID is the reservation's and, of
+// a reservation of hosts, those whose IDs follow from it (fence.Desired). That takes
+// Nova a tenth of the time in which it lets a project use a flavor, for which it asks
+// Keystone. It fails with a NotFound fault where there is no flavor.
+func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
+	err := c.eachFlavor(ctx, r, func(ctx context.Context, flavor, _ string) error {
+		return c.compute.DeleteExtraSpec(ctx, flavor, closed)
+	})
+	if err != nil {
+		return fmt.Errorf("admit project %s to reservation %s: %w", r.ProjectID, r.ID, err)
+	}
+	return nil
+}
+
+// Expel ends that the reservation's project may use its flavors.
+func (c *Cloud) Expel(ctx context.Context, r reservation.Reservation) error {
+	err := c.eachFlavor(ctx, r, c.compute.RevokeFlavor)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("expel project %s from reservation %s: %w", r.ProjectID, r.ID, err)
+	}
+	return nil
+}
+
+func (c *Cloud) eachFlavor(ctx context.Context, r reservation.Reservation, do func(ctx context.Context, flavor, project string) error) error {
+	flavors := []string{r.ID}
+	if r.Kind == reservation.Hosts {
+		var err error
+		if flavors, err = c.compute.FlavorIDs(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, flavor := range flavors {
+		g.Go(func() error { return do(ctx, flavor, r.ProjectID) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,187 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// Carry does one step. What is done already is no error, nor is it one that what is to
+// be taken away is gone, or that from which it is to be taken. It fails with a Conflict
+// fault where instances still use what is to be taken away.
+func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
+	if step.Host != "" {
+		done, err := c.turns.take(ctx, step.Host)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what(step), err)
+		}
+		defer done()
+	}
+	if err := c.carry(ctx, step); err != nil {
+		return fmt.Errorf("%s: %w", what(step), err)
+	}
+	return nil
+}
+
+func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
+	switch step.Action {
+	case fence.CreateAggregate:
+		made, err := c.compute.CreateAggregate(ctx, step.Aggregate.Name, step.Aggregate.Metadata)
+		c.made.Store(made.Name, made)
+		return err
+	case fence.MarkAggregate, fence.UnmarkAggregate, fence.AddHost, fence.RemoveHost, fence.DeleteAggregate:
+		return c.changeAggregate(ctx, step)
+	case fence.AddTraits, fence.RemoveTraits, fence.AddRooms, fence.RemoveRooms:
+		return c.changeProvider(ctx, step)
+	case fence.CreateFlavor:
+		if err := c.compute.CreateFlavor(ctx, step.Flavor); err != nil {
+			return err
+		}
+		return c.markFlavor(ctx, step.Flavor)
+	case fence.MarkFlavor:
+		return c.markFlavor(ctx, step.Flavor)
+	case fence.OpenFlavor:
+		return c.compute.DeleteExtraSpec(ctx, step.Flavor.ID, closed)
+	case fence.DeleteFlavor:
+		return c.compute.DeleteFlavor(ctx, step.Flavor.ID)
+	case fence.DeleteTrait:
+		return c.placement.DeleteTrait(ctx, step.Name)
+	case fence.DeleteClass:
+		return c.placement.DeleteClass(ctx, step.Name)
+	}
+	return fmt.Errorf("there is no action %q", step.Action)
+}
+
+// changeAggregate does a step on an aggregate. Where neither the step nor this process
+// knows which it is, or somebody has deleted that one, it looks for it by its name.
+func (c *Cloud) changeAggregate(ctx context.Context, step fence.Step) error {
+	a := step.Aggregate
+	if made, ok := c.made.Load(a.Name); a.ID == 0 && ok {
+		a = made.(inventory.Aggregate)
+	}
+	if a.ID != 0 {
+		if err := c.onAggregate(ctx, step, a); !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	a, err := c.compute.AggregateNamed(ctx, step.Aggregate.Name)
+	if fault.Is(err, fault.NotFound) && !step.Adds() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.onAggregate(ctx, step, a)
+}
+
+func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Aggregate) error {
+	switch step.Action {
+	case fence.MarkAggregate:
+		return c.compute.SetMetadata(ctx, a, step.Aggregate.Metadata, nil)
+	case fence.UnmarkAggregate:
+		return c.compute.SetMetadata(ctx, a, nil, slices.Sorted(maps.Keys(step.Aggregate.Metadata)))
+	case fence.AddHost:
+		return c.addHost(ctx, a, step.Host)
+	case fence.RemoveHost:
+		return c.compute.RemoveHost(ctx, a, step.Host)
+	}
+	return c.deleteAggregate(ctx, a)
+}
+
+// addHost enters a host in an aggregate, and sees to it that Placement, on which the
+// fence stands, knows it too.
+func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string) error {
+	if err := c.compute.AddHost(ctx, a, host); err != nil {
+		return err
+	}
+	provider, err := c.provider(ctx, host)
+	if err != nil {
+		return err
+	}
+	return c.placement.JoinAggregate(ctx, provider, a.UUID)
+}
+
+// deleteAggregate also takes out the hosts that only Nova has in it: the layout, which
+// does not name them, has given no steps for them.
+func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) error {
+	c.made.Delete(a.Name)
+	err := c.compute.DeleteAggregate(ctx, a)
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	there, err := c.compute.AggregateNamed(ctx, a.Name)
+	if err != nil {
+		return err
+	}
+	for _, host := range there.Hosts {
+		if err := c.compute.RemoveHost(ctx, there, host); err != nil {
+			return err
+		}
+	}
+	return c.compute.DeleteAggregate(ctx, there)
+}
+
+// changeProvider does a step on a host's provider. What is to be taken from one that
+// is gone, is gone.
+func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
+	provider, err := c.provider(ctx, step.Host)
+	if err == nil && step.Adds() {
+		err = c.makeNames(ctx, step)
+	}
+	if err == nil {
+		err = c.onProvider(ctx, step, provider)
+	}
+	if fault.Is(err, fault.NotFound) && !step.Adds() {
+		return nil
+	}
+	return err
+}
+
+// makeNames makes the traits and classes that the step names: Placement knows none
+// before.
+func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
+	for _, trait := range step.Traits {
+		if err := c.placement.EnsureTrait(ctx, trait); err != nil {
+			return err
+		}
+	}
+	for class := range step.Rooms {
+		if err := c.placement.EnsureClass(ctx, class); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) onProvider(ctx context.Context, step fence.Step, provider string) error {
+	switch step.Action {
+	case fence.AddTraits:
+		return c.placement.ChangeTraits(ctx, provider, step.Traits, nil)
+	case fence.RemoveTraits:
+		return c.placement.ChangeTraits(ctx, provider, nil, step.Traits)
+	}
+	return c.placement.SetUnits(ctx, provider, fence.ProviderPrefix+step.Host, step.Rooms)
+}
+
+// what says what the step does, on which host and for which reservation.
+func what(step fence.Step) string {
+	words := []string{string(step.Action)}
+	for _, word := range []string{step.Aggregate.Name, step.Flavor.ID, step.Name} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	if step.Host != "" {
+		words = append(words, "on host", step.Host)
+	}
+	if step.Reservation != "" {
+		words = append(words, "for reservation", step.Reservation)
+	}
+	return strings.Join(words, " ")
+}

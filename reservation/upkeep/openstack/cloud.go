@@ -1,0 +1,82 @@
+// Package openstack lays fences on an OpenStack cloud and deals with its instances:
+// it carries out on Nova and Placement what reservation/upkeep decides.
+package openstack
+
+import (
+	"context"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+)
+
+// Cloud is upkeep.Ground and upkeep.Guests on Nova and Placement. It is safe for
+// concurrent use.
+type Cloud struct {
+	compute     *nova.Client
+	placement   *placement.Client
+	hosts       func() *inventory.Snapshot
+	preemptible inventory.PreemptibleRule
+	turns       turns
+	traits      traits
+	made        sync.Map // inventory.Aggregate by name: those made here
+}
+
+// New gives a cloud that knows from hosts which provider in Placement is whose, and
+// from preemptible which instances make room.
+func New(compute *nova.Client, placement *placement.Client, hosts func() *inventory.Snapshot, preemptible inventory.PreemptibleRule) *Cloud {
+	return &Cloud{compute: compute, placement: placement, hosts: hosts, preemptible: preemptible}
+}
+
+// provider gives the id of the host's resource provider. Of a host that is not in the
+// snapshot any more it is the one of its name. It fails with a NotFound fault where
+// Placement has none.
+func (c *Cloud) provider(ctx context.Context, host string) (string, error) {
+	if h, there := c.host(host); there && h.Provider != "" {
+		return h.Provider, nil
+	}
+	id, err := c.placement.ProviderNamed(ctx, host)
+	if err == nil && id == "" {
+		err = fault.New(fault.NotFound, "Placement has no resource provider for host %s", host)
+	}
+	return id, err
+}
+
+func (c *Cloud) host(name string) (*inventory.Host, bool) {
+	hosts := c.hosts()
+	i, there := hosts.Index(name)
+	if !there {
+		return nil, false
+	}
+	return hosts.Host(i), true
+}
+
+// turns let one at a time change a host's provider. Placement refuses all but one of
+// several changes at once, and Nova, whose aggregates are changes too, then pauses for
+// seconds (nova/scheduler/client/report.py aggregate_add_host).
+type turns struct {
+	mu    sync.Mutex
+	hosts map[string]chan struct{}
+}
+
+// take waits for the host's turn, and gives what ends it.
+func (t *turns) take(ctx context.Context, host string) (done func(), err error) {
+	t.mu.Lock()
+	if t.hosts == nil {
+		t.hosts = map[string]chan struct{}{}
+	}
+	turn, known := t.hosts[host]
+	if !known {
+		turn = make(chan struct{}, 1)
+		t.hosts[host] = turn
+	}
+	t.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,129 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// On gives the instances that are on the host or hold a place there, sorted by ID:
+// those of which Nova says so, and every consumer of the host in Placement. Such a
+// consumer may be an instance on its way to the host, or the migration of one that has
+// gone and would come back unless it is confirmed: then it is that instance, with the
+// host whose place it holds. One of which Nova knows nothing has an ID and a Host, and
+// nothing else.
+//
+// Of a host that is empty in Placement and in the snapshot that is one call.
+func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
+	guests, err := c.on(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("look who is on host %s: %w", host, err)
+	}
+	return guests, nil
+}
+
+func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, error) {
+	provider, err := c.provider(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	consumers, err := c.placement.Allocations(ctx, provider)
+	if err != nil {
+		return nil, err
+	}
+	if h, there := c.host(host); there && h.Guests == 0 && len(h.Instances) == 0 && len(consumers) == 0 {
+		return nil, nil
+	}
+	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Host: host})
+	if err != nil {
+		return nil, err
+	}
+	guests := map[string]inventory.Instance{}
+	for _, s := range servers {
+		guests[s.ID] = c.known(s)
+		delete(consumers, s.ID)
+	}
+	if err := c.addHolders(ctx, host, consumers, guests); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(guests), byID), nil
+}
+
+func (c *Cloud) known(s nova.Server) inventory.Instance {
+	s.Preemptible = c.preemptible.Marks(&s.Instance)
+	return s.Instance
+}
+
+// addHolders adds to the guests what the consumers are that hold a place on the host.
+func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, guests map[string]inventory.Instance) error {
+	var strange []string
+	for id := range consumers {
+		found, err := c.addServer(ctx, id, host, guests)
+		if err != nil {
+			return err
+		}
+		if !found {
+			strange = append(strange, id)
+		}
+	}
+	if len(strange) == 0 {
+		return nil
+	}
+	migrations, err := c.compute.MigrationsFrom(ctx, host)
+	if err != nil {
+		return err
+	}
+	for _, id := range strange {
+		at := slices.IndexFunc(migrations, func(m nova.Migration) bool { return m.ID == id })
+		found := false
+		if at >= 0 {
+			if found, err = c.addServer(ctx, migrations[at].Server, host, guests); err != nil {
+				return err
+			}
+		}
+		if !found {
+			guests[id] = inventory.Instance{ID: id, Host: host}
+		}
+	}
+	return nil
+}
+
+// addServer adds the server with the id, if there is one, to the guests of the host.
+func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[string]inventory.Instance) (found bool, err error) {
+	if _, there := guests[id]; there {
+		return true, nil
+	}
+	s, err := c.compute.Server(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.Host = host
+	guests[id] = c.known(s)
+	return true, nil
+}
+
+// Of gives the instances that were made in the reservation, wherever they are, sorted
+// by ID: those of its project whose flavor, as it was then, names it.
+func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
+	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: r.ProjectID})
+	if err != nil {
+		return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)
+	}
+	var own []inventory.Instance
+	for _, s := range servers {
+		if s.ReservationID() == r.ID {
+			own = append(own, c.known(s))
+		}
+	}
+	slices.SortFunc(own, byID)
+	return own, nil
+}

@@ -1,0 +1,222 @@
+package openstack_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+func TestInstancesOfAReservationComeInUntilItIsFullAndNobodyElse(t *testing.T) {
+	l := newLab(t)
+	r := l.reservation(reservation.Instances, 1) // of two
+	host := r.Claims[0].Host
+	l.lay(r)
+	if early := l.boot(l.owner, r.ID, ""); early.Status != "ERROR" {
+		t.Errorf("before the owner is admitted his instance is %s on %q", early.Status, early.Host)
+	}
+	l.must(l.cloud.Admit(t.Context(), r))
+	var own []string
+	for range 2 {
+		i := l.boot(l.owner, r.ID, "")
+		if i.Status != "ACTIVE" || i.Host != host || i.ReservationID() != r.ID {
+			t.Fatalf("it is %s on %q, of reservation %q", i.Status, i.Host, i.ReservationID())
+		}
+		own = append(own, i.ID)
+	}
+	slices.Sort(own)
+	if third := l.boot(l.owner, r.ID, ""); third.Status != "ERROR" {
+		t.Errorf("a third instance is %s on %q", third.Status, third.Host)
+	}
+	if stranger := l.boot(l.admin, l.tiny(), host); stranger.Status != "ERROR" {
+		t.Errorf("a stranger is %s on %q", stranger.Status, stranger.Host)
+	}
+	if on := ids(l.on(host)); !slices.Equal(on, own) {
+		t.Errorf("on the host are %v, want %v", on, own)
+	}
+	of, err := l.cloud.Of(t.Context(), r)
+	l.must(err)
+	if len(of) != 4 || slices.ContainsFunc(of, func(i inventory.Instance) bool { return i.ProjectID != r.ProjectID }) {
+		t.Errorf("the reservation has %v, want its two and the two that failed", ids(of))
+	}
+	err = l.cloud.Carry(t.Context(), l.taking(r, host))
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), r.ID) {
+		t.Errorf("rooms taken from under instances: %v", err)
+	}
+	l.must(l.cloud.Expel(t.Context(), r))
+	if id := l.ask(l.owner, r.ID, ""); id != "" {
+		t.Error("the owner comes in after he was expelled")
+	}
+	for _, i := range of {
+		l.order(i, upkeep.DeleteGuest)
+		l.order(i, upkeep.DeleteGuest)
+	}
+	l.await("the host is empty", func() bool { return len(l.on(host)) == 0 })
+	for _, i := range of {
+		l.order(i, upkeep.DeleteGuest)
+	}
+}
+
+func TestAReservedHostIsTheOwnersAlone(t *testing.T) {
+	l := newLab(t)
+	r := l.reservation(reservation.Hosts, 1)
+	host := r.Claims[0].Host
+	l.lay(r)
+	l.must(l.cloud.Admit(t.Context(), r))
+	for _, flavor := range []string{r.ID + "-small", r.ID + "-small"} {
+		if i := l.boot(l.owner, flavor, ""); i.Status != "ACTIVE" || i.Host != host {
+			t.Errorf("an instance of flavor %s is %s on %q, want it on %s", flavor, i.Status, i.Host, host)
+		}
+	}
+	if stranger := l.boot(l.admin, l.tiny(), host); stranger.Status != "ERROR" {
+		t.Errorf("a stranger is %s on %q", stranger.Status, stranger.Host)
+	}
+}
+
+// From the moment on at which the scheduler has chosen the host until the instance is
+// gone from it, there is no look at which it is missing.
+func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
+	l := newLab(t)
+	host := l.free[0]
+	id := l.ask(l.admin, l.tiny(), host)
+	seen := func() bool { return slices.Contains(ids(l.on(host)), id) }
+	l.await("the host is chosen", seen)
+	l.await("the instance runs", func() bool {
+		if !seen() {
+			t.Fatal("it is missed while it is built")
+		}
+		s, err := l.compute.Server(t.Context(), id)
+		l.must(err)
+		return s.Status == "ACTIVE"
+	})
+	guests := l.on(host)
+	if len(guests) != 1 || guests[0].Host != host || guests[0].Flavor.Name != "m1.tiny" || guests[0].Preemptible {
+		t.Errorf("on the host is %+v", guests)
+	}
+	l.order(guests[0], upkeep.DeleteGuest)
+	l.await("the instance is gone", func() bool {
+		there := seen()
+		s, err := l.compute.Server(t.Context(), id)
+		if fault.Is(err, fault.NotFound) {
+			return true
+		}
+		l.must(err)
+		if !there && s.Host == host {
+			t.Fatalf("it is missed while it is %s %s", s.Status, s.Task)
+		}
+		return false
+	})
+	l.await("the host is empty", func() bool { return len(l.on(host)) == 0 })
+}
+
+func TestAPlaceOfWhichOnlyPlacementKnowsIsAGuest(t *testing.T) {
+	l := newLab(t)
+	host, consumer := l.free[0], uuid.NewString()
+	before := l.compute.Calls()
+	if guests := l.on(host); len(guests) > 0 || l.compute.Calls() != before {
+		t.Errorf("on an empty host are %v, after %d calls of Nova", guests, l.compute.Calls()-before)
+	}
+	l.admin.Must("PUT", "placement", "/allocations/"+consumer, map[string]any{
+		"allocations": map[string]any{l.provider(host): map[string]any{"resources": map[string]int64{"VCPU": 1}}},
+		"project_id":  "test", "user_id": "test", "consumer_generation": nil, "consumer_type": "INSTANCE",
+	}, nil)
+	t.Cleanup(func() { l.admin.Must("DELETE", "placement", "/allocations/"+consumer, nil, nil) })
+	guests := l.on(host)
+	if len(guests) != 1 || guests[0].ID != consumer || guests[0].Host != host || guests[0].Status != "" {
+		t.Errorf("on the host is %+v", guests)
+	}
+	for _, order := range []upkeep.Order{upkeep.DeleteGuest, upkeep.StopGuest, upkeep.ShelveGuest, upkeep.MigrateGuest} {
+		l.order(guests[0], order)
+	}
+}
+
+func TestARunningInstanceIsMigratedLive(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.admin, l.tiny(), l.free[0])
+	l.order(i, upkeep.MigrateGuest)
+	l.order(i, upkeep.MigrateGuest)
+	moved := l.settled(i.ID, func(now inventory.Instance) bool { return now.Host != i.Host })
+	if moved.Status != "ACTIVE" {
+		t.Errorf("it is %s", moved.Status)
+	}
+	l.order(i, upkeep.MigrateGuest)
+	if again := l.settled(i.ID, func(inventory.Instance) bool { return true }); again.Host != moved.Host {
+		t.Errorf("the order moves it on from %s to %s", moved.Host, again.Host)
+	}
+	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
+}
+
+func TestAStoppedInstanceIsMigratedColdAndHoldsItsPlaceUntilThatIsConfirmed(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.admin, l.tiny(), l.free[0])
+	l.order(i, upkeep.StopGuest)
+	l.order(i, upkeep.StopGuest)
+	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHUTOFF" })
+	l.order(i, upkeep.StopGuest)
+	l.order(i, upkeep.MigrateGuest)
+	l.order(i, upkeep.MigrateGuest)
+	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
+	guests := l.on(i.Host)
+	if len(guests) != 1 || guests[0].ID != i.ID || guests[0].Host != i.Host || guests[0].Status != "VERIFY_RESIZE" {
+		t.Fatalf("on the old host is %+v, want the instance", guests)
+	}
+	l.order(guests[0], upkeep.MigrateGuest)
+	l.order(guests[0], upkeep.MigrateGuest)
+	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
+	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
+		t.Errorf("it is %s on %s", moved.Status, moved.Host)
+	}
+}
+
+func TestAResizeOfItsOwnerIsNotConfirmedForHim(t *testing.T) {
+	l := newLab(t)
+	r := l.reservation(reservation.Hosts, 1) // for flavors of the test's own
+	l.lay(r)
+	l.must(l.cloud.Admit(t.Context(), r))
+	i := l.boot(l.admin, r.ID+"-small", "")
+	if i.Status != "ACTIVE" {
+		t.Fatalf("it is %s", i.Status)
+	}
+	l.admin.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"resize": map[string]string{"flavorRef": l.tiny()}}, nil)
+	i = l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
+	if err := l.cloud.Order(t.Context(), i, upkeep.MigrateGuest); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), i.ID) {
+		t.Errorf("got %v, want a conflict that names the instance", err)
+	}
+}
+
+func TestALockedInstanceIsShelvedOffItsHostAndDeleted(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.owner, l.tiny(), "")
+	l.owner.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"lock": nil}, nil)
+	l.order(i, upkeep.ShelveGuest)
+	l.order(i, upkeep.ShelveGuest)
+	off := l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHELVED_OFFLOADED" && now.Host == "" })
+	if !off.Locked {
+		t.Errorf("it is %+v", off)
+	}
+	l.order(off, upkeep.ShelveGuest)
+	l.order(off, upkeep.DeleteGuest)
+	l.await("the instance is gone", func() bool {
+		return l.admin.Do("GET", "compute", "/servers/"+i.ID, nil, nil) == http.StatusNotFound
+	})
+}
+
+func TestAnOrderThatTheStateDoesNotAllowIsAConflict(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.owner, l.tiny(), "")
+	l.owner.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"suspend": nil}, nil)
+	i = l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SUSPENDED" })
+	for _, order := range []upkeep.Order{upkeep.MigrateGuest, upkeep.StopGuest} {
+		err := l.cloud.Order(t.Context(), i, order)
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), i.ID) {
+			t.Errorf("%s: got %v, want a conflict that names the instance", order, err)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// Layout gives what of Almanac's lies on the cloud, told by its names; a flavor also
+// by inventory.ReservationMark. A host that only Nova has in the fence, and not
+// Placement, is not in it: it keeps nobody off. Hosts that are not in the snapshot go
+// by the names of their providers.
+//
+// That takes five calls, and one more for the fence, for each host with rooms and for
+// each whose provider has changed since the last look; at times, and where many have,
+// instead of these one for each trait of Almanac's.
+func (c *Cloud) Layout(ctx context.Context) (fence.Layout, error) {
+	look := look{cloud: c, names: map[string]string{}, rooms: map[string]map[string]int64{}}
+	layout, err := look.around(ctx)
+	if err != nil {
+		return fence.Layout{}, fmt.Errorf("look what of Almanac's lies on the cloud: %w", err)
+	}
+	return layout, nil
+}
+
+// look is one look at the cloud.
+type look struct {
+	cloud *Cloud
+	names map[string]string // of hosts, by provider
+
+	mu    sync.Mutex
+	rooms map[string]map[string]int64 // by provider and class
+}
+
+func (l *look) around(ctx context.Context) (fence.Layout, error) {
+	layout := fence.Layout{Traits: map[string][]string{}, Rooms: map[string]map[string]int64{}}
+	var providers []placement.Provider
+	var traits map[string][]string
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		layout.Aggregates, err = l.aggregates(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		layout.Flavors, err = l.flavors(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		layout.ClassNames, err = l.cloud.placement.ClassNames(ctx, fence.OwnPrefix)
+		return err
+	})
+	g.Go(func() (err error) {
+		if providers, err = l.cloud.placement.Providers(ctx); err != nil {
+			return err
+		}
+		g.Go(func() error { return l.readRooms(ctx, providers) })
+		traits, layout.TraitNames, err = l.cloud.traits.look(ctx, l.cloud.placement, providers)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return layout, err
+	}
+	l.nameHosts(providers)
+	for provider, own := range traits {
+		layout.Traits[l.names[provider]] = own
+	}
+	for provider, rooms := range l.rooms {
+		layout.Rooms[l.names[provider]] = rooms
+	}
+	return layout, nil
+}
+
+func (l *look) nameHosts(providers []placement.Provider) {
+	for _, p := range providers {
+		l.names[p.ID] = p.Name
+	}
+	hosts := l.cloud.hosts()
+	for i := range hosts.Len() {
+		if h := hosts.Host(i); h.Provider != "" {
+			l.names[h.Provider] = h.Name
+		}
+	}
+}
+
+func (l *look) aggregates(ctx context.Context) (map[string]inventory.Aggregate, error) {
+	all, err := l.cloud.compute.Aggregates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]inventory.Aggregate{}
+	for _, a := range all {
+		if a.Name != fence.Aggregate && !strings.HasPrefix(a.Name, fence.AggregatePrefix) {
+			continue
+		}
+		if a.Name == fence.Aggregate {
+			if a.Hosts, err = l.effective(ctx, a); err != nil {
+				return nil, err
+			}
+		}
+		own[a.Name] = a
+	}
+	return own, nil
+}
+
+// effective gives the hosts of an aggregate without those whose provider Placement
+// does not know in it.
+func (l *look) effective(ctx context.Context, a inventory.Aggregate) ([]string, error) {
+	providers, err := l.cloud.placement.ProvidersIn(ctx, a.UUID)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(a.Hosts, func(name string) bool {
+		h, there := l.cloud.host(name)
+		return there && h.Provider != "" && !slices.Contains(providers, h.Provider)
+	}), nil
+}
+
+func (l *look) flavors(ctx context.Context) (map[string]inventory.Flavor, error) {
+	all, err := l.cloud.compute.Flavors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]inventory.Flavor{}
+	for _, f := range all {
+		if _, marked := f.ExtraSpecs[inventory.ReservationMark]; marked || strings.HasPrefix(f.Name, fence.FlavorPrefix) {
+			own[f.ID] = f
+		}
+	}
+	return own, nil
+}
+
+// readRooms notes the rooms of those whose child among the providers has some.
+func (l *look) readRooms(ctx context.Context, all []placement.Provider) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range all {
+		if p.Parent == "" || !strings.HasPrefix(p.Name, fence.ProviderPrefix) {
+			continue
+		}
+		g.Go(func() error {
+			inventories, err := l.cloud.placement.Inventories(ctx, p.ID)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if len(inventories) > 0 {
+				l.rooms[p.Parent] = map[string]int64{}
+			}
+			for class, i := range inventories {
+				l.rooms[p.Parent][class] = i.Total
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}

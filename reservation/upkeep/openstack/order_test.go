@@ -1,0 +1,54 @@
+package openstack
+
+import (
+	"testing"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T) {
+	for _, c := range []struct {
+		order              upkeep.Order
+		status, task, host string
+		want               call
+	}{
+		{upkeep.DeleteGuest, "ACTIVE", "", "here", remove},
+		{upkeep.DeleteGuest, "SOFT_DELETED", "", "here", remove},
+		{upkeep.DeleteGuest, "BUILD", "spawning", "here", remove},
+		{upkeep.DeleteGuest, "ACTIVE", "deleting", "here", remove}, // its host may have died meanwhile
+
+		{upkeep.StopGuest, "ACTIVE", "", "here", stop},
+		{upkeep.StopGuest, "ACTIVE", "powering-off", "here", nothing},
+		{upkeep.StopGuest, "SHUTOFF", "", "here", nothing},
+		{upkeep.StopGuest, "SHELVED", "", "here", nothing},
+		{upkeep.StopGuest, "SHELVED_OFFLOADED", "", "", nothing},
+		{upkeep.StopGuest, "ACTIVE", "migrating", "here", stop}, // Nova answers that it is migrating
+
+		{upkeep.ShelveGuest, "ACTIVE", "", "here", shelve},
+		{upkeep.ShelveGuest, "SHUTOFF", "", "here", shelve},
+		{upkeep.ShelveGuest, "ACTIVE", "shelving_image_uploading", "here", nothing},
+		{upkeep.ShelveGuest, "SHELVED", "", "here", offload},
+		{upkeep.ShelveGuest, "SHELVED", "shelving_offloading", "here", nothing},
+		{upkeep.ShelveGuest, "SHELVED_OFFLOADED", "", "", nothing},
+
+		{upkeep.MigrateGuest, "ACTIVE", "", "here", moveLive},
+		{upkeep.MigrateGuest, "PAUSED", "", "here", moveLive},
+		{upkeep.MigrateGuest, "SHUTOFF", "", "here", move},
+		{upkeep.MigrateGuest, "SHELVED", "", "here", offload},
+		{upkeep.MigrateGuest, "SHELVED_OFFLOADED", "", "", nothing},
+		{upkeep.MigrateGuest, "ACTIVE", "migrating", "here", nothing},
+		{upkeep.MigrateGuest, "SHUTOFF", "resize_migrating", "here", nothing},
+		{upkeep.MigrateGuest, "VERIFY_RESIZE", "", "there", confirm},
+		{upkeep.MigrateGuest, "ACTIVE", "", "there", nothing}, // it has gone already
+		{upkeep.MigrateGuest, "SUSPENDED", "", "here", refuse},
+		{upkeep.MigrateGuest, "ERROR", "", "here", refuse},
+
+		{upkeep.AwaitGuest, "ACTIVE", "", "here", refuse},
+	} {
+		i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host}
+		if got := next(&i, "here", c.order); got != c.want {
+			t.Errorf("%s of one that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
+		}
+	}
+}

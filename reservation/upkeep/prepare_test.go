@@ -1,0 +1,351 @@
+package upkeep_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// prepare does one step of the preparation, 20 s after the one before.
+func (w *town) prepare() {
+	w.t.Helper()
+	w.pass(20)
+	if err := w.Prepare(w.ctx()); err != nil {
+		w.t.Fatalf("prepare: %v", err)
+	}
+}
+
+func TestHostsAreFencedAtOnceAndTheReservationsThingsMadeInTime(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.book(1, 5000, "a")
+	w.prepare()
+	if host, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "b" || len(w.traces(1)) > 0 {
+		t.Errorf("another's instance went to %q (%v), and there is %v", host, err, w.traces(1))
+	}
+	w.pass(4500)
+	w.prepare()
+	if got := len(w.traces(1)); got != 3 {
+		t.Errorf("there is %v, want an aggregate, a flavor and a trait", w.traces(1))
+	}
+	if w.admitted(1) {
+		t.Error("the owner is admitted before the start")
+	}
+}
+
+func TestOfOneReservationThatFailsTheOthersKnowNothing(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.book(1, 100, "a", "gone", "c")
+	w.book(2, 100, "b")
+	w.modelCloud.flavors[id(9)] = inventory.Flavor{ID: id(9), Name: fence.FlavorPrefix + id(1)} // in the way of 1's
+	w.pass(20)
+	if err := w.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "another flavor has that name") {
+		t.Errorf("error %v, want that of reservation 1", err)
+	}
+	if got := len(w.traces(2)); got != 3 {
+		t.Errorf("of reservation 2 there is %v", w.traces(2))
+	}
+	l, _ := w.modelCloud.Layout(t.Context())
+	if got := fmt.Sprint(l.Aggregates[fence.Aggregate].Hosts); got != "[a b c]" {
+		t.Errorf("in the fence are %s, want a, b and c", got)
+	}
+}
+
+func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
+	far, near := int64(500), int64(100) // seconds to the start, with 600 of lead time and 120 for evictions
+	for _, c := range []struct {
+		name                string
+		normal, preemptible upkeep.Order
+		ahead               int64
+		change              func(*inventory.Instance)
+		want                string
+	}{
+		{"a normal one is waited for", upkeep.AwaitGuest, upkeep.DeleteGuest, near, nil, "[]"},
+		{"a normal one is migrated from the lead time on", upkeep.MigrateGuest, upkeep.DeleteGuest, far, nil, "[migrate x]"},
+		{"none before the lead time", upkeep.MigrateGuest, upkeep.DeleteGuest, 700, nil, "[]"},
+		{"a normal one is never deleted", upkeep.DeleteGuest, upkeep.DeleteGuest, near, nil, "[]"},
+		{"a preemptible one has its time", upkeep.MigrateGuest, upkeep.DeleteGuest, far, preemptible, "[]"},
+		{"a preemptible one is deleted", upkeep.MigrateGuest, upkeep.DeleteGuest, near, preemptible, "[delete x]"},
+		{"or shelved", upkeep.MigrateGuest, upkeep.ShelveGuest, near, preemptible, "[shelve x]"},
+		{"or migrated", upkeep.AwaitGuest, upkeep.MigrateGuest, near, preemptible, "[migrate x]"},
+		{"or waited for", upkeep.MigrateGuest, upkeep.AwaitGuest, near, preemptible, "[]"},
+		{"it is never merely stopped", upkeep.MigrateGuest, upkeep.StopGuest, near, preemptible, "[]"},
+		{"one that is locked is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Locked = true, true }, "[]"},
+		{"one that is busy is left until it is not", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Task = "resize_prep" }, "[]"},
+		{"one that only Placement knows is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { *i = inventory.Instance{ID: "x", Host: "a"} }, "[]"},
+	} {
+		w := newTown(t, "a", "b")
+		w.rules.Normal, w.rules.Preemptible = c.normal, c.preemptible
+		w.restart()
+		w.book(1, c.ahead+20, "a")
+		w.putStranger("x", "a", c.change)
+		w.prepare()
+		if got := fmt.Sprint(w.given()); got != c.want {
+			t.Errorf("%s: orders %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.rules.Normal = upkeep.MigrateGuest
+	w.restart()
+	w.book(1, 500, "a")
+	w.putStranger("x", "a", nil)
+	w.stuck["x"] = true
+	lost := func() { // Nova has forgotten it
+		w.modelCloud.mu.Lock()
+		defer w.modelCloud.mu.Unlock()
+		w.guests["x"].Task, w.guests["x"].order = "", ""
+	}
+	for range 8 {
+		w.prepare()
+		lost()
+	}
+	if got := len(w.given()); got != 1 {
+		t.Errorf("in 160 s the order was given %d times", got)
+	}
+	w.pass(60)
+	w.prepare()
+	if got := len(w.given()); got != 2 {
+		t.Errorf("after minutes the order was given %d times, want twice", got)
+	}
+	if n := strings.Count(w.log.String(), "is occupied by instances of others"); n != 1 {
+		t.Errorf("the operator is told %d times of the same host, want once", n)
+	}
+}
+
+func TestAnOrderIsGivenAgainAtOnceInAnotherState(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.rules.Normal = upkeep.MigrateGuest
+	w.restart()
+	w.book(1, 500, "a")
+	w.putStranger("x", "a", nil)
+	w.stuck["x"] = true
+	w.prepare()
+	w.guests["x"].Status, w.guests["x"].Task, w.guests["x"].order = "VERIFY_RESIZE", "", ""
+	w.prepare()
+	if got := fmt.Sprint(w.given()); got != "[migrate x migrate x]" {
+		t.Errorf("orders %s, want the second one, which confirms", got)
+	}
+}
+
+func TestAnOrderThatWasRefusedIsTriedAgain(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.rules.Normal = upkeep.MigrateGuest
+	w.restart()
+	w.book(1, 500, "a")
+	w.putStranger("x", "a", nil)
+	w.fail["migrate"] = errors.New("409")
+	w.prepare()
+	delete(w.fail, "migrate")
+	w.prepare()
+	if got := fmt.Sprint(w.given()); got != "[migrate x]" {
+		t.Errorf("orders %s", got)
+	}
+}
+
+func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.rules.Normal = upkeep.MigrateGuest
+	w.restart()
+	w.put(inventory.Instance{ID: "own-spot", ProjectID: "p1", Host: "a", Status: "ACTIVE", Preemptible: true,
+		Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: id(1)}}})
+	w.book(2, 1000, "a")
+	w.pass(950)
+	w.prepare()
+	if got := w.given(); len(got) > 0 || strings.Contains(w.log.String(), "is occupied") {
+		t.Errorf("orders %v; log %s", got, &w.log)
+	}
+}
+
+func TestInDoubtPreparationOnlyAdds(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.cancel(1)
+	w.book(2, 100, "b")
+	w.putStranger("spot", "b", preemptible)
+	w.doubt = "half of the hosts are missing"
+	w.prepare()
+	if len(w.traces(2)) == 0 {
+		t.Error("what was missing was not made")
+	}
+	if _, there := w.guest("spot"); !there || len(w.traces(1)) == 0 || len(w.given()) > 0 {
+		t.Errorf("in doubt: orders %v, left of the cancelled reservation %v", w.given(), w.traces(1))
+	}
+}
+
+// cancel gives a reservation up, as the desk does.
+func (w *town) cancel(n int) {
+	r, _ := w.Reservation(id(n))
+	r.Status, r.Updated = reservation.Cancelled, w.Now()
+	for i := range r.Claims {
+		r.Claims[i].Span.End = w.Now()
+	}
+	if w.Now() <= r.Span.Start {
+		r.Claims = nil
+	}
+	w.set(r)
+}
+
+func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
+	for onEnd, want := range map[reservation.OnEnd]string{
+		reservation.Delete: "[stop own-a delete own-a]", reservation.Shelve: "[shelve own-a]",
+		reservation.Stop: "[stop own-a]", reservation.Leave: "[]",
+	} {
+		w := running(t, onEnd, "a")
+		w.pass(100)
+		w.cancel(1)
+		w.prepare()
+		if w.admitted(1) {
+			t.Errorf("%s: the owner can still boot", onEnd)
+		}
+		for range 5 {
+			w.prepare()
+		}
+		if got := fmt.Sprint(w.given()); got != want || len(w.traces(1)) > 0 {
+			t.Errorf("%s: orders %s, want %s; left is %v", onEnd, got, want, w.traces(1))
+		}
+		if host, err := w.boot("next", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
+			t.Errorf("%s: the host is not back in the pool: %q, %v", onEnd, host, err)
+		}
+	}
+}
+
+func TestAReservationThatIsCancelledBeforeItsStartLeavesNothing(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.book(1, 300, "a")
+	w.prepare()
+	w.cancel(1)
+	w.prepare()
+	w.prepare()
+	if left := w.traces(1); len(left) > 0 {
+		t.Errorf("left is %v", left)
+	}
+}
+
+func TestWhatNoRecordKnowsIsLeftToTheDoctor(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 0, "a")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	w.putOwn(1, "own-a", "a")
+	before := len(w.carried)
+	delete(w.known, id(1))
+	delete(w.live, id(1))
+	w.prepare()
+	if len(w.carried) > before || len(w.given()) > 0 {
+		t.Errorf("an orphan was touched: %v, %v", w.carried[before:], w.given())
+	}
+}
+
+func TestWhatAnotherReplicaHasJustBookedKeepsItsFence(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.book(1, 0, "a")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	delete(w.live, id(1)) // this desk does not know yet
+	w.prepare()
+	if host, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "b" {
+		t.Errorf("another's instance went to %q, %v", host, err)
+	}
+	if len(w.traces(1)) != 3 || !w.admitted(1) {
+		t.Errorf("of the other replica's reservation is left %v", w.traces(1))
+	}
+}
+
+func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.waited = func() {
+		if err := w.Prepare(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	w.waited = nil
+	if left := w.traces(1); len(left) > 0 {
+		t.Errorf("left is %v", left)
+	}
+}
+
+func TestHostsWithoutStrangersAreNotAskedAgainAndAgain(t *testing.T) {
+	w := running(t, reservation.Delete, "a", "b")
+	w.book(2, 500, "c")
+	w.prepare()
+	clear(w.calls)
+	w.prepare()
+	if n := w.count("on"); n > 0 {
+		t.Errorf("%d hosts were asked, though the inventory sees no strangers and no start is near", n)
+	}
+	w.pass(380)
+	w.prepare()
+	if n := w.count("on"); n != 1 {
+		t.Errorf("%d hosts were asked shortly before a start on one", n)
+	}
+}
+
+func TestAHostJoinsNoAggregateWhoseTraitItCouldNotGet(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 100, "a")
+	w.fail[string(fence.AddTraits)] = errors.New("409")
+	if err := w.Prepare(t.Context()); err == nil {
+		t.Error("the failure is not reported")
+	}
+	l, _ := w.modelCloud.Layout(t.Context())
+	for name, a := range l.Aggregates {
+		if len(a.Hosts) > 0 {
+			t.Errorf("in aggregate %s is %v", name, a.Hosts)
+		}
+	}
+}
+
+func TestWhatHasEndedMeanwhileIsNotMadeAgain(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	w.pass(999)
+	delete(w.flavors, id(1))
+	delete(w.aggregates, fence.AggregatePrefix+id(1))
+	ended := false
+	w.slow = func(kind string) {
+		if kind == "carry" && !ended {
+			ended = true
+			if err := w.finish(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := w.Prepare(t.Context()); err != nil && !strings.Contains(err.Error(), "no such aggregate") {
+		t.Error(err)
+	}
+	if left := w.traces(1); len(left) > 1 { // than what was being made at that moment
+		t.Errorf("left is %v", left)
+	}
+	w.prepare()
+	w.prepare()
+	if left := w.traces(1); len(left) > 0 {
+		t.Errorf("at last there is left %v", left)
+	}
+}
+
+func TestOneReplicaPreparesAtATimeAndWhenSomethingWasBooked(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 100, "a")
+	changed := make(chan struct{})
+	if err := w.Preparation(&shared{taken: true}, changed).Step(t.Context()); err != nil || len(w.calls) > 0 {
+		t.Errorf("without the lease it made calls %v, %v", w.calls, err)
+	}
+	mine := w.Preparation(&shared{}, changed)
+	if err := mine.Step(t.Context()); err != nil || len(w.traces(1)) == 0 {
+		t.Errorf("with the lease there is %v, %v", w.traces(1), err)
+	}
+	if mine.Wake != (<-chan struct{})(changed) {
+		t.Error("it is not woken by what was booked")
+	}
+}

@@ -1,0 +1,175 @@
+package upkeep
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+const (
+	pollEvery = time.Second
+	// startPolls is how often a start looks whether its hosts are free before it is
+	// put off.
+	startPolls = 10
+)
+
+// start makes the hosts of a reservation its owner's: its things lie on the cloud,
+// nobody else is on its hosts, and only then the owner is let in. Each time it looks
+// it takes the reservation as it is then.
+func (s *Steward) start(ctx context.Context, id string) error {
+	began := s.Elapsed()
+	for polls := 0; ; polls++ {
+		r, live := s.Promises.Reservation(id)
+		if !live {
+			return fault.New(fault.Conflict, "the reservation was given up before its start was over")
+		}
+		if r.Span.End <= s.Now() { // its hosts are others' by now
+			return nil
+		}
+		hosts, err := startable(&r, s.Snapshot(), s.Now())
+		if err != nil {
+			return err
+		}
+		if err := s.lay(ctx, r, hosts); err != nil {
+			return err
+		}
+		obstacle, err := s.obstacle(ctx, r, hosts)
+		switch {
+		case err != nil:
+			return err
+		case obstacle == nil:
+			if err := s.Ground.Admit(ctx, r); err != nil {
+				return told(err, "let the project use the hosts")
+			}
+			s.Log.InfoContext(ctx, "the owner may use the hosts", "reservation", id, "hosts", hosts,
+				"polls", polls, "took", (s.Elapsed() - began).String())
+			return nil
+		case polls == startPolls:
+			return obstacle
+		}
+		if err := s.Wait(ctx, pollEvery); err != nil {
+			return told(err, "wait until the hosts are free")
+		}
+	}
+}
+
+// startable gives the hosts with which the reservation can start: those it holds now,
+// but for those that can serve nobody, which healing replaces. It fails where there is
+// none, and where one of them sleeps.
+func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) (fit []string, err error) {
+	why := fault.New(fault.Unavailable, "the reservation holds no host now")
+	for _, c := range r.Claims {
+		if !c.Span.Contains(now) || slices.Contains(fit, c.Host) {
+			continue
+		}
+		if reason := unfit(hosts, c.Host); reason != "" {
+			why = fault.New(fault.Unavailable, "none of the hosts can be used; of host %s the reason is that %s", c.Host, reason)
+			continue
+		}
+		at, _ := hosts.Index(c.Host)
+		switch hosts.Host(at).Power {
+		case inventory.PowerSleeping:
+			return nil, fault.New(fault.Unavailable, "host %s sleeps; the start waits until it is woken", c.Host)
+		case inventory.PowerWaking:
+			return nil, fault.New(fault.Unavailable, "host %s is waking up; the start waits for it", c.Host)
+		}
+		fit = append(fit, c.Host)
+	}
+	if len(fit) == 0 {
+		return nil, why
+	}
+	return fit, nil
+}
+
+// lay puts on the cloud what the reservation's start needs on the hosts. Where all was
+// prepared and seen it takes no call.
+func (s *Steward) lay(ctx context.Context, r reservation.Reservation, hosts []string) error {
+	if layout, good := s.looks.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
+		return nil
+	}
+	// What was seen may have been changed by others before the steps were done: once
+	// more, then.
+	var failed error
+	for range 2 {
+		layout, err := s.looks.fresh(ctx)
+		if err != nil {
+			return told(err, "look what lies on the cloud")
+		}
+		if failed = s.carryAll(ctx, s.missing(layout, &r, hosts)); failed == nil {
+			return nil
+		}
+	}
+	return failed
+}
+
+func (s *Steward) carryAll(ctx context.Context, steps []fence.Step) error {
+	for _, step := range steps {
+		if err := s.carry(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing are the steps without which the reservation cannot start on the hosts.
+func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
+	steps := fence.For(s.differences(layout, s.Promises.Live(always)), r)
+	return slices.DeleteFunc(steps, func(step fence.Step) bool {
+		return !step.Adds() || step.Host != "" && !slices.Contains(hosts, step.Host)
+	})
+}
+
+// obstacle says what still stands in the way on the hosts, nil where nothing does, and
+// tells strangers to go as the rules say.
+func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts []string) (obstacle, err error) {
+	live := s.Promises.Live(always)
+	if host, held := heldBefore(&r, hosts, live, s.Now()); held {
+		obstacle = fault.New(fault.Conflict, "host %s is still held by another reservation, which is being ended; the start waits for it", host)
+	}
+	var mu sync.Mutex
+	err = each(ctx, s.asking, len(hosts), func(i int) error {
+		host := hosts[i]
+		guests, err := s.Guests.On(ctx, host)
+		if err != nil {
+			return told(err, "look who is on host %s", host)
+		}
+		found := strangers(&r, host, guests, live, s.Now())
+		if len(found) == 0 {
+			return nil
+		}
+		w := watch{r, host, r.Span.Start}
+		s.warn(ctx, w, found)
+		s.evict(ctx, w, unpromised(found, host, live, s.Now()))
+		mu.Lock()
+		defer mu.Unlock()
+		if obstacle == nil {
+			obstacle = occupied(&r, host, found[0])
+		}
+		return nil
+	})
+	return obstacle, err
+}
+
+// heldBefore gives a host that a reservation before r still holds, whose aggregate
+// keeps r's instances off it. Reservations of instances share a host.
+func heldBefore(r *reservation.Reservation, hosts []string, live []reservation.Reservation, now span.Instant) (string, bool) {
+	for i := range live {
+		other := &live[i]
+		if other.ID == r.ID || other.Kind == reservation.Instances && r.Kind == reservation.Instances {
+			continue
+		}
+		for _, host := range hosts {
+			if holds(other, host, now) {
+				return host, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,339 @@
+package upkeep_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+func TestAPreparedStartAsksItsHostsAndLetsTheOwnerIn(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.book(1, 50, "a", "b")
+	if err := w.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(50)
+	clear(w.calls)
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(w.calls); got != "map[admit:1 on:2]" {
+		t.Errorf("a prepared start of two hosts took %s, want two looks at hosts and one admission", got)
+	}
+	if host, err := w.boot("mine", "p1", id(1), w.Now()); err != nil || host != "a" {
+		t.Errorf("the owner's instance went to %q: %v", host, err)
+	}
+}
+
+func TestAStartThatWasNotPreparedMakesWhatItNeedsFirst(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.book(1, 0, "b")
+	w.book(2, 500, "c") // whose things are not this start's to make
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if host, err := w.boot("mine", "p1", id(1), w.Now()); err != nil || host != "b" {
+		t.Errorf("the owner's instance went to %q: %v", host, err)
+	}
+	if left := w.traces(2); len(left) > 0 {
+		t.Errorf("the start of 1 has made %v", left)
+	}
+}
+
+func TestWhatOthersDestroyedIsSeenAfterAMinute(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 60, "a")
+	if err := w.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(60)
+	delete(w.flavors, id(1))
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.boot("mine", "p1", id(1), w.Now()); err != nil {
+		t.Errorf("the owner cannot use the reservation: %v", err)
+	}
+}
+
+func TestFiftyStartsAtOnceShareTheirLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hosts []string
+		for n := range 50 {
+			hosts = append(hosts, fmt.Sprintf("cmp-%03d", n))
+		}
+		w := newTown(t, hosts...)
+		w.slow = func(kind string) {
+			if kind == "layout" {
+				time.Sleep(time.Second)
+			}
+		}
+		for n, host := range hosts {
+			w.book(n, 0, host)
+		}
+		var starting sync.WaitGroup
+		for n := range hosts {
+			starting.Go(func() {
+				if err := w.begin(n, reservation.StartEvent); err != nil {
+					t.Errorf("start %d: %v", n, err)
+				}
+			})
+		}
+		starting.Wait()
+		if looks := w.count("layout"); looks > 3 {
+			t.Errorf("50 starts took %d looks, want 3 at most", looks)
+		}
+	})
+}
+
+func TestALookServesOnlyThoseWhoAskedBeforeItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, "a", "b")
+		w.book(1, 0, "a")
+		first := true
+		w.slow = func(kind string) {
+			if kind == "layout" && first {
+				first = false
+				time.Sleep(time.Second)
+			}
+		}
+		var both sync.WaitGroup
+		both.Go(func() { _ = w.Prepare(t.Context()) })
+		synctest.Wait() // it looks
+		w.book(2, 0, "b")
+		both.Go(func() {
+			if err := w.begin(2, reservation.StartEvent); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if _, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
+			t.Errorf("the owner of 2 cannot use it: %v", err)
+		}
+	})
+}
+
+func TestAStartOnAnOccupiedHostIsLateAndSaysSo(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.book(1, 0, "a", "b")
+	w.putStranger("guest-17", "b", nil)
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "host b is occupied by an instance (ACTIVE) of another project", "the start waits")
+	if w.admitted(1) || w.Now() != noon.Add(10) || len(w.given()) > 0 {
+		t.Errorf("admitted %v after %d s, orders %v; want 10 s of patience and nothing done", w.admitted(1), w.Now()-noon, w.given())
+	}
+	if detail := fault.Of(w.begin(1, reservation.StartEvent)).Message; strings.Contains(detail, "guest-17") || strings.Contains(detail, "tenant-9") {
+		t.Errorf("the owner learns whose instance it is: %s", detail)
+	}
+	if !strings.Contains(w.log.String(), "guest-17") {
+		t.Error("the operator does not learn which instance it is")
+	}
+	delete(w.guests, "guest-17")
+	if err := w.begin(1, reservation.StartEvent); err != nil || !w.admitted(1) {
+		t.Errorf("after the stranger has gone: admitted %v, %v", w.admitted(1), err)
+	}
+}
+
+func TestWhoOccupiesAHostIsNamedAsFarAsTheOwnerMayKnow(t *testing.T) {
+	for words, change := range map[string]func(*inventory.Instance){
+		"your instance x (ACTIVE), which is not in the reservation": func(i *inventory.Instance) { i.ProjectID = "p1" },
+		"an allocation of which only Placement knows":               func(i *inventory.Instance) { i.Status, i.ProjectID = "", "" },
+	} {
+		w := newTown(t, "a")
+		w.book(1, 0, "a")
+		w.putStranger("x", "a", change)
+		mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, words)
+	}
+}
+
+func TestAStartWaitsForAPreemptibleInstanceToGo(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 0, "a")
+	w.putStranger("spot", "a", preemptible)
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(w.given()); got != "[delete spot]" || w.Now() == noon {
+		t.Errorf("orders %s, %d s later; want one, and a start that waited for it", got, w.Now()-noon)
+	}
+}
+
+func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.book(1, 0, "a", "b", "c")
+	w.ails["b"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+	w.gone["c"] = true
+	w.putStranger("stuck", "b", nil) // which is healing's
+	if err := w.begin(1, reservation.StartEvent); err != nil || !w.admitted(1) {
+		t.Errorf("admitted %v: %v", w.admitted(1), err)
+	}
+}
+
+func TestAStartWithoutAWellHostFails(t *testing.T) {
+	for words, ail := range map[string]func(*town){
+		"its nova-compute is down":        func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" } },
+		"it has left the cloud":           func(w *town) { w.gone["a"] = true },
+		"sleeps; the start waits until":   func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerSleeping } },
+		"is waking up; the start waits f": func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking } },
+	} {
+		w := newTown(t, "a", "b")
+		w.book(1, 0, "a")
+		ail(w)
+		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "host a", words)
+		if w.admitted(1) {
+			t.Errorf("the owner is admitted though the host %s", words)
+		}
+	}
+}
+
+func TestAStartThatComesAfterTheEndOrAfterTheCancellationLetsNobodyIn(t *testing.T) {
+	w := newTown(t, "a")
+	r := w.book(1, 0, "a")
+	w.pass(1000)
+	if err := w.begin(1, reservation.StartEvent); err != nil || w.admitted(1) {
+		t.Errorf("after its time: admitted %v, %v", w.admitted(1), err)
+	}
+	w = newTown(t, "a")
+	r = w.book(1, 0, "a")
+	w.putStranger("x", "a", nil)
+	w.waited = func() { r.Status = reservation.Cancelled; w.set(r) }
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "given up")
+}
+
+func TestAReservationOfInstancesSharesItsHostsWithOthersOfItsKindOnly(t *testing.T) {
+	w := newTown(t, "a")
+	w.bookInstances(1, 0, "a")
+	w.bookInstances(2, 10, "a")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	w.putOwn(1, "own-1", "a")
+	w.pass(10)
+	if err := w.begin(2, reservation.StartEvent); err != nil || !w.admitted(2) {
+		t.Errorf("beside the other's instance: admitted %v, %v", w.admitted(2), err)
+	}
+	w.bookInstances(3, 20, "a")
+	w.putStranger("x", "a", nil)
+	w.pass(10)
+	mustFail(t, w.begin(3, reservation.StartEvent), fault.Conflict, "host a is occupied by an instance (ACTIVE) of another project")
+}
+
+func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {
+	for _, what := range []string{"layout", "carry", "on", "admit"} {
+		w := newTown(t, "a")
+		w.book(1, 0, "a")
+		w.wrong[what] = errors.New("EOF")
+		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "it is tried again")
+		w.wrong[what] = fault.New(fault.Unavailable, "Nova does not answer")
+		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "Nova does not answer")
+		delete(w.wrong, what)
+		if err := w.begin(1, reservation.StartEvent); err != nil {
+			t.Errorf("%s answers again: %v", what, err)
+		}
+	}
+}
+
+func TestTheWarningBeforeTheEndTakesNothingOnTheCloud(t *testing.T) {
+	w := running(t, reservation.Delete, "a")
+	clear(w.calls)
+	if err := w.begin(1, reservation.BeforeEndEvent); err != nil || len(w.calls) > 0 {
+		t.Errorf("calls %v, %v", w.calls, err)
+	}
+}
+
+func TestInDoubtAStartOnAFreeHostGoesOnAndNobodyIsToldToGo(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.doubt = "half of the hosts are missing"
+	w.book(1, 0, "a")
+	w.book(2, 0, "b")
+	w.putStranger("spot", "b", preemptible)
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Error(err)
+	}
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "occupied")
+	if _, there := w.guest("spot"); !there {
+		t.Error("in doubt the stranger was deleted")
+	}
+	w.doubt = ""
+	if err := w.begin(2, reservation.StartEvent); err != nil {
+		t.Errorf("after the doubt: %v", err)
+	}
+}
+
+func TestAStartWaitsUntilTheOneBeforeHasGivenTheHostBack(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 0, "a")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	w.book(2, 1000, "a")
+	w.pass(1000)
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "host a is still held by another reservation")
+	if err := w.begin(1, reservation.EndEvent); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.begin(2, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
+		t.Errorf("the owner of 2 cannot use it: %v", err)
+	}
+}
+
+func TestAReservationOfInstancesWaitsForThoseOfOneWhoseTimeIsOver(t *testing.T) {
+	w := newTown(t, "a")
+	w.bookInstances(1, 0, "a")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	w.putOwn(1, "own-1", "a")
+	w.bookInstances(2, 1000, "a")
+	w.pass(1000)
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "host a is occupied")
+}
+
+func TestAStepThatOthersHaveOvertakenIsTriedOnceMore(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 0, "a")
+	w.wrong["carry"] = fault.New(fault.Conflict, "the generation has changed")
+	w.slow = func(kind string) {
+		if kind == "layout" && w.calls["layout"] == 1 {
+			delete(w.wrong, "carry")
+		}
+	}
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStartDoesNotTrustALookAfterWhichItsThingsWereTakenAway(t *testing.T) {
+	w := newTown(t, "a")
+	r := w.book(1, 100, "a")
+	w.prepare()
+	moved := r
+	moved.Span.Start = noon + 50_000
+	moved.Claims = []reservation.Claim{{Host: "a", Span: moved.Span}}
+	w.set(moved)
+	w.budget = 2 // a look, and one step, which deletes the flavor
+	if err := w.Prepare(t.Context()); err == nil {
+		t.Fatal("the line was not cut")
+	}
+	w.budget = -1
+	w.pass(10)
+	r.Span.Start = w.Now()
+	r.Claims = []reservation.Claim{{Host: "a", Span: r.Span}}
+	w.set(r)
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.boot("mine", "p1", id(1), w.Now()); err != nil {
+		t.Errorf("the owner cannot use it: %v", err)
+	}
+}

@@ -1,0 +1,202 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// strangers gives the guests of the host that have no part in reservation r. Those of
+// r have; on a host of a reservation of instances so have those of the others that
+// hold a part of it now.
+func strangers(r *reservation.Reservation, host string, guests []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
+	welcome := map[string]bool{r.ID: true}
+	for i := range live {
+		if other := &live[i]; r.Kind == reservation.Instances && other.Kind == reservation.Instances {
+			welcome[other.ID] = slices.ContainsFunc(other.Claims, func(c reservation.Claim) bool {
+				return c.Host == host && c.Span.Contains(now)
+			})
+		}
+	}
+	welcome[r.ID] = true
+	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool { return welcome[i.ReservationID()] })
+}
+
+// holds says that a live reservation has the host now: also after its time, until its
+// end is over, but not where it was given another host instead.
+func holds(r *reservation.Reservation, host string, now span.Instant) bool {
+	return slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
+		return c.Host == host && c.Span.Start <= now && (now < c.Span.End || c.Span.End >= r.Span.End)
+	})
+}
+
+// unpromised leaves out the guests of reservations that have the host now: those go
+// with its end, and nobody else touches them.
+func unpromised(guests []inventory.Instance, host string, live []reservation.Reservation, now span.Instant) []inventory.Instance {
+	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool {
+		return slices.ContainsFunc(live, func(r reservation.Reservation) bool {
+			return r.ID == i.ReservationID() && holds(&r, host, now)
+		})
+	})
+}
+
+// errand is an order for an instance, with the reason for the operator.
+type errand struct {
+	instance inventory.Instance
+	order    Order
+	reason   string
+}
+
+// evictions says which strangers are told what on a host that is promised from start
+// on. One that is locked is told nothing, nor one that has another task, nor one of
+// which only Placement knows. What is not preemptible is at most migrated.
+func evictions(strangers []inventory.Instance, start, now span.Instant, rules Rules) (list []errand) {
+	for _, i := range strangers {
+		order, from := rules.Normal, start.Add(-rules.LeadTime)
+		if i.Preemptible {
+			order, from = rules.Preemptible, start.Add(-rules.Eviction)
+		}
+		may := order == MigrateGuest || i.Preemptible && (order == DeleteGuest || order == ShelveGuest)
+		if may && now >= from && !i.Locked && i.Status != "" && i.Task == "" {
+			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on", i.Host, start)})
+		}
+	}
+	return list
+}
+
+// occupied tells the owner of r what keeps the start waiting, and of others' instances
+// no more than that they are there.
+func occupied(r *reservation.Reservation, host string, i inventory.Instance) error {
+	by := fmt.Sprintf("an instance (%s) of another project", i.Status)
+	switch {
+	case i.Status == "":
+		by = "an allocation of which only Placement knows"
+	case i.ProjectID == r.ProjectID:
+		by = fmt.Sprintf("your instance %s (%s), which is not in the reservation", i.ID, i.Status)
+	}
+	return fault.New(fault.Conflict, "host %s is occupied by %s; the start waits until it has gone", host, by)
+}
+
+// watch is a host that must be free of strangers, for whom and from when on.
+type watch struct {
+	r     reservation.Reservation
+	host  string
+	start span.Instant
+}
+
+// watches are the hosts from which strangers may be due to go now, while their claims
+// last.
+func watches(live []reservation.Reservation, now span.Instant, rules Rules) (list []watch) {
+	ahead := max(rules.LeadTime, rules.Eviction)
+	for _, r := range live {
+		if r.Status == reservation.Ending {
+			continue
+		}
+		for _, c := range r.Claims {
+			if now >= c.Span.Start.Add(-ahead) && now < c.Span.End {
+				list = append(list, watch{r, c.Host, c.Span.Start})
+			}
+		}
+	}
+	return list
+}
+
+// worthwhile says that the host is to be asked for its guests: where the inventory
+// sees strangers, and in any case from Eviction before the start on until then. A host
+// that can serve nobody is left to healing.
+func (w watch) worthwhile(hosts *inventory.Snapshot, live []reservation.Reservation, now span.Instant, rules Rules) bool {
+	at, there := hosts.Index(w.host)
+	if !there || unfit(hosts, w.host) != "" {
+		return false
+	}
+	h := hosts.Host(at)
+	soon := now < w.start && now >= w.start.Add(-rules.Eviction)
+	unknown := h.Instances == nil && h.Guests > 0
+	return soon || unknown || len(unpromised(strangers(&w.r, w.host, h.Instances, live, now), w.host, live, now)) > 0
+}
+
+const (
+	// orderAgain is after how many seconds an order is given again that has not been
+	// followed, and orderRefused after how many one that Nova did not take.
+	orderAgain   = 180
+	orderRefused = 10
+)
+
+// errands gives orders, each once.
+type errands struct {
+	guests Guests
+	now    func() span.Instant
+
+	mu    sync.Mutex
+	given map[given]span.Instant // until when it is not given again
+}
+
+// given is an order for an instance in a state: in another one the order may mean
+// another step, as of a migration that is to be confirmed.
+type given struct {
+	instance string
+	order    Order
+	status   string
+}
+
+// give gives the order unless that was done a short time ago.
+func (e *errands) give(ctx context.Context, do errand) (done bool, err error) {
+	key := given{do.instance.ID, do.order, do.instance.Status}
+	if !e.begin(key) {
+		return false, nil
+	}
+	if err := e.guests.Order(ctx, do.instance, do.order); err != nil {
+		e.note(key, orderRefused)
+		return false, err
+	}
+	return true, nil
+}
+
+func (e *errands) begin(key given) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	for old, until := range e.given {
+		if until <= now {
+			delete(e.given, old)
+		}
+	}
+	if _, is := e.given[key]; is {
+		return false
+	}
+	if e.given == nil {
+		e.given = make(map[given]span.Instant)
+	}
+	e.given[key] = now.Add(orderAgain)
+	return true
+}
+
+func (e *errands) note(key given, seconds int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.given[key] = e.now().Add(seconds)
+}
+
+// evict gives the orders that are due for strangers on a host. In doubt there are
+// none. What Nova refuses is for the log: the stranger stays, and so the start waits.
+func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Instance) {
+	if s.Doubt() != "" {
+		return
+	}
+	for _, do := range evictions(strangers, w.start, s.Now(), s.Rules) {
+		log := s.Log.With("reservation", w.r.ID, "host", w.host, "instance", do.instance.ID, "project", do.instance.ProjectID,
+			"order", do.order, "reason", do.reason)
+		switch done, err := s.errands.give(ctx, do); {
+		case err != nil:
+			log.WarnContext(ctx, "an instance that has to make room did not take its order", "error", err)
+		case done:
+			log.InfoContext(ctx, "an instance has to make room", "preemptible", do.instance.Preemptible)
+		}
+	}
+}
