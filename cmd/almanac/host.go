@@ -18,6 +18,7 @@ var hostColumns = []column[v1.Host]{
 	{"Reservable", func(h v1.Host) any { return h.Reservable }, inLists},
 	{"Power", func(h v1.Host) any { return h.Power }, inLists},
 	{"Guests", func(h v1.Host) any { return h.Guests }, inLists},
+	{"Trouble", func(h v1.Host) any { return prose(h.Trouble) }, inLongLists},
 	{"Used", func(h v1.Host) any { return h.Used }, inShows},
 	{"Custom", func(h v1.Host) any { return custom(h.Resources) }, inShows},
 	{"Aggregates", func(h v1.Host) any { return h.Aggregates }, inLongLists},
@@ -25,6 +26,21 @@ var hostColumns = []column[v1.Host]{
 	{"Properties", func(h v1.Host) any { return h.Properties }, inLongLists},
 	{"Boot Seconds", func(h v1.Host) any { return h.BootSeconds }, inShows},
 	{"FLOPS Per Watt", func(h v1.Host) any { return h.FlopsPerWatt }, inLongLists},
+	{"Instances", func(h v1.Host) any { return lines(each(h.Instances, instanceLine)) }, inShows},
+}
+
+func instanceLine(i v1.Instance) string {
+	words := []string{i.ID, i.Name, i.Status, i.Flavor, "project " + i.ProjectID}
+	if i.LaunchedAt != nil {
+		words = append(words, "since "+stamp(*i.LaunchedAt))
+	}
+	if i.Preemptible {
+		words = append(words, "preemptible")
+	}
+	if i.ReservationID != "" {
+		words = append(words, "reservation "+i.ReservationID)
+	}
+	return strings.Join(words, " ")
 }
 
 func custom(r v1.Resources) map[string]any {
@@ -40,7 +56,8 @@ func (p *process) hostCommand() *cobra.Command {
 		Use:   "host",
 		Short: "Look at hosts, and set what users can ask for",
 		Example: `  almanac host list
-  almanac host set node-01 --property rack=4 --not-reservable`,
+  almanac host set node-01 --property rack=4 --not-reservable
+  almanac host set 'node-[01-08]' --reservable`,
 	}
 	c.AddCommand(p.hostListCommand(), p.hostShowCommand(), p.hostSetCommand())
 	return c

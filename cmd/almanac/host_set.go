@@ -1,11 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -14,57 +19,119 @@ import (
 type hostEdit struct {
 	values, texts, gone       []string
 	reservable, notReservable bool
+	power                     string
 }
+
+// source is the word for the power that a host has of its source.
+const source = "source"
+
+var powerWords = append(each(inventory.Powers, func(p inventory.Power) string { return string(p) }), source)
 
 func (p *process) hostSetCommand() *cobra.Command {
 	var edit hostEdit
 	c := &cobra.Command{
-		Use:   "set NAME",
-		Short: "Set properties of a host, or take it into the pool or out of it",
-		Long: `Set properties of a host, or take it into the pool of hosts that can be reserved,
-or out of it. The value of --property is a number, true, false or a JSON list of
-texts where it reads as one, else a text.`,
+		Use:   "set NAME...",
+		Short: "Set properties and power of hosts, or take them into the pool or out of it",
+		Long: `Set properties and power of hosts, take them into the pool of hosts that can be
+reserved, or out of it. Hosts are named one by one, in ranges such as
+'node-[01-16]', or by patterns with * and ?; what fails for one does not keep the
+others from being changed.
+
+The value of --property is a number, true, false or a JSON list of texts where it
+reads as one, else a text. --power switches nothing: it says what a host is taken
+for, until it is set to source, which is what the source of the hosts says.`,
 		Example: `  almanac host set node-01 --property rack=4 --property nvme=true --property 'networks=["ethernet"]'
   almanac host set node-01 --property-string serial=00417 --unset gpu
-  almanac host set node-01 --not-reservable`,
-		Args:              needsOne("NAME"),
-		ValidArgsFunction: p.completeOneHost,
+  almanac host set 'node-[01-08]' --reservable
+  almanac host set 'old-*' --not-reservable --power sleeping`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeHosts,
 		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, hostColumns, inShows)
-			if err != nil {
-				return err
-			}
 			change, err := edit.change(c)
 			if err != nil {
 				return err
 			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
+			if len(args) == 1 && !isPattern(args[0]) {
+				return p.setHost(c, args[0], change)
 			}
-			changed, err := almanac.ChangeHost(c.Context(), args[0], change)
-			if err != nil {
-				return err
-			}
-			return out.one(changed, changed)
+			return p.setHosts(c, args, change)
 		},
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&edit.values, "property", nil, "NAME=VALUE to set (repeatable)")
 	flags.StringArrayVar(&edit.texts, "property-string", nil, "NAME=TEXT to set, whatever it reads as (repeatable)")
 	flags.StringArrayVar(&edit.gone, "unset", nil, "name of a property to remove (repeatable)")
-	flags.BoolVar(&edit.reservable, "reservable", false, "take the host into the pool")
-	flags.BoolVar(&edit.notReservable, "not-reservable", false, "take the host out of the pool")
+	flags.BoolVar(&edit.reservable, "reservable", false, "take the hosts into the pool")
+	flags.BoolVar(&edit.notReservable, "not-reservable", false, "take the hosts out of the pool")
+	flags.StringVar(&edit.power, "power", "", "what the hosts are taken for: on, sleeping, waking, failed, or source")
 	c.MarkFlagsMutuallyExclusive("reservable", "not-reservable")
-	c.MarkFlagsOneRequired("property", "property-string", "unset", "reservable", "not-reservable")
+	c.MarkFlagsOneRequired("property", "property-string", "unset", "reservable", "not-reservable", "power")
 	completeFlag(c, "unset", p.completeProperties)
+	completeFlag(c, "power", oneOf(powerWords))
 	return c
+}
+
+// setHost changes one host and shows it.
+func (p *process) setHost(c *cobra.Command, name string, change v1.HostChange) error {
+	out, err := newPrinter(p, hostColumns, inShows)
+	if err != nil {
+		return err
+	}
+	almanac, err := p.connect(c.Context())
+	if err != nil {
+		return err
+	}
+	changed, err := almanac.ChangeHost(c.Context(), name, change)
+	if err != nil {
+		return err
+	}
+	return out.one(changed, changed)
+}
+
+// setHosts changes all that args stand for and lists those that it has changed.
+func (p *process) setHosts(c *cobra.Command, args []string, change v1.HostChange) error {
+	out, err := newPrinter(p, hostColumns, inLists)
+	if err != nil {
+		return err
+	}
+	almanac, err := p.connect(c.Context())
+	if err != nil {
+		return err
+	}
+	names, err := hostNames(c.Context(), almanac, args)
+	if err != nil {
+		return err
+	}
+	var failure error
+	answer := v1.HostList{Hosts: []v1.Host{}}
+	for _, name := range names {
+		changed, err := almanac.ChangeHost(c.Context(), name, change)
+		if err != nil {
+			p.report(c, fmt.Errorf("host %s: %w", name, err))
+			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
+			continue
+		}
+		answer.Hosts = append(answer.Hosts, changed)
+	}
+	if failure != nil && len(answer.Hosts) == 0 {
+		return failure
+	}
+	return errors.Join(failure, out.list(answer.Hosts, answer))
 }
 
 func (e *hostEdit) change(c *cobra.Command) (v1.HostChange, error) {
 	change := v1.HostChange{Properties: make(map[string]any), Reservable: given(c, "reservable", &e.reservable)}
 	if c.Flags().Changed("not-reservable") {
 		change.Reservable = new(!e.notReservable)
+	}
+	if c.Flags().Changed("power") {
+		if !slices.Contains(powerWords, e.power) {
+			return change, fault.Field("--power", "%s", unknown("power state", e.power, powerWords))
+		}
+		change.Power = new(v1.Power(e.power))
+		if e.power == source {
+			*change.Power = ""
+		}
 	}
 	set := func(name string, value any) error {
 		if _, twice := change.Properties[name]; twice {

@@ -25,11 +25,13 @@ func TestHostSetSendsTypedValues(t *testing.T) {
 			[]string{"--property", "gpu=a100", "--property", "note=a=b, c", "--property", "serial=00417", "--property", "none=null", "--property", `q="5"`},
 			`{"properties":{"gpu":"a100","none":"null","note":"a=b, c","q":"\"5\"","serial":"00417"}}`,
 		},
-		"forced texts": {[]string{"--property-string", "rack=4", "--property-string", "empty="}, `{"properties":{"empty":"","rack":"4"}}`},
-		"removal":      {[]string{"--unset", "gpu"}, `{"properties":{"gpu":null}}`},
-		"pool":         {[]string{"--reservable"}, `{"reservable":true}`},
-		"out of it":    {[]string{"--not-reservable"}, `{"reservable":false}`},
-		"not into it":  {[]string{"--reservable=false"}, `{"reservable":false}`},
+		"forced texts":             {[]string{"--property-string", "rack=4", "--property-string", "empty="}, `{"properties":{"empty":"","rack":"4"}}`},
+		"removal":                  {[]string{"--unset", "gpu"}, `{"properties":{"gpu":null}}`},
+		"pool":                     {[]string{"--reservable"}, `{"reservable":true}`},
+		"out of it":                {[]string{"--not-reservable"}, `{"reservable":false}`},
+		"not into it":              {[]string{"--reservable=false"}, `{"reservable":false}`},
+		"power":                    {[]string{"--power", "sleeping"}, `{"power":"sleeping"}`},
+		"power again the source's": {[]string{"--power", "source"}, `{"power":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)

@@ -11,14 +11,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
+// registration is what Almanac is in Keystone.
+var registration = keystone.Registration{
+	ServiceType: "reservation", ServiceName: "almanac", Description: "Reservations of servers in advance",
+	Domain: "default", Roles: []string{"admin", "service"},
+}
+
 // newBootstrapCommand gives `bootstrap`. load gives [keystone_authtoken], the
 // service user to be; environment has the admin's OS_* variables.
 func newBootstrapCommand(load func() (keystone.Connection, error), environment map[string]string) *cobra.Command {
-	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac with the services that it needs"}
-	r := keystone.Registration{
-		ServiceType: "reservation", ServiceName: "almanac", Description: "Reservations of servers in advance",
-		Domain: "default", Roles: []string{"admin", "service"},
-	}
+	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac in Keystone, or remove every trace of it from the cloud"}
+	r := registration
 	var public, internal, admin string
 	register := &cobra.Command{
 		Use: "keystone", Args: cobra.NoArgs,
@@ -60,7 +63,7 @@ func register(c *cobra.Command, load func() (keystone.Connection, error), enviro
 
 func printStep(w io.Writer, s keystone.Step, dry bool) {
 	outcome := string(s.Outcome)
-	if dry && (s.Outcome == keystone.Created || s.Outcome == keystone.Changed) {
+	if dry && (s.Outcome == keystone.Created || s.Outcome == keystone.Changed || s.Outcome == keystone.Removed) {
 		outcome = "would be " + outcome
 	}
 	fmt.Fprintf(w, "%s: %s\n", outcome, s.What)

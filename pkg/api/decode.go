@@ -22,7 +22,7 @@ import (
 
 // body reads the request's body, a JSON object, into the struct that target points
 // to, and gives it raw. Every mistake is a fault that names the field: an unknown
-// one, one of the wrong type. null is as good as absent.
+// one, one of the wrong type. null is as good as absent, except for a v1.Power.
 func (s *server) body(c *gin.Context, target any) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.MaxBodyBytes))
 	if err != nil {
@@ -69,6 +69,9 @@ func fields(object map[string]json.RawMessage, target reflect.Value, prefix stri
 
 func field(raw json.RawMessage, place reflect.Value, name string) error {
 	if bytes.Equal(raw, []byte("null")) {
+		if place.Type() == reflect.TypeFor[*v1.Power]() {
+			place.Set(reflect.ValueOf(new(v1.Power)))
+		}
 		return nil
 	}
 	if place.Kind() == reflect.Pointer && place.Type().Elem() == reflect.TypeFor[v1.Resources]() {

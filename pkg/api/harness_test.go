@@ -29,6 +29,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // noon is when every test begins.
@@ -87,7 +88,9 @@ func start(t *testing.T, s setup) *cloud {
 	if s.hosts == nil {
 		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
 	}
-	keeper, err := inventory.OpenKeeper(t.Context(), hostList(s.hosts), c.store, c.store)
+	keeper, err := inventory.OpenKeeper(t.Context(), hostList(s.hosts), inventory.KeeperOptions{
+		Hosts: c.store, Properties: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
+	})
 	must(t, err)
 	c.desk, err = booking.Open(t.Context(), booking.Options{
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
@@ -106,6 +109,9 @@ func start(t *testing.T, s setup) *cloud {
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
+	}
+	options.Doctor = &upkeep.Doctor{
+		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceller: c.desk, Now: c.now,
 	}
 	if s.adjust != nil {
 		s.adjust(&options)

@@ -34,7 +34,7 @@ func (s *server) listHosts(c *gin.Context) {
 		s.fail(c, fault.Field("marker", "there is no host %s", marker))
 		return
 	}
-	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, shown(snapshot, by)
+	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, seenBy(by, snapshot)
 	for _, h := range snapshot.Hosts() {
 		if h.Name <= marker || !filter.Matches(h, false) {
 			continue
@@ -60,7 +60,10 @@ func (s *server) changeHost(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	override := inventory.Override{Reservable: body.Reservable, Properties: make(map[string]*inventory.Value, len(body.Properties))}
+	override := inventory.Override{
+		Reservable: body.Reservable, Power: (*inventory.Power)(body.Power),
+		Properties: make(map[string]*inventory.Value, len(body.Properties)),
+	}
 	for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
 		v, err := propertyValue(name, body.Properties[name])
 		if err != nil {
@@ -83,7 +86,15 @@ func (s *server) answerHost(c *gin.Context, name string) {
 		s.fail(c, fault.New(fault.NotFound, "there is no host %s", name))
 		return
 	}
-	c.PureJSON(http.StatusOK, host(snapshot.Host(i), shown(snapshot, asking(c))))
+	h, visible := snapshot.Host(i), seenBy(asking(c), snapshot)
+	answer := host(h, visible)
+	if counted := h.Instances == nil && h.Guests > 0; visible.instances && !counted {
+		answer.Instances = make([]v1.Instance, len(h.Instances))
+		for i := range h.Instances {
+			answer.Instances[i] = instance(&h.Instances[i])
+		}
+	}
+	c.PureJSON(http.StatusOK, answer)
 }
 
 // propertyValue reads a property from JSON; null, which removes it, is nil.
@@ -118,16 +129,22 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	return &v, nil
 }
 
-// shown gives the properties that the caller may see.
-func shown(snapshot *inventory.Snapshot, by *asker) map[string]bool {
-	names := make(map[string]bool)
-	for _, p := range snapshot.Properties() {
-		names[p.Name] = !p.Hidden || by.seesHidden()
-	}
-	return names
+// sight is what somebody may see of hosts.
+type sight struct {
+	properties map[string]bool // by name
+	instances  bool            // and the reasons for trouble
 }
 
-func host(h *inventory.Host, shown map[string]bool) v1.Host {
+func seenBy(by *asker, snapshot *inventory.Snapshot) sight {
+	s := sight{properties: make(map[string]bool), instances: by.may("hosts:get_instances", by.ProjectID)}
+	for _, p := range snapshot.Properties() {
+		s.properties[p.Name] = !p.Hidden || by.seesHidden()
+	}
+	return s
+}
+
+// host gives a host without its instances.
+func host(h *inventory.Host, visible sight) v1.Host {
 	out := v1.Host{
 		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.Guests, Zone: h.Zone,
 		Aggregates: append([]string{}, h.Aggregates...), Traits: append([]string{}, h.Traits...),
@@ -136,10 +153,24 @@ func host(h *inventory.Host, shown map[string]bool) v1.Host {
 	if !math.IsInf(h.FlopsPerWatt, 0) && !math.IsNaN(h.FlopsPerWatt) {
 		out.FlopsPerWatt = h.FlopsPerWatt
 	}
+	if out.Trouble = h.Failure(); out.Trouble != "" && !visible.instances {
+		out.Trouble = "it takes no instances now"
+	}
 	for name, value := range h.Properties {
-		if shown[name] {
+		if visible.properties[name] {
 			out.Properties[name] = value.Any()
 		}
+	}
+	return out
+}
+
+func instance(i *inventory.Instance) v1.Instance {
+	out := v1.Instance{
+		ID: i.ID, Name: i.Name, ProjectID: i.ProjectID, Status: i.Status, Flavor: i.Flavor.Name,
+		Preemptible: i.Preemptible, ReservationID: i.ReservationID(),
+	}
+	if i.Launched != 0 {
+		out.LaunchedAt = new(i.Launched.Time())
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // three hosts: A has everything, B little, C works.
@@ -111,6 +112,82 @@ func TestWhatAnAdminSetsOfAHostHoldsForFilters(t *testing.T) {
 	}
 }
 
+func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
+	hosts := []inventory.Host{machine("A")}
+	hosts[0].Trouble = "its nova-compute is down"
+	c := start(t, setup{hosts: hosts})
+	for _, step := range []struct{ body, power, trouble string }{
+		{`{}`, "on", "its nova-compute is down"},
+		{`{"power": "sleeping"}`, "sleeping", ""},
+		{`{"reservable": true}`, "sleeping", ""},
+		{`{"power": "waking"}`, "waking", ""},
+		{`{"power": "failed"}`, "failed", "its nova-compute is down"},
+		{`{"power": null}`, "on", "its nova-compute is down"},
+		{`{"power": "sleeping", "reservable": true}`, "sleeping", ""},
+		{`{"power": ""}`, "on", "its nova-compute is down"},
+	} {
+		h := want[v1.Host](t, c.admin.patch("/v1/hosts/A", step.body), http.StatusOK)
+		if h.Power != step.power || h.Trouble != step.trouble {
+			t.Errorf("%s: power %q, trouble %q; want %q, %q", step.body, h.Power, h.Trouble, step.power, step.trouble)
+		}
+	}
+}
+
+func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
+	hosts := []inventory.Host{machine("A")}
+	hosts[0].Trouble, hosts[0].BootSeconds = "its nova-compute is down", 300
+	c := start(t, setup{hosts: hosts})
+	refusal := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"duration": 60}`), http.StatusConflict).Refusal
+	if refusal.Constraint != "free_hosts" || refusal.Matched != 1 || refusal.Free != 0 || refusal.EarliestStart != nil {
+		t.Errorf("got %+v, want that one host matches and will never be free", refusal)
+	}
+	want[v1.Host](t, c.admin.patch("/v1/hosts/A", `{"power": "sleeping"}`), http.StatusOK)
+	if r := c.demo.book(`{"duration": 60}`); span.At(r.Start) != noon+300 || !r.DelayedByBoot {
+		t.Errorf("it starts at %v (delayed: %v), want after its boot", r.Start, r.DelayedByBoot)
+	}
+}
+
+func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
+	hosts := []inventory.Host{machine("A"), machine("B"), machine("C")}
+	hosts[0].Guests, hosts[0].Trouble = 2, "it is disabled: ticket 7"
+	hosts[0].Instances = []inventory.Instance{
+		{
+			ID: "i-1", Name: "web", ProjectID: "demo", Status: "ACTIVE", Launched: noon, Preemptible: true,
+			Flavor: inventory.Flavor{Name: "m1.tiny", ExtraSpecs: map[string]string{inventory.ReservationMark: "r-1"}},
+		},
+		{ID: "i-2", Name: "db", ProjectID: "other", Status: "BUILD"},
+	}
+	hosts[1].Power, hosts[2].Guests = inventory.PowerFailed, 3 // which its source only counts
+	instances := map[string][]v1.Instance{
+		"A": {
+			{ID: "i-1", Name: "web", ProjectID: "demo", Status: "ACTIVE", LaunchedAt: new(noon.Time()), Preemptible: true, Flavor: "m1.tiny", ReservationID: "r-1"},
+			{ID: "i-2", Name: "db", ProjectID: "other", Status: "BUILD"},
+		},
+		"B": {},
+	}
+	c := start(t, setup{hosts: hosts})
+	for token, by := range map[string]struct {
+		instances map[string][]v1.Instance
+		trouble   map[string]string
+	}{
+		"demo/admin":    {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
+		"system/reader": {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
+		"demo/member":   {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
+		"other/reader":  {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
+	} {
+		asking := caller{c, token}
+		for _, listed := range want[v1.HostList](t, asking.get("/v1/hosts"), http.StatusOK).Hosts {
+			shown := want[v1.Host](t, asking.get("/v1/hosts/"+listed.Name), http.StatusOK)
+			if diff := cmp.Diff(by.instances[listed.Name], shown.Instances); diff != "" || listed.Instances != nil {
+				t.Errorf("%s sees on %s (-want +got):\n%s\nand in the list %v", token, listed.Name, diff, listed.Instances)
+			}
+			if want := by.trouble[listed.Name]; shown.Trouble != want || listed.Trouble != want {
+				t.Errorf("%s reads of %s %q and %q, want %q", token, listed.Name, shown.Trouble, listed.Trouble, want)
+			}
+		}
+	}
+}
+
 func TestAHostOutsideThePoolIsNotPromised(t *testing.T) {
 	c := start(t, setup{})
 	r := c.demo.book(`{"quantity": 3, "duration": 600}`)
@@ -129,6 +206,8 @@ func TestAWrongHostChangeIsToldItsField(t *testing.T) {
 	for name, m := range map[string]mistake{
 		"unknown field":       {`{"reservabel": true}`, "reservabel", `did you mean "reservable"?`, false},
 		"reservable is text":  {`{"reservable": "yes"}`, "reservable", `must be true or false, not "yes"`, false},
+		"power is a truth":    {`{"power": false}`, "power", "must be a text, not false", false},
+		"unknown power":       {`{"power": "off"}`, "power", `there is no power state "off"; the states are on, sleeping, waking and failed`, false},
 		"properties are text": {`{"properties": "x"}`, "properties", `must be an object, not "x"`, false},
 		"another type":        {`{"properties": {"gpu": 1}}`, "properties.gpu", "a property has one type on all hosts", true},
 		"a built-in one":      {`{"properties": {"vcpus": 64}}`, "properties.vcpus", "is built in", true},

@@ -10,6 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -55,12 +56,14 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 	failure := schemas["ErrorAnswer"].Value.Properties["error"].Value.Properties
 	for name, words := range map[string]struct{ listed, known []any }{
 		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.Kinds...)},
+		"power states": {schemas["Host"].Value.Properties["power"].Value.Enum, anyOf(inventory.Powers...)},
 		"statuses":     {schemas["Status"].Value.Enum, anyOf(reservation.Statuses...)},
 		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
 		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},
 		"event states": {event["state"].Value.Enum, anyOf(reservation.Due, reservation.Running, reservation.Done)},
 		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent,
-			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.CancelledEvent)},
+			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
+			reservation.DegradedEvent, reservation.RestoredEvent, reservation.CancelledEvent, reservation.FailedEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
 			reservation.HostsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},

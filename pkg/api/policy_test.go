@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -44,6 +45,8 @@ var calls = []call{
 	{"GET /v1/properties", "", "", 200, 200, 200, 200, 200, 403, "properties:list"},
 	{"PATCH /v1/properties/{name}", "", `{"hidden": false}`, 403, 403, 200, 403, 403, 403, "properties:update"},
 	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
+	{"GET /v1/doctor", "", "", 403, 403, 200, 403, 403, 403, "doctor:get"},
+	{"POST /v1/doctor", "", `{"dry_run": true}`, 403, 403, 200, 403, 403, 403, "doctor:fix"},
 	{"GET /v1/readiness", "", "", 403, 403, 200, 403, 200, 200, "readiness:get"},
 }
 
@@ -176,6 +179,9 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 			p.cloud.admin.patch("/v1/properties/vcpus", `{"hidden": true}`)
 			return slices.Contains(properties(p), "vcpus")
 		}},
+		"instances": {`"hosts:get_instances": "role:support"`, "demo/support,reader", func(p caller, _ string) bool {
+			return want[v1.Host](p.cloud.t, p.get("/v1/hosts/B"), 200).Instances != nil
+		}},
 		"host": {`"hosts:update": "role:operator"`, "demo/operator", func(p caller, _ string) bool {
 			return p.patch("/v1/hosts/A", `{"reservable": false}`).status == 200
 		}},
@@ -193,8 +199,10 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			occupied := machine("B")
+			occupied.Instances = []inventory.Instance{{ID: "i-1"}}
 			for policy, want := range map[string]bool{"": false, test.policy: true} {
-				c := start(t, setup{adjust: func(o *api.Options) { o.Policy = rules(t, policy) }})
+				c := start(t, setup{hosts: []inventory.Host{machine("A"), occupied, machine("C")}, adjust: func(o *api.Options) { o.Policy = rules(t, policy) }})
 				r := c.demo.book(ahead)
 				if got := test.ask(caller{c, test.token}, r.ID); got != want {
 					t.Errorf("with the policy {%s} it is so: %v", policy, got)

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -45,10 +46,20 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if err != nil {
 		return err
 	}
-	if a.desk, err = booking.Open(ctx, a.deskOptions(db, bus), hosts.Snapshot()); err != nil {
+	o, carry := a.deskOptions(db, bus), &carrier{}
+	if a.cloud != nil {
+		o.Cloud = carry
+	}
+	if a.desk, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
 		return err
 	}
 	hosts.Follow(a.desk.Observe)
+	a.doctor = a.newDoctor(db, hosts)
+	if a.cloud != nil {
+		if err := a.addSteward(ctx, carry, db, hosts); err != nil {
+			return err
+		}
+	}
 	a.addUpkeep(db, bus, hosts)
 	if keystoneCheck != nil {
 		a.add(job.Job{Name: "keystone", Every: keystoneEvery, Step: keystoneCheck})
@@ -67,14 +78,16 @@ const (
 	lookEvery = 5 * time.Second
 )
 
-// keeper reads the hosts, again while the inventory of another process is away.
+// keeper reads the hosts, again while the cloud or the inventory of another process is
+// away.
 func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
 	if !a.has(roleInventory) {
 		a.log.Info("reading the hosts from the process that has the inventory", "topic", remote.Topic)
 	}
 	for {
-		hosts, err := openKeeper(ctx, source, db)
-		if err == nil || a.has(roleInventory) {
+		hosts, err := a.openKeeper(ctx, source, db)
+		away := !a.has(roleInventory) || onOpenStack(a.config) && fault.Is(err, fault.Unavailable)
+		if err == nil || !away {
 			return hosts, err
 		}
 		a.log.Error("the inventory cannot be read; trying again", "every", retryInventory, "error", err)
@@ -88,13 +101,27 @@ func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Sto
 
 const (
 	inventoryTimeout = 10 * time.Second
-	retryInventory   = 5 * time.Second
+	// cloudTimeout is for the first reading of a cloud, which asks for each host.
+	cloudTimeout   = 5 * time.Minute
+	retryInventory = 5 * time.Second
+	// staleAfter is how old, in seconds, a reading of the hosts may be in any case.
+	staleAfter = 120
 )
 
-func openKeeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
-	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+	timeout := inventoryTimeout
+	if onOpenStack(a.config) && a.has(roleInventory) {
+		timeout = cloudTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return inventory.OpenKeeper(ctx, source, db, db)
+	return inventory.OpenKeeper(ctx, source, inventory.KeeperOptions{
+		Hosts: db, Properties: db, Now: a.clock.now, Log: a.log.With("component", "inventory"),
+		Rules: inventory.DoubtRules{
+			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
+			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),
+		},
+	})
 }
 
 func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
@@ -134,6 +161,7 @@ func defaults(c config.Config) booking.Defaults {
 }
 
 func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
+	a.closers = append(a.closers, func() error { return a.leave(db) })
 	o := upkeep.Options{
 		Desk: a.desk, Replica: a.desk, Presence: db, Leases: db, Keys: db,
 		Seen: func(replicas int) { a.replicas.Store(int64(replicas)) },
@@ -160,17 +188,30 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 	)
 }
 
+// leave tells the others that this process has stopped. Where the database does not
+// answer they see it by themselves.
+func (a *App) leave(db *store.Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := db.Leave(ctx); err != nil {
+		a.log.Warn("the other replicas were not told that this one stops", "error", err)
+	}
+	return nil
+}
+
+const leaveTimeout = 2 * time.Second
+
 func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) api.Options {
 	c := a.config
 	m := a.measure(bus)
-	a.measureAPI(m, db)
+	a.measureAPI(m, db, hosts)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts,
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor,
 		Filter: filters.Reservation{
 			Promises: a.desk, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
 		},
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
-		Ping: db.Ping, Probes: a.probes(bus),
+		Ping: db.Ping, Probes: a.probes(bus, hosts),
 		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
 		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
@@ -181,10 +222,15 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 }
 
 // probes look after the parts of this process.
-func (a *App) probes(bus *bus) []api.Probe {
+func (a *App) probes(bus *bus, hosts *inventory.Keeper) []api.Probe {
 	probes := []api.Probe{{Name: "clock offset", Check: func(context.Context) error {
 		if ahead := a.clock.ahead(); ahead.Abs() > worthSaying {
 			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
+		}
+		return nil
+	}}, {Name: "inventory doubt", Check: func(context.Context) error {
+		if doubt := hosts.Doubt(a.clock.now()); doubt != "" {
+			return fmt.Errorf("nothing is healed or taken away: %s", doubt)
 		}
 		return nil
 	}}}

@@ -22,6 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // The roles that a process can have.
@@ -41,10 +42,12 @@ type App struct {
 	rules   rules
 
 	listener net.Listener
+	cloud    *cloud // nil where the hosts come from a file
 	face     face
-	desk     *booking.Desk // nil without the role api
-	replicas atomic.Int64  // that were there when this one looked
-	waiting  *waiting      // nil where nobody is notified
+	desk     *booking.Desk  // nil without the role api
+	doctor   *upkeep.Doctor // likewise
+	replicas atomic.Int64   // that were there when this one looked
+	waiting  *waiting       // nil where nobody is notified
 
 	watched  []*watchedJob
 	services []service
@@ -97,6 +100,9 @@ func (a *App) open(ctx context.Context) error {
 	}
 	bus, err := a.openBus()
 	if err != nil {
+		return err
+	}
+	if a.cloud, err = a.openCloud(); err != nil {
 		return err
 	}
 	hosts, err := a.source(bus)

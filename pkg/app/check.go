@@ -29,7 +29,7 @@ func Check(c config.Config) error {
 		return fault.Field("[DEFAULT] transport_url", "is needed where the roles api and inventory run apart")
 	}
 	for section, url := range map[string]string{
-		"DEFAULT": c.Default.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
+		"DEFAULT": c.Default.TransportURL, "nova": c.Nova.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
 	} {
 		if url == "" {
 			continue
@@ -37,6 +37,14 @@ func Check(c config.Config) error {
 		if _, err := oslo.ParseURL(url); err != nil {
 			return fmt.Errorf("[%s]: %w", section, err)
 		}
+	}
+	if onOpenStack(c) {
+		if err := checkAccount(c); err != nil {
+			return fmt.Errorf("with [inventory] source = openstack: %w", err)
+		}
+	}
+	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
+		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
 	}
 	if !has(c, roleAPI) {
 		return nil
@@ -54,16 +62,22 @@ func Check(c config.Config) error {
 // checkCallers refuses to serve everybody as admin to the network, and a Keystone
 // that cannot be asked.
 func checkCallers(c config.Config) error {
-	if k := c.Keystone; c.API.AuthStrategy != "noauth" {
-		if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {
-			return fault.Field("[keystone_authtoken] auth_type",
-				"must be v3applicationcredential where application_credential_secret is given, and only there")
-		}
-		return KeystoneConnection(k).Check()
+	if c.API.AuthStrategy != "noauth" {
+		return checkAccount(c)
 	}
 	if ip := net.ParseIP(c.API.Host); c.API.Host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
 	return fault.New(fault.Invalid,
 		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
+}
+
+// checkAccount refuses a service user who cannot log in.
+func checkAccount(c config.Config) error {
+	k := c.Keystone
+	if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {
+		return fault.Field("[keystone_authtoken] auth_type",
+			"must be v3applicationcredential where application_credential_secret is given, and only there")
+	}
+	return KeystoneConnection(k).Check()
 }

@@ -6,26 +6,33 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// source gives where this process has its hosts from: the file that the role
-// inventory reads, or the process that has the role. With a message broker the role
-// also answers others.
+// source gives where this process has its hosts from: the file or the cloud that the
+// role inventory reads, or the process that has the role. With a message broker the
+// role also answers others.
 func (a *App) source(bus *bus) (inventory.Source, error) {
-	file := inventory.FileSource(a.config.Inventory.HostsFile)
-	if bus.own == nil {
-		return file, nil
+	if a.has(roleInventory) {
+		own := a.ownSource()
+		news, err := a.listenToNova(bus, 2)
+		if err != nil {
+			return nil, err
+		}
+		bus.hostsChanged = news[0]
+		if bus.own == nil {
+			return own, nil
+		}
+		client := a.newClient(bus.own)
+		service := remote.NewService(own, client, exchange, stopwatch())
+		a.add(job.Job{Name: "inventory service", Every: a.config.Inventory.RefreshInterval, Step: service.Refresh, Wake: news[1]})
+		a.serveOn(bus.own, remote.Topic, service.Endpoint())
+		return own, nil
 	}
 	client := a.newClient(bus.own)
-	if a.has(roleInventory) {
-		service := remote.NewService(file, client, exchange)
-		a.add(job.Job{Name: "inventory service", Every: a.config.Inventory.RefreshInterval, Step: service.Refresh})
-		a.serveOn(bus.own, remote.Topic, service.Endpoint())
-		return file, nil
-	}
 	source := remote.NewSource(client, exchange)
 	bus.hostsChanged = source.Changed()
 	a.serveOn(bus.own, remote.ChangesTopic, source.Endpoint())
@@ -53,4 +60,15 @@ func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endp
 		NewID: uuid.NewString, Log: a.log.With("component", "messaging"),
 	})
 	a.services = append(a.services, service{"topic " + topic, server.Serve})
+}
+
+// ownSource gives the hosts that this process reads itself.
+func (a *App) ownSource() inventory.Source {
+	if a.cloud == nil {
+		return inventory.FileSource(a.config.Inventory.HostsFile)
+	}
+	return &sharedSource{source: openstack.NewSource(a.cloud.compute, a.cloud.placement, openstack.Options{
+		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
+		Now: time.Now, Log: a.log.With("component", "inventory"),
+	})}
 }

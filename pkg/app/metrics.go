@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
@@ -35,6 +36,10 @@ func (a *App) measure(bus *bus) metrics {
 	}
 	for _, t := range bus.transports {
 		m.transport(t)
+	}
+	for _, service := range []string{"nova", "placement"} {
+		m.counter("almanac_cloud_calls_total", "Requests sent to a service of the cloud.", prometheus.Labels{"service": service},
+			func() float64 { return float64(a.cloud.calls(service)) })
 	}
 	return m
 }
@@ -66,7 +71,10 @@ func (m metrics) transport(t namedTransport) {
 }
 
 // measureAPI adds what the role api tells, beside the API's own metrics.
-func (a *App) measureAPI(m metrics, db *store.Store) {
+func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
+	m.gauge("almanac_inventory_doubt", "1 where what the hosts seem to be is not believed.", nil,
+		func() float64 { return oneIf(hosts.Doubt(a.clock.now()) != "") })
+	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, a.degraded)
 	m.gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,
 		func() float64 { return a.clock.ahead().Seconds() })
 	for reason := range db.Retries() {
@@ -85,6 +93,13 @@ func (a *App) measureAPI(m metrics, db *store.Store) {
 		func() float64 { count, _ := a.waiting.get(); return float64(count) })
 	m.gauge("almanac_notifications_waiting_seconds", "For how long the first of them waits; 0 where none does.", nil,
 		func() float64 { _, oldest := a.waiting.get(); return float64(oldest) })
+}
+
+func (a *App) degraded() (count float64) {
+	for _, r := range a.desk.Live(span.Span{Start: math.MinInt64, End: span.Forever}) {
+		count += oneIf(r.Degraded != "")
+	}
+	return count
 }
 
 func oneIf(holds bool) float64 {

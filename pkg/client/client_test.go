@@ -198,6 +198,17 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			func(ctx context.Context, c *client.Client) error { _, err := c.Readiness(ctx); return err },
 			"GET /v1/readiness", "",
 		},
+		"examine": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Examine(ctx); return err },
+			"GET /v1/doctor", "",
+		},
+		"fix": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.Fix(ctx, v1.Treatment{DryRun: true})
+				return err
+			},
+			"POST /v1/doctor", `{"dry_run":true}`,
+		},
 		"feed": {
 			func(ctx context.Context, c *client.Client) error { _, err := c.Feed(ctx); return err },
 			"GET /v1/feed", "",

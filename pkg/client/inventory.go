@@ -45,8 +45,8 @@ func (c *Client) Host(ctx context.Context, name string) (v1.Host, error) {
 	return found, err
 }
 
-// ChangeHost sets properties, removes those that are nil, and takes the host
-// into the pool or out of it.
+// ChangeHost sets properties, removes those that are nil, takes the host into the
+// pool or out of it, and sets its power or leaves that to its source again.
 func (c *Client) ChangeHost(ctx context.Context, name string, change v1.HostChange) (v1.Host, error) {
 	var changed v1.Host
 	path, err := member("/v1/hosts/", "name", name)

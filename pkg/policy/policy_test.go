@@ -34,8 +34,8 @@ var (
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get",
 	}
 	writing = []string{"reservations:update", "reservations:delete"}
-	overall = []string{"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "properties:get_hidden"}
-	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update"}
+	overall = []string{"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden"}
+	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix"}
 	service = []string{"scheduler:filter", "readiness:get"}
 )
 

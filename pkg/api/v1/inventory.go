@@ -21,7 +21,10 @@ type PropertyChange struct {
 	Hidden *bool `json:"hidden"`
 }
 
-// Host is a host as the inventory knows it.
+// Host is a host as the inventory knows it. Trouble says why it takes no instances,
+// if it does not; to those who may not know, only that it does not. Instances are
+// given to those who may see them, where one host is asked for, and its source tells
+// them.
 type Host struct {
 	Name         string         `json:"name"`
 	Resources    Resources      `json:"resources"`
@@ -33,8 +36,23 @@ type Host struct {
 	Properties   map[string]any `json:"properties"`
 	Reservable   bool           `json:"reservable"`
 	Power        string         `json:"power"`
+	Trouble      string         `json:"trouble"`
 	BootSeconds  int64          `json:"boot_seconds"`
 	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 is unknown
+	Instances    []Instance     `json:"instances,omitzero"`
+}
+
+// Instance is an instance on a host. Status is Nova's; LaunchedAt is null before the
+// instance runs, and ReservationID empty for one that was made in no reservation.
+type Instance struct {
+	ID            string     `json:"id"`
+	Name          string     `json:"name"`
+	ProjectID     string     `json:"project_id"`
+	Status        string     `json:"status"`
+	Flavor        string     `json:"flavor"`
+	LaunchedAt    *time.Time `json:"launched_at"`
+	Preemptible   bool       `json:"preemptible"`
+	ReservationID string     `json:"reservation_id,omitempty"`
 }
 
 // HostList is the answer to GET /v1/hosts, one page; Next is the marker of the
@@ -50,6 +68,7 @@ type HostList struct {
 type HostChange struct {
 	Properties map[string]any `json:"properties,omitempty"`
 	Reservable *bool          `json:"reservable,omitempty"`
+	Power      *Power         `json:"power,omitempty"`
 }
 
 // HostCalendar has the claims on one host, by start.

@@ -89,6 +89,18 @@ func (m Marker) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(m))
 }
 
+// Power is a power state that is set for a host; the empty one, null in JSON, leaves
+// the host's power to its source again.
+type Power string
+
+// MarshalJSON writes the state.
+func (p Power) MarshalJSON() ([]byte, error) {
+	if p == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(p))
+}
+
 // Hints are Nova's scheduler hints. Each is read from a string or a list of them.
 type Hints map[string][]string
 

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+)
+
+func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
+	stranger := v1.Finding{Kind: "stranger", Subject: "i-1", Message: "it does not belong on node-01", Remedy: "ask its owner"}
+	orphan := v1.Finding{Kind: "orphan_flavor", Subject: "reservation:r1", Message: "it is left", Remedy: "the fix deletes it", Fixable: true}
+	became := func(f v1.Finding, outcome, detail string) v1.Finding {
+		f.Outcome, f.Detail = outcome, detail
+		return f
+	}
+	for name, tc := range map[string]struct {
+		call, body string
+		args       []string
+		answer     v1.Examination
+		code       int
+		stdout     string
+		stderr     string
+	}{
+		"healthy": {
+			call: "GET", answer: v1.Examination{Cloud: true}, code: exitDone,
+		},
+		"a cloudless Almanac": {
+			call: "GET", code: exitDone, stderr: "there is no cloud to examine",
+		},
+		"a report": {
+			call: "GET", answer: v1.Examination{Cloud: true, Findings: []v1.Finding{orphan, stranger}}, code: exitNoRoom,
+			stdout: "orphan_flavor reservation:r1 it is left the fix deletes it\nstranger i-1 it does not belong on node-01 ask its owner\n", stderr: "2 findings remain",
+		},
+		"all fixed": {
+			call: "POST", body: `{"dry_run":false}`, args: []string{"--fix"}, code: exitDone,
+			answer: v1.Examination{Cloud: true, Findings: []v1.Finding{became(orphan, "fixed", "")}},
+			stdout: "orphan_flavor reservation:r1 it is left fixed\n",
+		},
+		"in doubt": {
+			call: "POST", body: `{"dry_run":false}`, args: []string{"--fix"}, code: exitNoRoom,
+			answer: v1.Examination{Cloud: true, Doubt: "the hosts are old", Findings: []v1.Finding{became(orphan, "refused", "in doubt"), stranger}},
+			stdout: "orphan_flavor reservation:r1 it is left refused: in doubt\nstranger i-1 it does not belong on node-01 left: ask its owner\n",
+			stderr: "nothing is taken away while the inventory is in doubt: the hosts are old",
+		},
+		"a plan": {
+			call: "POST", body: `{"dry_run":true}`, args: []string{"--fix", "--dry-run"}, code: exitNoRoom,
+			answer: v1.Examination{Cloud: true, Findings: []v1.Finding{became(orphan, "planned", "")}},
+			stdout: "orphan_flavor reservation:r1 it is left planned\n", stderr: "1 finding remains",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.on(tc.call+" /v1/doctor", http.StatusOK, tc.answer)
+			got := almanac(t, a, append([]string{"doctor", "-f", "value"}, tc.args...)...)
+			if got.code != tc.code || got.stdout != tc.stdout || !strings.Contains(got.stderr, tc.stderr) {
+				t.Errorf("exit code %d, stdout:\n%sstderr:\n%s", got.code, got.stdout, got.stderr)
+			}
+			if diff := cmp.Diff([]ask{{Line: tc.call + " /v1/doctor", Body: tc.body}}, a.asked()); diff != "" {
+				t.Errorf("it asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADryRunWithoutAFixIsAMistake(t *testing.T) {
+	a := newAPI(t)
+	almanac(t, a, "doctor", "--dry-run").wantFailure(t, exitUsage, "--dry-run goes with --fix")
+	if asked := a.lines(); len(asked) > 0 {
+		t.Errorf("it asked %v", asked)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+)
+
+// rack has the hosts cmp-001 to cmp-012 and one named spare.
+func rack(t *testing.T) *api {
+	a := newAPI(t)
+	list := v1.HostList{Hosts: []v1.Host{{Name: "spare"}}}
+	for _, name := range strings.Fields("cmp-001 cmp-002 cmp-003 cmp-010 cmp-012") {
+		list.Hosts = append(list.Hosts, v1.Host{Name: name})
+	}
+	for _, h := range list.Hosts {
+		a.on("PATCH /v1/hosts/"+h.Name, http.StatusOK, v1.Host{Name: h.Name, Reservable: true})
+	}
+	a.on("GET /v1/hosts", http.StatusOK, list)
+	return a
+}
+
+func TestHostSetChangesAllThatItsArgumentsStandFor(t *testing.T) {
+	const list = "GET /v1/hosts?limit=1000"
+	patches := func(names string) (lines []string) {
+		for _, name := range strings.Fields(names) {
+			lines = append(lines, "PATCH /v1/hosts/"+name)
+		}
+		return lines
+	}
+	for args, want := range map[string][]string{
+		"cmp-002":                     patches("cmp-002"),
+		"cmp-003 spare":               patches("cmp-003 spare"),
+		"cmp-[001-003]":               patches("cmp-001 cmp-002 cmp-003"),
+		"cmp-*":                       append([]string{list}, patches("cmp-001 cmp-002 cmp-003 cmp-010 cmp-012")...),
+		"cmp-01?":                     append([]string{list}, patches("cmp-010 cmp-012")...),
+		"* cmp-*":                     append([]string{list}, patches("spare cmp-001 cmp-002 cmp-003 cmp-010 cmp-012")...),
+		"cmp-[002-003] cmp-00* spare": append([]string{list}, patches("cmp-002 cmp-003 cmp-001 spare")...),
+	} {
+		t.Run(args, func(t *testing.T) {
+			a := rack(t)
+			almanac(t, a, append([]string{"host", "set", "--reservable"}, strings.Fields(args)...)...).wantDone(t)
+			if diff := cmp.Diff(want, a.lines()); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			for _, asked := range a.asked() {
+				if strings.HasPrefix(asked.Line, "PATCH") && asked.Body != `{"reservable":true}` {
+					t.Errorf("sent %s", asked.Body)
+				}
+			}
+		})
+	}
+}
+
+func TestHostSetListsTheHostsThatItHasChanged(t *testing.T) {
+	got := almanac(t, rack(t), "host", "set", "cmp-00?", "--reservable", "-f", "value", "-c", "Name", "-c", "Reservable")
+	got.wantDone(t)
+	if want := "cmp-001 true\ncmp-002 true\ncmp-003 true\n"; got.stdout != want {
+		t.Errorf("stdout %q, want %q", got.stdout, want)
+	}
+}
+
+func TestAHostThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
+	got := almanac(t, rack(t), "host", "set", "cmp-001", "cmp-007", "cmp-002", "--power", "waking", "-f", "value", "-c", "Name")
+	if want := "cmp-001\ncmp-002\n"; got.code != exitNotFound || got.stdout != want || !strings.Contains(got.stderr, "host cmp-007: ") {
+		t.Errorf("exit code %d, stdout %q, stderr %s", got.code, got.stdout, got.stderr)
+	}
+}
+
+func TestHostSetChangesNothingWhenItsArgumentsAreWrong(t *testing.T) {
+	for args, want := range map[string]struct {
+		code    int
+		mention string
+	}{
+		"--reservable cmp-1*":                 {exitNotFound, `no host matches "cmp-1*"`},
+		"--reservable spare cmp-1*":           {exitNotFound, `no host matches "cmp-1*"`},
+		"--reservable cmp-[003-001]":          {exitUsage, "runs backwards"},
+		"--reservable cmp-[a-b]":              {exitUsage, "is not a range of host names"},
+		"--reservable cmp-[001-003]*":         {exitUsage, "has both a range and * or ?"},
+		"--reservable":                        {exitUsage, "requires at least 1 arg"},
+		"--power off spare":                   {exitUsage, `--power: there is no power state "off"; there are on, sleeping, waking, failed, source`},
+		"--power sleepin spare":               {exitUsage, `did you mean "sleeping"?`},
+		"spare":                               {exitUsage, "at least one of the flags"},
+		"--power on --property rack= --bogus": {exitUsage, "bogus"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			a := rack(t)
+			almanac(t, a, append([]string{"host", "set"}, strings.Fields(args)...)...).wantFailure(t, want.code, want.mention)
+			for _, line := range a.lines() {
+				if strings.HasPrefix(line, "PATCH") {
+					t.Errorf("asked %s", line)
+				}
+			}
+		})
+	}
+}
+
+func TestHostShowHasPowerTroubleAndInstances(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/hosts/n1", http.StatusOK, v1.Host{
+		Name: "n1", Power: "failed", Trouble: "it is marked as failed", Instances: []v1.Instance{
+			{ID: "i-1", Name: "web", ProjectID: "p", Status: "ACTIVE", Flavor: "m1.tiny", LaunchedAt: new(morning.Add(-time.Hour)), Preemptible: true},
+			{ID: "i-2", Name: "db\x1b[2J", ProjectID: "q", Status: "BUILD", Flavor: "m1.large", ReservationID: "r-1"},
+		},
+	})
+	got := almanac(t, a, "host", "show", "n1", "-c", "Power", "-c", "Trouble", "-c", "Instances")
+	got.wantDone(t)
+	want := `
++-----------+-------------------------------------------------------------------------+
+| Field     | Value                                                                   |
++-----------+-------------------------------------------------------------------------+
+| Power     | failed                                                                  |
+| Trouble   | it is marked as failed                                                  |
+| Instances | i-1 web ACTIVE m1.tiny project p since 2026-12-01T08:00:00Z preemptible |
+|           | "i-2 db\x1b[2J BUILD m1.large project q reservation r-1"                |
++-----------+-------------------------------------------------------------------------+
+`
+	if diff := cmp.Diff(want[1:], got.stdout); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+}

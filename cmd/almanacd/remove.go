@@ -1,0 +1,71 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+)
+
+// removal gives what `bootstrap --remove` does: it takes out of the cloud what
+// almanacd has put there, and then out of Keystone what bootstrap has.
+func (s *service) removal(group *cobra.Command) *cobra.Command {
+	var remove, dry, force bool
+	var region string
+	group.Long = "Registers Almanac in Keystone, or with --remove takes every trace of it out of the cloud:\n" +
+		"its aggregates, flavors, traits, resource classes and providers in Nova and Placement, and its\n" +
+		"service, endpoints and user in Keystone. Stop almanacd first. For Keystone it acts as the admin\n" +
+		"of the OS_* variables, as an openrc file sets them."
+	group.Example = "  almanacd bootstrap --remove --dry-run\n  almanacd bootstrap --remove"
+	group.Args = cobra.NoArgs
+	group.RunE = func(c *cobra.Command, _ []string) error {
+		if !remove {
+			return c.Help()
+		}
+		return s.remove(c, app.Removal{Force: force, DryRun: dry}, region)
+	}
+	flags := group.Flags()
+	flags.BoolVar(&remove, "remove", false, "remove every trace of Almanac from the cloud")
+	flags.BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	flags.BoolVar(&force, "force", false, "remove it although there are reservations; their instances stay where they are")
+	flags.StringVar(&region, "region", cmp.Or(s.environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
+	return group
+}
+
+func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	admin, err := adminOf(s.environment)
+	if err != nil {
+		return err
+	}
+	said := 0
+	r.Report = func(what string) {
+		said++
+		if r.DryRun {
+			what = "would " + what
+		}
+		fmt.Fprintln(c.ErrOrStderr(), what)
+	}
+	if cfg.Inventory.Source == "openstack" {
+		if err := app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
+			return fmt.Errorf("remove Almanac from the cloud: %w", err)
+		}
+	}
+	g := registration
+	g.Region, g.DryRun, g.User = region, r.DryRun, cfg.Keystone.Username
+	g.Domain = cmp.Or(cfg.Keystone.UserDomainID, g.Domain)
+	g.Report = func(step keystone.Step) { printStep(c.ErrOrStderr(), step, r.DryRun); said++ }
+	if err := keystone.Deregister(c.Context(), admin, g); err != nil {
+		return fmt.Errorf("remove Almanac from Keystone: %w", err)
+	}
+	if said == 0 {
+		fmt.Fprintln(c.ErrOrStderr(), "nothing of Almanac is there")
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+)
+
+// onOpenStack says that the hosts are those of an OpenStack cloud.
+func onOpenStack(c config.Config) bool { return c.Inventory.Source == "openstack" }
+
+// cloud is what this process has of an OpenStack cloud; nil where the hosts come from
+// a file.
+type cloud struct {
+	session   *keystone.Session
+	compute   *nova.Client
+	placement *placement.Client
+}
+
+func (a *App) openCloud() (*cloud, error) {
+	if !onOpenStack(a.config) {
+		return nil, nil
+	}
+	session, err := keystone.NewSession(KeystoneConnection(a.config.Keystone), time.Now, a.log.With("component", "keystone"))
+	if err != nil {
+		return nil, err
+	}
+	return newCloud(session, a.config)
+}
+
+func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
+	o := clientOptions(c.Nova.Client)
+	o.MaxMicroversion = c.Nova.MaxMicroversion
+	compute, err := nova.New(session, o)
+	if err != nil {
+		return nil, fmt.Errorf("[nova]: %w", err)
+	}
+	placements, err := placement.New(session, clientOptions(c.Placement))
+	if err != nil {
+		return nil, fmt.Errorf("[placement]: %w", err)
+	}
+	return &cloud{session, compute, placements}, nil
+}
+
+// calls is how many requests were sent to nova or placement; none where there is no
+// cloud.
+func (c *cloud) calls(service string) int64 {
+	switch {
+	case c == nil:
+		return 0
+	case service == "nova":
+		return c.compute.Calls()
+	default:
+		return c.placement.Calls()
+	}
+}
+
+func clientOptions(c config.Client) openstack.Options {
+	return openstack.Options{
+		Region: c.RegionName, Interfaces: c.ValidInterfaces, Override: c.EndpointOverride,
+		CAFile: c.CAFile, Insecure: c.Insecure, Timeout: c.Timeout,
+	}
+}
+
+func preemptibleRule(c config.Config) inventory.PreemptibleRule {
+	return inventory.PreemptibleRule{ExtraSpec: c.Preemptible.ExtraSpec, Hint: c.Preemptible.Hint, Projects: c.Preemptible.Projects}
+}
+
+// ground gives the cloud as fences lie on it, with the hosts of the keeper.
+func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper) *ground.Cloud {
+	return ground.New(c.compute, c.placement, hosts.Snapshot, preemptibleRule(cfg))
+}
+
+// stewardRules gives what the operator has settled about starts and ends.
+func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rules, error) {
+	flavors, err := c.flavors(ctx, cfg.Reservation.Flavors)
+	if err != nil {
+		return upkeep.Rules{}, err
+	}
+	lead := seconds(cfg.Reservation.LeadTime)
+	rules := upkeep.Rules{
+		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors},
+		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
+		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
+		EndGrace: seconds(cfg.Reservation.EndGrace),
+	}
+	if cfg.Reservation.Fence == "lead_time" {
+		rules.Fence.Ahead = lead
+	}
+	return rules, nil
+}
+
+// orders are the configuration's words for what becomes of instances.
+var orders = map[string]upkeep.Order{
+	"wait": upkeep.AwaitGuest, "migrate": upkeep.MigrateGuest, "delete": upkeep.DeleteGuest, "shelve": upkeep.ShelveGuest,
+}
+
+// flavors gives the flavors with these names.
+func (c *cloud) flavors(ctx context.Context, names []string) ([]inventory.Flavor, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	all, err := c.compute.Flavors(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up the flavors of [reservation] flavors: %w", err)
+	}
+	var found []inventory.Flavor
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.Name == name })
+		if i < 0 {
+			return nil, fault.Field("[reservation] flavors", "Nova has no flavor %s", name)
+		}
+		found = append(found, all[i])
+	}
+	return found, nil
+}
+
+// carrier is a booking.Cloud that is made after the desk that it works for.
+type carrier struct {
+	steward *upkeep.Steward
+}
+
+// Carry implements booking.Cloud.
+func (c *carrier) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
+	return c.steward.Carry(ctx, r, event)
+}
+
+// addSteward lets what keeps promises true on the cloud run.
+func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, hosts *inventory.Keeper) error {
+	c := a.cloud
+	rules, err := c.stewardRules(ctx, a.config)
+	if err != nil {
+		return err
+	}
+	on := c.ground(a.config, hosts)
+	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
+	carry.steward = upkeep.NewSteward(upkeep.StewardOptions{
+		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
+		Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
+	})
+	a.add(carry.steward.Preparation(db, a.desk.News()))
+	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules = on, on, rules.Fence
+	a.doctor.Projects = keystone.Projects{Session: c.session}
+	if a.config.Healing.Enabled {
+		a.add(upkeep.Healing(upkeep.HealingOptions{
+			Desk: a.desk, Leases: db, Doubt: doubt, Now: a.clock.now, Log: log,
+			Rules: upkeep.HealingRules{Grace: seconds(a.config.Healing.Grace), Window: seconds(a.config.Healing.Window)},
+		}))
+	}
+	return nil
+}
+
+// newDoctor gives the doctor of what needs no cloud.
+func (a *App) newDoctor(db *store.Store, hosts *inventory.Keeper) *upkeep.Doctor {
+	return &upkeep.Doctor{
+		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceller: a.desk, Now: a.clock.now,
+	}
+}
+
+// doubt gives why the hosts are not to be believed now.
+func (a *App) doubt(hosts *inventory.Keeper) func() string {
+	return func() string { return hosts.Doubt(a.clock.now()) }
+}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// listenToNova lets the hosts be read where Nova's notifications tell of a change, and
+// gives a channel for each of those who read.
+func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
+	none := make([]<-chan struct{}, readers)
+	if a.cloud == nil || !a.config.Nova.Notifications {
+		return none, nil
+	}
+	url, option := a.config.Nova.TransportURL, "[nova] transport_url"
+	if url == "" {
+		url, option = a.config.Default.TransportURL, "[DEFAULT] transport_url"
+	}
+	transport, at, err := a.openTransport(b, "nova", url)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", option, err)
+	}
+	r := a.config.Rabbit
+	queues, err := at.Queues(oslo.QueueOptions{
+		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", option, err)
+	}
+	events := openstack.NewEvents(transport, openstack.EventOptions{
+		Queues: queues, Queue: "almanac." + a.replica, Gather: gather, Log: a.log.With("component", "messaging"),
+	})
+	heard := make([]chan struct{}, readers)
+	for i := range heard {
+		heard[i] = make(chan struct{}, 1)
+		none[i] = heard[i]
+	}
+	a.services = append(a.services, service{"nova's notifications", events.Serve}, service{"news of the hosts", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-events.Changed():
+				for _, c := range heard {
+					poke(c)
+				}
+			}
+		}
+	}})
+	return none, nil
+}
+
+// gather is how long after a notification the hosts are read.
+const gather = time.Second
+
+// sharedSource lets one reading serve several who ask at about the same time. A
+// reading that is younger than gather began after whatever they were told of.
+type sharedSource struct {
+	source inventory.Source
+
+	mu    sync.Mutex
+	begun time.Time
+	hosts []inventory.Host
+}
+
+// Hosts implements inventory.Source.
+func (s *sharedSource) Hosts(ctx context.Context) ([]inventory.Host, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hosts != nil && time.Since(s.begun) < gather {
+		return slices.Clone(s.hosts), nil
+	}
+	begun := time.Now()
+	hosts, err := s.source.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.begun, s.hosts = begun, hosts
+	return slices.Clone(hosts), nil
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+)
+
+// Removal takes out of Nova and Placement everything that is Almanac's.
+type Removal struct {
+	// Force removes it although reservations live that need it.
+	Force bool
+	// DryRun looks only, and says what would be done.
+	DryRun bool
+	// Report is told each thing that is, or would be, removed.
+	Report func(what string)
+}
+
+// RemoveFromCloud carries a Removal out. What cannot be removed keeps nothing else back.
+// It fails with a Conflict fault where almanacd runs, which would put it all back, and
+// where a reservation lives. The hosts are those of an OpenStack cloud.
+func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) error {
+	if err := removable(ctx, c, r); err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	session, err := keystone.NewSession(KeystoneConnection(c.Keystone), time.Now, log)
+	if err != nil {
+		return err
+	}
+	cloud, err := newCloud(session, c)
+	if err != nil {
+		return err
+	}
+	hosts, err := openstack.NewSource(cloud.compute, cloud.placement, openstack.Options{Now: time.Now, Log: log}).Hosts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the hosts: %w", err)
+	}
+	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		return err
+	}
+	on := ground.New(cloud.compute, cloud.placement, func() *inventory.Snapshot { return snapshot }, inventory.PreemptibleRule{})
+	layout, err := on.Layout(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, step := range fence.Diff(layout, fence.Layout{}) {
+		if !r.DryRun {
+			err = on.Carry(ctx, step)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", step.Summary(), err))
+			continue
+		}
+		r.Report(step.Summary())
+	}
+	return errors.Join(errs...)
+}
+
+// removable refuses to remove what is in use. A dry run hears no refusal.
+func removable(ctx context.Context, c config.Config, r Removal) error {
+	if r.DryRun {
+		return nil
+	}
+	const self = "almanacd bootstrap"
+	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	replicas, err := db.Present(ctx, time.Second)
+	if err != nil {
+		return err
+	}
+	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
+		return fault.New(fault.Conflict, "almanacd runs (%s) and would put everything back; stop it first", running[0])
+	}
+	live, err := db.List(ctx, reservation.Query{
+		Statuses: []reservation.Status{reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending}, Limit: 1,
+	})
+	if err != nil {
+		return err
+	}
+	if len(live) > 0 && !r.Force {
+		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete what lives, or use --force and leave its instances where they are",
+			live[0].ID, live[0].ProjectID, live[0].Status)
+	}
+	return nil
+}
