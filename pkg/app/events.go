@@ -42,7 +42,14 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 		heard[i] = make(chan struct{}, 1)
 		none[i] = heard[i]
 	}
-	a.services = append(a.services, service{"nova's notifications", events.Serve}, service{"news of the hosts", func(ctx context.Context) error {
+	log := a.log.With("component", "inventory")
+	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {
+		// They only make the readings faster, so what stops them stops nothing else.
+		if err := events.Serve(ctx); err != nil && ctx.Err() == nil {
+			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading", "error", err)
+		}
+		return nil
+	}}, service{"news of the hosts", func(ctx context.Context) error {
 		for {
 			select {
 			case <-ctx.Done():

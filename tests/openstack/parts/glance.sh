@@ -35,6 +35,8 @@ bind_host = 127.0.0.1
 bind_port = $(glance_port)
 workers = 0
 enabled_backends = files:file
+property_protection_file = $HERE/../../docs/examples/ops/glance-property-protections.conf
+property_protection_rule_format = roles
 [database]
 connection = $(mariadb_url glance)
 [glance_store]
