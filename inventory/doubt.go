@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +14,12 @@ import (
 // wiped, a broker that is away or half an answer look as if hosts and guests had
 // gone; while that is not sure, nothing may be taken away from anybody.
 type DoubtRules struct {
-	// MaxChangePercent is how many of the hosts may be gone or newly failed in one
-	// reading; one may always.
+	// MaxChangePercent is how many of the hosts that were well may be gone or failed
+	// within the settle time; one may always.
 	MaxChangePercent int
 	// SettleTime is after how many seconds without a change a reading is believed
-	// all the same; 0 is at once.
+	// all the same, and for how many a host that was lost counts with those lost after
+	// it; 0 is at once, and not at all.
 	SettleTime int64
 	// StaleAfter is how old a reading may grow, in seconds; 0 is any age.
 	StaleAfter int64
@@ -26,7 +28,21 @@ type DoubtRules struct {
 // Judge says why listed, a reading of the hosts, is not believed where trusted was
 // before it; empty where it is. What operators have set since then is no reason.
 func (r DoubtRules) Judge(trusted, listed []Host, overrides map[string]Override) string {
-	return r.judge(trusted, listed, overrides).String()
+	return r.judge(seen(trusted), listed, overrides).String()
+}
+
+// sighting is a host as it was.
+type sighting struct {
+	Host
+	lost span.Instant // when it was found to be so no more; 0 while it is
+}
+
+func seen(hosts []Host) []sighting {
+	all := make([]sighting, len(hosts))
+	for i := range hosts {
+		all[i].Host = hosts[i]
+	}
+	return all
 }
 
 // setback is what is not believed of a reading. The zero setback is nothing.
@@ -37,30 +53,31 @@ type setback struct {
 	guests       int      // that there were, where all are gone
 }
 
-func (r DoubtRules) judge(trusted, listed []Host, overrides map[string]Override) setback {
-	worse := setback{hosts: len(trusted)}
+func (r DoubtRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
+	worse, hadGuests := setback{hosts: len(trusted)}, 0
 	now := make(map[string]*Host, len(listed))
 	for i := range listed {
 		now[listed[i].Name] = &listed[i]
 	}
 	for i := range trusted {
 		name := trusted[i].Name
+		hadGuests += trusted[i].Guests
+		if trusted[i].failureUnder(overrides[name]) != "" {
+			continue
+		}
 		h := now[name]
 		if h == nil {
 			worse.gone = append(worse.gone, name)
-			continue
-		}
-		before, after := trusted[i].failureUnder(overrides[name]), h.failureUnder(overrides[name])
-		if before == "" && after != "" {
+		} else if failure := h.failureUnder(overrides[name]); failure != "" {
 			worse.failed = append(worse.failed, name)
-			worse.failures = append(worse.failures, after)
+			worse.failures = append(worse.failures, failure)
 		}
 	}
 	if len(worse.gone)+len(worse.failed) <= max(1, len(trusted)*r.MaxChangePercent/100) {
 		worse.gone, worse.failed, worse.failures = nil, nil, nil
 	}
 	if lostGuests(listed) {
-		worse.guests = guests(trusted)
+		worse.guests = hadGuests
 	}
 	return worse
 }
@@ -75,14 +92,8 @@ func (h *Host) failureUnder(o Override) string {
 // lostGuests says that the hosts have no guest, but something is taken of them.
 // Where guests have really gone, what they took is free.
 func lostGuests(hosts []Host) bool {
-	return guests(hosts) == 0 && slices.ContainsFunc(hosts, func(h Host) bool { return !h.Used.IsZero() })
-}
-
-func guests(hosts []Host) (sum int) {
-	for i := range hosts {
-		sum += hosts[i].Guests
-	}
-	return sum
+	return !slices.ContainsFunc(hosts, func(h Host) bool { return h.Guests != 0 }) &&
+		slices.ContainsFunc(hosts, func(h Host) bool { return !h.Used.IsZero() })
 }
 
 func (s setback) none() bool { return len(s.gone)+len(s.failed)+s.guests == 0 }
@@ -96,14 +107,14 @@ func (s setback) same(other setback) bool {
 func (s setback) String() string {
 	var parts []string
 	if len(s.gone) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d hosts are gone at once: %s", len(s.gone), s.hosts, some(s.gone)))
+		parts = append(parts, fmt.Sprintf("%d of %d hosts are gone: %s", len(s.gone), s.hosts, some(s.gone)))
 	}
 	if len(s.failed) > 0 {
 		reasons := make([]string, len(s.failed))
 		for i, name := range s.failed {
 			reasons[i] = name + " (" + s.failures[i] + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %d hosts have failed at once: %s", len(s.failed), s.hosts, some(reasons)))
+		parts = append(parts, fmt.Sprintf("%d of %d hosts have failed: %s", len(s.failed), s.hosts, some(reasons)))
 	}
 	if s.guests > 0 {
 		parts = append(parts, fmt.Sprintf("no host has a guest, where there were %d, but what they took is not free", s.guests))
@@ -122,8 +133,11 @@ func some(words []string) string {
 
 // trust is what is believed after the readings so far.
 type trust struct {
-	rules    DoubtRules
-	believed []Host       // the last reading that was; nil before the first
+	rules DoubtRules
+	// believed is the last reading that was, nil before the first. Hosts that have
+	// failed or gone by then are in it as they were when they were well, for the settle
+	// time: many that are lost one by one are many.
+	believed []sighting
 	worse    setback      // of the reading after it
 	since    span.Instant // since when it is that setback
 	read     span.Instant // when the last reading was taken
@@ -132,19 +146,59 @@ type trust struct {
 
 // after gives the trust after a reading that was taken at read and is judged now.
 func (t trust) after(listed []Host, overrides map[string]Override, read, now span.Instant) trust {
-	next := trust{rules: t.rules, believed: listed, read: read}
+	next := trust{rules: t.rules, believed: seen(listed), read: read}
 	if t.believed == nil {
 		return next
 	}
-	worse := t.rules.judge(t.believed, listed, overrides)
+	trusted := t.believed
+	if t.worse.none() { // what is in doubt settles as a whole
+		trusted = t.recent(now)
+	}
+	worse := t.rules.judge(trusted, listed, overrides)
 	since := now
 	if worse.same(t.worse) {
 		since = t.since
 	}
-	if !worse.none() && now < since.Add(t.rules.SettleTime) {
-		next.believed, next.worse, next.since = t.believed, worse, since
+	switch {
+	case worse.none():
+		next.believed = remember(trusted, listed, overrides, now)
+	case now < since.Add(t.rules.SettleTime):
+		next.believed, next.worse, next.since = trusted, worse, since
 	}
 	return next
+}
+
+// recent gives believed without the hosts that were lost longer ago than the settle time.
+func (t trust) recent(now span.Instant) []sighting {
+	return slices.DeleteFunc(slices.Clone(t.believed), func(s sighting) bool {
+		return s.lost != 0 && now >= s.lost.Add(t.rules.SettleTime)
+	})
+}
+
+// remember gives listed, which is believed, with the hosts that were well in before and
+// are not now.
+func remember(before []sighting, listed []Host, overrides map[string]Override, now span.Instant) []sighting {
+	well := make(map[string]sighting)
+	for _, s := range before {
+		if s.failureUnder(overrides[s.Name]) == "" {
+			s.lost = cmp.Or(s.lost, now)
+			well[s.Name] = s
+		}
+	}
+	believed := seen(listed)
+	for i := range believed {
+		h := &believed[i]
+		if was, known := well[h.Name]; known && h.failureUnder(overrides[h.Name]) != "" {
+			h.Power, h.Trouble, h.lost = was.Power, was.Trouble, was.lost
+		}
+		delete(well, h.Name)
+	}
+	for _, gone := range well {
+		gone.Guests = 0
+		believed = append(believed, gone)
+	}
+	slices.SortFunc(believed, func(a, b sighting) int { return cmp.Compare(a.Name, b.Name) })
+	return believed
 }
 
 // afterNothing gives the trust after a reading without hosts. What was settling

@@ -60,14 +60,14 @@ func TestASuddenLossIsNotBelieved(t *testing.T) {
 		"in another order":        {trusted: ten, listed: reversed(ten)},
 		"more hosts":              {trusted: fleet(2), listed: ten},
 		"two of ten gone":         {trusted: ten, listed: ten[2:]},
-		"three of ten gone":       {trusted: ten, listed: ten[3:], want: "3 of 10 hosts are gone at once: a, b, c"},
-		"nearly all gone":         {trusted: ten, listed: ten[9:], want: "9 of 10 hosts are gone at once: a, b, c and 6 more"},
-		"others in their place":   {trusted: ten[:5], listed: ten[5:], want: "5 of 5 hosts are gone at once: a, b, c and 2 more"},
+		"three of ten gone":       {trusted: ten, listed: ten[3:], want: "3 of 10 hosts are gone: a, b, c"},
+		"nearly all gone":         {trusted: ten, listed: ten[9:], want: "9 of 10 hosts are gone: a, b, c and 6 more"},
+		"others in their place":   {trusted: ten[:5], listed: ten[5:], want: "5 of 5 hosts are gone: a, b, c and 2 more"},
 		"one may always go":       {trusted: fleet(2), listed: fleet(1)},
 		"one may always fail":     {trusted: fleet(1), listed: having(fleet(1), "a", down)},
-		"two of two fail":         {trusted: fleet(2), listed: having(fleet(2), "ab", down), want: "2 of 2 hosts have failed at once: a (its nova-compute is down), b (its nova-compute is down)"},
-		"marked as failed":        {trusted: fleet(2), listed: having(fleet(2), "ab", failed), want: "2 of 2 hosts have failed at once: a (it is marked as failed), b (it is marked as failed)"},
-		"gone and failed add up":  {trusted: ten, listed: having(ten, "bc", down)[1:], want: "1 of 10 hosts are gone at once: a; 2 of 10 hosts have failed at once: b (its nova-compute is down), c (its nova-compute is down)"},
+		"two of two fail":         {trusted: fleet(2), listed: having(fleet(2), "ab", down), want: "2 of 2 hosts have failed: a (its nova-compute is down), b (its nova-compute is down)"},
+		"marked as failed":        {trusted: fleet(2), listed: having(fleet(2), "ab", failed), want: "2 of 2 hosts have failed: a (it is marked as failed), b (it is marked as failed)"},
+		"gone and failed add up":  {trusted: ten, listed: having(ten, "bc", down)[1:], want: "1 of 10 hosts are gone: a; 2 of 10 hosts have failed: b (its nova-compute is down), c (its nova-compute is down)"},
 		"failed before":           {trusted: having(ten, everyHost, down), listed: having(ten, everyHost, down)},
 		"for another reason":      {trusted: having(ten, everyHost, down), listed: having(ten, everyHost, failed)},
 		"well again":              {trusted: having(ten, everyHost, down), listed: ten},
@@ -79,7 +79,7 @@ func TestASuddenLossIsNotBelieved(t *testing.T) {
 		"an admin says asleep":    {trusted: ten, listed: having(ten, "abc", down), overrides: powered("ab", inventory.PowerSleeping)},
 		"an admin says failed":    {trusted: ten, listed: ten, overrides: powered(everyHost, inventory.PowerFailed)},
 		"an admin says on":        {trusted: having(ten, everyHost, asleep), listed: having(ten, everyHost, asleep), overrides: powered(everyHost, inventory.PowerOn)},
-		"an admin says on, wrong": {trusted: ten, listed: having(ten, "abc", asleep), overrides: powered("abc", inventory.PowerOn), want: "3 of 10 hosts have failed at once: a (its nova-compute is down), b (its nova-compute is down), c (its nova-compute is down)"},
+		"an admin says on, wrong": {trusted: ten, listed: having(ten, "abc", asleep), overrides: powered("abc", inventory.PowerOn), want: "3 of 10 hosts have failed: a (its nova-compute is down), b (its nova-compute is down), c (its nova-compute is down)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rules.Judge(tc.trusted, tc.listed, tc.overrides); got != tc.want {
@@ -152,7 +152,12 @@ func TestDoubtEndsWhenAReadingHasSettledOrTheHostsAreBack(t *testing.T) {
 		"worse begins anew":        {{10, seven, true}, {590, ten[4:], true}, {10, ten[4:], true}, {590, ten[4:], false}},
 		"other hosts begin anew":   {{10, seven, true}, {590, ten[:7], true}, {10, ten[:7], true}},
 		"better begins anew":       {{10, ten[5:], true}, {590, seven, true}, {599, seven, true}, {1, seven, false}},
-		"one after the other":      {{10, ten[1:], false}, {10, ten[2:], false}, {10, ten[3:], false}},
+		"one after the other":      {{10, ten[1:], false}, {10, ten[2:], false}, {10, ten[3:], true}, {599, ten[3:], true}, {1, ten[3:], false}},
+		"slowly, one by one":       {{10, ten[1:], false}, {600, ten[2:], false}, {600, ten[3:], false}},
+		"failed one by one":        {{10, having(ten, "a", down), false}, {10, having(ten, "ab", down), false}, {10, having(ten, "abc", down), true}},
+		"failed, then gone":        {{10, having(ten, "ab", down), false}, {10, ten[2:], false}, {580, ten[4:], true}, {10, ten[2:], false}, {10, ten[3:], false}},
+		"in turn, each well again": {{10, having(ten, "ab", down), false}, {10, having(ten, "cd", down), false}, {10, having(ten, "ef", down), false}},
+		"for long, then gone":      {{10, having(ten, "ab", down), false}, {600, having(ten, "ab", down), false}, {10, having(ten, "cd", down)[2:], false}},
 		"back to nearly all":       {{10, seven, true}, {10, ten[1:], false}, {10, seven, true}, {10, ten[2:], false}},
 		"failed, and gone at once": {{10, having(ten, "abc", down), true}, {590, seven, true}, {10, seven, true}},
 	} {
@@ -267,6 +272,9 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := k.ReadAt(); got != 800 {
+		t.Errorf("read at %d, want 800", got)
+	}
 	for after, doubtful := range map[span.Instant]bool{0: false, 100: false, 101: true} {
 		if got := k.Doubt(1000 + after); (got != "") != doubtful {
 			t.Errorf("after %d s: doubt is %q", after, got)
@@ -286,7 +294,7 @@ func TestTheLogSaysOnceThatDoubtBeginsAndThatItEnds(t *testing.T) {
 		got = append(got, entry)
 	}
 	want := []string{
-		`WARN msg="the inventory is in doubt: nothing is healed, cleaned up or switched off" doubt="3 of 10 hosts are gone at once: a, b, c"`,
+		`WARN msg="the inventory is in doubt: nothing is healed, cleaned up or switched off" doubt="3 of 10 hosts are gone: a, b, c"`,
 		`INFO msg="the inventory is believed again"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -51,6 +51,8 @@ type KeeperOptions struct {
 // Keeper keeps the current snapshot: the hosts of a Source under the settings of
 // operators. It is safe for concurrent use. Several processes may each have one on
 // the same settings: what one sets, the others have from their next Refresh on.
+// A property of the source that has come to have another type than operators have set
+// it with is left out, and the log says so.
 //
 // A reading that is not believed becomes the snapshot like any other, so that
 // nobody is promised a host that may be gone. But Doubt then says so to those who
@@ -62,6 +64,7 @@ type Keeper struct {
 
 	current atomic.Pointer[Snapshot]
 	trust   atomic.Pointer[trust]
+	read    atomic.Int64 // when the hosts of current were read
 
 	mu        sync.Mutex // held while a snapshot is made and what led to it is stored
 	hosts     []Host
@@ -71,7 +74,7 @@ type Keeper struct {
 }
 
 // OpenKeeper reads hosts and settings. It fails where the hosts cannot be read or
-// contradict each other or the settings, or where there are none.
+// contradict each other, or where there are none.
 func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, error) {
 	k := &Keeper{source: source, options: o, follow: func(*Snapshot) {}}
 	k.trust.Store(&trust{rules: o.Rules})
@@ -93,6 +96,10 @@ func (k *Keeper) Snapshot() *Snapshot {
 // Doubt says why what the hosts seem to be is not believed now, in a sentence; empty
 // where it is.
 func (k *Keeper) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
+
+// ReadAt is when the hosts were read. A Snapshot that is asked for after it is no
+// older.
+func (k *Keeper) ReadAt() span.Instant { return span.Instant(k.read.Load()) }
 
 // Refresh reads the hosts anew, and the settings, which other processes may have
 // changed. After an error, and where the source has no hosts at all, the last good
@@ -132,7 +139,7 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 		!maps.EqualFunc(overrides, k.overrides, Override.equal) || !maps.Equal(hidden, k.hidden)
 	var next *Snapshot
 	if changed {
-		if next, err = NewSnapshot(hosts, overrides, hidden); err != nil {
+		if next, err = newSnapshotThatAgrees(hosts, overrides, hidden); err != nil {
 			return err
 		}
 	}
@@ -141,6 +148,7 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 	if changed {
 		k.put(next, hosts, overrides, hidden)
 	}
+	k.read.Store(int64(read)) // last, so that nobody takes the hosts of before for new ones
 	return nil
 }
 
@@ -182,16 +190,42 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	var overrides map[string]Override
 	var next *Snapshot
 	err := k.options.Hosts.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
+		if err := k.fits(name, change, stored); err != nil {
+			return Override{}, err
+		}
 		overrides = make(map[string]Override, len(stored)+1)
 		maps.Copy(overrides, stored)
 		overrides[name] = stored[name].with(change)
-		next, err = NewSnapshot(k.hosts, overrides, k.hidden)
+		next, err = newSnapshotThatAgrees(k.hosts, overrides, k.hidden)
 		return overrides[name], err
 	})
 	if err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
 	k.put(next, k.hosts, overrides, k.hidden)
+	return nil
+}
+
+// fits fails where change gives a property of a host another type than it has on others.
+func (k *Keeper) fits(name string, change Override, stored map[string]Override) error {
+	bare := make(map[string]*Value, len(change.Properties))
+	for property := range change.Properties {
+		bare[property] = nil
+	}
+	overrides := make(map[string]Override, len(stored)+1)
+	maps.Copy(overrides, stored)
+	overrides[name] = stored[name].with(Override{Properties: bare})
+	others, err := newSnapshotThatAgrees(k.hosts, overrides, k.hidden)
+	if err != nil {
+		return err
+	}
+	for _, h := range others.Hosts() {
+		for property, value := range change.Properties {
+			if has, there := h.Properties[property]; there && value != nil && has.kind != value.kind {
+				return fault.Field("properties."+property, "a property has one type on all hosts, but it is a %s on %s", has.kind, h.Name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -208,7 +242,7 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 	if all[name] = hidden; !hidden {
 		delete(all, name)
 	}
-	next, err := NewSnapshot(k.hosts, k.overrides, all)
+	next, err := newSnapshotThatAgrees(k.hosts, k.overrides, all)
 	if err != nil {
 		return err
 	}
@@ -221,6 +255,9 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 
 func (k *Keeper) put(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
+	if before := k.current.Load(); len(next.left) > 0 && (before == nil || !slices.Equal(next.left, before.left)) {
+		k.options.Log.Warn("properties of other types than they were set with are left out", "properties", some(next.left))
+	}
 	k.current.Store(next)
 	k.follow(next)
 }

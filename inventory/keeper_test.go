@@ -117,6 +117,28 @@ func TestTheLastGoodHostsStay(t *testing.T) {
 	}
 }
 
+func TestHostsAreAsOldAsTheReadingThatGaveThem(t *testing.T) {
+	w := watch(t, racked("a"))
+	for _, reading := range []struct {
+		hosts []inventory.Host
+		err   error
+		want  span.Instant
+	}{
+		{racked("a", "b"), nil, 1010},
+		{racked("a", "b"), nil, 1020}, // nothing has changed
+		{nil, errors.New("unreadable"), 1020},
+		{nil, nil, 1020},
+		{racked("a"), nil, 1050},
+	} {
+		w.now += 10
+		w.cloud.hosts, w.cloud.err = reading.hosts, reading.err
+		_ = w.Refresh(t.Context())
+		if got := w.ReadAt(); got != reading.want {
+			t.Errorf("at %d: read at %d, want %d", w.now, got, reading.want)
+		}
+	}
+}
+
 func TestACloudWithoutHostsDoesNotOpen(t *testing.T) {
 	c := &cloud{}
 	if _, err := inventory.OpenKeeper(t.Context(), c, settings(c)); err == nil {

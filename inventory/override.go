@@ -53,6 +53,20 @@ func (o Override) applyPower(h *Host) {
 	}
 }
 
+// kindsSet gives the type that a property was set with on the first of hosts for which
+// it was, by property.
+func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
+	kinds := make(map[string]Kind)
+	for i := range hosts {
+		for name, value := range overrides[hosts[i].Name].Properties {
+			if _, known := kinds[name]; !known && value != nil {
+				kinds[name] = value.kind
+			}
+		}
+	}
+	return kinds
+}
+
 // with gives o with change laid over it.
 func (o Override) with(change Override) Override {
 	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -59,6 +60,83 @@ func TestPowerThatIsGivenBackIsTheSources(t *testing.T) {
 	}
 	if stored := c.overrides["a"]; stored.Power != nil || stored.Reservable == nil {
 		t.Errorf("stored is %+v, want the pool alone", stored)
+	}
+}
+
+// textRacks are hosts whose racks the source gives as words.
+func textRacks(racks map[string]string) []inventory.Host {
+	hosts := racked("a", "b")
+	for i := range hosts {
+		hosts[i].Properties = properties{"rack": inventory.StringValue(racks[hosts[i].Name])}
+	}
+	return hosts
+}
+
+func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.T) {
+	c := &cloud{hosts: racked("a", "b")}
+	k := keep(t, c)
+	five, word, asleep := inventory.NumberValue(5), inventory.StringValue("A5"), inventory.PowerSleeping
+	set := func(host string, o inventory.Override) {
+		t.Helper()
+		if err := k.SetHost(t.Context(), host, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
+	c.hosts = textRacks(map[string]string{"a": "1", "b": "B12"})
+	c.hosts[1].Trouble = "its nova-compute is down"
+	published := 0
+	if settle(t, k, &published); k.Snapshot().Host(1).Trouble == "" {
+		t.Error("the other news of the host are lost")
+	}
+	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": keep(t, c)} {
+		if a, b := rack(t, k, "a"), rack(t, k, "b"); a != 5.0 || b != nil {
+			t.Errorf("%s: a has rack %v, b %v; want 5 and none", name, a, b)
+		}
+	}
+	set("a", inventory.Override{Power: &asleep})
+	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
+	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("b may have a word where a number was set on a: %v", err)
+	}
+	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
+	set("a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}})
+	c.overrides["b"] = inventory.Override{}
+	settle(t, k, &published)
+	if a, b := rack(t, k, "a"), rack(t, k, "b"); a != "A5" || b != "B12" {
+		t.Errorf("once nothing contradicts it, a has rack %v, b %v", a, b)
+	}
+}
+
+func TestSettingsThatContradictEachOtherStopNothing(t *testing.T) {
+	c := &cloud{hosts: racked("b")}
+	k := keep(t, c)
+	five, word := inventory.NumberValue(5), inventory.StringValue("A5")
+	c.overrides["a"] = inventory.Override{Properties: map[string]*inventory.Value{"slot": &five}} // which is away
+	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"slot": &word}}); err != nil {
+		t.Fatal(err)
+	}
+	c.hosts = racked("a", "b")
+	if err := k.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a, b := k.Snapshot().Host(0), k.Snapshot().Host(1)
+	if a.Properties["slot"].Any() != 5.0 || b.Properties["slot"].Any() != nil {
+		t.Errorf("a has slot %v, b %v; want 5 and none", a.Properties["slot"].Any(), b.Properties["slot"].Any())
+	}
+}
+
+func TestTheLogSaysOnceWhatIsLeftOut(t *testing.T) {
+	w := watch(t, racked("a", "b"))
+	five := inventory.NumberValue(5)
+	w.cloud.overrides = map[string]inventory.Override{"a": {Properties: map[string]*inventory.Value{"rack": &five}}}
+	for guests := range 3 {
+		hosts := textRacks(map[string]string{"a": "1", "b": "B12"})
+		hosts[0].Guests = guests
+		w.after(t, 10, hosts)
+	}
+	if said := strings.Count(w.log.String(), "rack is a string on b, and was set as a number"); said != 1 {
+		t.Errorf("said %d times:\n%s", said, w.log.String())
 	}
 }
 

@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"math"
@@ -27,6 +28,7 @@ type Snapshot struct {
 	kinds     map[string]Kind
 	hidden    map[string]bool
 	catalogue func() []Property
+	left      []string // what was left out, in sentences
 }
 
 // NewSnapshot freezes hosts with the overrides (by host name) laid over them.
@@ -36,11 +38,27 @@ type Snapshot struct {
 // It fails with an Invalid fault when a name is empty or repeats, when a property
 // would have two types or no value, or when it is named like a built-in one.
 func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
+	return checked(layOver(hosts, overrides, hidden))
+}
+
+// newSnapshotThatAgrees is NewSnapshot, but what has another type than an operator has
+// given the property is left out. The type on the first host by name counts.
+func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
+	s := layOver(hosts, overrides, hidden)
+	s.leaveOut(kindsSet(s.hosts, overrides))
+	return checked(s)
+}
+
+func layOver(hosts []Host, overrides map[string]Override, hidden map[string]bool) *Snapshot {
 	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden)}
 	for i := range s.hosts {
 		overrides[s.hosts[i].Name].apply(&s.hosts[i])
 	}
 	slices.SortStableFunc(s.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+func checked(s *Snapshot) (*Snapshot, error) {
 	if err := s.indexNames(); err != nil {
 		return nil, err
 	}
@@ -50,6 +68,28 @@ func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]
 	s.rankEfficiency()
 	s.catalogue = sync.OnceValue(s.properties)
 	return s, nil
+}
+
+// leaveOut takes away properties that have another type than in kinds.
+func (s *Snapshot) leaveOut(kinds map[string]Kind) {
+	if len(kinds) == 0 {
+		return
+	}
+	for i := range s.hosts {
+		h := &s.hosts[i]
+		kept := make(map[string]Value, len(h.Properties))
+		for _, name := range slices.Sorted(maps.Keys(h.Properties)) {
+			value := h.Properties[name]
+			if kind, set := kinds[name]; set && kind != value.kind {
+				s.left = append(s.left, fmt.Sprintf("%s is a %s on %s, and was set as a %s", name, value.kind, h.Name, kind))
+				continue
+			}
+			kept[name] = value
+		}
+		if len(kept) < len(h.Properties) {
+			h.Properties = kept
+		}
+	}
 }
 
 func (s *Snapshot) indexNames() error {

@@ -94,7 +94,7 @@ func (l *log) String() string {
 func (l *log) troubles() string {
 	var lines []string
 	for line := range strings.Lines(l.String()) {
-		if !strings.Contains(line, " INFO ") {
+		if !strings.Contains(line, " INFO ") && !strings.Contains(line, " DEBUG ") {
 			lines = append(lines, line)
 		}
 	}

@@ -17,8 +17,8 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 	var region string
 	group.Long = "Registers Almanac in Keystone, or with --remove takes every trace of it out of the cloud:\n" +
 		"its aggregates, flavors, traits, resource classes and providers in Nova and Placement, and its\n" +
-		"service, endpoints and user in Keystone. Stop almanacd first. For Keystone it acts as the admin\n" +
-		"of the OS_* variables, as an openrc file sets them."
+		"service, endpoints and user in Keystone. Stop almanacd first. It acts as the admin of the OS_*\n" +
+		"variables, as an openrc file sets them."
 	group.Example = "  almanacd bootstrap --remove --dry-run\n  almanacd bootstrap --remove"
 	group.Args = cobra.NoArgs
 	group.RunE = func(c *cobra.Command, _ []string) error {
@@ -44,6 +44,7 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 	if err != nil {
 		return err
 	}
+	r.Admin = admin
 	said := 0
 	r.Report = func(what string) {
 		said++

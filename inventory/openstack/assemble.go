@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // assemble gives the hosts of a cloud, sorted by name, and in sentences for the log
@@ -35,7 +36,7 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 		slices.Sort(h.Traits)
 		h.Traits = slices.Compact(h.Traits)
 		service, there := services[node.Host]
-		h.Trouble = trouble(service, there, len(trees[node.ID]) > 0)
+		h.Trouble = trouble(service, there, len(trees[node.ID]) > 0, h.Capacity)
 		hosts = append(hosts, h)
 	}
 	return hosts, slices.Sorted(slices.Values(append(notes, layAggregates(hosts, c.aggregates)...)))
@@ -82,16 +83,21 @@ func (k holding) addTo(h *inventory.Host) {
 	}
 	h.Capacity = h.Capacity.Add(vector(counted))
 	h.Used = h.Used.Add(vector(k.used))
-	h.Traits = append(h.Traits, k.traits...)
+	for _, trait := range k.traits {
+		if !strings.HasPrefix(trait, fence.OwnPrefix) {
+			h.Traits = append(h.Traits, trait)
+		}
+	}
 }
 
-// vector leaves of the resource classes of Placement those that Almanac counts.
+// vector leaves of the resource classes of Placement those that Almanac counts; its
+// own stand for promises.
 func vector(amounts map[string]int64) resource.Vector {
 	v := resource.Vector{
 		VCPUs: amounts["VCPU"] + amounts["PCPU"], MemoryMB: amounts["MEMORY_MB"], DiskGB: amounts["DISK_GB"],
 	}
 	for class, n := range amounts {
-		if strings.HasPrefix(class, "CUSTOM_") && n > 0 {
+		if strings.HasPrefix(class, "CUSTOM_") && !strings.HasPrefix(class, fence.OwnPrefix) && n > 0 {
 			if v.Custom == nil {
 				v.Custom = map[string]int64{}
 			}
@@ -102,7 +108,7 @@ func vector(amounts map[string]int64) resource.Vector {
 }
 
 // trouble says why a host takes no instances.
-func trouble(s nova.Service, there, hasProvider bool) string {
+func trouble(s nova.Service, there, hasProvider bool, capacity resource.Vector) string {
 	switch {
 	case !there:
 		return "it has no nova-compute"
@@ -116,6 +122,8 @@ func trouble(s nova.Service, there, hasProvider bool) string {
 		return "it is disabled"
 	case !hasProvider:
 		return "Placement does not know it"
+	case capacity.VCPUs == 0 || capacity.MemoryMB == 0:
+		return "Placement has no room on it"
 	}
 	return ""
 }

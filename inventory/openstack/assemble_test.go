@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // small is a cloud of the hosts a and b.
@@ -29,7 +30,7 @@ func small(change func(c *cloud)) *cloud {
 				used: map[string]int64{"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 0}, traits: []string{"COMPUTE_NODE", "CUSTOM_FAST"},
 			},
 			"pb": {
-				inventories: map[string]placement.Inventory{"VCPU": {Total: 4, Ratio: 1}, "PCPU": {Total: 8, Ratio: 1}, "CUSTOM_FPGA": {Total: 2, Ratio: 1}},
+				inventories: map[string]placement.Inventory{"VCPU": {Total: 4, Ratio: 1}, "PCPU": {Total: 8, Ratio: 1}, "MEMORY_MB": {Total: 2048, Ratio: 1}, "CUSTOM_FPGA": {Total: 2, Ratio: 1}},
 				used:        map[string]int64{"PCPU": 3},
 			},
 		},
@@ -62,7 +63,7 @@ func TestCapacityIsWithoutOvercommitmentAndWithoutWhatIsReserved(t *testing.T) {
 	hosts, _ := assemble(small(nil), inventory.PreemptibleRule{})
 	for name, want := range map[string][2]resource.Vector{
 		"a": {{VCPUs: 16, MemoryMB: 7680, DiskGB: 50}, {VCPUs: 2, MemoryMB: 1024}},
-		"b": {{VCPUs: 12, Custom: map[string]int64{"CUSTOM_FPGA": 2}}, {VCPUs: 3}},
+		"b": {{VCPUs: 12, MemoryMB: 2048, Custom: map[string]int64{"CUSTOM_FPGA": 2}}, {VCPUs: 3}},
 	} {
 		h := host(t, hosts, name)
 		if diff := cmp.Diff(want, [2]resource.Vector{h.Capacity, h.Used}); diff != "" {
@@ -116,6 +117,9 @@ func TestTroubleSaysWhyAHostTakesNoInstances(t *testing.T) {
 		"it is disabled: kernel update":   func(c *cloud) { c.services[0].Disabled, c.services[0].Reason = true, "kernel update" },
 		"it has no nova-compute":          func(c *cloud) { c.services = c.services[1:] },
 		"Placement does not know it":      func(c *cloud) { c.providers = c.providers[1:] },
+		"Placement has no room on it": func(c *cloud) {
+			c.holdings["pa"].inventories["MEMORY_MB"] = placement.Inventory{Total: 8192, Reserved: 8192, Ratio: 1}
+		},
 	} {
 		hosts, _ := assemble(small(change), inventory.PreemptibleRule{})
 		if got := host(t, hosts, "a").Trouble; got != want {
@@ -139,6 +143,35 @@ func TestWhatIsNoSingleHostIsLeftOutAndSaidSo(t *testing.T) {
 	want := []string{"host bare is left out: its hypervisors are nodes of Ironic", "host vcenter is left out: it has 2 hypervisors"}
 	if !slices.Equal(notes, want) {
 		t.Errorf("notes %v", notes)
+	}
+}
+
+func TestAHostWithoutAnyInventoryHasNoRoom(t *testing.T) {
+	hosts, _ := assemble(small(func(c *cloud) { c.holdings["pa"] = holding{} }), inventory.PreemptibleRule{})
+	if got := host(t, hosts, "a").Trouble; got != "Placement has no room on it" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhoseHostItIsIsNotAmongItsFacts(t *testing.T) {
+	own := fence.OwnName("6f1c")
+	hosts, notes := assemble(small(func(c *cloud) {
+		c.aggregates = []inventory.Aggregate{
+			{Name: fence.Aggregate, Hosts: []string{"a"}, Metadata: map[string]string{"trait:" + fence.Reserved: "required"}},
+			{Name: fence.AggregatePrefix + "6f1c", Hosts: []string{"a"}, Metadata: map[string]string{fence.ProjectMark: "p", "note": "for p"}},
+			{Name: "ssd", Hosts: []string{"a"}},
+		}
+		h := c.holdings["pa"]
+		h.traits = append(h.traits, fence.Reserved, fence.Shared, own)
+		h.inventories[own], h.used[own] = placement.Inventory{Total: 4, Ratio: 1}, 1
+		c.holdings["pa"] = h
+	}), inventory.PreemptibleRule{})
+	a := host(t, hosts, "a")
+	if !slices.Equal(a.Aggregates, []string{"ssd"}) || !slices.Equal(a.Traits, []string{"COMPUTE_NODE", "CUSTOM_FAST"}) || len(a.Properties) != 0 {
+		t.Errorf("it is in %v, with traits %v and properties %v", a.Aggregates, a.Traits, a.Properties)
+	}
+	if a.Capacity.Custom != nil || a.Used.Custom != nil || len(notes) != 0 {
+		t.Errorf("it has %v, of which %v is used; notes %v", a.Capacity, a.Used, notes)
 	}
 }
 

@@ -86,6 +86,10 @@ func (b *bulk) put(path string, body any) {
 }
 
 func (b *bulk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/os-hypervisors/detail") && r.URL.Query().Has("marker") {
+		_, _ = io.WriteString(w, `{"hypervisors": []}`)
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/servers/detail") {
 		_, _ = w.Write(b.answers[r.URL.Path])
 		return
@@ -152,7 +156,7 @@ func BenchmarkReadingOf1000Hosts(b *testing.B) {
 			b.StartTimer()
 			calls = readAll(b, s)
 		}
-		report(b, calls, manyHosts+20)
+		report(b, calls, manyHosts+25)
 	})
 	b.Run("everything", func(b *testing.B) {
 		s, at := bulkSource(b)
@@ -172,6 +176,6 @@ func BenchmarkReadingOf1000Hosts(b *testing.B) {
 			at.advance(time.Millisecond)
 			calls = readAll(b, s)
 		}
-		report(b, calls, 4)
+		report(b, calls, 5)
 	})
 }

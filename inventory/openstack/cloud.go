@@ -71,20 +71,14 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 	})
 }
 
-const (
-	// overlap is how many seconds before the last known change the next list of changes
-	// begins: writes of Nova become visible late, and out of order, and the clocks of
-	// its conductors differ.
-	overlap = 60
-	// longestSince bounds, in seconds, how far back a list of changes goes where nothing
-	// happens; it is more than clocks differ.
-	longestSince = 3600
-)
+// overlap is how many seconds before the last known change the next list of changes
+// begins: writes of Nova become visible late, and out of order, and the clocks of its
+// conductors differ.
+const overlap = 60
 
-// since gives from when on the changes of servers are to be listed.
-func (c *cloud) since(now span.Instant) span.Instant {
-	return max(min(c.updated, now).Add(-overlap), now.Add(-longestSince))
-}
+// since gives from when on the changes of servers are to be listed. However long ago
+// the last one was, the clock here, which may differ from Nova's, makes it no later.
+func (c *cloud) since(now span.Instant) span.Instant { return min(c.updated, now).Add(-overlap) }
 
 // settling is for how many seconds after a change on a host its usages are read, and in
 // any case once more: the allocation of a server goes a moment after the server.

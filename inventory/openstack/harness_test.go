@@ -110,7 +110,7 @@ func (l *logbook) String() string {
 func login(t testing.TB, u labtest.User) *keystone.Session {
 	t.Helper()
 	session, err := keystone.NewSession(keystone.Connection{
-		AuthURL: labtest.Keystone(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
+		AuthURL: labtest.OpenStack(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
 	}, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // layAggregates gives each host the names of its aggregates, and their metadata as its
@@ -16,6 +17,7 @@ import (
 //
 // A property is a number where it reads as one on all hosts that have it, else a
 // string. Where two aggregates of a host differ, the one with the smaller name counts.
+// The fence's aggregates are left out: whose a host is, is nobody else's matter.
 func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
 	index := make(map[string]int, len(hosts))
 	for i := range hosts {
@@ -27,6 +29,9 @@ func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 	texts := make([]map[string]string, len(hosts))
 	words := map[string]bool{} // properties that are no numbers
 	for _, a := range aggregates {
+		if a.Name == fence.Aggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) {
+			continue
+		}
 		metadata, builtIn := properties(a.Metadata)
 		for _, key := range builtIn {
 			notes = append(notes, fmt.Sprintf("metadata %s of aggregate %s is left out: a property of that name is built in", key, a.Name))

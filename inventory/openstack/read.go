@@ -28,7 +28,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 	}
 	next.touch(last, now)
 	next.nodes = nodesOf(next.services, providers)
-	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) {
+	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) || !covers(next.hypervisors, next.services) {
 		if next.hypervisors, err = s.compute.Hypervisors(ctx); err != nil {
 			return nil, err
 		}
@@ -61,4 +61,15 @@ func (s *Source) readServers(ctx context.Context, next, last *cloud, full bool, 
 	changes, err := s.compute.Servers(ctx, nova.ServerQuery{ChangedSince: last.since(now)})
 	next.take(last, changes)
 	return err
+}
+
+// covers says whether each service's host is among the hypervisors. Nova leaves out
+// hosts that are not mapped to a cell yet, and those whose service it does not find
+// just then; no list else tells when that is over.
+func covers(hypervisors []nova.Hypervisor, services []nova.Service) bool {
+	hosts := make(map[string]bool, len(hypervisors))
+	for _, h := range hypervisors {
+		hosts[h.Host] = true
+	}
+	return !slices.ContainsFunc(services, func(s nova.Service) bool { return !hosts[s.Host] })
 }

@@ -157,8 +157,11 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{
-			Desk: a.desk, Leases: db, Doubt: doubt, Now: a.clock.now, Log: log,
-			Rules: upkeep.HealingRules{Grace: seconds(a.config.Healing.Grace), Window: seconds(a.config.Healing.Window)},
+			Desk: a.desk, Leases: db, Doubt: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
+			Rules: upkeep.HealingRules{
+				Grace: seconds(a.config.Healing.Grace), Settle: seconds(a.config.Inventory.SettleTime),
+				Window: seconds(a.config.Healing.Window),
+			},
 		}))
 	}
 	return nil

@@ -20,6 +20,9 @@ import (
 
 // Removal takes out of Nova and Placement everything that is Almanac's.
 type Removal struct {
+	// Admin is who removes it: an admin of the cloud. Almanac's own user may be gone
+	// already.
+	Admin keystone.Connection
 	// Force removes it although reservations live that need it.
 	Force bool
 	// DryRun looks only, and says what would be done.
@@ -36,7 +39,7 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) error {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	session, err := keystone.NewSession(KeystoneConnection(c.Keystone), time.Now, log)
+	session, err := keystone.NewSession(r.Admin, time.Now, log)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func clientOptions(c *Client, service string) []option {
 func novaOptions(n *Nova) []option {
 	return append(clientOptions(&n.Client, "Nova"),
 		text(&n.MaxMicroversion, "max_microversion", "2.100",
-			"Highest microversion of Nova's API that is used, where Nova has it. At least 2.61 is needed; from 2.100 on "+
+			"Highest microversion of Nova's API that is used, where Nova has it. At least 2.69 is needed; from 2.100 on "+
 				"Nova tells the scheduler hints of an instance."),
 		boolean(&n.Notifications, "notifications", false,
 			"Listen to Nova's versioned notifications, on a queue of Almanac's own, and look at once where something has "+

@@ -121,8 +121,8 @@ func inventoryOptions(i *Inventory) []option {
 		duration(&i.FullPollInterval, "full_poll_interval", 10*time.Minute, time.Minute, day,
 			"How often everything is read from Nova and Placement; in between, what has changed."),
 		integer(&i.MaxChangePercent, "max_change_percent", 20, 0, 100,
-			"Share of the hosts that may vanish or fail from one reading to the next, one host always. When there are "+
-				"more, the reading is doubted: nothing is healed or cleaned up until it settles."),
+			"Share of the hosts that may vanish or fail within settle_time, at once or one after the other; one host "+
+				"always. When there are more, the reading is doubted: nothing is healed or cleaned up until it settles."),
 		duration(&i.SettleTime, "settle_time", 10*time.Minute, 0, day,
 			"How long a doubtful reading must stay as it is to be believed."),
 	}

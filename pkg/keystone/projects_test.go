@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
@@ -49,5 +50,26 @@ func TestWhoMayNotAskForAProjectDoesNotTakeItForGone(t *testing.T) {
 	}
 	if is, err := projects.Exists(t.Context(), "0123456789abcdef0123456789abcdef"); err == nil {
 		t.Errorf("one that there is not exists: %v, %v; want a failure, since nobody can tell", is, err)
+	}
+}
+
+func TestAKeystoneThatDoesNotFindTheServiceProjectIsNotBelieved(t *testing.T) {
+	c := newCloud(t)
+	projects := projectsOf(t, c, c.account("admin", "service"))
+	const nobody = "0123456789abcdef0123456789abcdef"
+	if is, err := projects.Exists(t.Context(), nobody); err != nil || is {
+		t.Fatalf("one that there is not exists: %v, %v", is, err)
+	}
+	f := newFront(c)
+	user := c.account("admin", "service")
+	behind := *c
+	behind.url = f.URL + "/v3"
+	projects = projectsOf(t, &behind, user)
+	if is, err := projects.Exists(t.Context(), user.project); err != nil || !is {
+		t.Fatalf("the service project exists: %v, %v", is, err)
+	}
+	f.set(func(f *front) { f.instead = http.StatusNotFound })
+	if is, err := projects.Exists(t.Context(), nobody); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("it exists: %v, %v; want a failure", is, err)
 	}
 }

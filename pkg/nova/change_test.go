@@ -33,7 +33,7 @@ func newChanger(t *testing.T) *changer {
 	t.Helper()
 	u := labtest.Almanac
 	session, err := keystone.NewSession(keystone.Connection{
-		AuthURL: labtest.Keystone(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
+		AuthURL: labtest.OpenStack(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
 	}, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// kind is Nova. Flavors have told their extra specs since 2.61; servers have told
+// kind is Nova. Services have told of cells that are away since 2.69; servers have told
 // their scheduler hints since 2.100.
 var kind = openstack.Kind{
 	Name: "nova", Type: "compute", Path: "v2.1",
-	Least: openstack.Microversion{Major: 2, Minor: 61}, Most: openstack.Microversion{Major: 2, Minor: 100},
+	Least: openstack.Microversion{Major: 2, Minor: 69}, Most: openstack.Microversion{Major: 2, Minor: 100},
 }
 
 // Client is a client of Nova. It is safe for concurrent use. The errors of its methods

@@ -22,6 +22,9 @@ var beforeUptime = openstack.Microversion{Major: 2, Minor: 87}
 // Hypervisors gives the compute nodes there are (GET /os-hypervisors/detail,
 // nova/api/openstack/compute/hypervisors.py). Their capacity is left to Placement:
 // Nova does not tell it since 2.88.
+//
+// Nova leaves nodes without a service out of a page that it has cut already, and then
+// takes the page for the last one: only an empty page is the end.
 func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 	const doing = "list the hypervisors"
 	var all []Hypervisor
@@ -33,7 +36,6 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 				Type    string `json:"hypervisor_type"`
 				Service struct{ Host string }
 			} `json:"hypervisors"`
-			Links []link `json:"hypervisors_links"`
 		}
 		if err := c.service.GetAtMost(ctx, beforeUptime, doing, path, &body); err != nil {
 			return "", false, err
@@ -49,7 +51,7 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 			all = append(all, Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, Type: h.Type})
 			last = h.ID
 		}
-		return last, hasNext(body.Links), nil
+		return last, last != "", nil
 	})
 	return all, err
 }

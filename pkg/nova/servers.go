@@ -46,8 +46,28 @@ func (s *Server) Deleted() bool { return s.Status == "DELETED" }
 // Servers gives the servers of all projects (GET /servers/detail,
 // nova/api/openstack/compute/servers.py), each once, in no order. Where a cell does not
 // answer, and its servers are not known, it fails with an Unavailable fault.
+//
+// Nova leaves out the servers of such a cell, and says so only to who asks for neither
+// pages nor filters (_is_cell_down_supported): its services tell whether one is away.
+// Changes are asked for often, and their services only afterwards.
 func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 	const doing = "list the servers"
+	if q.ChangedSince == 0 {
+		if _, err := c.services(ctx, doing, q.Host); err != nil {
+			return nil, err
+		}
+	}
+	all, err := c.servers(ctx, doing, q)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.services(ctx, doing, q.Host); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Server, error) {
 	var all []Server
 	place := map[string]int{} // a page may repeat what moved there from the one before
 	err := c.paged(doing, "servers/detail", q.values(), func(path string) (string, bool, error) {
@@ -63,9 +83,6 @@ func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 		}
 		last := ""
 		for _, s := range body.Servers {
-			if s.Status == "UNKNOWN" && s.Flavor == nil {
-				return "", false, cellAway(doing)
-			}
 			one, err := s.known()
 			if err != nil {
 				return "", false, c.service.Senseless(doing, "%w", err)

@@ -3,6 +3,7 @@ package nova
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -23,7 +24,15 @@ type Service struct {
 // nova/api/openstack/compute/services.py). Where a cell does not answer, and its hosts
 // are not known, it fails with an Unavailable fault.
 func (c *Client) Services(ctx context.Context) ([]Service, error) {
-	const doing = "list the compute services"
+	return c.services(ctx, "list the compute services", "")
+}
+
+// services gives that of a host, or all where host is empty.
+func (c *Client) services(ctx context.Context, doing, host string) ([]Service, error) {
+	query := url.Values{"binary": {"nova-compute"}}
+	if host != "" {
+		query.Set("host", host)
+	}
 	var body struct {
 		Services []struct {
 			ID, Host, Zone, State, Status string
@@ -31,7 +40,7 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 			Reason                        *string `json:"disabled_reason"`
 		} `json:"services"`
 	}
-	if err := c.service.Get(ctx, doing, "os-services?binary=nova-compute", &body); err != nil {
+	if err := c.service.Get(ctx, doing, "os-services?"+query.Encode(), &body); err != nil {
 		return nil, err
 	}
 	if body.Services == nil {

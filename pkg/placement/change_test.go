@@ -46,7 +46,7 @@ func newClient(t *testing.T, address string) *placement.Client {
 	t.Helper()
 	u := labtest.Almanac
 	session, err := keystone.NewSession(keystone.Connection{
-		AuthURL: labtest.Keystone(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
+		AuthURL: labtest.OpenStack(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
 	}, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

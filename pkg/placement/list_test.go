@@ -49,10 +49,12 @@ func TestWhatIsSoldAndWhatIsReal(t *testing.T) {
 		i          placement.Inventory
 		sold, real int64
 	}{
-		"overcommitted": {placement.Inventory{Total: 10, Reserved: 2, Ratio: 16}, 128, 8},
-		"as it is":      {placement.Inventory{Total: 8192, Reserved: 512, Ratio: 1}, 7680, 7680},
-		"less than all": {placement.Inventory{Total: 101, Ratio: 0.5}, 50, 50},
-		"all reserved":  {placement.Inventory{Total: 4, Reserved: 4, Ratio: 4}, 0, 0},
+		"overcommitted":    {placement.Inventory{Total: 10, Reserved: 2, Ratio: 16}, 128, 8},
+		"as it is":         {placement.Inventory{Total: 8192, Reserved: 512, Ratio: 1}, 7680, 7680},
+		"less than all":    {placement.Inventory{Total: 101, Ratio: 0.5}, 50, 50},
+		"given away never": {placement.Inventory{Total: 10, Ratio: 0}, 0, 0},
+		"less than never":  {placement.Inventory{Total: 10, Ratio: -1e300}, 0, 0},
+		"all reserved":     {placement.Inventory{Total: 4, Reserved: 4, Ratio: 4}, 0, 0},
 	} {
 		if tc.i.Sold() != tc.sold || tc.i.Real() != tc.real {
 			t.Errorf("%s: %d sold, %d real", name, tc.i.Sold(), tc.i.Real())
@@ -92,6 +94,21 @@ func TestWhatPlacementTellsOfAProvider(t *testing.T) {
 	}, summaries, err)
 }
 
+func TestAClassThatIsNeverGivenAwaySpoilsNoReading(t *testing.T) {
+	for _, ratio := range []string{"0", "-0.5"} {
+		c := reader(t, `{"inventories": {"VCPU": {"total": 10, "reserved": 0, "allocation_ratio": `+ratio+`}},
+			"provider_summaries": {"r": {"resources": {"VCPU": {"capacity": -5, "used": 0}}, "traits": []}}}`)
+		inventories, err := c.Inventories(t.Context(), "r")
+		if err != nil || len(inventories) != 1 || inventories["VCPU"].Real() != 0 {
+			t.Errorf("ratio %s: %v, %v", ratio, inventories, err)
+		}
+		summaries, err := c.Summaries(t.Context(), 1)
+		if sold, there := summaries["r"].Sold["VCPU"]; err != nil || !there || sold != inventories["VCPU"].Sold() {
+			t.Errorf("ratio %s: %v, %v", ratio, summaries, err)
+		}
+	}
+}
+
 func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 	reads := map[string]func(c *placement.Client) error{
 		"resource_providers": func(c *placement.Client) error { _, err := c.Providers(t.Context()); return err },
@@ -105,7 +122,7 @@ func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 		"resource_providers": {`[{}]`, `[{"uuid": "r", "name": "a", "root_provider_uuid": "r"}]`, `[{"uuid": "r", "name": "a", "generation": 1}]`},
 		"inventories": {`{"VCPU": {}}`, `{"VCPU": {"total": -1, "reserved": 0, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1e30, "reserved": 0, "allocation_ratio": 1}}`,
 			`{"VCPU": {"total": 9000000000, "reserved": 0, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1, "reserved": 0, "allocation_ratio": 1e300}}`,
-			`{"VCPU": {"total": 1, "reserved": 2, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1, "reserved": 0, "allocation_ratio": 0}}`},
+			`{"VCPU": {"total": 1, "reserved": 2, "allocation_ratio": 1}}`},
 		"usages":             {`{"VCPU": -1}`, `{"VCPU": "1"}`, `{"VCPU": 1.5}`},
 		"traits":             {`[7]`, `{}`},
 		"allocations":        {`{"i": {}}`, `{"i": 7}`},

@@ -53,17 +53,18 @@ func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
 // Inventory is what a provider has of one resource class.
 type Inventory struct {
 	Total, Reserved int64
-	// Ratio is allocation_ratio: how often each unit may be given away.
+	// Ratio is allocation_ratio: how often each unit may be given away. Placement takes
+	// 0 and less too, with which there is nothing to give.
 	Ratio float64
 }
 
 // Sold is how much of it Placement gives away: overcommitted where Ratio is above 1
 // (placement/objects/inventory.py, capacity).
-func (i Inventory) Sold() int64 { return int64(float64(i.Total-i.Reserved) * i.Ratio) }
+func (i Inventory) Sold() int64 { return int64(float64(i.Total-i.Reserved) * max(0, i.Ratio)) }
 
 // Real is how much of it there is for good, without overcommitment.
 func (i Inventory) Real() int64 {
-	return int64(float64(i.Total-i.Reserved) * min(1, i.Ratio))
+	return int64(float64(i.Total-i.Reserved) * min(1, max(0, i.Ratio)))
 }
 
 // mostOfAny is more of a resource class than a provider may have
@@ -71,7 +72,7 @@ func (i Inventory) Real() int64 {
 const mostOfAny = math.MaxInt32
 
 func (i Inventory) possible() bool {
-	return 0 <= i.Reserved && i.Reserved <= i.Total && i.Total <= mostOfAny && i.Ratio > 0 && i.Ratio <= math.MaxFloat32
+	return 0 <= i.Reserved && i.Reserved <= i.Total && i.Total <= mostOfAny && i.Ratio <= math.MaxFloat32
 }
 
 // Inventories gives what a provider has, by resource class (GET
@@ -196,10 +197,10 @@ func (c *Client) Summaries(ctx context.Context, limit int) (map[string]Summary, 
 		slices.Sort(s.Traits)
 		one := Summary{Sold: make(map[string]int64), Used: make(map[string]int64), Traits: s.Traits}
 		for class, amount := range s.Resources {
-			if amount.Capacity == nil || amount.Used == nil || *amount.Capacity < 0 || *amount.Used < 0 {
+			if amount.Capacity == nil || amount.Used == nil || *amount.Used < 0 {
 				return nil, c.service.Senseless(doing, "provider %s has an impossible amount of %s", id, class)
 			}
-			one.Sold[class], one.Used[class] = *amount.Capacity, *amount.Used
+			one.Sold[class], one.Used[class] = max(0, *amount.Capacity), *amount.Used
 		}
 		all[id] = one
 	}

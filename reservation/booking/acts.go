@@ -18,7 +18,9 @@ import (
 // Cloud does what events call for on the servers.
 type Cloud interface {
 	// Carry does the work of an event. It may be called again for the same event, by
-	// another replica too, after one that was working on it has gone.
+	// another replica too, after one that was working on it has gone. The owner reads
+	// the message of its fault, and does not know the hosts of what has not begun;
+	// the cause is for the audit trail and the log.
 	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 }
 
@@ -27,8 +29,8 @@ const (
 	// after how many one that goes on failing is. In between the time that it is late
 	// doubles from try to try.
 	soonest, latest = 2, 60
-	// endTries is for how many seconds it is tried to carry out an end. What is left
-	// then is for the operator, whom the doctor tells.
+	// endTries is for how many seconds it is tried to carry out an end that fails. What
+	// is left then is for the operator, whom the doctor tells.
 	endTries = 24 * 3600
 	// concludeEvery is how often it is tried to store how an event went.
 	concludeEvery = time.Second
@@ -78,29 +80,41 @@ func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Re
 	return r, err
 }
 
-// postponed gives r with its event i, which has failed, due again.
-func postponed(r reservation.Reservation, i int, why error, now span.Instant) reservation.Reservation {
+// postponed gives r with its event i, which has failed, due again, at last at the latest.
+func postponed(r reservation.Reservation, i int, why error, last, now span.Instant) reservation.Reservation {
 	e := r.Events[i]
 	wait := int64(soonest)
 	if e.Until != 0 {
 		wait = min(max(int64(now-e.Time), soonest), latest)
 	}
 	e.State, e.Holder, e.Detail = reservation.Due, "", fault.Of(why).Message
-	e.Until = min(now.Add(wait), lastTry(&r, e))
+	e.Until = min(now.Add(wait), last)
 	return withEvent(r, i, e, r.Status, now)
 }
 
-// lastTry is when an event that still fails is given up.
-func lastTry(r *reservation.Reservation, e reservation.Event) span.Instant {
-	if e.Type == reservation.EndEvent {
-		return e.Time.Add(endTries)
+// lastTry is when an event that still fails is given up. An end may be long overdue
+// when it is tried for the first time, so its time counts from the first time that
+// this replica tried it again; after a restart, anew.
+func (e *entry) lastTry(event reservation.Event) span.Instant {
+	switch {
+	case event.Type != reservation.EndEvent:
+		return e.r.Span.End
+	case e.endRetried == 0:
+		return span.Forever
 	}
-	return r.Span.End
+	return e.endRetried.Add(endTries)
 }
 
-// hopeless says that an event has failed until it was too late.
-func hopeless(r *reservation.Reservation, e reservation.Event, now span.Instant) bool {
-	return e.Until != 0 && now >= lastTry(r, e)
+// retry notes that an event that is due has failed before, and hopeless says that it
+// has until it was too late.
+func (e *entry) retry(event reservation.Event, now span.Instant) {
+	if event.Type == reservation.EndEvent && event.Until != 0 && e.endRetried == 0 {
+		e.endRetried = now
+	}
+}
+
+func (e *entry) hopeless(event reservation.Event, now span.Instant) bool {
+	return event.Until != 0 && now >= e.lastTry(event)
 }
 
 // givenUp gives r after an event that is hopeless, and that event's place in the log.
@@ -192,8 +206,8 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 	a := &attempt{entry: e, before: e.r}
 	now := d.options.Now()
 	if why != nil {
-		a.cause.Action = reservation.PutOff
-		a.next = postponed(e.r, i, why, now)
+		a.cause.Action, a.cause.Detail = reservation.PutOff, fault.Of(why).Error()
+		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
 		return d.begin(a), i, nil
 	}
 	a.cause.Action = actions[ran.Type]

@@ -49,6 +49,9 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if !ok {
 		return Plan{}, m.refuse()
 	}
+	if err := m.vacated(claims); err != nil {
+		return Plan{}, err
+	}
 	plan.Claims, plan.Matched = claims, m.search.matched
 	return plan, nil
 }

@@ -102,6 +102,8 @@ type entry struct {
 	r       reservation.Reservation
 	attempt *attempt
 	over    bool // it left the desk
+	// endRetried is when this replica first tried its end again after a failure.
+	endRetried span.Instant
 }
 
 // Open gives a desk with the hosts of s and the live reservations of the records.

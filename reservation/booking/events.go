@@ -154,11 +154,12 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 	case !due && (lost == nil || !lost(event)):
 		return nil, 0, nil
 	}
+	e.retry(event, now)
 	a := &attempt{entry: e, before: e.r}
 	a.cause.Action = actions[event.Type]
 	var err error
 	switch {
-	case hopeless(&e.r, event, now):
+	case e.hopeless(event, now):
 		a.next, i, err = givenUp(e.r, event, now)
 		a.cause.Detail = event.Detail
 	case d.options.Cloud != nil && lifecycle.TakesWork(event.Type):

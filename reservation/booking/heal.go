@@ -147,8 +147,9 @@ func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
 // healed gives r after h and why it is another than before; without an action where
 // it is not.
 func healed(r reservation.Reservation, h healing, now span.Instant) (reservation.Reservation, reservation.Cause) {
-	// A tenant does not know the hosts of what has not begun; the audit trail does.
-	telling, full := h.words(r.Status == reservation.Active), h.words(true)
+	// A tenant does not know the hosts of what has not begun, and never what an admin
+	// writes about a host; the audit trail does.
+	telling, full := h.discreet().words(r.Status == reservation.Active), h.words(true)
 	var cause reservation.Cause
 	var details []string
 	log := slices.Clone(r.Events)
@@ -205,6 +206,20 @@ func recent(log []reservation.Event) []reservation.Event {
 }
 
 const backAgain = "all its hosts are well again"
+
+// unusable is all that a tenant is told of what is wrong with a host.
+const unusable = "it takes no instances now"
+
+// discreet gives h without the reasons.
+func (h healing) discreet() healing {
+	for _, list := range []*[]loss{&h.replaced, &h.missing} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			(*list)[i].reason = unusable
+		}
+	}
+	return h
+}
 
 // words are what is said of a healing.
 type words struct{ healed, degraded string }

@@ -50,7 +50,8 @@ func (m *move) expectAwake() {
 }
 
 // keepWhatCan fills in kept: hosts in use come first once the guests are the
-// owner's own, then those that were claimed first.
+// owner's own, then those that were claimed first. What a degraded reservation misses
+// comes last.
 func (m *move) keepWhatCan() {
 	byHost := make(map[int]int)
 	for _, claim := range m.from.Claims {
@@ -64,9 +65,15 @@ func (m *move) keepWhatCan() {
 			byHost[host] += n
 		}
 	}
-	if m.pinned() {
-		slices.SortStableFunc(m.kept, func(a, b keep) int { return cmp.Compare(m.guests(b), m.guests(a)) })
-	}
+	slices.SortStableFunc(m.kept, func(a, b keep) int {
+		return cmp.Or(compareBool(m.misses(a), m.misses(b)), cmp.Compare(m.guests(b), m.guests(a)))
+	})
+}
+
+// misses says that the host is among those that the degraded reservation cannot use.
+func (m *move) misses(k keep) bool {
+	h := m.search.view.roster.host(k.host)
+	return m.from.Degraded != "" && (h == nil || h.Failure() != "")
 }
 
 // since is when a claim that stays begins. What was not held in the past cannot be
@@ -117,8 +124,9 @@ func (m *move) room(host int, w span.Span, limit int) int {
 	return rooms[0].Slices
 }
 
+// guests counts the owner's own: those before the start are others'.
 func (m *move) guests(k keep) int {
-	if h := m.search.view.roster.host(k.host); h != nil {
+	if h := m.search.view.roster.host(k.host); h != nil && m.pinned() {
 		return h.Guests
 	}
 	return 0
@@ -174,15 +182,14 @@ func (m *move) claims() ([]reservation.Claim, bool) {
 	return claims, countClaimed(claims) == quantity
 }
 
-// keep gives the claims that stay, up to quantity.
+// keep gives the claims that stay, up to quantity, in the order of kept.
 func (m *move) keep(quantity int) []reservation.Claim {
 	var claims []reservation.Claim
-	for _, k := range m.kept {
-		n := min(k.count, quantity)
+	for i, n := range m.share(quantity) {
 		if n == 0 {
-			break
+			continue
 		}
-		quantity -= n
+		k := m.kept[i]
 		claim := reservation.Claim{Host: m.search.view.roster.names[k.host], Span: span.Span{Start: k.since, End: m.to.Span.End}}
 		if m.from.Kind == reservation.Instances {
 			claim.Slices = n

@@ -172,14 +172,6 @@ func TestAWarningAsksTheCloudForNothing(t *testing.T) {
 
 func TestTheDeskSaysThatSomethingIsAnother(t *testing.T) {
 	all := replicas(t, 2, named("a"))
-	news := func(s *scene) bool {
-		select {
-		case <-s.desk.News():
-			return true
-		default:
-			return false
-		}
-	}
 	id := all[0].book(t, during(1, 100, 200)).ID
 	if !news(all[0]) || news(all[0]) || news(all[1]) {
 		t.Error("a booking is no news here once, or news elsewhere at once")
@@ -192,5 +184,29 @@ func TestTheDeskSaysThatSomethingIsAnother(t *testing.T) {
 	all[0].heal(t, id, failing(), false)
 	if news(all[0]) || news(all[1]) {
 		t.Error("nothing is news")
+	}
+}
+
+func TestAnEndIsNewsAndAStartIsNone(t *testing.T) {
+	s, _ := onCloud(t, func(*booking.Options) {})
+	s.book(t, during(1, 100, 200))
+	news(s)
+	s.let(t, 100, 199)
+	if news(s) {
+		t.Error("a start is news, though nothing else is promised than before")
+	}
+	s.let(t, 200, 201)
+	if !news(s) {
+		t.Error("an end is no news, though it makes room")
+	}
+}
+
+// news says that there is some since it was last asked for.
+func news(s *scene) bool {
+	select {
+	case <-s.desk.News():
+		return true
+	default:
+		return false
 	}
 }

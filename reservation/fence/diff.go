@@ -24,9 +24,10 @@ func Diff(actual, desired Layout) []Step {
 	d.members(AddHost, actual, lacking(members(desired), members(actual)))
 
 	d.deleteFlavors(actual, desired)
+	// Placement refuses it while instances hold some: before the host is opened, then.
+	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
 	d.unmark(actual, desired)
 	d.members(RemoveHost, actual, lacking(members(actual), members(desired)))
-	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
 	d.hostwise(RemoveTraits, lacking(actual.Traits, desired.Traits))
 	d.deleteAggregates(actual, desired)
 	d.deleteNames(DeleteTrait, actual.TraitNames, desired.TraitNames)

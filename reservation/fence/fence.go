@@ -102,9 +102,9 @@ const (
 	AddHost         Action = "add host"         // Step.Host to Step.Aggregate
 
 	DeleteFlavor    Action = "delete flavor"
+	RemoveRooms     Action = "remove rooms"     // Step.Host shall have Step.Rooms; 0 is none, other classes stay
 	UnmarkAggregate Action = "delete metadata"  // the keys of Step.Aggregate's Metadata
 	RemoveHost      Action = "remove host"      // Step.Host from Step.Aggregate
-	RemoveRooms     Action = "remove rooms"     // Step.Host shall have Step.Rooms; 0 is none, other classes stay
 	RemoveTraits    Action = "remove traits"    // Step.Traits from Step.Host
 	DeleteAggregate Action = "delete aggregate" // which has no hosts any more
 	DeleteTrait     Action = "delete trait"     // Step.Name, which no provider has any more

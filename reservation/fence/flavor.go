@@ -81,7 +81,8 @@ func least(f *inventory.Flavor, amount *int64, class string) {
 }
 
 // smallest is what every host of the reservation has at least of vCPUs, memory and
-// disk; nothing where none of them is known.
+// disk; nothing where none of them is known. A host of which Placement gives no vCPUs
+// or no memory takes no instances of any flavor, and does not count.
 func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 	first := true
 	for _, name := range r.HostNames() {
@@ -90,6 +91,9 @@ func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 			continue
 		}
 		c := p.hosts.Host(i).Capacity
+		if c.VCPUs == 0 || c.MemoryMB == 0 {
+			continue
+		}
 		if first {
 			least = resource.Vector{VCPUs: c.VCPUs, MemoryMB: c.MemoryMB, DiskGB: c.DiskGB}
 		}

@@ -90,11 +90,23 @@ func (j *judgement) promises() {
 			}
 		}
 		if j.gone[r.ProjectID] {
-			t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them on the cloud is taken away after that",
-				true, "project %s does not exist any more and has reservation %s (%s)", r.ProjectID, r.ID, r.Status)
-			t.cancel = append(t.cancel, r.ID)
+			j.vanishedOwner(&r)
 		}
 	}
+}
+
+// vanishedOwner enters a project that Keystone does not find. That all have gone at
+// once is rather Keystone's mistake.
+func (j *judgement) vanishedOwner(r *reservation.Reservation) {
+	const message = "project %s does not exist any more and has reservation %s (%s)"
+	if all := len(j.gone); all > 1 && !slices.Contains(slices.Collect(maps.Values(j.gone)), false) {
+		j.find(VanishedOwner, r.ProjectID, "see whether Keystone has lost its projects; if they are gone for good, cancel their reservations by hand",
+			false, message+"; Keystone finds none of the %d projects that have reservations, so it is not believed", r.ProjectID, r.ID, r.Status, all)
+		return
+	}
+	t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them on the cloud is taken away after that",
+		true, message, r.ProjectID, r.ID, r.Status)
+	t.cancel = append(t.cancel, r.ID)
 }
 
 // shared finds hosts in the aggregates of two reservations where one of the two is of

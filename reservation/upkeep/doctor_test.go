@@ -187,6 +187,21 @@ func TestInstancesThatAnEndShouldHaveDealtWithAreToldAgain(t *testing.T) {
 	}
 }
 
+func TestThatAllProjectsHaveVanishedIsNotBelieved(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"), whole("r2", "b"))
+	w.lay()
+	w.gone["p-r1"], w.gone["p-r2"] = true, true
+	w.want("the plan", w.plan(), "vanished_project p-r1: ", "vanished_project p-r2: ")
+	w.want("the fix", w.fix(), "vanished_project p-r1: ", "vanished_project p-r2: ")
+	for id, r := range w.stored {
+		if r.Status != reservation.Active {
+			t.Errorf("reservation %s is %s", id, r.Status)
+		}
+	}
+	delete(w.gone, "p-r2")
+	w.want("with one of them there, the fix", w.fix(), "vanished_project p-r1: fixed")
+}
+
 func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"))
 	w.lay()

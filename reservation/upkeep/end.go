@@ -9,7 +9,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 const (
@@ -23,19 +22,31 @@ const (
 )
 
 // end takes the hosts back: nobody new comes in, the owner's instances are dealt with
-// as he has said, and only then what lies on the cloud for the reservation goes.
+// as he has said, and only then what lies on the cloud for the reservation goes: from
+// each host when nobody is there on whom the end waits, and the rest when nobody is.
 func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
 	began := s.Elapsed()
 	if err := s.Ground.Expel(ctx, r); err != nil {
 		return told(err, "end the use of the hosts")
 	}
+	taken := len(r.HostNames())
 	for polls := 0; ; polls++ {
 		left, err := s.dismiss(ctx, r)
+		if len(left) == 0 {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if on := len(hostsOf(left)); on < taken { // whose turn is next need not wait for all
+			if _, failed := s.takeAway(ctx, r, left); failed != nil {
+				s.Log.WarnContext(ctx, "hosts that are free could not be taken back yet", "reservation", r.ID, "error", failed)
+			} else {
+				taken = on
+			}
+		}
 		if err != nil {
 			return err
-		}
-		if len(left) == 0 {
-			break
 		}
 		if s.outOfPatience(&r) {
 			return fault.New(fault.Conflict, "instance %s (%s) is not done with as on_end %s says; the end waits for it", left[0].ID, left[0].Status, r.OnEnd)
@@ -48,7 +59,7 @@ func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
 			return told(err, "wait for the instances of the reservation")
 		}
 	}
-	if err := s.takeAway(ctx, r); err != nil {
+	if _, err := s.takeAway(ctx, r, nil); err != nil {
 		return err
 	}
 	s.Log.InfoContext(ctx, "the hosts are taken back", "reservation", r.ID, "hosts", r.HostNames(), "on_end", r.OnEnd,
@@ -57,7 +68,7 @@ func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
 }
 
 // dismiss gives the owner's instances their orders, and gives those on which the end
-// still waits.
+// still waits, also where orders were refused. With an error and none, it is not known.
 func (s *Steward) dismiss(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
 	guests, err := s.Guests.Of(ctx, r)
 	if err != nil {
@@ -69,9 +80,11 @@ func (s *Steward) dismiss(ctx context.Context, r reservation.Reservation) (left 
 	left, orders := farewell(guests, r.OnEnd, graceful)
 	err = each(ctx, s.asking, len(orders), func(i int) error { return s.bid(ctx, r, orders[i]) })
 	if s.outOfPatience(&r) {
-		// On a host that has failed the orders stand in Nova until it is back.
 		hosts := s.Snapshot()
-		left = slices.DeleteFunc(left, func(i inventory.Instance) bool { return i.Host != "" && unfit(hosts, i.Host) != "" })
+		left = slices.DeleteFunc(left, func(i inventory.Instance) bool {
+			// On a host that has failed the orders stand in Nova until it is back.
+			return i.Host != "" && unfit(hosts, i.Host) != "" || r.OnEnd == reservation.Stop && unstoppable(&i)
+		})
 	}
 	return left, err
 }
@@ -92,6 +105,9 @@ func (s *Steward) bid(ctx context.Context, r reservation.Reservation, do errand)
 		log.InfoContext(ctx, "an instance of the reservation has its order")
 	case err != nil:
 		log.WarnContext(ctx, "an instance of the reservation did not take its order", "error", err)
+		if r.OnEnd == reservation.Stop && s.outOfPatience(&r) && unstoppable(&do.instance) {
+			return nil
+		}
 		if unfit(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.Stop) {
 			return told(err, "%s instance %s", do.order, do.instance.ID)
 		}
@@ -145,45 +161,16 @@ func shutsDown(i *inventory.Instance) bool {
 	return slices.Contains([]string{"ACTIVE", "PASSWORD", "REBOOT", "HARD_REBOOT", "MIGRATING"}, i.Status)
 }
 
+// unstoppable says that Nova never stops the instance as it is, which its owner alone
+// can change (nova/compute/api.py stop: the states it is allowed in). Since the host
+// goes back with the stopped ones on it, the end does not wait for that.
+func unstoppable(i *inventory.Instance) bool {
+	return i.Task == "" && slices.Contains([]string{"RESCUE", "VERIFY_RESIZE"}, i.Status)
+}
+
 // stopped says that the instance does not run.
 func stopped(i *inventory.Instance) bool {
 	return slices.Contains([]string{
 		"SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "SOFT_DELETED", "ERROR",
 	}, i.Status)
-}
-
-// takeAway clears what lies on the cloud for the reservation, whether it is live or
-// over, and opens its hosts unless they are promised to others.
-func (s *Steward) takeAway(ctx context.Context, r reservation.Reservation) error {
-	layout, err := s.looks.fresh(ctx)
-	if err != nil {
-		return told(err, "look what lies on the cloud")
-	}
-	others := slices.DeleteFunc(s.Promises.Live(always), func(o reservation.Reservation) bool { return o.ID == r.ID })
-	steps := s.differences(layout, others)
-	// Of one that was cancelled the claims may be gone.
-	r.Claims = slices.Clone(r.Claims)
-	for _, step := range steps {
-		if step.Reservation == r.ID && step.Host != "" {
-			r.Claims = append(r.Claims, reservation.Claim{Host: step.Host})
-		}
-	}
-	return s.carryAll(ctx, fence.For(steps, &r))
-}
-
-// clearUp goes on with what is left of a reservation that is over, as its end would
-// have, without waiting: what is under way is looked at the next time.
-func (s *Steward) clearUp(ctx context.Context, r reservation.Reservation) error {
-	if err := s.Ground.Expel(ctx, r); err != nil {
-		return told(err, "end the use of the hosts of reservation %s", r.ID)
-	}
-	left, err := s.dismiss(ctx, r)
-	if err != nil || len(left) > 0 {
-		return err
-	}
-	if err := s.takeAway(ctx, r); err != nil {
-		return err
-	}
-	s.Log.InfoContext(ctx, "what was left of a reservation that is over is cleared up", "reservation", r.ID, "status", r.Status)
-	return nil
 }

@@ -143,7 +143,8 @@ func (m *modelCloud) Order(_ context.Context, i inventory.Instance, order upkeep
 		return nil
 	case g.order != "" && order != upkeep.DeleteGuest:
 		return fault.New(fault.Conflict, "the instance is busy: %s", g.Task)
-	case order == upkeep.StopGuest && g.Status != "ACTIVE":
+	case order == upkeep.StopGuest && g.Status != "ACTIVE",
+		order == upkeep.ShelveGuest && (g.Status == "RESCUE" || g.Status == "VERIFY_RESIZE"):
 		return fault.New(fault.Conflict, "the instance is %s", g.Status)
 	}
 	g.order, g.left, g.Task = order, m.looks, string(order)+"-ing"

@@ -26,6 +26,9 @@ type Healer interface {
 type HealingRules struct {
 	// Grace is for how many seconds a host must have failed without a break.
 	Grace int64
+	// Settle is that, where longer, of a host that this process has never seen well:
+	// nobody here knows whether what it reads was in doubt before.
+	Settle int64
 	// Window is for how many seconds ahead reservations are healed; one that starts later
 	// waits, as its host may be back by then.
 	Window int64
@@ -37,6 +40,9 @@ type HealingOptions struct {
 	Leases job.Leases
 	// Doubt says why the inventory is not to be trusted now; empty where it is.
 	Doubt func() string
+	// Read is when the hosts were read. A Snapshot of Desk that is asked for after it is
+	// no older.
+	Read  func() span.Instant
 	Rules HealingRules
 	Now   func() span.Instant
 	Log   *slog.Logger
@@ -51,9 +57,10 @@ const (
 
 // Healing gives the job that has failed hosts replaced, those of the reservation that
 // starts first before the others. Each replica watches the hosts; one of them acts.
-// While the inventory is in doubt, nothing is done, and the time does not count.
+// While the inventory is in doubt, nothing is done, and the time does not count. What
+// counts is the time between readings, not that after the last.
 func Healing(o HealingOptions) job.Job {
-	h := &healing{HealingOptions: o}
+	h := &healing{HealingOptions: o, well: make(map[string]bool)}
 	return job.Job{Name: "healing", Every: healEvery, Step: h.step}
 }
 
@@ -61,22 +68,24 @@ func Healing(o HealingOptions) job.Job {
 type healing struct {
 	HealingOptions
 	outages outages
+	well    map[string]bool // the hosts that were seen well
 	looked  span.Instant
+	counted span.Instant // until when outages count, or would but for doubt
 }
 
 func (h *healing) step(ctx context.Context) error {
 	now := h.Now()
-	elapsed := max(0, int64(now-h.looked))
+	if now > h.looked.Add(longestBlink) {
+		h.outages = nil
+	}
 	h.looked = now
 	if h.Doubt() != "" {
+		h.counted = now
 		return nil
 	}
 	live := h.Desk.Live(span.Span{Start: now, End: span.Forever})
-	if elapsed > longestBlink {
-		h.outages = nil
-	}
-	h.outages = h.outages.next(failures(h.Desk.Snapshot(), live), elapsed)
-	ailing := slices.DeleteFunc(live, func(r reservation.Reservation) bool { return !h.outages.ail(&r, now, h.Rules) })
+	h.look(live, now)
+	ailing := slices.DeleteFunc(live, func(r reservation.Reservation) bool { return !h.ail(&r, now) })
 	if len(ailing) == 0 {
 		return nil
 	}
@@ -85,11 +94,24 @@ func (h *healing) step(ctx context.Context) error {
 	})(ctx)
 }
 
+// look notes which hosts have failed, and for how long.
+func (h *healing) look(live []reservation.Reservation, now span.Instant) {
+	read := h.Read()
+	s := h.Desk.Snapshot()
+	for _, host := range s.Hosts() {
+		if host.Failure() == "" {
+			h.well[host.Name] = true
+		}
+	}
+	counted := min(h.counted, now) // the clock may have been set back
+	h.counted = max(counted, read)
+	h.outages = h.outages.next(failures(s, live), int64(h.counted-counted))
+}
+
 func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) error {
-	failed := func(host string) (string, bool) { return h.outages.settled(host, h.Rules.Grace) }
 	var errs []error
 	for _, was := range ailing {
-		r, changed, err := h.Desk.Heal(ctx, was.ID, failed)
+		r, changed, err := h.Desk.Heal(ctx, was.ID, h.settled)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("heal reservation %s: %w", was.ID, err))
 		}
@@ -128,7 +150,8 @@ type outage struct {
 	seconds int64
 }
 
-// next gives the outages after another look, seconds after the one before.
+// next gives the outages after another look, at hosts that were read seconds after those
+// of the look before.
 func (o outages) next(failed map[string]string, seconds int64) outages {
 	next := make(outages, len(failed))
 	for host, reason := range failed {
@@ -141,19 +164,23 @@ func (o outages) next(failed map[string]string, seconds int64) outages {
 	return next
 }
 
-// settled says that a host has failed for at least grace seconds, and why.
-func (o outages) settled(host string, grace int64) (reason string, yes bool) {
-	found, failed := o[host]
-	return found.reason, failed && found.seconds >= grace
+// settled says that a host has failed for long enough, and why.
+func (h *healing) settled(host string) (reason string, yes bool) {
+	found, failed := h.outages[host]
+	enough := h.Rules.Grace
+	if !h.well[host] {
+		enough = max(enough, h.Rules.Settle)
+	}
+	return found.reason, failed && found.seconds >= enough
 }
 
 // ail says that there is something to heal of r, or to take back. What is degraded stays
 // so while one of its hosts has just failed: after a restart all seem to have.
-func (o outages) ail(r *reservation.Reservation, now span.Instant, rules HealingRules) bool {
+func (h *healing) ail(r *reservation.Reservation, now span.Instant) bool {
 	lacks, waits := false, false
 	for _, c := range r.Claims {
-		_, failed := o[c.Host]
-		_, settled := o.settled(c.Host, rules.Grace)
+		_, failed := h.outages[c.Host]
+		_, settled := h.settled(c.Host)
 		lacks = lacks || settled
 		waits = waits || failed && !settled
 	}
@@ -163,6 +190,6 @@ func (o outages) ail(r *reservation.Reservation, now span.Instant, rules Healing
 	case r.Degraded != "":
 		return lacks || !waits
 	default:
-		return lacks && r.Span.Start <= now.Add(rules.Window)
+		return lacks && r.Span.Start <= now.Add(h.Rules.Window)
 	}
 }

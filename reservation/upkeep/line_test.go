@@ -24,6 +24,7 @@ type line struct {
 	slow   func(kind string)
 	wrong  map[string]error     // by kind, what the call gives and does not do
 	stray  []inventory.Instance // what Of gives by mistake
+	coming []inventory.Instance // what is on its way to its Host, for On
 }
 
 var errCut = errors.New("the line is cut")
@@ -81,7 +82,13 @@ func (l *line) On(ctx context.Context, host string) ([]inventory.Instance, error
 	if err := l.call("on"); err != nil {
 		return nil, err
 	}
-	return l.modelCloud.On(ctx, host)
+	list, err := l.modelCloud.On(ctx, host)
+	for _, i := range l.coming {
+		if i.Host == host {
+			list = append(list, i)
+		}
+	}
+	return list, err
 }
 
 func (l *line) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {

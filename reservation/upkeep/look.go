@@ -77,13 +77,29 @@ func (l *looks) take(ctx context.Context, mine *look) {
 func (l *looks) recent(id string, hosts []string) (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || l.now() >= l.last.begun.Add(lookGood) {
+	layout, good := l.latest()
+	if !good {
 		return fence.Layout{}, false
 	}
 	for _, name := range append([]string{id}, hosts...) {
 		if l.changed[name] > l.last.changes {
 			return fence.Layout{}, false
 		}
+	}
+	return layout, true
+}
+
+// shown gives the last look where it is not old, whatever was changed since.
+func (l *looks) shown() (fence.Layout, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest()
+}
+
+// latest is shown under the lock.
+func (l *looks) latest() (fence.Layout, bool) {
+	if l.last == nil || l.now() >= l.last.begun.Add(lookGood) {
+		return fence.Layout{}, false
 	}
 	return l.last.layout, true
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/fence"
@@ -42,10 +43,11 @@ func (s *Steward) Prepare(ctx context.Context) error {
 	if err != nil {
 		return told(err, "look what lies on the cloud")
 	}
-	live := s.Promises.Live(always)
-	steps := s.differences(layout, live)
-	now, unknown := due(steps, live, s.Doubt() != "")
-	errs := []error{s.lookAround(ctx, live), s.carryApart(ctx, now)}
+	live, hosts := s.Promises.Live(always), s.Snapshot()
+	now, unknown := due(unheld(s.differencesOn(hosts, layout, live), hosts), live, s.Doubt() != "")
+	now = sparing(now, live, hosts, s.Now())
+	ready, joining := apart(now, live)
+	errs := []error{s.lookAround(ctx, live), s.carryApart(ctx, ready, live), s.join(ctx, joining, live)}
 	if s.Doubt() == "" {
 		errs = append(errs, s.clearUpAll(ctx, unknown))
 	}
@@ -81,11 +83,33 @@ func due(steps []fence.Step, live []reservation.Reservation, doubt bool) (now []
 	return now, slices.Compact(unknown)
 }
 
-// carryApart does steps, those of one kind at once and kind after kind. Where one has
-// failed, what comes after it for the same host of the same reservation is left; and
-// where that was for no host, all that comes after it for the reservation.
-func (s *Steward) carryApart(ctx context.Context, steps []fence.Step) error {
-	type place struct{ reservation, host string }
+// sparing leaves out what takes things away from hosts that the inventory does not list
+// and live reservations still hold: they may be there all the same, with the owner's
+// instances, until healing has settled it.
+func sparing(steps []fence.Step, live []reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) []fence.Step {
+	held := make(map[string]bool)
+	for _, r := range live {
+		for _, c := range r.Claims {
+			if c.Span.End > now || c.Span.End >= r.Span.End {
+				held[c.Host] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(steps, func(step fence.Step) bool {
+		_, listed := hosts.Index(step.Host)
+		return !step.Adds() && held[step.Host] && !listed
+	})
+}
+
+// carryApart does steps that were decided for the live reservations, those of one kind
+// at once and kind after kind. Where one has failed, what comes after it for the same
+// host of the same reservation is left; and where that was for no host, all that comes
+// after it for the reservation.
+func (s *Steward) carryApart(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
+	decided := make(map[string]reservation.Status, len(live))
+	for _, r := range live {
+		decided[r.ID] = r.Status
+	}
 	var mu sync.Mutex
 	failed := make(map[place]bool)
 	var errs []error
@@ -95,10 +119,13 @@ func (s *Steward) carryApart(ctx context.Context, steps []fence.Step) error {
 			n = len(steps)
 		}
 		able := slices.DeleteFunc(slices.Clone(steps[:n]), func(step fence.Step) bool {
-			return failed[place{step.Reservation, ""}] || failed[place{step.Reservation, step.Host}] || s.overtaken(step)
+			return failed[place{step.Reservation, ""}] || failed[place{step.Reservation, step.Host}]
 		})
 		steps = steps[n:]
 		errs = append(errs, each(ctx, s.preparing, len(able), func(i int) error {
+			if s.overtaken(able[i], decided[able[i].Reservation]) {
+				return nil
+			}
 			err := s.carry(ctx, able[i])
 			if err != nil {
 				s.Log.WarnContext(ctx, "a step on the cloud failed; it is tried again", "action", able[i].Action,
@@ -119,11 +146,28 @@ func underWay(step fence.Step, its reservation.Status) bool {
 	return its == reservation.Ending || its == reservation.Starting && step.Flavor.ID != ""
 }
 
-// overtaken says that an event of the step's reservation has begun by now, or that the
-// reservation is over.
-func (s *Steward) overtaken(step fence.Step) bool {
+// overtaken says that the step is not to be done any more. One of a reservation was
+// decided for a status that it no longer has, or is done by its event. One that opens
+// a host to all was decided before the host was promised again.
+func (s *Steward) overtaken(step fence.Step, decided reservation.Status) bool {
+	if step.Reservation == "" {
+		return !step.Adds() && s.needed(step, "")
+	}
 	r, live := s.Promises.Reservation(step.Reservation)
-	return step.Reservation != "" && (!live || underWay(step, r.Status))
+	return !live || r.Status != decided || underWay(step, r.Status)
+}
+
+// needed says that live reservations but one need by now what a step of the fence takes
+// from its host.
+func (s *Steward) needed(step fence.Step, but string) bool {
+	live := slices.DeleteFunc(s.Promises.Live(always), func(r reservation.Reservation) bool {
+		return r.ID == but || !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == step.Host })
+	})
+	hosts, now := s.Snapshot(), s.Now()
+	want := fence.Desired(live, hosts, now, s.Rules.Fence)
+	return len(sparing([]fence.Step{step}, live, hosts, now)) == 0 ||
+		slices.Contains(want.Aggregates[step.Aggregate.Name].Hosts, step.Host) ||
+		slices.ContainsFunc(step.Traits, func(trait string) bool { return slices.Contains(want.Traits[step.Host], trait) })
 }
 
 // lookAround finds the strangers on promised hosts, says so, and tells them to go when

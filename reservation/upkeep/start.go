@@ -2,7 +2,9 @@ package upkeep
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +47,9 @@ func (s *Steward) start(ctx context.Context, id string) error {
 		case err != nil:
 			return err
 		case obstacle == nil:
+			if err := s.withhold(ctx, r, hosts); err != nil {
+				return err
+			}
 			if err := s.Ground.Admit(ctx, r); err != nil {
 				return told(err, "let the project use the hosts")
 			}
@@ -70,15 +75,16 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 			continue
 		}
 		if reason := unfit(hosts, c.Host); reason != "" {
-			why = fault.New(fault.Unavailable, "none of the hosts can be used; of host %s the reason is that %s", c.Host, reason)
+			why = fault.New(fault.Unavailable, "none of the hosts takes instances now; the start waits for one")
+			why.Err = fmt.Errorf("of host %s the reason is that %s", c.Host, reason)
 			continue
 		}
 		at, _ := hosts.Index(c.Host)
 		switch hosts.Host(at).Power {
 		case inventory.PowerSleeping:
-			return nil, fault.New(fault.Unavailable, "host %s sleeps; the start waits until it is woken", c.Host)
+			return nil, onHost(c.Host, fault.New(fault.Unavailable, "a host sleeps; the start waits until it is woken"))
 		case inventory.PowerWaking:
-			return nil, fault.New(fault.Unavailable, "host %s is waking up; the start waits for it", c.Host)
+			return nil, onHost(c.Host, fault.New(fault.Unavailable, "a host is waking up; the start waits for it"))
 		}
 		fit = append(fit, c.Host)
 	}
@@ -86,6 +92,13 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 		return nil, why
 	}
 	return fit, nil
+}
+
+// onHost says on which host something is wrong: to the operator, who reads the cause,
+// and not to the owner, who does not read the names of hosts before they are his.
+func onHost(host string, wrong *fault.Error) error {
+	wrong.Err = fmt.Errorf("it is host %s", host)
+	return wrong
 }
 
 // lay puts on the cloud what the reservation's start needs on the hosts. Where all was
@@ -130,15 +143,19 @@ func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts
 // tells strangers to go as the rules say.
 func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts []string) (obstacle, err error) {
 	live := s.Promises.Live(always)
-	if host, held := heldBefore(&r, hosts, live, s.Now()); held {
-		obstacle = fault.New(fault.Conflict, "host %s is still held by another reservation, which is being ended; the start waits for it", host)
+	host, held, err := s.heldBefore(ctx, &r, hosts, live)
+	if err != nil {
+		return nil, err
+	}
+	if held {
+		obstacle = onHost(host, fault.New(fault.Conflict, "a host is still held by another reservation, which is being ended; the start waits for it"))
 	}
 	var mu sync.Mutex
 	err = each(ctx, s.asking, len(hosts), func(i int) error {
 		host := hosts[i]
 		guests, err := s.Guests.On(ctx, host)
 		if err != nil {
-			return told(err, "look who is on host %s", host)
+			return told(fmt.Errorf("host %s: %w", host, err), "look who is on a host")
 		}
 		found := strangers(&r, host, guests, live, s.Now())
 		if len(found) == 0 {
@@ -158,15 +175,49 @@ func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts
 }
 
 // heldBefore gives a host that a reservation before r still holds, whose aggregate
-// keeps r's instances off it. Reservations of instances share a host.
-func heldBefore(r *reservation.Reservation, hosts []string, live []reservation.Reservation, now span.Instant) (string, bool) {
+// keeps r's instances off it: also one that is over, until that is cleared up. One
+// that is ending holds those that are still in its aggregate.
+func (s *Steward) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
 	for i := range live {
 		other := &live[i]
-		if other.ID == r.ID || other.Kind == reservation.Instances && r.Kind == reservation.Instances {
+		if other.ID == r.ID || other.Status == reservation.Ending || other.Kind == reservation.Instances && r.Kind == reservation.Instances {
 			continue
 		}
 		for _, host := range hosts {
-			if holds(other, host, now) {
+			if holds(other, host, s.Now()) {
+				return host, true, nil
+			}
+		}
+	}
+	layout, seen := s.looks.shown()
+	if _, held := keepsOff(r, hosts, layout); seen && !held {
+		return "", false, nil
+	}
+	if layout, err = s.looks.fresh(ctx); err != nil {
+		return "", false, told(err, "look what lies on the cloud")
+	}
+	host, held = keepsOff(r, hosts, layout)
+	return host, held, nil
+}
+
+// keepsOff gives one of the hosts that the aggregate of another reservation, live or
+// not, closes to the flavors of r, which have not all the traits that it requires.
+func keepsOff(r *reservation.Reservation, hosts []string, layout fence.Layout) (string, bool) {
+	kind := fence.OwnName(r.ID)
+	if r.Kind == reservation.Instances {
+		kind = fence.Shared
+	}
+	for name, a := range layout.Aggregates {
+		if !strings.HasPrefix(name, fence.AggregatePrefix) || name == fence.AggregatePrefix+r.ID {
+			continue
+		}
+		closes := false
+		for key, value := range a.Metadata {
+			trait, is := strings.CutPrefix(key, "trait:")
+			closes = closes || is && value == "required" && trait != fence.Reserved && trait != kind
+		}
+		for _, host := range hosts {
+			if closes && slices.Contains(a.Hosts, host) {
 				return host, true
 			}
 		}

@@ -125,7 +125,7 @@ func TestAStartOnAnOccupiedHostIsLateAndSaysSo(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.book(1, 0, "a", "b")
 	w.putStranger("guest-17", "b", nil)
-	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "host b is occupied by an instance (ACTIVE) of another project", "the start waits")
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "a host is occupied by an instance (ACTIVE) of another project", "the start waits")
 	if w.admitted(1) || w.Now() != noon.Add(10) || len(w.given()) > 0 {
 		t.Errorf("admitted %v after %d s, orders %v; want 10 s of patience and nothing done", w.admitted(1), w.Now()-noon, w.given())
 	}
@@ -186,7 +186,11 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 		w := newTown(t, "a", "b")
 		w.book(1, 0, "a")
 		ail(w)
-		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "host a", words)
+		err := w.begin(1, reservation.StartEvent)
+		mustFail(t, err, fault.Unavailable, "the start waits")
+		if sentence := fault.Of(err).Message; !strings.Contains(err.Error(), "host a") || !strings.Contains(err.Error(), words) || strings.Contains(sentence, "host a") {
+			t.Errorf("the operator reads %q, the owner %q; want %q and the host for the first alone", err, sentence, words)
+		}
 		if w.admitted(1) {
 			t.Errorf("the owner is admitted though the host %s", words)
 		}
@@ -222,7 +226,7 @@ func TestAReservationOfInstancesSharesItsHostsWithOthersOfItsKindOnly(t *testing
 	w.bookInstances(3, 20, "a")
 	w.putStranger("x", "a", nil)
 	w.pass(10)
-	mustFail(t, w.begin(3, reservation.StartEvent), fault.Conflict, "host a is occupied by an instance (ACTIVE) of another project")
+	mustFail(t, w.begin(3, reservation.StartEvent), fault.Conflict, "a host is occupied by an instance (ACTIVE) of another project")
 }
 
 func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {
@@ -275,7 +279,7 @@ func TestAStartWaitsUntilTheOneBeforeHasGivenTheHostBack(t *testing.T) {
 	}
 	w.book(2, 1000, "a")
 	w.pass(1000)
-	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "host a is still held by another reservation")
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "a host is still held by another reservation")
 	if err := w.begin(1, reservation.EndEvent); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +300,7 @@ func TestAReservationOfInstancesWaitsForThoseOfOneWhoseTimeIsOver(t *testing.T) 
 	w.putOwn(1, "own-1", "a")
 	w.bookInstances(2, 1000, "a")
 	w.pass(1000)
-	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "host a is occupied")
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "a host is occupied")
 }
 
 func TestAStepThatOthersHaveOvertakenIsTriedOnceMore(t *testing.T) {

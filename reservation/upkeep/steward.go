@@ -115,7 +115,11 @@ var always = span.Span{Start: -span.Forever, End: span.Forever}
 // differences are the steps that are missing from layout to what the reservations
 // ask for.
 func (s *Steward) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
-	return fence.Diff(layout, fence.Desired(live, s.Snapshot(), s.Now(), s.Rules.Fence))
+	return s.differencesOn(s.Snapshot(), layout, live)
+}
+
+func (s *Steward) differencesOn(hosts *inventory.Snapshot, layout fence.Layout, live []reservation.Reservation) []fence.Step {
+	return fence.Diff(layout, fence.Desired(withoutGivenBack(live, layout), hosts, s.Now(), s.Rules.Fence))
 }
 
 // carry does a step, after which what was seen before is no longer so.

@@ -14,18 +14,25 @@ import (
 
 // strangers gives the guests of the host that have no part in reservation r. Those of
 // r have; on a host of a reservation of instances so have those of the others that
-// hold a part of it now.
+// hold a part of it now, as many as they hold.
 func strangers(r *reservation.Reservation, host string, guests []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
-	welcome := map[string]bool{r.ID: true}
+	welcome := map[string]int{} // how many, by reservation
 	for i := range live {
-		if other := &live[i]; r.Kind == reservation.Instances && other.Kind == reservation.Instances {
-			welcome[other.ID] = slices.ContainsFunc(other.Claims, func(c reservation.Claim) bool {
-				return c.Host == host && c.Span.Contains(now)
-			})
+		other := &live[i]
+		if r.Kind != reservation.Instances || other.Kind != reservation.Instances {
+			continue
+		}
+		for _, c := range other.Claims {
+			if c.Host == host && c.Span.Contains(now) {
+				welcome[other.ID] += c.Slices
+			}
 		}
 	}
-	welcome[r.ID] = true
-	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool { return welcome[i.ReservationID()] })
+	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool {
+		of := i.ReservationID()
+		welcome[of]--
+		return of == r.ID || welcome[of] >= 0
+	})
 }
 
 // holds says that a live reservation has the host now: also after its time, until its
@@ -80,7 +87,7 @@ func occupied(r *reservation.Reservation, host string, i inventory.Instance) err
 	case i.ProjectID == r.ProjectID:
 		by = fmt.Sprintf("your instance %s (%s), which is not in the reservation", i.ID, i.Status)
 	}
-	return fault.New(fault.Conflict, "host %s is occupied by %s; the start waits until it has gone", host, by)
+	return onHost(host, fault.New(fault.Conflict, "a host is occupied by %s; the start waits until it has gone", by))
 }
 
 // watch is a host that must be free of strangers, for whom and from when on.

@@ -175,6 +175,28 @@ func TestAStoppedInstanceIsMigratedColdAndHoldsItsPlaceUntilThatIsConfirmed(t *t
 	}
 }
 
+func TestAPreemptibleInstanceThatHasMovedIsNotDeletedToMakeRoomWhereItWas(t *testing.T) {
+	l := newLab(t)
+	id := uuid.NewString()
+	l.flavor(id, id, map[string]string{"almanac:preemptible": "true"})
+	i := l.boot(l.admin, id, l.free[0])
+	l.order(i, upkeep.StopGuest)
+	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHUTOFF" })
+	l.admin.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"migrate": nil}, nil)
+	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
+	guests := l.on(i.Host)
+	if len(guests) != 1 || !guests[0].Preemptible || guests[0].Host != i.Host {
+		t.Fatalf("on the old host is %+v, want the instance", guests)
+	}
+	l.order(guests[0], upkeep.DeleteGuest)
+	l.order(guests[0], upkeep.ShelveGuest)
+	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
+	l.order(guests[0], upkeep.DeleteGuest)
+	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
+		t.Errorf("it is %s on %s", moved.Status, moved.Host)
+	}
+}
+
 func TestAResizeOfItsOwnerIsNotConfirmedForHim(t *testing.T) {
 	l := newLab(t)
 	r := l.reservation(reservation.Hosts, 1) // for flavors of the test's own

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Layout gives what of Almanac's lies on the cloud, told by its names; a flavor also
-// by inventory.ReservationMark. A host that only Nova has in the fence, and not
+// Layout gives what of Almanac's lies on the cloud, told by its names; a flavor by
+// inventory.ReservationMark, since Blazar names its flavors alike. A host that only Nova has in the fence, and not
 // Placement, is not in it: it keeps nobody off. Hosts that are not in the snapshot go
 // by the names of their providers.
 //
@@ -130,11 +130,23 @@ func (l *look) flavors(ctx context.Context) (map[string]inventory.Flavor, error)
 	}
 	own := map[string]inventory.Flavor{}
 	for _, f := range all {
-		if _, marked := f.ExtraSpecs[inventory.ReservationMark]; marked || strings.HasPrefix(f.Name, fence.FlavorPrefix) {
+		if _, marked := f.ExtraSpecs[inventory.ReservationMark]; marked || begun(f) {
 			own[f.ID] = f
 		}
 	}
 	return own, nil
+}
+
+// begun says that the flavor is one of Almanac's of which only the first of two steps
+// was done: Nova makes flavors without extra specs. Those of Blazar have some
+// (blazar/plugins/instances/instance_plugin.py).
+func begun(f inventory.Flavor) bool {
+	name, ours := strings.CutPrefix(f.Name, fence.FlavorPrefix)
+	id, shape, shaped := strings.Cut(name, ":")
+	if !ours || id == "" || len(f.ExtraSpecs) > 0 || f.Public {
+		return false
+	}
+	return f.ID == id || shaped && shape != "" && strings.HasPrefix(f.ID, id+"-")
 }
 
 // readRooms notes the rooms of those whose child among the providers has some.

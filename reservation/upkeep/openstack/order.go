@@ -19,6 +19,8 @@ func byID(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) }
 // Some orders take two: an instance that is shelved may have to be offloaded then, and
 // one that was moved while it was stopped holds its old place until that is confirmed.
 // Given again, the order does the second; what is under way already is left alone.
+// A preemptible one that was to make room on i.Host and has left it is not touched
+// where it is now: at most its move is confirmed.
 //
 // It fails with a Conflict fault where the instance's state does not allow it.
 func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
@@ -27,6 +29,7 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 		return nil
 	}
 	if err == nil {
+		now.Preemptible = i.Preemptible
 		err = c.tell(ctx, &now.Instance, next(&now.Instance, i.Host, order))
 	}
 	if err != nil {
@@ -55,6 +58,9 @@ const (
 // of nova/compute/task_states.py.
 func next(i *inventory.Instance, from string, order upkeep.Order) call {
 	offloaded := i.Status == "SHELVED_OFFLOADED"
+	if i.Preemptible && (order == upkeep.DeleteGuest || order == upkeep.ShelveGuest) && hasLeft(i, from) {
+		return nextMove(i, from)
+	}
 	switch order {
 	case upkeep.DeleteGuest:
 		return remove
@@ -94,6 +100,12 @@ func nextMove(i *inventory.Instance, from string) call {
 		return offload
 	}
 	return refuse
+}
+
+// hasLeft says that the instance is elsewhere, though it may hold a place on from. One
+// that is nowhere yet is on its way there.
+func hasLeft(i *inventory.Instance, from string) bool {
+	return from != "" && i.Host != from && (i.Host != "" || i.Status == "SHELVED_OFFLOADED")
 }
 
 func shelving(i *inventory.Instance) bool { return strings.HasPrefix(i.Task, "shelving") }

@@ -52,3 +52,33 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		}
 	}
 }
+
+func TestAPreemptibleOneIsToldNothingOnceItHasLeftTheHostOnWhichItWasToMakeRoom(t *testing.T) {
+	for _, c := range []struct {
+		what, status, task, host string
+		want                     call
+	}{
+		{"it was moved", "ACTIVE", "", "there", nothing},
+		{"it is shut off there", "SHUTOFF", "", "there", nothing},
+		{"it is shelved there", "SHELVED", "", "there", nothing},
+		{"it was shelved and offloaded", "SHELVED_OFFLOADED", "", "", nothing},
+		{"it has moved and holds its old place", "VERIFY_RESIZE", "", "there", confirm},
+	} {
+		for _, order := range []upkeep.Order{upkeep.MigrateGuest, upkeep.ShelveGuest, upkeep.DeleteGuest} {
+			i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host, Preemptible: true}
+			if got := next(&i, "here", order); got != c.want {
+				t.Errorf("%s when %s: Nova is told to %s, want %s", order, c.what, got, c.want)
+			}
+		}
+	}
+	for status, host := range map[string]string{"ACTIVE": "here", "VERIFY_RESIZE": "here", "ERROR": ""} {
+		i := inventory.Instance{ID: "i", Status: status, Host: host, Preemptible: true}
+		if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
+			t.Errorf("one that is %s on %q has not left: Nova is told to %s", status, host, got)
+		}
+	}
+	i := inventory.Instance{ID: "i", Status: "ACTIVE", Host: "there"}
+	if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
+		t.Errorf("one that is not preemptible is deleted at the end of its reservation, wherever it is; Nova is told to %s", got)
+	}
+}
