@@ -1,0 +1,47 @@
+package tests
+
+import (
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestAStartAndAnEndOutliveAKill kills almanacd while Nova has not yet answered it: at
+// the first step of a start, and then at the last one and in an end.
+func TestAStartAndAnEndOutliveAKill(t *testing.T) {
+	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)
+	b := besideOpenStack(t, "OS_NOVA__ENDPOINT_OVERRIDE="+nova.URL)
+	b.pool("cmp-*")
+	// killedAt ends almanacd when it waits for the answers to such calls.
+	killedAt := func(calls ...string) {
+		t.Helper()
+		for _, call := range calls {
+			b.await("almanacd has sent "+call, func() bool { return nova.Count(call) > 0 })
+		}
+		b.crash()
+		nova.Relent()
+		b.start()
+	}
+
+	nova.Meddle("POST /v2.1/os-aggregates", labtest.Hang)
+	r := b.reserve(b.demo, v1.ReservationRequest{Name: "tried", Duration: new(v1.Duration(3600)), Quantity: new(2)})
+	killedAt("POST /v2.1/os-aggregates")
+	r = b.becomes(r.ID, "active")
+	b.traceOf(r.ID)
+	own := b.settled(b.boot(b.demo, "own", r.ID, ""))
+	b.runOn(r.Hosts, own...)
+
+	again := b.reserve(b.demo2, v1.ReservationRequest{Name: "again", Duration: new(v1.Duration(3600)), StartTime: new(b.soon(5))})
+	letIn, deletes := "DELETE /v2.1/flavors/"+again.ID+"/os-extra_specs/", "POST /v2.1/servers/"+own[0].ID+"/action"
+	nova.Meddle(letIn, labtest.Hang)
+	nova.Meddle(deletes, labtest.Hang)
+	b.endsSoon(r.ID)
+	killedAt(letIn, deletes)
+	again = b.becomes(again.ID, "active")
+	b.traceOf(again.ID)
+	b.becomes(r.ID, "ended")
+	b.reach("", own[0].ID)
+	b.traceless(r.ID)
+	b.healthy()
+}

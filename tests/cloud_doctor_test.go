@@ -1,0 +1,174 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt lets an admin take a host out of
+// an aggregate, leave an aggregate of another Almanac, and force a server on a host
+// that is reserved.
+func TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt(t *testing.T) {
+	b := besideOpenStack(t)
+	b.pool("cmp-*")
+	r := b.reserve(b.demo, v1.ReservationRequest{Name: "kept", Duration: new(v1.Duration(3600)), Quantity: new(2)})
+	r = b.becomes(r.ID, "active")
+	const orphan = "almanac-reservation-6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	b.admin.Must(http.MethodPost, "compute", "/os-aggregates", map[string]any{"aggregate": map[string]string{"name": orphan}}, nil)
+	passes := b.flavor(map[string]string{"trait:CUSTOM_ALMANAC_RESERVED": "required", "trait:" + ownName(r.ID): "required"})
+	stranger := b.boot(b.admin, "stranger", passes, r.Hosts[0])
+	b.runOn(r.Hosts[:1], b.settled(stranger)...)
+
+	own := "almanac-reservation-" + r.ID
+	// Almanac looks by itself too: whoever is first mends it.
+	b.await("the doctor finds all three", func() bool {
+		b.removeHost(own, r.Hosts[0])
+		return slices.Equal(b.findings(), []string{"stranger " + stranger, "missing " + own, "orphan_aggregate " + orphan})
+	})
+	out, stderr, exit := almanac(t, b.folder, append(b.cloud.Environment(labtest.Admin), "ALMANAC_URL="+b.url), "doctor", "--fix", "--dry-run")
+	wantExit(t, "what the fix would do", stderr, exit, 5)
+	if !strings.Contains(out, "planned") || !slices.Contains(b.findings(), "orphan_aggregate "+orphan) {
+		t.Errorf("a dry run: %s", out)
+	}
+	out, stderr, exit = almanac(t, b.folder, append(b.cloud.Environment(labtest.Admin), "ALMANAC_URL="+b.url), "doctor", "--fix")
+	wantExit(t, "the server is for its owner to move", stderr, exit, 5, "1 finding remains")
+	if !strings.Contains(out, "fixed") || !strings.Contains(out, "server migrate") {
+		t.Errorf("the fix says\n%s", out)
+	}
+	if _, there := b.aggregates()[orphan]; there {
+		t.Error("the orphan is still there")
+	}
+	b.traceOf(r.ID)
+	b.runOn(r.Hosts[:1], b.settled(stranger)...)
+	b.cloud.Openstack(t, labtest.Admin, "server", "delete", "--wait", stranger)
+	b.await("the inventory has seen that", func() bool { return len(b.findings()) == 0 })
+	b.healthy()
+}
+
+// TestNoTraceIsLeft compares what an admin sees of the cloud before Almanac came and
+// after it was removed.
+func TestNoTraceIsLeft(t *testing.T) {
+	cloud := labtest.OpenStack(t)
+	before := seenByAdmin(t, cloud)
+	b := besideOpenStack(t, "OS_RESERVATION__LEAD_TIME=2h")
+	b.pool("cmp-*")
+	active := b.reserve(b.demo, v1.ReservationRequest{Name: "active", Duration: new(v1.Duration(3600)), Quantity: new(2)})
+	shared := b.reserve(b.demo2, v1.ReservationRequest{
+		Name: "shared", Kind: "instance", Duration: new(v1.Duration(3600)), Quantity: new(2),
+		Resources: &v1.Resources{VCPUs: 1, MemoryMB: 512, DiskGB: 1},
+	})
+	own := b.settled(b.boot(b.demo, "own", b.becomes(active.ID, "active").ID, ""))[0]
+	b.becomes(shared.ID, "active")
+	b.refused("almanacd runs")
+	b.stop(t)
+	b.crashed = true
+	b.refused("is active")
+
+	said := b.bootstrap("--remove", "--dry-run", "--force")
+	for _, what := range []string{"aggregate almanac-fence", "flavor reservation:" + active.ID, "trait " + ownName(active.ID), "class " + ownName(shared.ID), "user " + b.self.Name} {
+		if !strings.Contains(said, what) {
+			t.Errorf("the dry run does not tell of %s:\n%s", what, said)
+		}
+	}
+	if b.admin.gone("compute", "/flavors/"+active.ID) {
+		t.Error("the dry run has removed the flavor")
+	}
+	b.bootstrap("--remove", "--force")
+	b.runOn([]string{own.Host}, b.settled(own.ID)...)
+	after := seenByAdmin(t, cloud)
+	for i, now := range after[:len(after)-3] {
+		if !slices.Equal(now, before[i]) {
+			t.Errorf("%s: %v, and before %v", lists[i], now, before[i])
+		}
+	}
+	// Keystone's lists change under the tests of others.
+	for i, name := range []string{"almanac", "http://127.0.0.1:1234/v1", b.self.Name} {
+		if list := after[len(after)-3+i]; slices.Contains(list, name) {
+			t.Errorf("%s still has %s", lists[len(lists)-3+i], name)
+		}
+	}
+	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "nothing of Almanac is there") {
+		t.Errorf("again: %s", said)
+	}
+}
+
+var lists = []string{
+	"aggregate list", "flavor list --all", "trait list", "resource class list", "resource provider list", "compute service list",
+	"service list", "endpoint list", "user list",
+}
+
+// seenByAdmin gives the names that the lists have for an admin.
+func seenByAdmin(t *testing.T, cloud labtest.Cloud) (all [][]string) {
+	t.Helper()
+	rows := make([][]map[string]any, len(lists))
+	values := make([]any, len(lists))
+	for i := range rows {
+		values[i] = &rows[i]
+	}
+	cloud.OpenstackAll(t, labtest.Admin, lists, values...)
+	for _, list := range rows {
+		var names []string
+		for _, row := range list {
+			for _, column := range []string{"Name", "name", "URL", "Host"} {
+				if name, there := row[column]; there {
+					names = append(names, fmt.Sprint(name))
+				}
+			}
+		}
+		slices.Sort(names)
+		all = append(all, names)
+	}
+	return all
+}
+
+// refused: bootstrap does not remove what is in use.
+func (b *beside) refused(because string) {
+	b.t.Helper()
+	out, failed := almanacd(b.t, b.folder, append(slices.Clone(b.settings), b.cloud.Environment(labtest.Admin)...), "bootstrap", "--remove")
+	if !failed || !strings.Contains(out, because) {
+		b.t.Errorf("bootstrap --remove fails %v, want it to say %q:\n%s", failed, because, out)
+	}
+}
+
+// findings are those of the doctor, by kind and subject.
+func (b *beside) findings() (list []string) {
+	b.t.Helper()
+	found, err := b.admin.almanac.Examine(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range found.Findings {
+		list = append(list, f.Kind+" "+f.Subject)
+	}
+	return list
+}
+
+// removeHost takes a host out of an aggregate where it is in it.
+func (b *beside) removeHost(aggregate, host string) {
+	b.t.Helper()
+	body := map[string]any{"remove_host": map[string]string{"host": host}}
+	b.admin.Do(http.MethodPost, "compute", fmt.Sprintf("/os-aggregates/%d/action", b.aggregateID(aggregate)), body, nil)
+}
+
+func (b *beside) aggregateID(name string) int {
+	b.t.Helper()
+	var list struct {
+		Aggregates []struct {
+			ID   int
+			Name string
+		}
+	}
+	b.admin.Must(http.MethodGet, "compute", "/os-aggregates", nil, &list)
+	for _, a := range list.Aggregates {
+		if a.Name == name {
+			return a.ID
+		}
+	}
+	return 0
+}

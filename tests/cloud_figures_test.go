@@ -1,0 +1,107 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// logLine is a line of almanacd's log, with when it was written.
+type logLine struct {
+	at   time.Time
+	text string
+}
+
+// logged gives the lines so far that have the message, but for one that is being
+// written.
+func (s *service) logged(message string) (list []logLine) {
+	for line := range strings.Lines(s.log.String()) {
+		const stamp = "2006-01-02 15:04:05.000"
+		if !strings.Contains(line, message) || !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		if at, err := time.ParseInLocation(stamp, line[:min(len(stamp), len(line))], time.Local); err == nil {
+			list = append(list, logLine{at, line})
+		}
+	}
+	return list
+}
+
+// reading is what the log says of one reading of the cloud.
+type reading struct {
+	instances, calls int
+	took             time.Duration
+}
+
+var readsCloud = regexp.MustCompile(`instances=(\d+) calls=(\d+) took=(\S+)`)
+
+func (s *service) readings() (list []reading) {
+	for _, line := range s.logged("read the cloud") {
+		if m := readsCloud.FindStringSubmatch(line.text); m != nil {
+			var r reading
+			r.instances, _ = strconv.Atoi(m[1])
+			r.calls, _ = strconv.Atoi(m[2])
+			r.took, _ = time.ParseDuration(m[3])
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// metric gives a value of almanacd's metrics, as "name" or `name{label="value"}`.
+func (b *beside) metric(name string) float64 {
+	b.t.Helper()
+	for line := range strings.Lines(get(b.t, b.url+"/metrics", "")) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				b.t.Fatalf("metric %s: %v", name, err)
+			}
+			return value
+		}
+	}
+	b.t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// load says how busy the machine is, without which no figure means anything.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return " (load " + strings.Fields(string(text))[0] + ")"
+}
+
+// tell logs how long something took each time.
+func (b *beside) tell(what string, took []time.Duration) {
+	b.t.Helper()
+	took = slices.Sorted(slices.Values(took))
+	at := func(percent int) string {
+		return fmt.Sprintf("%.2f s", took[(len(took)-1)*percent/100].Seconds())
+	}
+	b.t.Logf("%d %s: least %s, p50 %s, p95 %s, most %s%s", len(took), what, at(0), at(50), at(95), at(100), load())
+}
+
+func (b *beside) tellReadings(what string, list []reading) {
+	b.t.Helper()
+	var calls []int
+	var took []time.Duration
+	for _, r := range list {
+		calls, took = append(calls, r.calls), append(took, r.took)
+	}
+	slices.Sort(calls)
+	b.tell(fmt.Sprintf("readings %s, of at most %d calls (p50 %d)", what, calls[len(calls)-1], calls[len(calls)/2]), took)
+}
+
+// tellCosts logs what almanacd holds and has asked so far.
+func (b *beside) tellCosts(when string) {
+	b.t.Helper()
+	b.t.Logf("%s: %.0f MB resident, %.0f calls of Nova, %.0f of Placement, %.0f s of CPU%s", when,
+		b.metric("process_resident_memory_bytes")/1e6, b.metric(`almanac_cloud_calls_total{service="nova"}`),
+		b.metric(`almanac_cloud_calls_total{service="placement"}`), b.metric("process_cpu_seconds_total"), load())
+}

@@ -1,0 +1,197 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+)
+
+const (
+	// largeCloud is how many hosts these figures are about.
+	largeCloud = 256
+	// crowd is how many reservations are due in the same second, of crowdHosts each.
+	crowd, crowdHosts = 50, 2
+	// tooLate is what no start may be late whose hosts were prepared.
+	tooLate = 5 * time.Second
+	// aheadOf is how long ahead the crowd is booked.
+	aheadOf = 5 * time.Minute
+	// guests are the servers of others on the cloud, and of some of the reservations.
+	guests = 32
+)
+
+// TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime also gives the figures of
+// docs/performance.md that are about a real Nova.
+func TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime(t *testing.T) {
+	if os.Getenv("ALMANAC_TEST_LARGE") == "" {
+		t.Skip("make test-large runs it")
+	}
+	l := besideLargeCloud(t)
+	l.measureReadings()
+
+	start := time.Now().Add(aheadOf).Truncate(time.Minute)
+	ahead := l.bookCrowd("ahead", &start)
+	l.tellCosts("before the preparation")
+	l.awaitPrepared(ahead, start.Add(-10*time.Second))
+	l.tellCosts("after it")
+	late := l.lateness(ahead, "active", start)
+	l.tell("starts on prepared hosts", late)
+	if most := slices.Max(late); most > tooLate {
+		t.Errorf("a reservation became active %v after its time, want at most %v", most, tooLate)
+	}
+
+	l.tellCosts("after the starts")
+	l.fill(ahead[:guests/crowdHosts])
+	asked := time.Now()
+	atOnce := l.bookCrowd("at-once", nil)
+	l.tell("starts at once, with nothing prepared", l.lateness(atOnce, "active", asked))
+
+	end := time.Now().Add(15 * time.Second).Truncate(time.Second)
+	for _, r := range ahead {
+		if _, err := l.demo.almanac.ChangeReservation(t.Context(), r.ID, v1.ReservationChange{EndTime: &end}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.tell("ends, a third with servers", l.lateness(ahead, "ended", end))
+	l.tellCosts("at the end")
+	for _, r := range atOnce {
+		if err := l.demo.almanac.DeleteReservation(t.Context(), r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.within(10*time.Minute, 5*time.Second, "the doctor finds nothing", l.sound)
+}
+
+// sound says that the doctor finds nothing.
+func (l *large) sound() bool {
+	found, err := l.admin.almanac.Examine(l.t.Context())
+	return err == nil && len(found.Findings) == 0
+}
+
+// large is an almanacd beside a large cloud, all of whose hosts are in the pool.
+type large struct{ *beside }
+
+// besideLargeCloud starts one that works as it does where nothing is configured, but
+// for what tests need.
+func besideLargeCloud(t *testing.T) *large {
+	t.Helper()
+	l := &large{besideOpenStack(t, "OS_INVENTORY__REFRESH_INTERVAL=10")}
+	if hosts := len(l.cloud.Hosts(t)); hosts < largeCloud {
+		t.Fatalf("the lab has %d hosts, and these figures are about %d: COMPUTES=%d tests/openstack/lab up", hosts, largeCloud, largeCloud)
+	}
+	l.tellCosts("after the start")
+	l.pool("cmp-*")
+	return l
+}
+
+// measureReadings tells of the first reading of the cloud, of those after it, and of
+// those while servers are created.
+func (l *large) measureReadings() {
+	l.t.Helper()
+	var all []reading
+	readings := func(n int) func() bool {
+		return func() bool {
+			all = l.readings()
+			return len(all) >= n
+		}
+	}
+	l.await("the cloud is read again and again", readings(6))
+	l.tellReadings("first reading", all[:1])
+	l.tellReadings("when nothing has changed", all[1:])
+	before := len(all)
+	var ids []string
+	for range guests {
+		ids = append(ids, l.boot(l.demo2, "guest", tiny, ""))
+	}
+	l.run(ids)
+	l.tellReadings(fmt.Sprintf("while %d servers are created", guests), l.readings()[before:])
+}
+
+// bookCrowd books the crowd, to start at a time or, with nil, at once.
+func (l *large) bookCrowd(name string, start *time.Time) (list []v1.Reservation) {
+	l.t.Helper()
+	var took []time.Duration
+	for range crowd {
+		sent := time.Now()
+		r, err := l.demo.almanac.CreateReservation(l.t.Context(), v1.ReservationRequest{
+			Name: name, StartTime: start, Duration: new(v1.Duration(3600)), Quantity: new(crowdHosts), OnEnd: "delete",
+		}, client.CreateOptions{})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		list, took = append(list, r), append(took, time.Since(sent))
+	}
+	l.tell("bookings "+name, took)
+	return list
+}
+
+// awaitPrepared waits until reservations have their aggregates, and tells how long that
+// took from the first change on the cloud to the last.
+func (l *large) awaitPrepared(list []v1.Reservation, until time.Time) {
+	l.t.Helper()
+	l.within(time.Until(until), 5*time.Second, "all reservations are prepared", func() bool {
+		all := l.aggregates()
+		return l.sound() && !slices.ContainsFunc(list, func(r v1.Reservation) bool {
+			return len(all["almanac-reservation-"+r.ID]) != crowdHosts
+		})
+	})
+	changes := slices.DeleteFunc(l.logged("the layout on the cloud has changed"), func(line logLine) bool {
+		return line.at.Before(list[0].CreatedAt)
+	})
+	l.t.Logf("preparing %d reservations: %d changes in %v%s", len(list), len(changes),
+		changes[len(changes)-1].at.Sub(changes[0].at).Round(time.Second), load())
+}
+
+// fill creates servers in reservations, one on each of their hosts.
+func (l *large) fill(list []v1.Reservation) {
+	l.t.Helper()
+	var ids []string
+	for _, r := range list {
+		for range crowdHosts {
+			ids = append(ids, l.boot(l.demo, "own", r.ID, ""))
+		}
+	}
+	l.run(ids)
+}
+
+// run waits until servers run, for which nova-scheduler takes a second each.
+func (l *large) run(ids []string) {
+	l.t.Helper()
+	l.within(5*time.Minute, 2*time.Second, "the servers run", func() bool {
+		var list struct{ Servers []struct{ ID string } }
+		l.admin.Must(http.MethodGet, "compute", "/servers?all_tenants=1&status=ACTIVE", nil, &list)
+		running := map[string]bool{}
+		for _, s := range list.Servers {
+			running[s.ID] = true
+		}
+		return !slices.ContainsFunc(ids, func(id string) bool { return !running[id] })
+	})
+}
+
+// lateness polls until reservations have a status, and gives how long after their time
+// each was first seen so by its owner.
+func (l *large) lateness(list []v1.Reservation, status string, since time.Time) []time.Duration {
+	l.t.Helper()
+	first := map[string]time.Time{}
+	l.within(time.Until(since)+10*time.Minute, 200*time.Millisecond, "all reservations are "+status, func() bool {
+		for r, err := range l.demo.almanac.ListReservations(l.t.Context(), client.ReservationFilter{Statuses: []string{status}}) {
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			if _, seen := first[r.ID]; !seen {
+				first[r.ID] = time.Now()
+			}
+		}
+		return !slices.ContainsFunc(list, func(r v1.Reservation) bool { return first[r.ID].IsZero() })
+	})
+	var late []time.Duration
+	for _, r := range list {
+		late = append(late, first[r.ID].Sub(since))
+	}
+	return late
+}

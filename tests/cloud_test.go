@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// beside is an almanacd beside the OpenStack of the lab, which is this test's alone.
+type beside struct {
+	*service
+	t        *testing.T
+	cloud    labtest.Cloud
+	settings []string
+	self     labtest.User // as whom almanacd works on the cloud
+	heard    *told        // its notifications
+	crashed  bool
+
+	admin, demo, demo2 *tenant
+}
+
+// tenant is a user of the cloud and of Almanac.
+type tenant struct {
+	*labtest.REST
+	user    labtest.User
+	almanac *client.Client
+}
+
+// besideOpenStack starts almanacd beside the lab's OpenStack. Its user is one that
+// bootstrap makes, with a password that nothing else has. What the test leaves on the
+// cloud is taken away at its end.
+func besideOpenStack(t *testing.T, settings ...string) *beside {
+	t.Helper()
+	b := &beside{t: t, cloud: labtest.OpenStack(t), self: labtest.User{
+		Name: "almanac-" + strings.ToLower(rand.Text()), Password: "unmistakable-" + rand.Text(), Project: "service",
+	}}
+	broker := labtest.RabbitMQ(t)
+	b.settings = append([]string{
+		"OS_DEFAULT__DEBUG=true", // so that the log tells all that it ever tells
+		"OS_DEFAULT__TRANSPORT_URL=" + broker,
+		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2", "OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
+		"OS_DATABASE__CONNECTION=" + labtest.Database(t),
+		"OS_API__AUTH_STRATEGY=keystone",
+		"OS_KEYSTONE_AUTHTOKEN__AUTH_URL=" + b.cloud.AuthURL, "OS_KEYSTONE_AUTHTOKEN__USERNAME=" + b.self.Name,
+		"OS_KEYSTONE_AUTHTOKEN__PASSWORD=" + b.self.Password, "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME=" + b.self.Project,
+		"OS_INVENTORY__SOURCE=openstack", "OS_INVENTORY__REFRESH_INTERVAL=1",
+		"OS_NOVA__NOTIFICATIONS=true", "OS_NOVA__TRANSPORT_URL=" + novaBus(t, broker),
+		"OS_RESERVATION__END_GRACE=0", "OS_RESERVATION__BEFORE_END=0", "OS_HEALING__GRACE=0",
+	}, settings...)
+	b.heard = listen(t, broker)
+	b.bootstrap("keystone")
+	t.Cleanup(b.leave)
+	b.sync()
+	b.start()
+	b.admin, b.demo, b.demo2 = b.tenant(labtest.Admin), b.tenant(labtest.Demo), b.tenant(labtest.Demo2)
+	return b
+}
+
+// novaBus gives Nova's virtual host on the same broker, where no queue is a quorum
+// queue.
+func novaBus(t *testing.T, transportURL string) string {
+	t.Helper()
+	at, err := url.Parse(transportURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Path, at.RawQuery = "/", "rabbit_quorum_queue=false"
+	return at.String()
+}
+
+func (b *beside) sync() {
+	b.t.Helper()
+	if out, failed := almanacd(b.t, newFolder(b.t, tenHosts), b.settings, "db", "sync"); failed {
+		b.t.Fatalf("db sync: %s", out)
+	}
+}
+
+// start starts almanacd, also again after kill or stop. Whatever happens in the test,
+// its log has no credentials.
+func (b *beside) start() {
+	b.t.Helper()
+	s := start(b.t, newFolder(b.t, tenHosts), b.settings...)
+	b.t.Cleanup(func() {
+		if b.service == s && !b.crashed {
+			s.stop(b.t)
+		}
+		for _, secret := range []string{b.self.Password, "gAAAA"} {
+			if at := strings.Index(s.log.String(), secret); at >= 0 {
+				b.t.Errorf("the log has a password or a token: …%s", s.log.String()[max(0, at-200):at])
+			}
+		}
+	})
+	b.service, b.crashed = s, false
+	for _, who := range []*tenant{b.admin, b.demo, b.demo2} {
+		if who != nil {
+			who.almanac = b.calls(who.user)
+		}
+	}
+}
+
+// crash ends almanacd as a power failure would.
+func (b *beside) crash() {
+	b.kill()
+	b.crashed = true
+}
+
+func (b *beside) tenant(u labtest.User) *tenant {
+	b.t.Helper()
+	return &tenant{REST: b.cloud.REST(b.t, u), user: u, almanac: b.calls(u)}
+}
+
+// calls gives a client of Almanac as the user.
+func (b *beside) calls(u labtest.User) *client.Client {
+	b.t.Helper()
+	token := b.cloud.Token(b.t, u)
+	c, err := client.New(client.Options{URL: b.url, Token: func(context.Context) (string, error) { return token, nil }})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// bootstrap runs `almanacd bootstrap` as the admin of the cloud.
+func (b *beside) bootstrap(arguments ...string) (said string) {
+	b.t.Helper()
+	environment := append(slices.Clone(b.settings), b.cloud.Environment(labtest.Admin)...)
+	environment = append(environment, "OS_NOVA__ENDPOINT_OVERRIDE=", "OS_PLACEMENT__ENDPOINT_OVERRIDE=")
+	c := command(context.WithoutCancel(b.t.Context()), newFolder(b.t, tenHosts), environment...)
+	c.Args = append(append(c.Args, "bootstrap"), arguments...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("bootstrap %v: %v\n%s", arguments, err, out)
+	}
+	return string(out)
+}
+
+// leave makes the cloud what it was: without the test's servers, flavors and settings
+// of hosts, and without Almanac.
+func (b *beside) leave() {
+	admin := b.cloud.REST(b.t, labtest.Admin)
+	var servers struct{ Servers []struct{ ID string } }
+	admin.Must("GET", "compute", "/servers?all_tenants=1", nil, &servers)
+	for _, s := range servers.Servers {
+		admin.Do("DELETE", "compute", "/servers/"+s.ID, nil, nil) // it may be going
+	}
+	b.await("the servers of the test are gone", func() bool {
+		admin.Must("GET", "compute", "/servers?all_tenants=1", nil, &servers)
+		return len(servers.Servers) == 0
+	})
+	var services struct{ Services []struct{ ID, Status string } }
+	admin.Must("GET", "compute", "/os-services?binary=nova-compute", nil, &services)
+	for _, s := range services.Services {
+		if s.Status != "enabled" {
+			admin.Must("PUT", "compute", "/os-services/"+s.ID, map[string]string{"status": "enabled"}, nil)
+		}
+	}
+	b.bootstrap("--remove", "--force")
+}

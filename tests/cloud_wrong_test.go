@@ -1,0 +1,137 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestWrongAnswersMakeEventsLateAndNothingElse has a start and an end come due while
+// Nova or Placement answers wrongly, for each way in which it may.
+func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
+	cloud := labtest.OpenStack(t)
+	nova, placement := labtest.Interpose(t, cloud.Compute), labtest.Interpose(t, cloud.Placement)
+	b := besideOpenStack(t, "OS_NOVA__ENDPOINT_OVERRIDE="+nova.URL, "OS_NOVA__TIMEOUT=3",
+		"OS_PLACEMENT__ENDPOINT_OVERRIDE="+placement.URL, "OS_PLACEMENT__TIMEOUT=3")
+	b.pool("cmp-*")
+	next := b.active("first")
+	services := map[string]*labtest.Meddler{"Nova": nova, "Placement": placement}
+	for _, wrong := range []struct {
+		service, name string
+		answer        labtest.Wrong
+	}{
+		{"Nova", "500", labtest.Status(http.StatusInternalServerError)},
+		{"Placement", "500", labtest.Status(http.StatusInternalServerError)},
+		{"Nova", "503", labtest.Status(http.StatusServiceUnavailable)},
+		{"Placement", "503", labtest.Status(http.StatusServiceUnavailable)},
+		{"Nova", "a page", labtest.Text("<html>It works!</html>")},
+		{"Placement", "half an answer", labtest.Text(`{"resource_providers": [{"uuid":`)},
+		{"Nova", "nothing", labtest.Hang},
+		{"Placement", "nothing", labtest.Hang},
+		{"Nova", "a refusal of every token", labtest.Status(http.StatusUnauthorized)},
+	} {
+		t.Log(wrong.service, "answers with", wrong.name)
+		ends := next
+		services[wrong.service].Meddle("/", wrong.answer)
+		b.endsSoon(ends.ID)
+		next = b.reserve(b.demo, v1.ReservationRequest{Name: wrong.name, Duration: new(v1.Duration(3600))})
+		for _, late := range []struct{ id, event string }{{next.ID, "start"}, {ends.ID, "end"}} {
+			if why := b.putOff(late.id, late.event); !tells(why, wrong.service) {
+				t.Errorf("the %s is late, and its log says %q", late.event, why)
+			}
+		}
+		services[wrong.service].Relent()
+		b.becomes(ends.ID, "ended")
+		b.traceless(ends.ID)
+		next = b.becomes(next.ID, "active")
+		b.traceOf(next.ID)
+	}
+
+	nova.MeddleTimes(1, "/", labtest.Status(http.StatusUnauthorized))
+	placement.MeddleTimes(1, "/", labtest.Status(http.StatusUnauthorized))
+	r := b.active("refused once")
+	if e := lastEvent(r, "start"); e.DoneAt == nil || e.DoneAt.Sub(e.Time) > patience {
+		t.Errorf("with a new token the start is %+v", e)
+	}
+	b.quiet()
+}
+
+// tells says that the sentence is one for an owner: it names the service and has no
+// address and no token.
+func tells(sentence, service string) bool {
+	small := strings.ToLower(sentence)
+	return strings.Contains(small, strings.ToLower(service)) && !strings.Contains(small, "://") && !strings.Contains(small, "gaaaa")
+}
+
+// active books a host for an hour and waits until it is the owner's.
+func (b *beside) active(name string) v1.Reservation {
+	b.t.Helper()
+	r := b.reserve(b.demo, v1.ReservationRequest{Name: name, Duration: new(v1.Duration(3600))})
+	return b.becomes(r.ID, "active")
+}
+
+// TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor stops the real services. Placement
+// comes back without the token that it knew, which Keystone has revoked meanwhile.
+func TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor(t *testing.T) {
+	b := besideOpenStack(t)
+	b.pool("cmp-*")
+	ends := b.active("ends")
+	server := b.boot(b.demo, "server", ends.ID, "")
+	b.settled(server)
+	end := b.endsSoon(ends.ID)
+	labtest.StopService(t, "nova-api")
+	labtest.StopService(t, "placement")
+	b.revoke()
+	starts := b.reserve(b.demo2, v1.ReservationRequest{Name: "starts", Duration: new(v1.Duration(3600))})
+	b.await("the end passes", func() bool { return time.Now().After(end) })
+	b.putOff(ends.ID, "end")
+	b.putOff(starts.ID, "start")
+	labtest.StartService(t, "placement")
+	labtest.StartService(t, "nova-api")
+	b.becomes(ends.ID, "ended")
+	b.becomes(starts.ID, "active")
+	b.reach("", server)
+	b.traceless(ends.ID)
+	b.traceOf(starts.ID)
+	b.quiet()
+}
+
+// revoke makes all tokens of almanacd void, as a new password does.
+func (b *beside) revoke() {
+	b.t.Helper()
+	var found struct{ Users []struct{ ID string } }
+	b.admin.Must(http.MethodGet, "identity", "/users?name="+b.self.Name, nil, &found)
+	b.admin.Must(http.MethodPatch, "identity", "/users/"+found.Users[0].ID, map[string]any{"user": map[string]string{"password": b.self.Password}}, nil)
+}
+
+// TestThingsDeletedBehindAlmanacsBackComeBack deletes aggregates, flavor and trait of
+// reservations: of one that goes on, and of one that ends then.
+func TestThingsDeletedBehindAlmanacsBackComeBack(t *testing.T) {
+	b := besideOpenStack(t)
+	b.pool("cmp-*")
+	stays, ends := b.active("stays"), b.active("ends")
+	for _, r := range []v1.Reservation{stays, ends} {
+		b.deleteAggregate("almanac-reservation-" + r.ID)
+		b.admin.Must(http.MethodDelete, "compute", "/flavors/"+r.ID, nil, nil)
+	}
+	b.deleteAggregate("almanac-fence")
+	b.endsSoon(ends.ID)
+	b.becomes(ends.ID, "ended")
+	b.traceless(ends.ID)
+	b.quiet()
+	b.traceOf(stays.ID)
+	b.runOn(stays.Hosts, b.settled(b.boot(b.demo, "own", stays.ID, ""))...)
+}
+
+func (b *beside) deleteAggregate(name string) {
+	b.t.Helper()
+	for _, host := range b.aggregates()[name] {
+		b.removeHost(name, host)
+	}
+	b.admin.Must(http.MethodDelete, "compute", fmt.Sprintf("/os-aggregates/%d", b.aggregateID(name)), nil, nil)
+}
