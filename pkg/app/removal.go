@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -61,15 +62,26 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) error {
 		return err
 	}
 	var errs []error
-	for _, step := range fence.Diff(layout, fence.Layout{}) {
+	doing := func(what string, act func() error) {
 		if !r.DryRun {
-			err = on.Carry(ctx, step)
+			if err := act(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", what, err))
+				return
+			}
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", step.Summary(), err))
-			continue
+		r.Report(what)
+	}
+	for _, step := range fence.Diff(layout, fence.Layout{}) {
+		doing(step.Summary(), func() error { return on.Carry(ctx, step) })
+	}
+	providers, err := cloud.placement.Providers(ctx)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, p := range providers {
+		if strings.HasPrefix(p.Name, fence.ProviderPrefix) && p.Parent != "" {
+			doing("delete provider "+p.Name, func() error { return cloud.placement.DeleteProvider(ctx, p.ID) })
 		}
-		r.Report(step.Summary())
 	}
 	return errors.Join(errs...)
 }

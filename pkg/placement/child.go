@@ -14,8 +14,10 @@ import (
 // SetUnits sees to it that the child provider called name, of the provider with id
 // parent, has as many units of each resource class as units says: one consumer can
 // take one unit, none is promised twice. Classes that units does not name stay as
-// they are; 0 takes a class away. The provider is made for its first class, and
-// deleted with its last.
+// they are; 0 takes a class away. The provider is made for its first class. It stays
+// without any: Nova asks for the allocations of every provider that it knows of a host
+// at each build there (nova/compute/resource_tracker.py _update_to_placement), so that
+// builds fail until it has learned that one is gone.
 //
 // It fails with a Conflict fault where instances still hold units of a class that is
 // to go; with an Invalid one where a class does not exist.
@@ -38,12 +40,7 @@ func (c *Client) setUnits(ctx context.Context, parent, name string, units map[st
 	if err != nil {
 		return err
 	}
-	empty, err := c.changeUnits(ctx, child, name, units)
-	if err == nil && empty {
-		err = c.delete(ctx, "delete provider "+name, "resource_providers/"+child)
-	}
-	switch code(err) {
-	case "placement.inventory.inuse", "placement.resource_provider.inuse":
+	if err = c.changeUnits(ctx, child, name, units); code(err) == "placement.inventory.inuse" {
 		return fmt.Errorf("set the inventory of provider %s: %w", name,
 			&fault.Error{Kind: fault.Conflict, Message: "instances still hold what is to be taken away", Err: err})
 	}
@@ -86,14 +83,18 @@ type units struct {
 	Ratio    float64 `json:"allocation_ratio"`
 }
 
-// changeUnits does all but take the last class away; where that is to be done, it
-// changes nothing and says so.
-func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map[string]int64) (empty bool, err error) {
+// DeleteProvider deletes the provider with the id, which has no children and of which
+// nobody holds anything. That it is gone is no error.
+func (c *Client) DeleteProvider(ctx context.Context, id string) error {
+	return c.delete(ctx, "delete provider "+id, "resource_providers/"+id)
+}
+
+func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map[string]int64) error {
 	type inventories struct {
 		Generation  *int64           `json:"resource_provider_generation"`
 		Inventories map[string]units `json:"inventories"`
 	}
-	err = change(ctx, c, "set the inventory of provider "+name, "resource_providers/"+child+"/inventories",
+	return change(ctx, c, "set the inventory of provider "+name, "resource_providers/"+child+"/inventories",
 		func(i *inventories) (changed bool, err error) {
 			if i.Generation == nil || i.Inventories == nil {
 				return false, errors.New("no inventories in it")
@@ -109,8 +110,6 @@ func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map
 					changed = true
 				}
 			}
-			empty = len(i.Inventories) == 0
-			return changed && !empty, nil
+			return changed, nil
 		})
-	return empty, err
 }

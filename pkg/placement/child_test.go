@@ -33,7 +33,7 @@ func (g *ground) units(child string) map[string]int64 {
 	return units
 }
 
-func TestAChildProviderHasWhatItShallHaveAndGoesWithTheLastOfIt(t *testing.T) {
+func TestAChildProviderHasWhatItShallHaveAndStaysWithoutAny(t *testing.T) {
 	g, ctx := newGround(t), t.Context()
 	a, b, child := g.name("resource_classes"), g.name("resource_classes"), "test-child-"+g.provider
 	g.must(g.client.EnsureClass(ctx, a))
@@ -44,7 +44,7 @@ func TestAChildProviderHasWhatItShallHaveAndGoesWithTheLastOfIt(t *testing.T) {
 		{map[string]int64{b: 3}, map[string]int64{a: 2, b: 3}},
 		{map[string]int64{a: 5, b: 1}, map[string]int64{a: 5, b: 1}},
 		{map[string]int64{a: 0}, map[string]int64{b: 1}},
-		{map[string]int64{a: 0, b: 0}, nil},
+		{map[string]int64{a: 0, b: 0}, map[string]int64{}},
 	} {
 		for range 2 {
 			g.must(g.client.SetUnits(ctx, g.provider, child, step.set))
@@ -53,6 +53,7 @@ func TestAChildProviderHasWhatItShallHaveAndGoesWithTheLastOfIt(t *testing.T) {
 			t.Errorf("after %v the child has %v, want %v", step.set, got, step.want)
 		}
 	}
+	g.dropChild(child)
 }
 
 func TestAClassThatDoesNotExistIsInvalidAndLeavesNoMoreThanAnEmptyChild(t *testing.T) {
@@ -64,10 +65,7 @@ func TestAClassThatDoesNotExistIsInvalidAndLeavesNoMoreThanAnEmptyChild(t *testi
 	if got := g.units(child); len(got) > 0 {
 		t.Errorf("the child has %v", got)
 	}
-	g.must(g.client.SetUnits(ctx, g.provider, child, map[string]int64{class: 0}))
-	if got := g.units(child); got != nil {
-		t.Errorf("the child is there, with %v", got)
-	}
+	g.dropChild(child)
 }
 
 func TestUnitsThatAnInstanceHoldsAreNotTakenAway(t *testing.T) {
@@ -101,6 +99,21 @@ func TestUnitsThatAnInstanceHoldsAreNotTakenAway(t *testing.T) {
 	}
 	g.rest.Must("DELETE", "placement", "/allocations/"+consumer, nil, nil)
 	g.must(g.client.SetUnits(ctx, g.provider, child, map[string]int64{a: 0, b: 0}))
+	g.dropChild(child)
+}
+
+// dropChild deletes the child, twice, and sees that it is gone.
+func (g *ground) dropChild(child string) {
+	g.t.Helper()
+	ctx := g.t.Context()
+	id, err := g.client.ProviderNamed(ctx, child)
+	g.must(err)
+	for range 2 {
+		g.must(g.client.DeleteProvider(ctx, id))
+	}
+	if left, err := g.client.ProviderNamed(ctx, child); err != nil || left != "" {
+		g.t.Errorf("the child is there still: %q, %v", left, err)
+	}
 }
 
 func TestTwoClientsSetUnitsOfOneChildAtOnceAndNoneIsLost(t *testing.T) {
@@ -128,4 +141,5 @@ func TestTwoClientsSetUnitsOfOneChildAtOnceAndNoneIsLost(t *testing.T) {
 		t.Errorf("the child has %v, want %v", got, want)
 	}
 	g.must(g.client.SetUnits(ctx, g.provider, child, none))
+	g.dropChild(child)
 }
