@@ -30,9 +30,9 @@ func judge(f facts) []trouble {
 	j := judgement{facts: f, found: map[Finding]*trouble{}}
 	j.promises()
 	if f.cloud {
-		desired := fence.Desired(f.live, f.hosts, f.now, f.rules)
+		desired := fence.Desired(withoutGivenBack(f.live, f.layout), f.hosts, f.now, f.rules)
 		j.shared()
-		for _, step := range fence.Diff(f.layout, desired) {
+		for _, step := range unheld(fence.Diff(f.layout, desired), f.hosts) {
 			if !underWay(step, j.status(step.Reservation)) {
 				j.step(step, desired)
 			}
