@@ -54,9 +54,10 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 		"OS_RESERVATION__END_GRACE=0", "OS_RESERVATION__BEFORE_END=0", "OS_HEALING__GRACE=0",
 	}, settings...)
 	b.heard = listen(t, broker)
+	b.sync()
+	b.leave() // what a test that was killed has left
 	b.bootstrap("keystone")
 	t.Cleanup(b.leave)
-	b.sync()
 	b.start()
 	b.admin, b.demo, b.demo2 = b.tenant(labtest.Admin), b.tenant(labtest.Demo), b.tenant(labtest.Demo2)
 	return b
