@@ -177,3 +177,25 @@ func TestAPendingReservationIsPreparedOnOccupiedHostsToo(t *testing.T) {
 		t.Errorf("traits %v, admitted %v; want all prepared and the owner outside", l.Traits["a"], w.admitted(1))
 	}
 }
+
+func TestAHostThatWasPreparedAndGivenUpBeforeTheStartIsNotTheOwners(t *testing.T) {
+	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
+		w := newTown(t, "a", "b", "c")
+		if kind == reservation.Hosts {
+			w.book(1, 10, "a", "b")
+		} else {
+			w.bookInstances(1, 10, "a", "b")
+		}
+		w.prepare()
+		r, _ := w.Reservation(id(1))
+		r.Claims[1].Host = "c"
+		w.set(r)
+		w.pass(10)
+		if err := w.begin(1, reservation.StartEvent); err != nil {
+			t.Fatal(err)
+		}
+		if !w.open(1, "a") || !w.open(1, "c") || w.open(1, "b") {
+			t.Errorf("kind %s: the owner's instances may run on a: %v, b: %v, c: %v; b is not his", kind, w.open(1, "a"), w.open(1, "b"), w.open(1, "c"))
+		}
+	}
+}

@@ -131,10 +131,20 @@ func (s *Steward) carryAll(ctx context.Context, steps []fence.Step) error {
 	return nil
 }
 
+// keepsOwnerThere says that until the step is done the owner's flavors may be placed on
+// its host.
+func keepsOwnerThere(step fence.Step) bool {
+	return step.Action == fence.RemoveTraits || step.Action == fence.RemoveRooms
+}
+
 // missing are the steps without which the reservation cannot start on the hosts.
 func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
 	steps := fence.For(s.differences(layout, s.Promises.Live(always)), r)
+	claimed := r.HostNames()
 	return slices.DeleteFunc(steps, func(step fence.Step) bool {
+		if step.Reservation == r.ID && keepsOwnerThere(step) && !slices.Contains(claimed, step.Host) {
+			return false // it was prepared there, and is another's by now
+		}
 		return !step.Adds() || step.Host != "" && !slices.Contains(hosts, step.Host)
 	})
 }
