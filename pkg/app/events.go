@@ -35,7 +35,7 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
 	events := openstack.NewEvents(transport, openstack.EventOptions{
-		Queues: queues, Queue: "almanac." + a.replica, Gather: gather, Log: a.log.With("component", "messaging"),
+		Queues: queues, Queue: "almanac." + a.replica, Log: a.log.With("component", "messaging"),
 	})
 	heard := make([]chan struct{}, readers)
 	for i := range heard {
@@ -64,11 +64,8 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 	return none, nil
 }
 
-// gather is how long after a notification the hosts are read.
-const gather = time.Second
-
 // sharedSource lets one reading serve several who ask at about the same time. A
-// reading that is younger than gather began after whatever they were told of.
+// reading that is younger than openstack.DefaultGather began after whatever they were told of.
 type sharedSource struct {
 	source inventory.Source
 
@@ -81,7 +78,7 @@ type sharedSource struct {
 func (s *sharedSource) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hosts != nil && time.Since(s.begun) < gather {
+	if s.hosts != nil && time.Since(s.begun) < openstack.DefaultGather {
 		return slices.Clone(s.hosts), nil
 	}
 	begun := time.Now()

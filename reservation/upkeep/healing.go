@@ -129,11 +129,7 @@ func failures(s *inventory.Snapshot, live []reservation.Reservation) map[string]
 	failed := make(map[string]string)
 	for i := range live {
 		for _, host := range live[i].HostNames() {
-			reason := "it has left the cloud"
-			if at, there := s.Index(host); there {
-				reason = s.Host(at).Failure()
-			}
-			if reason != "" {
+			if reason := unfit(s, host); reason != "" {
 				failed[host] = reason
 			}
 		}

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -90,7 +91,7 @@ func nextClaim(r *reservation.Reservation, host string, now span.Instant) span.I
 func (s *Steward) challenge(ctx context.Context, w watch, live []reservation.Reservation) ([]inventory.Instance, error) {
 	guests, err := s.Guests.On(ctx, w.host)
 	if err != nil {
-		return nil, told(err, "look who is on host %s", w.host)
+		return nil, told(fmt.Errorf("host %s: %w", w.host, err), "look who is on a host")
 	}
 	found := strangers(&w.r, w.host, guests, live, s.Now())
 	s.warn(ctx, w, found)

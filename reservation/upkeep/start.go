@@ -33,7 +33,7 @@ func (s *Steward) start(ctx context.Context, id string) error {
 			return fault.New(fault.Conflict, "the reservation was given up before its start was over")
 		}
 		if r.Span.End <= s.Now() { // its hosts are others' by now
-			return nil
+			return fault.New(fault.Conflict, "the reservation was over before its start was")
 		}
 		hosts, err := startable(&r, s.Snapshot(), s.Now())
 		if err != nil {
@@ -162,22 +162,14 @@ func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts
 	}
 	var mu sync.Mutex
 	err = each(ctx, s.asking, len(hosts), func(i int) error {
-		host := hosts[i]
-		guests, err := s.Guests.On(ctx, host)
-		if err != nil {
-			return told(fmt.Errorf("host %s: %w", host, err), "look who is on a host")
+		found, err := s.challenge(ctx, watch{r, hosts[i], r.Span.Start}, live)
+		if err != nil || len(found) == 0 {
+			return err
 		}
-		found := strangers(&r, host, guests, live, s.Now())
-		if len(found) == 0 {
-			return nil
-		}
-		w := watch{r, host, r.Span.Start}
-		s.warn(ctx, w, found)
-		s.evict(ctx, w, unpromised(found, host, live, s.Now()))
 		mu.Lock()
 		defer mu.Unlock()
 		if obstacle == nil {
-			obstacle = occupied(&r, host, found[0])
+			obstacle = occupied(&r, hosts[i], found[0])
 		}
 		return nil
 	})

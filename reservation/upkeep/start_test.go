@@ -201,8 +201,9 @@ func TestAStartThatComesAfterTheEndOrAfterTheCancellationLetsNobodyIn(t *testing
 	w := newTown(t, "a")
 	r := w.book(1, 0, "a")
 	w.pass(1000)
-	if err := w.begin(1, reservation.StartEvent); err != nil || w.admitted(1) {
-		t.Errorf("after its time: admitted %v, %v", w.admitted(1), err)
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "the reservation was over before its start was")
+	if w.admitted(1) {
+		t.Error("the owner is admitted after its time")
 	}
 	w = newTown(t, "a")
 	r = w.book(1, 0, "a")
