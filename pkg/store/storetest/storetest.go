@@ -91,6 +91,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"a host is taken once":                  testOneHost,
 		"a project's limit holds":               testLimitTogether,
 		"the log has every commit":              testWholeLog,
+		"settings of a host change in turn":     testSettingsInTurn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)
