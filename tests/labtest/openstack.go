@@ -39,6 +39,7 @@ func OpenStack(t testing.TB) Cloud {
 		Image:     address("glance"),
 	}
 	occupy(t)
+	showTrouble(t, folder(t))
 	return c
 }
 
