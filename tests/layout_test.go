@@ -20,7 +20,7 @@ const module = "github.com/almanac-cloud/almanac"
 // floors are the layers of the house: a package imports packages of lower floors
 // only. A package that stands on no floor fails the test: give it one.
 var floors = [][]string{
-	0: {"pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
+	0: {"pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar"},
 	2: {"reservation", "pkg/placing"},
 	3: {"filters", "reservation/lifecycle", "reservation/fence"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -112,7 +113,7 @@ func (m *move) room(host int, w span.Span, limit int) int {
 		return 0
 	}
 	q.Ready, q.Deadline, q.Duration, q.Quantity = w.Start, w.End, w.Seconds(), limit
-	q.Hosts = calendar.NewHostSet(v.Calendar.Hosts())
+	q.Hosts = hostset.New(v.Calendar.Hosts())
 	q.Hosts.Add(host)
 	if m.from.Kind == reservation.Hosts {
 		return v.Calendar.FreeAt(q, w.Start).Count()
@@ -264,8 +265,8 @@ func (m *move) refuse() *reservation.Refusal {
 }
 
 // ownHosts are the hosts that the reservation holds.
-func (m *move) ownHosts() calendar.HostSet {
-	own := calendar.NewHostSet(m.search.view.Calendar.Hosts())
+func (m *move) ownHosts() hostset.Set {
+	own := hostset.New(m.search.view.Calendar.Hosts())
 	for _, name := range m.from.HostNames() {
 		own.Add(m.search.view.roster.numbers[name])
 	}

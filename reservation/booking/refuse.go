@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -44,7 +45,7 @@ func (s *search) refusal() *reservation.Refusal {
 }
 
 // blocks gives the claims on hosts that share an instant with w.
-func (s *search) blocks(w span.Span, hosts calendar.HostSet) []reservation.Block {
+func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 	var blocks []reservation.Block
 	for _, number := range s.byName(hosts) {
 		for _, held := range s.view.Calendar.Held(number, w) {
@@ -58,7 +59,7 @@ func (s *search) blocks(w span.Span, hosts calendar.HostSet) []reservation.Block
 }
 
 // byName gives the numbers of hosts that are there, by host name.
-func (s *search) byName(hosts calendar.HostSet) []int {
+func (s *search) byName(hosts hostset.Set) []int {
 	var numbers []int
 	for _, h := range s.view.roster.snapshot.Hosts() {
 		if number := s.view.roster.numbers[h.Name]; hosts.Has(number) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -40,8 +41,8 @@ func newSearch(v View, a ask) (*search, error) {
 
 // matching gives the hosts of the pool that pass the filter; ahead says that the
 // start lies in the future.
-func (s *search) matching(ahead bool) calendar.HostSet {
-	set := calendar.NewHostSet(s.view.Calendar.Hosts())
+func (s *search) matching(ahead bool) hostset.Set {
+	set := hostset.New(s.view.Calendar.Hosts())
 	for number := range s.view.roster.names {
 		if h := s.view.roster.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
 			set.Add(number)

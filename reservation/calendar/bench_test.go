@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -26,7 +27,7 @@ const (
 type workload struct {
 	random   *rand.Rand
 	calendar *calendar.Calendar
-	hosts    calendar.HostSet
+	hosts    hostset.Set
 	claims   []calendar.Claim
 	held     int64 // host-seconds
 }
@@ -62,7 +63,7 @@ func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
 // newWorkload books requests at their ready time, where they fit, until there are
 // that many claims.
 func newWorkload(hosts, claims int) *workload {
-	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0), hosts: calendar.AllHosts(hosts)}
+	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0), hosts: hostset.Full(hosts)}
 	for len(w.claims) < claims {
 		q := w.request(0)
 		q.Quantity = min(q.Quantity, hosts, claims-len(w.claims))

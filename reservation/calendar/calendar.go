@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -92,7 +93,7 @@ func (c *Calendar) Prune(t span.Instant) {
 }
 
 // Free gives the hosts of among that nobody holds at any instant of w.
-func (c *Calendar) Free(w span.Span, among HostSet) HostSet {
+func (c *Calendar) Free(w span.Span, among hostset.Set) hostset.Set {
 	free, open := c.index.split(w, among)
 	for host := range open.All() {
 		if c.lanes[host].busy().free(w) {

@@ -1,6 +1,9 @@
 package calendar
 
-import "github.com/almanac-cloud/almanac/pkg/span"
+import (
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
 
 // earliest finds the smallest feasible start.
 //
@@ -57,7 +60,7 @@ func (c *Calendar) suffices(q *Query, start span.Instant) bool {
 }
 
 // earliestAmong finds the smallest start in [from, to] from which hosts suffice.
-func (c *Calendar) earliestAmong(q *Query, hosts HostSet, from, to span.Instant) (span.Instant, bool) {
+func (c *Calendar) earliestAmong(q *Query, hosts hostset.Set, from, to span.Instant) (span.Instant, bool) {
 	openings := c.openings(q, hosts, from, to)
 	if len(openings) < q.Quantity {
 		return 0, false
@@ -77,8 +80,8 @@ func (c *Calendar) earliestAmong(q *Query, hosts HostSet, from, to span.Instant)
 type run struct {
 	index     *index
 	from, len int64 // buckets [from, from+len)
-	ahead     []HostSet
-	newest    HostSet
+	ahead     []hostset.Set
+	newest    hostset.Set
 }
 
 func newRun(x *index, from, length int64) *run {
@@ -90,14 +93,14 @@ func newRun(x *index, from, length int64) *run {
 // restack moves all buckets of the run to ahead.
 func (r *run) restack() {
 	r.ahead = r.ahead[:0]
-	r.newest = NewHostSet(r.index.hosts)
-	union := NewHostSet(r.index.hosts)
+	r.newest = hostset.New(r.index.hosts)
+	union := hostset.New(r.index.hosts)
 	// Buckets that the index does not have are free: they need no place.
 	end := min(r.from+r.len, r.index.first+int64(len(r.index.buckets)))
 	for b := end - 1; b >= r.from; b-- {
 		if set := r.index.at(b); set != nil {
 			union = union.Clone()
-			union.unite(set)
+			union.Unite(set)
 		}
 		r.ahead = append(r.ahead, union)
 	}
@@ -109,7 +112,7 @@ func (r *run) advance() {
 		r.from++
 		return
 	}
-	r.newest.unite(r.index.at(r.from + r.len))
+	r.newest.Unite(r.index.at(r.from + r.len))
 	r.from++
 	if len(r.ahead) > 0 {
 		r.ahead = r.ahead[:len(r.ahead)-1]
@@ -119,18 +122,18 @@ func (r *run) advance() {
 	}
 }
 
-func (r *run) older() HostSet {
+func (r *run) older() hostset.Set {
 	if len(r.ahead) == 0 {
-		return NewHostSet(r.index.hosts)
+		return hostset.New(r.index.hosts)
 	}
 	return r.ahead[len(r.ahead)-1]
 }
 
 // countFree is the number of hosts of among that no bucket of the run has.
-func (r *run) countFree(among HostSet) int { return among.countWithout(r.older(), r.newest) }
+func (r *run) countFree(among hostset.Set) int { return among.CountWithout(r.older(), r.newest) }
 
 // free gives the hosts of among that no bucket of the run has.
-func (r *run) free(among HostSet) HostSet {
+func (r *run) free(among hostset.Set) hostset.Set {
 	free, older := among.Clone(), r.older()
 	for i := range free {
 		free[i] &^= older[i] | r.newest[i]

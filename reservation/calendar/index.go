@@ -1,6 +1,9 @@
 package calendar
 
-import "github.com/almanac-cloud/almanac/pkg/span"
+import (
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
 
 const (
 	// bucketSeconds is the width of a bucket. Narrower buckets leave fewer hosts
@@ -15,7 +18,7 @@ const (
 type index struct {
 	hosts   int
 	first   int64 // number of buckets[0]; bucket b is [b*bucketSeconds, (b+1)*bucketSeconds)
-	buckets []HostSet
+	buckets []hostset.Set
 }
 
 func newIndex(from span.Instant) index { return index{first: bucketOf(from)} }
@@ -39,7 +42,7 @@ func (x *index) touched(w span.Span) (from, to int64) {
 }
 
 // at is the set of bucket b, nil where nobody is busy or the index does not reach.
-func (x *index) at(b int64) HostSet {
+func (x *index) at(b int64) hostset.Set {
 	if i := b - x.first; i >= 0 && i < int64(len(x.buckets)) {
 		return x.buckets[i]
 	}
@@ -51,10 +54,10 @@ func (x *index) mark(host int, w span.Span) {
 	for b := from; b < to; b++ {
 		i := int(b - x.first)
 		if i >= len(x.buckets) {
-			x.buckets = append(x.buckets, make([]HostSet, i+1-len(x.buckets))...)
+			x.buckets = append(x.buckets, make([]hostset.Set, i+1-len(x.buckets))...)
 		}
 		if len(x.buckets[i])*64 <= host {
-			grown := NewHostSet(x.hosts)
+			grown := hostset.New(x.hosts)
 			copy(grown, x.buckets[i])
 			x.buckets[i] = grown
 		}
@@ -84,14 +87,14 @@ func (x *index) advance(t span.Instant) {
 		return
 	}
 	gone := min(first-x.first, int64(len(x.buckets)))
-	x.buckets = append([]HostSet(nil), x.buckets[gone:]...)
+	x.buckets = append([]hostset.Set(nil), x.buckets[gone:]...)
 	x.first = first
 }
 
 // split divides the hosts of among over w: free has those that the index knows
 // to be free, open those that only their lane can tell; the rest are busy.
-func (x *index) split(w span.Span, among HostSet) (free, open HostSet) {
-	inside, edges := NewHostSet(x.hosts), NewHostSet(x.hosts)
+func (x *index) split(w span.Span, among hostset.Set) (free, open hostset.Set) {
+	inside, edges := hostset.New(x.hosts), hostset.New(x.hosts)
 	from, to := x.touched(w)
 	for b := from; b < to && b-x.first < int64(len(x.buckets)); b++ {
 		set := x.at(b)
@@ -99,9 +102,9 @@ func (x *index) split(w span.Span, among HostSet) (free, open HostSet) {
 			continue
 		}
 		if w.Covers(bucketSpan(b)) {
-			inside.unite(set)
+			inside.Unite(set)
 		} else {
-			edges.unite(set)
+			edges.Unite(set)
 		}
 	}
 	known := bucketOf(w.Start) >= x.first && bucketOf(w.End-1) < x.end()

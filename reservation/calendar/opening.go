@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -23,7 +24,7 @@ func compareSpans(a, b span.Span) int {
 }
 
 // openings collects the gaps of hosts that can serve a start in [from, to].
-func (c *Calendar) openings(q *Query, hosts HostSet, from, to span.Instant) []opening {
+func (c *Calendar) openings(q *Query, hosts hostset.Set, from, to span.Instant) []opening {
 	var found []opening
 	if to < from {
 		return nil

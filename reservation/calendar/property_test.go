@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -84,7 +85,7 @@ func (s *scene) query(t *rapid.T) calendar.Query {
 	q.Now = q.Ready - s.unit*span.Instant(rapid.IntRange(0, 5).Draw(t, "ahead"))
 	q.Deadline = q.Ready.Add(q.Duration) + s.unit*span.Instant(rapid.IntRange(0, 30).Draw(t, "slack"))
 	if rapid.Bool().Draw(t, "only some hosts") {
-		q.Hosts = calendar.NewHostSet(s.hosts)
+		q.Hosts = hostset.New(s.hosts)
 		for h := range s.hosts {
 			if rapid.Bool().Draw(t, "may serve") {
 				q.Hosts.Add(h)

@@ -3,6 +3,7 @@ package calendar
 import (
 	"iter"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -14,7 +15,7 @@ type Query struct {
 	Duration             int64
 	Quantity             int
 	// Hosts are those that may serve; nil is every host.
-	Hosts HostSet
+	Hosts hostset.Set
 	// AvailableFrom says for each host from when it can be used at all, as for
 	// one that must boot first; nil means that all can be used at any time.
 	AvailableFrom []span.Instant
@@ -66,7 +67,7 @@ func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
 }
 
 // FreeAt gives the hosts that can serve the query from start on.
-func (c *Calendar) FreeAt(q Query, start span.Instant) HostSet {
+func (c *Calendar) FreeAt(q Query, start span.Instant) hostset.Set {
 	q = c.complete(q)
 	free := c.Free(q.Window(start), q.Hosts)
 	if q.AvailableFrom != nil {
@@ -150,7 +151,7 @@ func (c *Calendar) MostFree(q Query) int {
 // complete fills in the hosts where the query names none.
 func (c *Calendar) complete(q Query) Query {
 	if q.Hosts == nil {
-		q.Hosts = AllHosts(c.Hosts())
+		q.Hosts = hostset.Full(c.Hosts())
 	}
 	return q
 }

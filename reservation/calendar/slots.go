@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -30,7 +31,7 @@ func (c *Calendar) Slots() []Slot {
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	busy := NewHostSet(c.Hosts())
+	busy := hostset.New(c.Hosts())
 	var list []Slot
 	for i, ch := range changes {
 		if ch.comes {

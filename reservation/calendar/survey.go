@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -36,7 +37,7 @@ func (c *Calendar) survey(q *Query) survey {
 // the work.
 func (s *survey) sortStarts(from, to span.Instant) {
 	if seconds := int64(to-from) + 1; 0 < seconds && seconds <= 64*int64(len(s.starts)) {
-		marked := NewHostSet(int(seconds))
+		marked := hostset.New(int(seconds))
 		for _, at := range s.starts {
 			marked.Add(int(at - from))
 		}
