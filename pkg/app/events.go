@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
-	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
 // listenToNova lets the hosts be read where Nova's notifications tell of a change, and
@@ -27,10 +26,7 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
-	r := a.config.Rabbit
-	queues, err := at.Queues(oslo.QueueOptions{
-		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
-	})
+	queues, err := othersQueues(at, a.config.Rabbit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}

@@ -88,6 +88,15 @@ func (a *App) openTransport(b *bus, name, url string) (*amqp.Transport, oslo.URL
 	return transport, at, nil
 }
 
+// othersQueues gives how the queues of other services at a transport_url are declared:
+// as they do it themselves.
+func othersQueues(at oslo.URL, r config.Rabbit) (oslo.QueueOptions, error) {
+	return at.Queues(oslo.QueueOptions{
+		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
+		TransientQuorum: r.TransientQuorum, MaxMemoryLength: r.MaxMemoryLength, MaxMemoryBytes: r.MaxMemoryBytes,
+	})
+}
+
 // openNotifier gives what tells of changes, on the broker of [DEFAULT] or on one of
 // its own. Its queues are declared as those that read them do.
 func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
@@ -104,10 +113,7 @@ func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 		a.log.Warn("notifications that nobody has read are lost when the message broker restarts; set amqp_durable_queues or " +
 			"rabbit_quorum_queue in [oslo_messaging_rabbit], here and where they are read")
 	}
-	queues, err := at.Queues(oslo.QueueOptions{
-		Durable: c.Rabbit.DurableQueues, Quorum: c.Rabbit.QuorumQueue,
-		DeliveryLimit: c.Rabbit.DeliveryLimit, TransientTTL: c.Rabbit.TransientTTL,
-	})
+	queues, err := othersQueues(at, c.Rabbit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}

@@ -63,6 +63,10 @@ rabbit_interval_max = 10
 amqp_durable_queues = true
 rabbit_quorum_queue = true
 rabbit_quorum_delivery_limit = 11
+rabbit_transient_quorum_queue = true
+rabbit_stream_fanout = true
+rabbit_quorum_max_memory_length = 13
+rabbit_quorum_max_memory_bytes = 14
 rabbit_transient_queues_ttl = 12
 [oslo_messaging_notifications]
 driver = messagingv2
@@ -191,6 +195,7 @@ poll_interval = 60
 			SSL: true, SSLCAFile: "ca", SSLCertFile: "cert", SSLKeyFile: "key", HeartbeatThreshold: 7 * time.Second,
 			RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
 			DurableQueues: true, QuorumQueue: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second,
+			TransientQuorum: true, StreamFanout: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
 		},
 		Notifications: config.Notifications{
 			Driver: "messagingv2", Topics: []string{"a", "b"}, TransportURL: "rabbit://n:p@mq//", Formats: []string{"blazar"},

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Rabbit is section [oslo_messaging_rabbit]: how RabbitMQ is used.
 type Rabbit struct {
@@ -14,7 +17,11 @@ type Rabbit struct {
 	IntervalMax        time.Duration
 	DurableQueues      bool // of notifications and of other services' topics
 	QuorumQueue        bool // likewise; Almanac's own topics always have quorum queues
+	TransientQuorum    bool // of the queues of one process
+	StreamFanout       bool
 	DeliveryLimit      int
+	MaxMemoryLength    int
+	MaxMemoryBytes     int
 	TransientTTL       time.Duration
 }
 
@@ -92,6 +99,15 @@ func rabbitOptions(r *Rabbit) []option {
 			"The queues of notifications are quorum queues, likewise. Almanac's own queues always are."),
 		integer(&r.DeliveryLimit, "rabbit_quorum_delivery_limit", 0, 0, 1_000_000,
 			"How often a quorum queue delivers a message again before it drops it. 0 means no limit."),
+		integer(&r.MaxMemoryLength, "rabbit_quorum_max_memory_length", 0, 0, math.MaxInt32,
+			"How many messages a quorum queue keeps in memory. 0 means no limit."),
+		integer(&r.MaxMemoryBytes, "rabbit_quorum_max_memory_bytes", 0, 0, math.MaxInt32,
+			"How many bytes of messages a quorum queue keeps in memory. 0 means no limit."),
+		boolean(&r.TransientQuorum, "rabbit_transient_quorum_queue", false,
+			"The queues for replies and for casts to everybody are quorum queues. It has to be as for Nova, whose casts "+
+				"Almanac follows with [scheduler] mode."),
+		boolean(&r.StreamFanout, "rabbit_stream_fanout", false,
+			"Casts to everybody are in a stream. Almanac does not read streams: true is refused."),
 		duration(&r.TransientTTL, "rabbit_transient_queues_ttl", 30*time.Minute, time.Second, 24*day,
 			"How long a queue that nobody uses stays."),
 	}

@@ -96,7 +96,7 @@ func (c *Client) Cast(ctx context.Context, target Target, method string, args an
 
 // Fanout sends every server of target's topic a request that is not answered.
 func (c *Client) Fanout(ctx context.Context, target Target, method string, args any) error {
-	return c.cast(ctx, target, method, args, Message{Exchange: fanoutExchange(target.Topic)})
+	return c.cast(ctx, target, method, args, Message{Exchange: c.options.Queues.fanoutExchange(target.Topic)})
 }
 
 // Close ends the client; calls under way end as Unavailable.

@@ -47,6 +47,12 @@ type QueueOptions struct {
 	Quorum        bool          // rabbit_quorum_queue; implies Durable
 	DeliveryLimit int           // rabbit_quorum_delivery_limit; 0 sets none
 	TransientTTL  time.Duration // rabbit_transient_queues_ttl; 0 is 30 minutes
+	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are
+	// quorum queues too, and fanout exchanges outlive the broker.
+	TransientQuorum bool
+	// MaxMemoryLength and MaxMemoryBytes are rabbit_quorum_max_memory_length and
+	// rabbit_quorum_max_memory_bytes; 0 sets none.
+	MaxMemoryLength, MaxMemoryBytes int
 }
 
 const defaultTransientTTL = 30 * time.Minute
@@ -66,12 +72,22 @@ func (o QueueOptions) topicQueue(exchange, key, name string) Queue {
 		AutoDelete: o.AutoDelete,
 	}
 	if o.Quorum {
-		q.Args = map[string]any{"x-queue-type": "quorum"}
-		if o.DeliveryLimit > 0 {
-			q.Args["x-delivery-limit"] = int32(o.DeliveryLimit)
-		}
+		q.Args = o.quorum()
 	}
 	return q
+}
+
+// quorum gives the arguments of a quorum queue.
+func (o QueueOptions) quorum() map[string]any {
+	args := map[string]any{"x-queue-type": "quorum"}
+	for name, n := range map[string]int{
+		"x-delivery-limit": o.DeliveryLimit, "x-max-in-memory-length": o.MaxMemoryLength, "x-max-in-memory-bytes": o.MaxMemoryBytes,
+	} {
+		if n > 0 {
+			args[name] = int32(n)
+		}
+	}
+	return args
 }
 
 // ownQueue is the queue of one listener, bound to exchange with key.
@@ -79,13 +95,13 @@ func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
 	return o.transient(Queue{Name: name + "." + key, Exchange: o.topicExchange(exchange), Key: key})
 }
 
-// fanoutExchange ignores the options, as oslo does.
-func fanoutExchange(topic string) Exchange {
-	return Exchange{Name: topic + "_fanout", Kind: Fanout, AutoDelete: true}
+// fanoutExchange is durable for quorum queues only, whatever Durable says, as oslo has it.
+func (o QueueOptions) fanoutExchange(topic string) Exchange {
+	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: o.TransientQuorum, AutoDelete: true}
 }
 
 func (o QueueOptions) fanoutQueue(topic, unique string) Queue {
-	return o.transient(Queue{Name: topic + "_fanout_" + unique, Exchange: fanoutExchange(topic), Key: topic})
+	return o.transient(Queue{Name: topic + "_fanout_" + unique, Exchange: o.fanoutExchange(topic), Key: topic})
 }
 
 func (o QueueOptions) replyQueue(unique string) Queue {
@@ -94,7 +110,10 @@ func (o QueueOptions) replyQueue(unique string) Queue {
 
 func (o QueueOptions) transient(q Queue) Queue {
 	ttl := cmp.Or(o.TransientTTL, defaultTransientTTL)
-	q.Args = map[string]any{"x-expires": int32(ttl.Milliseconds())}
-	q.Temporary = true
+	q.Args = map[string]any{}
+	if o.TransientQuorum {
+		q.Durable, q.Args = true, o.quorum()
+	}
+	q.Args["x-expires"], q.Temporary = int32(ttl.Milliseconds()), true
 	return q
 }

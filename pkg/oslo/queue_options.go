@@ -1,6 +1,8 @@
 package oslo
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,17 +27,39 @@ var queueOptions = map[string]func(o *QueueOptions, value string) error{
 		o.Quorum, err = ParseBool(value)
 		return err
 	},
-	"rabbit_quorum_delivery_limit": func(o *QueueOptions, value string) error {
-		n, err := strconv.ParseUint(value, 10, 31)
-		o.DeliveryLimit = int(n)
+	"rabbit_transient_quorum_queue": func(o *QueueOptions, value string) (err error) {
+		o.TransientQuorum, err = ParseBool(value)
 		return err
 	},
+	"rabbit_stream_fanout": func(_ *QueueOptions, value string) error {
+		stream, err := ParseBool(value)
+		if err == nil && stream {
+			return ErrStreamFanout
+		}
+		return err
+	},
+	"rabbit_quorum_delivery_limit":    number(func(o *QueueOptions) *int { return &o.DeliveryLimit }),
+	"rabbit_quorum_max_memory_length": number(func(o *QueueOptions) *int { return &o.MaxMemoryLength }),
+	"rabbit_quorum_max_memory_bytes":  number(func(o *QueueOptions) *int { return &o.MaxMemoryBytes }),
 	"rabbit_transient_queues_ttl": func(o *QueueOptions, value string) error {
 		n, err := strconv.ParseUint(value, 10, 21) // in milliseconds it has 31 bits
 		o.TransientTTL = time.Duration(n) * time.Second
 		return err
 	},
 }
+
+// number reads an option that is a number of 31 bits.
+func number(of func(o *QueueOptions) *int) func(*QueueOptions, string) error {
+	return func(o *QueueOptions, value string) error {
+		n, err := strconv.ParseUint(value, 10, 31)
+		*of(o) = int(n)
+		return err
+	}
+}
+
+// ErrStreamFanout says that fanout casts in streams cannot be read here.
+var ErrStreamFanout = fault.New(fault.Invalid,
+	"rabbit_stream_fanout: Almanac does not read streams; set it to false for the services whose casts Almanac follows")
 
 // IsQueueOption says whether name is an option for queues.
 func IsQueueOption(name string) bool {
@@ -50,7 +74,9 @@ func (u URL) Queues(o QueueOptions) (QueueOptions, error) {
 		if !ok {
 			continue
 		}
-		if err := read(&o, u.Query[name]); err != nil {
+		if err := read(&o, u.Query[name]); errors.Is(err, ErrStreamFanout) {
+			return o, fmt.Errorf("transport_url: %w", err)
+		} else if err != nil {
 			return o, fault.Field("transport_url", "%s cannot be %q", name, u.Query[name])
 		}
 	}

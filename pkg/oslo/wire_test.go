@@ -74,6 +74,16 @@ func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 				quorumQueue("scheduler"), quorumQueue("scheduler.host"), fanoutQueue(60_000),
 			},
 		},
+		"as quorum queues all": {
+			options: oslo.QueueOptions{Quorum: true, DeliveryLimit: 5, TransientTTL: time.Minute, TransientQuorum: true},
+			want: []oslo.Queue{
+				quorumQueue("scheduler"), quorumQueue("scheduler.host"), {
+					Name: "scheduler_fanout_" + hexID, Key: "scheduler", Durable: true, Temporary: true,
+					Exchange: oslo.Exchange{Name: "scheduler_fanout", Kind: oslo.Fanout, Durable: true, AutoDelete: true},
+					Args:     map[string]any{"x-queue-type": "quorum", "x-delivery-limit": int32(5), "x-expires": int32(60_000)},
+				},
+			},
+		},
 	} {
 		r := &recorder{}
 		server := oslo.NewServer(r, oslo.ServerOptions{
