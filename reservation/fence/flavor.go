@@ -20,7 +20,6 @@ const longest = 255
 // smallest of its hosts as a whole, and its own of each shape of the rules.
 func (p *plan) hostFlavors(r *reservation.Reservation) {
 	specs := common(r)
-	specs[required(OwnName(r.ID))] = "required"
 	p.flavor(r.ID, FlavorPrefix+r.ID, p.smallest(r), specs)
 	for _, shape := range p.rules.Flavors {
 		own := maps.Clone(specs)
@@ -36,18 +35,23 @@ func (p *plan) hostFlavors(r *reservation.Reservation) {
 // instanceFlavor enters the one flavor of a reservation of instances, with the
 // reserved shape: each takes one of the reservation's own class.
 func (p *plan) instanceFlavor(r *reservation.Reservation) {
-	specs := common(r)
-	specs[required(Shared)], specs["resources:"+OwnName(r.ID)] = "required", "1"
-	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, specs)
+	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, common(r))
+}
+
+// Requires are the extra specs with which an instance of any flavor is let onto the
+// hosts of the reservation and kept off all others, while it is active. In a
+// reservation of instances it counts as one of those promised.
+func Requires(r *reservation.Reservation) map[string]string {
+	if r.Kind == reservation.Hosts {
+		return map[string]string{required(Reserved): "required", required(OwnName(r.ID)): "required"}
+	}
+	return map[string]string{required(Reserved): "required", required(Shared): "required", "resources:" + OwnName(r.ID): "1"}
 }
 
 // common are the extra specs of every flavor of the reservation.
 func common(r *reservation.Reservation) map[string]string {
-	specs := map[string]string{
-		inventory.ReservationMark: r.ID,
-		ProjectMark:               r.ProjectID,
-		required(Reserved):        "required",
-	}
+	specs := Requires(r)
+	specs[inventory.ReservationMark], specs[ProjectMark] = r.ID, r.ProjectID
 	if r.Status == reservation.Pending || r.Status == reservation.Starting {
 		specs[required(Closed)] = "required"
 	}
