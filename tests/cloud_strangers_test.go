@@ -13,7 +13,7 @@ func (b *beside) roomIsMade(hosts []string) {
 	t := b.t
 	cheap := b.boot(b.admin, "cheap", b.flavor(map[string]string{"almanac:preemptible": "true"}), hosts[0])
 	normal := b.boot(b.admin, "normal", tiny, hosts[1])
-	b.settled(cheap, normal)
+	b.runOn(hosts, b.settled(cheap, normal)...)
 	r := b.reserve(b.demo, v1.ReservationRequest{Name: "both", HostProperties: among(hosts...), StartTime: new(b.soon(5)), Duration: new(v1.Duration(3600)), Quantity: new(2)})
 
 	b.reach("", cheap)

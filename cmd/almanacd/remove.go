@@ -8,16 +8,19 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // removal gives what `bootstrap --remove` does: it takes out of the cloud what
 // almanacd has put there, and then out of Keystone what bootstrap has.
 func (s *service) removal(group *cobra.Command) *cobra.Command {
-	var remove, dry, force bool
+	var remove, dry, force, providers bool
 	var region string
 	group.Long = "Registers Almanac in Keystone, or with --remove takes every trace of it out of the cloud:\n" +
-		"its aggregates, flavors, traits, resource classes and providers in Nova and Placement, and its\n" +
-		"service, endpoints and user in Keystone. Stop almanacd first. It acts as the admin of the OS_*\n" +
+		"its aggregates, flavors, traits and resource classes in Nova and Placement, and its service,\n" +
+		"endpoints and user in Keystone. The providers of its resource classes in Placement stay, empty,\n" +
+		"unless --providers is given: after they have gone, Nova's builds on their hosts fail until\n" +
+		"nova-compute is restarted or has looked again, which may take six minutes. Stop almanacd first. It acts as the admin of the OS_*\n" +
 		"variables, as an openrc file sets them."
 	group.Example = "  almanacd bootstrap --remove --dry-run\n  almanacd bootstrap --remove"
 	group.Args = cobra.NoArgs
@@ -25,12 +28,13 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 		if !remove {
 			return c.Help()
 		}
-		return s.remove(c, app.Removal{Force: force, DryRun: dry}, region)
+		return s.remove(c, app.Removal{Force: force, DryRun: dry, Providers: providers}, region)
 	}
 	flags := group.Flags()
 	flags.BoolVar(&remove, "remove", false, "remove every trace of Almanac from the cloud")
 	flags.BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	flags.BoolVar(&force, "force", false, "remove it although there are reservations; their instances stay where they are")
+	flags.BoolVar(&providers, "providers", false, "remove its empty providers too; builds on their hosts fail for some minutes")
 	flags.StringVar(&region, "region", cmp.Or(s.environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
 	return group
 }
@@ -45,7 +49,7 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		return err
 	}
 	r.Admin = admin
-	said := 0
+	said, kept := 0, 0
 	r.Report = func(what string) {
 		said++
 		if r.DryRun {
@@ -54,7 +58,7 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		fmt.Fprintln(c.ErrOrStderr(), what)
 	}
 	if cfg.Inventory.Source == "openstack" {
-		if err := app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
+		if kept, err = app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
 			return fmt.Errorf("remove Almanac from the cloud: %w", err)
 		}
 	}
@@ -67,6 +71,9 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 	}
 	if said == 0 {
 		fmt.Fprintln(c.ErrOrStderr(), "nothing of Almanac is there")
+	}
+	if kept > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "kept %d empty providers, named %sHOST; --providers removes them\n", kept, fence.ProviderPrefix)
 	}
 	return nil
 }

@@ -26,40 +26,45 @@ type Removal struct {
 	Admin keystone.Connection
 	// Force removes it although reservations live that need it.
 	Force bool
+	// Providers removes the child providers of hosts too, which are empty by then. For as
+	// long as nova-compute does not know that they are gone, builds on these hosts fail:
+	// [compute] resource_provider_association_refresh, five minutes, unless it is restarted
+	// (nova/compute/resource_tracker.py _update_to_placement).
+	Providers bool
 	// DryRun looks only, and says what would be done.
 	DryRun bool
 	// Report is told each thing that is, or would be, removed.
 	Report func(what string)
 }
 
-// RemoveFromCloud carries a Removal out. What cannot be removed keeps nothing else back.
-// It fails with a Conflict fault where almanacd runs, which would put it all back, and
+// RemoveFromCloud carries a Removal out, and gives how many child providers it has kept.
+// What cannot be removed keeps nothing else back. It fails with a Conflict fault where almanacd runs, which would put it all back, and
 // where a reservation lives. The hosts are those of an OpenStack cloud.
-func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) error {
+func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (kept int, _ error) {
 	if err := removable(ctx, c, r); err != nil {
-		return err
+		return 0, err
 	}
 	log := slog.New(slog.DiscardHandler)
 	session, err := keystone.NewSession(r.Admin, time.Now, log)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	cloud, err := newCloud(session, c)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	hosts, err := openstack.NewSource(cloud.compute, cloud.placement, openstack.Options{Now: time.Now, Log: log}).Hosts(ctx)
 	if err != nil {
-		return fmt.Errorf("read the hosts: %w", err)
+		return 0, fmt.Errorf("read the hosts: %w", err)
 	}
 	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	on := ground.New(cloud.compute, cloud.placement, func() *inventory.Snapshot { return snapshot }, inventory.PreemptibleRule{})
 	layout, err := on.Layout(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var errs []error
 	doing := func(what string, act func() error) {
@@ -76,14 +81,18 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) error {
 	}
 	providers, err := cloud.placement.Providers(ctx)
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return 0, errors.Join(append(errs, err)...)
 	}
 	for _, p := range providers {
-		if strings.HasPrefix(p.Name, fence.ProviderPrefix) && p.Parent != "" {
+		switch {
+		case p.Parent == "" || !strings.HasPrefix(p.Name, fence.ProviderPrefix):
+		case !r.Providers:
+			kept++
+		default:
 			doing("delete provider "+p.Name, func() error { return cloud.placement.DeleteProvider(ctx, p.ID) })
 		}
 	}
-	return errors.Join(errs...)
+	return kept, errors.Join(errs...)
 }
 
 // removable refuses to remove what is in use. A dry run hears no refusal.

@@ -45,6 +45,18 @@ func ReviveCompute(t testing.TB, host string) {
 	OpenStack(t).awaitCompute(t, host, "up")
 }
 
+// RestartComputes stops and starts every nova-compute: it forgets what it has known of
+// Placement.
+func RestartComputes(t testing.TB) {
+	t.Helper()
+	occupy(t)
+	t.Cleanup(func() { makeWhole(t) })
+	for _, process := range computeProcesses(t) {
+		lab(t, "stop", process.service)
+	}
+	makeWhole(t)
+}
+
 func computeService(t testing.TB, host string) string {
 	t.Helper()
 	for _, process := range computeProcesses(t) {
@@ -69,8 +81,14 @@ func makeWhole(t testing.TB) {
 // lab runs a command of the lab.
 func lab(t testing.TB, args ...string) {
 	t.Helper()
+	labWith(t, nil, args...)
+}
+
+// labWith runs it with further variables of its environment.
+func labWith(t testing.TB, variables []string, args ...string) {
+	t.Helper()
 	command := exec.Command(filepath.Join(folder(t), "lab"), args...)
-	command.Env = ownEnvironment()
+	command.Env = append(ownEnvironment(), variables...)
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("lab %v: %v\n%s", args, err, said)
 	}
