@@ -1,0 +1,155 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// Beyond are sentences that say what of a request cannot be judged here, so that a
+// nova-scheduler must; empty where all can.
+type Beyond []string
+
+// Matter is something that a request may ask for and that cannot be judged here, since
+// it depends on more of a host than its stocks and traits, or since Nova translates it
+// (nova/scheduler/utils.py ResourceRequest, request_filter.py, virt/hardware.py).
+type Matter struct {
+	What string // "PCI devices"
+	// ExtraSpecs of the flavor, ImageProperties and fields of the RequestSpec ask for it,
+	// with * at the end for any ending.
+	ExtraSpecs, ImageProperties, Fields []string
+	// Unless are values with which they do not, in lower case. Neither do empty ones.
+	Unless []string
+}
+
+// Matters gives all that cannot be judged here, in the order of the documentation. An
+// extra spec "hw:…" that no Matter names and of which nothing is known counts as one too.
+func Matters() []Matter { return slices.Clone(matters) }
+
+// untrue are the words for no (oslo_utils/strutils.py bool_from_string).
+var untrue = []string{"0", "f", "false", "off", "n", "no"}
+
+var matters = []Matter{
+	{What: "a NUMA topology", ExtraSpecs: []string{"hw:numa_*"}, ImageProperties: []string{"hw_numa_*"}, Fields: []string{"numa_topology"}},
+	{
+		What: "pinned CPUs", Unless: []string{"shared"},
+		ExtraSpecs:      []string{"hw:cpu_policy", "hw:cpu_thread_policy", "hw:cpu_dedicated_mask"},
+		ImageProperties: []string{"hw_cpu_policy", "hw_cpu_thread_policy"},
+	},
+	{What: "realtime CPUs", Unless: untrue, ExtraSpecs: []string{"hw:cpu_realtime*"}, ImageProperties: []string{"hw_cpu_realtime*"}},
+	{What: "CPUs for emulator threads", ExtraSpecs: []string{"hw:emulator_threads_policy"}},
+	{What: "a memory page size", ExtraSpecs: []string{"hw:mem_page_size"}, ImageProperties: []string{"hw_mem_page_size"}},
+	{What: "persistent memory", ExtraSpecs: []string{"hw:pmem"}},
+	{What: "encrypted memory", Unless: untrue, ExtraSpecs: []string{"hw:mem_encryption*"}, ImageProperties: []string{"hw_mem_encryption*"}},
+	{What: "an address width", ExtraSpecs: []string{"hw:maxphysaddr_*"}, ImageProperties: []string{"hw_maxphysaddr_*"}},
+	{
+		What: "PCI devices", ExtraSpecs: []string{"pci_passthrough:alias", "hw:pci_numa_affinity_policy"},
+		ImageProperties: []string{"hw_pci_numa_affinity_policy"}, Fields: []string{"pci_requests"},
+	},
+	{What: "accelerators", ExtraSpecs: []string{"accel:device_profile"}},
+	{What: "encrypted disks", Unless: untrue, ExtraSpecs: []string{"hw:ephemeral_encryption*"}, ImageProperties: []string{"hw_ephemeral_encryption*"}},
+	{What: "a trusted platform module", ExtraSpecs: []string{"hw:tpm_*"}, ImageProperties: []string{"hw_tpm_*"}},
+	{
+		What: "secure boot", ExtraSpecs: []string{"os:secure_boot"}, ImageProperties: []string{"os_secure_boot"},
+		Unless: []string{"disabled", "optional"},
+	},
+	{What: "stateless firmware", Unless: untrue, ExtraSpecs: []string{"hw:firmware_stateless"}, ImageProperties: []string{"hw_firmware_stateless"}},
+	{What: "packed virtqueues", Unless: untrue, ExtraSpecs: []string{"hw:virtio_packed_ring"}, ImageProperties: []string{"hw_virtio_packed_ring"}},
+	{What: "a sound device", ExtraSpecs: []string{"hw:sound_model"}, ImageProperties: []string{"hw_sound_model"}},
+	{
+		What:       "a resource class other than VCPU, MEMORY_MB, DISK_GB and CUSTOM_*",
+		ExtraSpecs: []string{"resources:*"},
+	},
+	{
+		What:       "a request group of its own, as ports with a guaranteed bandwidth do",
+		ExtraSpecs: []string{"resources<group>:*", "trait<group>:*"}, Fields: []string{"requested_resources"},
+	},
+	{What: "traits of the root provider, or a common subtree", Fields: []string{"request_level_params"}},
+	{What: "a move to another cell", Fields: []string{"requested_destination.allow_cross_cell_move"}},
+}
+
+// harmless are the extra specs "hw:…" that do not matter to where an instance goes
+// (nova/api/validation/extra_specs/hw.py).
+var harmless = []string{
+	"hw:boot_menu", "hw:cpu_cores", "hw:cpu_max_cores", "hw:cpu_max_sockets", "hw:cpu_max_threads", "hw:cpu_sockets",
+	"hw:cpu_threads", "hw:hide_hypervisor_id", "hw:input_bus", "hw:locked_memory", "hw:max_cpu_cores",
+	"hw:max_cpu_sockets", "hw:max_cpu_threads", "hw:pmu", "hw:serial_port_count", "hw:time_hpet",
+	"hw:vif_multiqueue_enabled", "hw:viommu_model", "hw:watchdog_action",
+}
+
+// beyondOf gives what of a request cannot be judged. crosses says that it may leave the
+// cell it is in, which it should do last only (weights/cross_cell.py).
+//
+// The network metadata of a request matters only with a NUMA topology, and a port that
+// needs more than a network has a request group or a PCI request for it.
+func beyondOf(r reader, p *placing.Request, crosses bool) Beyond {
+	asked := map[string]bool{
+		"numa_topology":        !r.null("numa_topology"),
+		"pci_requests":         len(r.object("pci_requests", "InstancePCIRequests 1").list("requests")) > 0,
+		"requested_resources":  len(r.list("requested_resources")) > 0,
+		"request_level_params": hasParams(r.object("request_level_params", "RequestLevelParams 1")),
+		"requested_destination.allow_cross_cell_move": crosses,
+	}
+	var beyond Beyond
+	for _, m := range matters {
+		beyond = append(beyond, m.inMap(p.ExtraSpecs, m.ExtraSpecs, "the flavor's extra spec")...)
+		beyond = append(beyond, m.inMap(p.ImageProperties, m.ImageProperties, "the image's property")...)
+		for _, field := range m.Fields {
+			if asked[field] {
+				beyond = append(beyond, fmt.Sprintf("the request's %s asks for %s", field, m.What))
+			}
+		}
+	}
+	return append(beyond, unknown(p.ExtraSpecs)...)
+}
+
+func hasParams(r reader) bool {
+	return len(r.list("root_required"))+len(r.list("root_forbidden"))+len(r.list("same_subtree")) > 0
+}
+
+// inMap gives a sentence for each key of values, sorted, that asks for m.
+func (m Matter) inMap(values map[string]string, signs []string, where string) []string {
+	var sentences []string
+	for key, value := range values {
+		if m.asks(key, value, signs) {
+			sentences = append(sentences, fmt.Sprintf("%s %.100s asks for %s", where, key, m.What))
+		}
+	}
+	slices.Sort(sentences)
+	return sentences
+}
+
+// asks says whether a key with that value is one of signs.
+func (m Matter) asks(key, value string, signs []string) bool {
+	switch kind, group, name := placementKey(key); {
+	case group != "":
+		// Whatever its value: 0 in a group takes away what the flavor has of that class.
+		return slices.Contains(signs, kind+"<group>:*")
+	case kind != "":
+		amount, ok, _ := parseAmount(value)
+		return slices.Contains(signs, kind+":*") && !judged(name) && ok && amount > 0
+	}
+	return named(key, signs) && value != "" && !slices.Contains(m.Unless, strings.ToLower(strings.TrimSpace(value)))
+}
+
+func named(key string, signs []string) bool {
+	return slices.ContainsFunc(signs, func(sign string) bool {
+		start, open := strings.CutSuffix(sign, "*")
+		return key == sign || open && strings.HasPrefix(key, start)
+	})
+}
+
+// unknown gives a sentence for each extra spec of Nova's own that nothing is known of.
+func unknown(extraSpecs map[string]string) []string {
+	var sentences []string
+	for key := range extraSpecs {
+		known := func(m Matter) bool { return named(key, m.ExtraSpecs) }
+		if strings.HasPrefix(key, "hw:") && !slices.Contains(harmless, key) && !slices.ContainsFunc(matters, known) {
+			sentences = append(sentences, fmt.Sprintf("the flavor's extra spec %.100s is not known", key))
+		}
+	}
+	slices.Sort(sentences)
+	return sentences
+}

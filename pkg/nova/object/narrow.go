@@ -1,0 +1,134 @@
+package object
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Narrowing is what a request is narrowed by before it is passed on.
+type Narrowing struct {
+	// Aggregates asks for a host that is in one aggregate of each list,
+	// ForbiddenAggregates for one that is in none; aggregates by UUID.
+	Aggregates          [][]string
+	ForbiddenAggregates []string
+	IgnoreHosts         []string // by name
+	ExtraSpecs          map[string]string
+}
+
+// Narrow gives the RequestSpec with n added to what it asks for already, and all else as
+// it came, credentials included: it is for nova-scheduler and for no log. Where the flavor
+// has another value for an extra spec it is a Conflict, since either would break a promise.
+func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
+	if s.object == nil {
+		return nil, fault.New(fault.Invalid, "there is no RequestSpec to narrow")
+	}
+	o := *s.object()
+	o.Data = maps.Clone(o.Data)
+	for _, narrow := range []func(*Object, Narrowing) error{narrowDestination, narrowHosts, narrowFlavor} {
+		if err := narrow(&o, n); err != nil {
+			return nil, err
+		}
+	}
+	return o.MarshalJSON()
+}
+
+// narrowDestination narrows requested_destination. A new one says no more than it must, as
+// one that nova-scheduler's own request filters make.
+func narrowDestination(spec *Object, n Narrowing) error {
+	if len(n.Aggregates) == 0 && len(n.ForbiddenAggregates) == 0 {
+		return nil
+	}
+	const field = "requested_destination"
+	destination := Object{Name: "Destination", Namespace: "nova", Version: "1.4"}
+	fresh := isNull(spec.Data[field])
+	if !fresh {
+		var err error
+		if destination, err = splitObject(spec.Data[field]); err != nil {
+			return fault.Field(field, "must be a versioned object of Nova")
+		}
+	}
+	all := make([]string, len(n.Aggregates))
+	for i, either := range n.Aggregates {
+		all[i] = strings.Join(either, ",")
+	}
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{{"aggregates", all}, {"forbidden_aggregates", n.ForbiddenAggregates}} {
+		added, err := appendTexts(&destination, list.field, list.texts)
+		if err != nil {
+			return err
+		}
+		if added && fresh {
+			destination.Changes = append(destination.Changes, list.field)
+		}
+	}
+	return spec.set(field, destination)
+}
+
+func narrowHosts(spec *Object, n Narrowing) error {
+	_, err := appendTexts(spec, "ignore_hosts", n.IgnoreHosts)
+	return err
+}
+
+func narrowFlavor(spec *Object, n Narrowing) error {
+	if len(n.ExtraSpecs) == 0 {
+		return nil
+	}
+	f, err := splitObject(spec.Data["flavor"])
+	if err != nil {
+		return fault.Field("flavor", "must be a versioned object of Nova")
+	}
+	extraSpecs := make(map[string]string)
+	if raw := f.Data["extra_specs"]; !isNull(raw) && json.Unmarshal(raw, &extraSpecs) != nil {
+		return fault.Field("flavor.extra_specs", "must be a map of strings")
+	}
+	for key, value := range n.ExtraSpecs {
+		if has, ok := extraSpecs[key]; ok && has != value {
+			return fault.New(fault.Conflict, "the flavor has the extra spec %.100s=%.100s, which this request may not have", key, has)
+		}
+		extraSpecs[key] = value
+	}
+	if err := f.set("extra_specs", extraSpecs); err != nil {
+		return err
+	}
+	return spec.set("flavor", f)
+}
+
+// appendTexts adds those texts to a list of o that it does not have, and says whether
+// there were any. A list that is unset or null is empty.
+func appendTexts(o *Object, field string, texts []string) (added bool, err error) {
+	if len(texts) == 0 {
+		return false, nil
+	}
+	var has []string
+	if !isNull(o.Data[field]) && json.Unmarshal(o.Data[field], &has) != nil {
+		return false, fault.Field(field, "must be a list of strings")
+	}
+	for _, text := range texts {
+		if !slices.Contains(has, text) {
+			has, added = append(has, text), true
+		}
+	}
+	if !added {
+		return false, nil
+	}
+	return true, o.set(field, has)
+}
+
+// set sets a field.
+func (o *Object) set(field string, value any) error {
+	raw, err := encode(value)
+	if err != nil {
+		return err
+	}
+	if o.Data == nil {
+		o.Data = make(map[string]json.RawMessage)
+	}
+	o.Data[field] = raw
+	return nil
+}

@@ -1,0 +1,145 @@
+package object_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+)
+
+var narrowing = object.Narrowing{
+	Aggregates:          [][]string{{"agg-a", "agg-b"}, {"agg-c"}},
+	ForbiddenAggregates: []string{"agg-x", "agg-y"},
+	IgnoreHosts:         []string{"cmp-001", "cmp-009"},
+	ExtraSpecs:          map[string]string{"trait:CUSTOM_ALMANAC": "required"},
+}
+
+func TestNarrowingAddsToWhatARequestAsksFor(t *testing.T) {
+	for _, name := range []string{"", "az-", "cold-migrate-", "forced-host-", "rebuild-"} {
+		spec := specOf(t, name)
+		narrowed, err := read(t, spec).Narrow(narrowing)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want, _ := request(t, spec, object.Options{})
+		want.MemberOf, want.NotMemberOf = narrowing.Aggregates, narrowing.ForbiddenAggregates
+		want.ExtraSpecs, want.Required = narrowing.ExtraSpecs, []string{"CUSTOM_ALMANAC"}
+		if len(want.IgnoreHosts) == 0 {
+			want.IgnoreHosts = []string{"cmp-001"}
+		}
+		want.IgnoreHosts = append(want.IgnoreHosts, "cmp-009")
+		got, _ := request(t, narrowed, object.Options{})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestNarrowingLeavesAllElseAsItCame(t *testing.T) {
+	for _, name := range captured(t, "select_destinations-*request") {
+		spec := specOf(t, name[len("select_destinations-"):len(name)-len("request")])
+		same, err := read(t, spec).Narrow(object.Narrowing{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(decode(t, spec), decode(t, same)); diff != "" {
+			t.Errorf("%s, narrowed by nothing (-want +got):\n%s", name, diff)
+		}
+		narrowed, err := read(t, spec).Narrow(narrowing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := decode(t, spec).(map[string]any), decode(t, narrowed).(map[string]any)
+		for _, spec := range []map[string]any{want, got} {
+			delete(data(t, spec, ""), "ignore_hosts")
+			delete(data(t, spec, "flavor"), "extra_specs")
+			if data(t, want, "")["requested_destination"] == nil {
+				delete(data(t, spec, ""), "requested_destination")
+				continue
+			}
+			delete(data(t, spec, "requested_destination"), "aggregates")
+			delete(data(t, spec, "requested_destination"), "forbidden_aggregates")
+		}
+		if _, has := data(t, want, "")["requested_destination"]; !has {
+			delete(data(t, got, ""), "requested_destination")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestNarrowingDoesNotChangeTheSpecItself(t *testing.T) {
+	raw := specOf(t, "cold-migrate-")
+	spec := read(t, raw)
+	if _, err := spec.Narrow(narrowing); err != nil {
+		t.Fatal(err)
+	}
+	again, err := spec.Narrow(object.Narrowing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decode(t, raw), decode(t, again)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNarrowingTwiceIsNarrowingOnce(t *testing.T) {
+	once, err := read(t, specOf(t, "cold-migrate-")).Narrow(narrowing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := read(t, once).Narrow(narrowing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(once), string(twice)); diff != "" {
+		t.Errorf("(-once +twice):\n%s", diff)
+	}
+}
+
+// A fresh Destination is what nova.objects.Destination().require_aggregates gives.
+func TestANewDestinationSaysNoMoreThanItMust(t *testing.T) {
+	narrowed, err := read(t, specOf(t, "az-")).Narrow(object.Narrowing{Aggregates: [][]string{{"a", "b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := novaObject("Destination", "1.4", map[string]any{"aggregates": []any{"a,b"}})
+	want["nova_object.changes"] = []any{"aggregates"}
+	got := data(t, decode(t, narrowed).(map[string]any), "")["requested_destination"]
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatCannotBeNarrowedIsRefused(t *testing.T) {
+	for rule, tc := range map[string]struct {
+		values map[string]any
+		kind   fault.Kind
+	}{
+		"the flavor says otherwise":       {map[string]any{"flavor.extra_specs": map[string]string{"trait:CUSTOM_ALMANAC": "forbidden"}}, fault.Conflict},
+		"the hosts to ignore are no list": {map[string]any{"ignore_hosts": "h"}, fault.Invalid},
+		"the destination is no object":    {map[string]any{"requested_destination": "h"}, fault.Invalid},
+		"there is no flavor":              {map[string]any{"flavor": nil}, fault.Invalid},
+	} {
+		if _, err := read(t, edited(t, tc.values)).Narrow(narrowing); !fault.Is(err, tc.kind) {
+			t.Errorf("%s: got %v", rule, err)
+		}
+	}
+	if _, err := (object.RequestSpec{}).Narrow(narrowing); !fault.Is(err, fault.Invalid) {
+		t.Errorf("no spec: got %v", err)
+	}
+}
+
+func TestAnExtraSpecThatTheFlavorHasAlreadyMayBeAdded(t *testing.T) {
+	raw := edited(t, map[string]any{"flavor.extra_specs": map[string]string{"trait:CUSTOM_ALMANAC": "required", "a": "b"}})
+	narrowed, err := read(t, raw).Narrow(object.Narrowing{ExtraSpecs: narrowing.ExtraSpecs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decode(t, raw), decode(t, narrowed)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,125 @@
+package object
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// reader reads the fields of one object. A field that is unset or null reads as the zero
+// value. The first that is of a wrong type is kept, and from then on all read as zero.
+type reader struct {
+	path string // before the name of a field, as "flavor."
+	data map[string]json.RawMessage
+	err  *error // of all readers of one message
+}
+
+// newReader gives the reader of the JSON object raw, which must be of kind: its name and
+// its major version, as "InstanceList 2". Nova changes the major version where a reader of
+// the old one would misunderstand the new.
+func newReader(path, kind string, raw json.RawMessage) (reader, error) {
+	if isNull(raw) {
+		return reader{}, fault.Field(path, "is missing")
+	}
+	if err := bounded(raw); err != nil {
+		return reader{}, err
+	}
+	r := reader{err: new(error)}.open(path, kind, raw)
+	return r, *r.err
+}
+
+// open gives the reader of raw, an object inside r or r itself.
+func (r reader) open(path, kind string, raw json.RawMessage) reader {
+	opened := reader{path: path + ".", err: r.err}
+	if isNull(raw) || *r.err != nil {
+		return opened
+	}
+	o, err := splitObject(raw)
+	if err != nil {
+		*r.err = fault.Field(path, "%s", fault.Of(err).Message)
+		return opened
+	}
+	if *r.err = o.mustBe(path, kind); *r.err == nil {
+		opened.data = o.Data
+	}
+	return opened
+}
+
+// mustBe refuses an object of another kind.
+func (o *Object) mustBe(path, kind string) error {
+	name, major, _ := strings.Cut(kind, " ")
+	if o.Name != name {
+		return fault.Field(path, "must be a %s, and is a %.100q", name, o.Name)
+	}
+	if got, _, _ := strings.Cut(o.Version, "."); got != major {
+		return fault.Field(path, "is a %s of version %.100q; only %s.x is known", name, o.Version, major)
+	}
+	return nil
+}
+
+func (r reader) null(field string) bool { return isNull(r.data[field]) }
+
+// read reads a field into value; what says what it should be: "a string".
+func (r reader) read(field, what string, value any) {
+	if r.null(field) || *r.err != nil {
+		return
+	}
+	if json.Unmarshal(r.data[field], value) != nil {
+		r.wrong(field, "must be "+what)
+	}
+}
+
+func (r reader) wrong(field, message string) {
+	if *r.err == nil {
+		*r.err = fault.Field(r.path+field, "%s", message)
+	}
+}
+
+func (r reader) object(field, kind string) reader {
+	return r.open(r.path+field, kind, r.data[field])
+}
+
+func (r reader) text(field string) string {
+	if r.null(field) || *r.err != nil {
+		return ""
+	}
+	text, ok := unquote(r.data[field])
+	if !ok {
+		r.wrong(field, "must be a string")
+	}
+	return text
+}
+
+func (r reader) texts(field string) (texts []string) {
+	r.read(field, "a list of strings", &texts)
+	return texts
+}
+
+func (r reader) textMap(field string) (texts map[string]string) {
+	r.read(field, "a map of strings", &texts)
+	return texts
+}
+
+func (r reader) list(field string) (elements []json.RawMessage) {
+	r.read(field, "a list", &elements)
+	return elements
+}
+
+func (r reader) yes(field string) (yes bool) {
+	r.read(field, "true or false", &yes)
+	return yes
+}
+
+// maxAmount is the largest number that Nova and Placement keep.
+const maxAmount = 1<<31 - 1
+
+// amount reads a whole number that is not negative.
+func (r reader) amount(field string) (amount int64) {
+	r.read(field, "a whole number", &amount)
+	if amount < 0 || amount > maxAmount {
+		r.wrong(field, "must lie between 0 and 2147483647")
+		return 0
+	}
+	return amount
+}
