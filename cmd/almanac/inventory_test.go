@@ -180,6 +180,7 @@ func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
 		"reservation delete r":       "r-1\ttraining\nr-2\tbatch\n",
 		"reservation show r-1 ''":    "",
 		"host show n":                "node-01\n",
+		"decision show ":             "",
 		"calendar --host b":          "big-01\n",
 		"properties set ra":          "rack\n",
 		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncancelled\nfailed\n",

@@ -105,6 +105,7 @@ Data is printed on standard output, messages on standard error. Exit codes:
 		p.hostCommand(),
 		p.propertiesCommand(),
 		p.whatIfCommand(),
+		p.decisionCommand(),
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),

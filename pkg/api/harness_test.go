@@ -110,6 +110,7 @@ func start(t *testing.T, s setup) *cloud {
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
+	options.Decisions = c.store
 	options.Doctor = &upkeep.Doctor{
 		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceller: c.desk, Now: c.now,
 	}

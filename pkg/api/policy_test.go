@@ -15,10 +15,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// call is a call that needs a token. ID stands for a reservation of project demo.
+// call is a call that needs a token. ID stands for a reservation of project demo, which
+// is also the id of an instance of that project.
 type call struct {
 	route, path, body string
 	// The statuses that a reader and a member of demo, an admin of demo, a member of
@@ -45,6 +47,7 @@ var calls = []call{
 	{"GET /v1/properties", "", "", 200, 200, 200, 200, 200, 403, "properties:list"},
 	{"PATCH /v1/properties/{name}", "", `{"hidden": false}`, 403, 403, 200, 403, 403, 403, "properties:update"},
 	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
+	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
 	{"GET /v1/doctor", "", "", 403, 403, 200, 403, 403, 403, "doctor:get"},
 	{"POST /v1/doctor", "", `{"dry_run": true}`, 403, 403, 200, 403, 403, 403, "doctor:fix"},
 	{"GET /v1/readiness", "", "", 403, 403, 200, 403, 200, 200, "readiness:get"},
@@ -54,6 +57,7 @@ func (k call) by(token string, c *cloud) answer {
 	c.t.Helper()
 	r := c.demo.book(`{"duration": 60}`)
 	method, path, _ := strings.Cut(k.route, " ")
+	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", Way: placing.Replaced}}))
 	name := "A"
 	if strings.Contains(path, "properties") {
 		name = "vcpus"

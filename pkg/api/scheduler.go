@@ -26,7 +26,7 @@ func (s *server) filterHosts(c *gin.Context) {
 		s.fail(c, fault.Field("hosts", "a host needs a name"))
 		return
 	}
-	judge := s.Filter.For(placing.Request{
+	judge := s.Filter.Judge(placing.Request{
 		ProjectID: question.Request.ProjectID, Hints: question.Request.Hints, Preemptible: question.Request.Preemptible,
 	}, s.Now())
 	answer := v1.FilterAnswer{Hosts: []string{}, Refused: map[string]string{}}

@@ -37,7 +37,8 @@ type Options struct {
 	// Ping says whether the database answers.
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
-	Doctor Doctor
+	Doctor    Doctor
+	Decisions Decisions
 	// Probes look after everything else that readiness tells of.
 	Probes []Probe
 	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
@@ -148,6 +149,7 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.listProperties)
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
+	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.examine)
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.fix)
 }

@@ -86,6 +86,8 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 	m.gauge("almanac_event_lag_seconds", "For how long the event is due that should have been carried out first; 0 where none is.", nil, a.eventLag)
 	m.gauge("almanac_replicas", "Replicas that the database shows to be there.", nil,
 		func() float64 { return float64(a.replicas.Load()) })
+	m.counter("almanac_decisions_lost_total", "Decisions about instances that were not stored.", nil,
+		func() float64 { return float64(a.recorder.lostSoFar()) })
 	if a.waiting == nil {
 		return
 	}

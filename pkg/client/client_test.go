@@ -183,6 +183,10 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			},
 			"PATCH /v1/properties/gpu", `{"hidden":true}`,
 		},
+		"decisions": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Decisions(ctx, "req-1"); return err },
+			"GET /v1/decisions/req-1", "",
+		},
 		"filter": {
 			func(ctx context.Context, c *client.Client) error {
 				_, err := c.FilterHosts(ctx, v1.FilterQuestion{Hosts: []string{"n1"}})

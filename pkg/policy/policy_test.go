@@ -31,10 +31,13 @@ func ofSystem(roles ...string) policy.Credentials {
 // The rows are the rules that act on the caller's own project, by what they do.
 var (
 	reading = []string{
-		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get",
+		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
 	}
 	writing = []string{"reservations:update", "reservations:delete"}
-	overall = []string{"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden"}
+	overall = []string{
+		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
+		"decisions:get_all_projects", "decisions:get_hosts",
+	}
 	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix"}
 	service = []string{"scheduler:filter", "readiness:get"}
 )

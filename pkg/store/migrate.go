@@ -17,6 +17,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0001_reservations", Migrate: createReservations},
 	{ID: "0002_replicas", Migrate: addReplicas},
 	{ID: "0003_power", Migrate: addPower},
+	{ID: "0004_decisions", Migrate: addDecisions},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

@@ -29,14 +29,16 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := []MigrationStatus{{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}}
+		state := []MigrationStatus{
+			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
+		}
 		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
 		}
@@ -97,7 +99,7 @@ func TestAFailedMigrationLeavesNothing(t *testing.T) {
 // allRows are the tables as the code uses them.
 var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
-	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{},
+	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{},
 }
 
 func TestTheMigratedSchemaIsThatOfTheRows(t *testing.T) {
@@ -162,7 +164,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{
@@ -249,6 +251,7 @@ func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 	for _, statement := range []string{
 		"DROP TABLE `changes`", "ALTER TABLE `events` DROP COLUMN `until_at`", "DROP TABLE `claims`",
 		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`", "ALTER TABLE `host_overrides` DROP COLUMN `power`",
+		"DROP TABLE `decision_subjects`",
 	} {
 		s := openFor(t, connection, nil)
 		if _, err := s.Migrate(t.Context()); err != nil {

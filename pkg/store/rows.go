@@ -120,6 +120,26 @@ type leaseRow struct {
 	Writes    int64  `gorm:"not null;default:0"`
 }
 
+type decisionRow struct {
+	Seq         int64  `gorm:"primaryKey;autoIncrement"`
+	Hash        string `gorm:"size:32;not null;uniqueIndex:idx_decisions_hash"` // of the decision, so that it is stored once
+	RequestID   string `gorm:"size:255;not null"`
+	ProjectID   string `gorm:"size:255;not null"`
+	Reservation string `gorm:"column:reservation_id;size:255;not null"`
+	Way         string `gorm:"size:16;not null"`
+	At          int64  `gorm:"column:decided_at;not null;index:idx_decisions_decided"`
+	Explanation []byte `gorm:"size:1048576;not null"` // an explanation as a JSON object, compressed with gzip
+
+	Subjects []subjectRow `gorm:"foreignKey:Decision;references:Hash;constraint:OnDelete:CASCADE"`
+}
+
+// subjectRow is what a decision is looked up by: the id of an instance or of the request.
+type subjectRow struct {
+	Subject  string `gorm:"primaryKey;size:255"`
+	At       int64  `gorm:"column:decided_at;primaryKey;autoIncrement:false"`
+	Decision string `gorm:"column:decision_hash;primaryKey;size:32;index:idx_decision_subjects_decision"`
+}
+
 func (reservationRow) TableName() string { return "reservations" }
 func (claimRow) TableName() string       { return "claims" }
 func (eventRow) TableName() string       { return "events" }
@@ -130,6 +150,8 @@ func (hostRow) TableName() string        { return "host_versions" }
 func (usageRow) TableName() string       { return "project_usage" }
 func (changeRow) TableName() string      { return "changes" }
 func (leaseRow) TableName() string       { return "leases" }
+func (decisionRow) TableName() string    { return "decisions" }
+func (subjectRow) TableName() string     { return "decision_subjects" }
 
 func rowOf(r reservation.Reservation) (reservationRow, error) {
 	custom, err := encodeMap(r.Resources.Custom)

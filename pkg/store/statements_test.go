@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -85,6 +86,13 @@ func questions(s *Store) []call {
 			_, err := s.Get(ctx, "r")
 			return err
 		}, []string{"SELECT reservations", "SELECT claims", "SELECT events"}},
+		{"keep decisions", func(ctx context.Context) error {
+			return s.KeepDecisions(ctx, []placing.Decision{{RequestID: "req-1", Instances: []string{"i", "j"}}, {Instances: []string{"i"}}})
+		}, []string{"INSERT decisions", "INSERT decision_subjects"}},
+		{"look a decision up", func(ctx context.Context) error {
+			_, err := s.Decisions(ctx, "j")
+			return err
+		}, []string{"SELECT decisions"}},
 		{"find nothing new", func(ctx context.Context) error {
 			_, err := s.Recall(ctx, booking.Recall{Since: last})
 			return err
@@ -165,5 +173,25 @@ func TestAPageIsReadOffAnIndexInOrder(t *testing.T) {
 		if len(plan) != 1 || !strings.Contains(plan[0].Detail, "USING INDEX "+index) || !strings.Contains(plan[0].Detail, "start_at>?") {
 			t.Errorf("%s\nis read as %v, want a search in %s alone", statement, plan, index)
 		}
+	}
+}
+
+func TestDecisionsAreFoundByIndexes(t *testing.T) {
+	s := openMigrated(t, nil)
+	lookup := s.reader.ToSQL(func(tx *gorm.DB) *gorm.DB {
+		var rows []decisionRow
+		return about(s.reader, "i").Session(&gorm.Session{DryRun: true}).Find(&rows)
+	})
+	var plan []struct{ Detail string }
+	if err := s.reader.Raw("EXPLAIN QUERY PLAN " + lookup).Scan(&plan).Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"SEARCH decision_subjects USING", "SEARCH decisions USING INDEX idx_decisions_hash"} {
+		if !strings.Contains(fmt.Sprint(plan), want) {
+			t.Errorf("%s\nis read as %v, without %q", lookup, plan, want)
+		}
+	}
+	if strings.Contains(fmt.Sprint(plan), "TEMP B-TREE") || strings.Contains(fmt.Sprint(plan), "SCAN decision") {
+		t.Errorf("%s\nis read as %v, which sorts or reads all", lookup, plan)
 	}
 }

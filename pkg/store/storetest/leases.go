@@ -147,6 +147,10 @@ func testFence(t *testing.T, stores ...Subject) {
 			_, err := offered[keyPurger](t, stores[0]).PurgeKeys(t.Context(), old, 100)
 			return err
 		},
+		"purge decisions": func() error {
+			_, err := offered[decisions](t, stores[0]).PurgeDecisions(t.Context(), old, 100)
+			return err
+		},
 		"purge": func() error {
 			_, err := offered[purger](t, stores[0]).Purge(t.Context(), old, 100, false, 10, nil)
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -50,6 +51,11 @@ type (
 		Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
 		Leave(ctx context.Context) error
 	}
+	decisions interface {
+		KeepDecisions(ctx context.Context, list []placing.Decision) error
+		Decisions(ctx context.Context, id string) ([]placing.Decision, error)
+		PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
+	}
 	purger interface {
 		Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (int, error)
 	}
@@ -75,6 +81,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
+	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
@@ -92,6 +99,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"a project's limit holds":               testLimitTogether,
 		"the log has every commit":              testWholeLog,
 		"settings of a host change in turn":     testSettingsInTurn,
+		"decisions are kept at once":            testKeptTogether,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// Decisions gives what was decided about the instance or in the request with that id,
+// the newest first.
+type Decisions interface {
+	Decisions(ctx context.Context, id string) ([]placing.Decision, error)
+}
+
+// showDecisions handles GET /v1/decisions/{id}. To those who may not see any of the
+// decisions there are none.
+func (s *server) showDecisions(c *gin.Context) {
+	by, id := asking(c), c.Param("id")
+	found, err := s.Decisions.Decisions(c.Request.Context(), id)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	var answer v1.Decisions
+	for _, d := range found {
+		if d.ProjectID == by.ProjectID || by.may("decisions:get_all_projects", d.ProjectID) {
+			answer.Decisions = append(answer.Decisions, decided(d, by.may("decisions:get_hosts", d.ProjectID)))
+		}
+	}
+	if len(answer.Decisions) == 0 {
+		s.fail(c, fault.New(fault.NotFound, "nothing is known of a decision about %s: give the id of an instance, or of a request (req-…), that was placed lately", id))
+		return
+	}
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// decided gives a decision, with its hosts or without.
+func decided(d placing.Decision, withHosts bool) v1.Decision {
+	out := v1.Decision{
+		RequestID: d.RequestID, ProjectID: d.ProjectID, Instances: append([]string{}, d.Instances...), ReservationID: d.Reservation,
+		Way: d.Way, At: d.At.Time(), TookMS: float64(d.Took) / 1000, Reason: d.Reason, Considered: d.Considered,
+		Placements: []v1.Placement{}, Filters: []v1.FilterCount{},
+	}
+	for _, p := range d.Placements {
+		placed := v1.Placement{Instance: p.Instance}
+		if withHosts {
+			placed.Host, placed.Node, placed.Alternates = p.Host, p.Node, append([]string{}, p.Alternates...)
+		}
+		out.Placements = append(out.Placements, placed)
+	}
+	for _, f := range d.Filters {
+		out.Filters = append(out.Filters, v1.FilterCount(f))
+	}
+	if !withHosts {
+		return out
+	}
+	out.Refused, out.Ranked = []v1.RefusedHost{}, []v1.RankedHost{}
+	for _, r := range d.Refused {
+		out.Refused = append(out.Refused, v1.RefusedHost(r))
+	}
+	for _, r := range d.Ranked {
+		if r.Parts == nil {
+			r.Parts = map[string]float64{}
+		}
+		out.Ranked = append(out.Ranked, v1.RankedHost(r))
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+const (
+	forgetEvery = time.Hour
+	forgetTTL   = 10 * time.Second
+
+	recordEvery   = 100 * time.Millisecond
+	recordBatch   = 100
+	recordWaiting = 1000
+)
+
+// decisionKeeper stores decisions, all or none. Those that it has already stay as they
+// are.
+type decisionKeeper interface {
+	KeepDecisions(ctx context.Context, list []placing.Decision) error
+}
+
+// addRecorder lets decisions be stored, and forgotten when they are old.
+func (a *App) addRecorder(db *store.Store) {
+	a.recorder = newRecorder(db, a.log.With("component", "scheduler"))
+	a.closers = append(a.closers, a.recorder.close)
+	retention := seconds(a.config.Scheduler.DecisionRetention)
+	a.add(a.recorder.job(), job.Job{
+		Name: "old decisions", Every: forgetEvery,
+		Step: job.Leased(db, "old decisions", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+			_, err := db.PurgeDecisions(ctx, lease, a.clock.now().Add(-retention))
+			return err
+		}),
+	})
+}
+
+// recorder lets decisions wait for the database, so that nobody who decides does.
+type recorder struct {
+	db   decisionKeeper
+	log  *slog.Logger
+	full chan struct{} // told when there is enough for a batch
+
+	mu      sync.Mutex
+	waiting []placing.Decision // the oldest first, at most recordWaiting
+	lost    int64              // that will never be stored
+	losing  int64              // those of them that the log was not told the end of
+}
+
+func newRecorder(db decisionKeeper, log *slog.Logger) *recorder {
+	return &recorder{db: db, log: log, full: make(chan struct{}, 1)}
+}
+
+// job writes what waits.
+func (r *recorder) job() job.Job {
+	return job.Job{Name: "decisions", Every: recordEvery, Step: r.write, Wake: r.full}
+}
+
+// Keep lets a decision, which nobody changes any more, be stored soon. It never waits:
+// where too many decisions do, the oldest is lost.
+func (r *recorder) Keep(d placing.Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = append(r.waiting, d)
+	r.shorten()
+	if len(r.waiting) == recordBatch { // beyond that it was told, and the database is slow
+		poke(r.full)
+	}
+}
+
+// shorten loses what waits beyond recordWaiting, and begins to tell. The lock is held.
+func (r *recorder) shorten() {
+	more := len(r.waiting) - recordWaiting
+	if more <= 0 {
+		return
+	}
+	clear(r.waiting[:more])
+	r.waiting = r.waiting[more:]
+	if r.losing == 0 {
+		r.log.Warn("decisions wait for the database; the oldest are lost from now on", "waiting", recordWaiting)
+	}
+	r.losing += int64(more)
+	r.lost += int64(more)
+}
+
+// write stores what waits, in batches. What cannot be stored now waits on; what cannot
+// be stored at all is lost. It must not run twice at once.
+func (r *recorder) write(ctx context.Context) error {
+	for {
+		batch := r.take()
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := r.db.KeepDecisions(ctx, batch); err != nil {
+			r.failed(batch, err)
+			return err
+		}
+		r.stored()
+	}
+}
+
+// take removes the oldest of those that wait.
+func (r *recorder) take() []placing.Decision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.waiting), recordBatch)
+	batch := slices.Clone(r.waiting[:n])
+	clear(r.waiting[:n])
+	r.waiting = r.waiting[n:]
+	return batch
+}
+
+func (r *recorder) failed(batch []placing.Decision, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	passing := fault.Is(err, fault.Unavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if !passing {
+		r.lost += int64(len(batch)) // the job logs why
+		return
+	}
+	r.waiting = append(batch, r.waiting...)
+	r.shorten()
+}
+
+func (r *recorder) stored() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.losing > 0 {
+		r.log.Info("decisions are stored again", "lost", r.losing)
+		r.losing = 0
+	}
+}
+
+// lostSoFar says how many decisions will never be stored.
+func (r *recorder) lostSoFar() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
+}
+
+// close writes what waits, after the job has ended.
+func (r *recorder) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := r.write(ctx); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.log.Warn("decisions were not stored before the stop", "lost", len(r.waiting), "error", err)
+	}
+	return nil
+}
