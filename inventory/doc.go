@@ -6,6 +6,9 @@
 // sees one state of the cloud. Snapshot.Properties is the catalogue of what a
 // filter may speak of, and ParseFilter compiles a filter against it.
 //
+// What places instances reads more of a host, and newer, than what promises them: States
+// are laid out for filters and weighers, and a Board keeps the current ones.
+//
 // The inventory knows nothing of time and promises: whether a host is free at
 // some instant is the business of reservation/calendar. Paper 004 (section
 // 004.1) asks here for hosts without a running VM; that is true of now only, so

@@ -44,6 +44,19 @@ const ReservationMark = "almanac:reservation"
 // ReservationID is the reservation in which the instance was made; empty is none.
 func (i *Instance) ReservationID() string { return i.Flavor.ExtraSpecs[ReservationMark] }
 
+// groupHint is the scheduler hint of the boot request that names a server group by its id
+// (nova/api/openstack/compute/schemas/servers.py).
+const groupHint = "group"
+
+// Group is the server group in which the instance was made; empty is none, or that Nova
+// does not tell hints.
+func (i *Instance) Group() string {
+	if groups := i.Hints[groupHint]; len(groups) > 0 {
+		return groups[0]
+	}
+	return ""
+}
+
 // Aggregate is a host aggregate of Nova.
 type Aggregate struct {
 	ID         int

@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova"
-	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -17,14 +16,7 @@ import (
 // assemble gives the hosts of a cloud, sorted by name, and in sentences for the log
 // what of it could not be taken over as it is, sorted.
 func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host, notes []string) {
-	services := make(map[string]nova.Service, len(c.services))
-	for _, s := range c.services {
-		services[s.Host] = s
-	}
-	trees := map[string][]placement.Provider{}
-	for _, p := range c.providers {
-		trees[p.Root] = append(trees[p.Root], p)
-	}
+	services, trees := c.servicesByHost(), c.trees()
 	instances := instancesByHost(c.servers, rule)
 	nodes, notes := single(c.hypervisors)
 	for _, node := range nodes {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	source "github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -124,7 +125,7 @@ func bulkSource(b *testing.B) (*source.Source, *clock) {
 		b.Fatal(err)
 	}
 	at := &clock{at: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
-	return source.NewSource(compute, place, source.Options{Now: at.now, Log: slog.New(slog.DiscardHandler)}), at
+	return source.NewSource(compute, place, source.Options{Board: inventory.NewBoard(), Now: at.now, Log: slog.New(slog.DiscardHandler)}), at
 }
 
 // read reads the hosts and gives how many calls it took.

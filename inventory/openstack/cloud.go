@@ -3,13 +3,11 @@ package openstack
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // cloud is all that one reading knows. It does not change; the next reading takes over
@@ -24,8 +22,13 @@ type cloud struct {
 	providers   []placement.Provider // those of hosts, and below them
 	holdings    map[string]holding   // by provider
 	servers     map[string]nova.Server
-	updated     span.Instant            // of the server that changed last, by Nova's clock
-	touched     map[string]span.Instant // the hosts on which a server has changed lately, and when
+	// others are the providers that are of no host, each with its generation, sorted, and
+	// shared the resource classes of which they share some, by the root provider of a host.
+	others []string
+	shared map[string][]string
+
+	updated span.Instant            // of the server that changed last, by Nova's clock
+	touched map[string]span.Instant // the hosts on which a server has changed lately, and when
 
 	// nodes is of whom the hypervisors were read: the services and root providers that
 	// there were.
@@ -58,8 +61,7 @@ func nodesOf(services []nova.Service, providers []placement.Provider) []string {
 	return nodes
 }
 
-// ofHosts leaves the providers in the trees of hosts. Those of Almanac's own among them,
-// which hold reservations and nothing of the host's, are left out.
+// ofHosts leaves the providers in the trees of hosts.
 func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []placement.Provider {
 	nodes, _ := single(hypervisors)
 	roots := make(map[string]bool, len(nodes))
@@ -67,8 +69,32 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 		roots[h.ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool {
-		return !roots[p.Root] || p.Parent != "" && strings.HasPrefix(p.Name, fence.ProviderPrefix)
+		return !roots[p.Root]
 	})
+}
+
+// trees gives the providers by their root.
+func (c *cloud) trees() map[string][]placement.Provider {
+	trees := map[string][]placement.Provider{}
+	for _, p := range c.providers {
+		trees[p.Root] = append(trees[p.Root], p)
+	}
+	return trees
+}
+
+func (c *cloud) servicesByHost() map[string]nova.Service {
+	services := make(map[string]nova.Service, len(c.services))
+	for _, s := range c.services {
+		services[s.Host] = s
+	}
+	return services
+}
+
+// underWay says that an instance is on its way to a host, or that something else is being
+// done with it.
+func (c *cloud) underWay(instance string) bool {
+	s, there := c.servers[instance]
+	return there && (s.Task != "" || s.Status == building)
 }
 
 // overlap is how many seconds before the last known change the next list of changes

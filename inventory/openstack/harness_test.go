@@ -61,6 +61,8 @@ func (f *front) answer(instead func(w http.ResponseWriter, r *http.Request) bool
 type scene struct {
 	*source.Source
 	fresh           func() // begins with a new source
+	board           *inventory.Board
+	client          *placement.Client
 	t               testing.TB
 	compute         *front
 	place           *front
@@ -128,7 +130,7 @@ type setting struct {
 func newScene(t testing.TB, s setting) *scene {
 	t.Helper()
 	sc := &scene{
-		t: t, session: login(t, labtest.Almanac), tenant: login(t, labtest.Demo),
+		t: t, board: inventory.NewBoard(), session: login(t, labtest.Almanac), tenant: login(t, labtest.Demo),
 		clock: &clock{at: time.Now()}, log: &logbook{}, prefix: "reading-" + strings.ToLower(rand.Text())[:6],
 	}
 	find := func(kind string) string {
@@ -155,13 +157,13 @@ func newScene(t testing.TB, s setting) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := placement.New(sc.session, inFront(sc.place, sc.placement))
+	sc.client, err = placement.New(sc.session, inFront(sc.place, sc.placement))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sc.fresh = func() {
-		sc.Source = source.NewSource(compute, place, source.Options{
-			Preemptible: s.rule, FullEvery: s.fullEvery, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
+		sc.Source = source.NewSource(compute, sc.client, source.Options{
+			Preemptible: s.rule, FullEvery: s.fullEvery, Board: sc.board, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
 		})
 	}
 	sc.fresh()

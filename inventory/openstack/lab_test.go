@@ -14,8 +14,9 @@ import (
 
 type object = map[string]any
 
-// call asks Nova, without any of the code under test, and gives the answer's body.
-func (s *scene) call(session *keystone.Session, method, path string, body any) object {
+// send asks a service, without any of the code under test, and gives the status and body
+// of its answer.
+func (s *scene) send(session *keystone.Session, method, address, version string, body any) (status int, answer []byte) {
 	s.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -26,25 +27,42 @@ func (s *scene) call(session *keystone.Session, method, path string, body any) o
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.nova+path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Auth-Token", token)
-	r.Header.Set("OpenStack-API-Version", "compute 2.87")
-	answer, err := http.DefaultClient.Do(r)
+	r.Header.Set("OpenStack-API-Version", version)
+	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err = io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode >= 300 && answer.StatusCode != http.StatusNotFound {
-		s.t.Fatalf("%s %s: %d %s, %v", method, path, answer.StatusCode, text, err)
+	defer got.Body.Close()
+	if answer, err = io.ReadAll(got.Body); err != nil {
+		s.t.Fatal(err)
+	}
+	return got.StatusCode, answer
+}
+
+// call asks Nova and gives the answer's body.
+func (s *scene) call(session *keystone.Session, method, path string, body any) object {
+	s.t.Helper()
+	status, text := s.send(session, method, s.nova+path, "compute 2.87", body)
+	if status >= 300 && status != http.StatusNotFound {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, text)
 	}
 	var o object
 	_ = json.Unmarshal(text, &o) // some answers have no body
 	return o
+}
+
+// tell asks Placement for a change.
+func (s *scene) tell(method, path string, body any) {
+	s.t.Helper()
+	if status, text := s.send(s.session, method, s.placement+path, "placement 1.36", body); status >= 300 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
 }
 
 // boot asks for a server of project demo. It is deleted with the test.
@@ -100,27 +118,13 @@ func (s *scene) image() string {
 // remove deletes a server. One that is gone already is no error.
 func (s *scene) remove(id string) { s.call(s.session, http.MethodDelete, "/servers/"+id, nil) }
 
-// ask asks Placement, without any of the code under test.
+// ask reads what Placement has at a path.
 func (s *scene) ask(path string) object {
 	s.t.Helper()
-	token, err := s.session.Token(s.t.Context(), "")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.placement+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("X-Auth-Token", token)
-	r.Header.Set("OpenStack-API-Version", "placement 1.29")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer answer.Body.Close()
+	status, text := s.send(s.session, http.MethodGet, s.placement+path, "placement 1.29", nil)
 	var o object
-	if err := json.NewDecoder(answer.Body).Decode(&o); err != nil || answer.StatusCode != http.StatusOK {
-		s.t.Fatalf("GET %s: %d, %v", path, answer.StatusCode, err)
+	if err := json.Unmarshal(text, &o); err != nil || status != http.StatusOK {
+		s.t.Fatalf("GET %s: %d, %v", path, status, err)
 	}
 	return o
 }

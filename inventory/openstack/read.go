@@ -34,6 +34,9 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		}
 	}
 	next.providers = ofHosts(providers, next.hypervisors)
+	if err = s.readShared(ctx, next, last, providers, full); err != nil {
+		return nil, err
+	}
 	if next.holdings, err = s.readHoldings(ctx, next, last, full); err != nil {
 		return nil, err
 	}

@@ -21,8 +21,18 @@ type Options struct {
 	// FullEvery is after how many seconds everything is read again; between, only what
 	// has changed. 0 is DefaultFullEvery.
 	FullEvery int64
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Board, where it is not nil, is shown the states of the hosts of each reading, with the
+	// cells that Cells tells; nil knows none.
+	Board *inventory.Board
+	Cells Cells
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// Cells tells in which cell each host is: its UUID by the name of the nova-compute. The
+// empty name stands for all that are not there.
+type Cells interface {
+	Cells(ctx context.Context) (map[string]string, error)
 }
 
 // DefaultFullEvery is how often, in seconds, everything is read again.
@@ -44,6 +54,8 @@ type Source struct {
 	turn chan struct{} // holds one while somebody uses the fields below
 	last *cloud        // the last reading
 	told map[string]bool
+	// cells are those that were told last.
+	cells map[string]string
 }
 
 // NewSource gives a source, which asks the cloud nothing yet.
@@ -64,6 +76,10 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	var mark inventory.Mark
+	if s.options.Board != nil {
+		mark = s.options.Board.Begin()
+	}
 	before, began := s.Calls(), s.options.Now()
 	next, err := s.read(ctx, s.last, span.At(began))
 	if err != nil {
@@ -71,6 +87,9 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	}
 	s.last = next
 	hosts, notes := assemble(next, s.options.Preemptible)
+	if s.options.Board != nil {
+		notes = append(notes, s.show(ctx, mark, next, hosts)...)
+	}
 	s.tell(notes)
 	s.options.Log.Debug("read the cloud", "hosts", len(hosts), "instances", len(next.servers), "calls", s.Calls()-before,
 		"took", s.options.Now().Sub(began).String())

@@ -13,6 +13,8 @@ type Hypervisor struct {
 	Name string // hypervisor_hostname, also of its resource provider
 	Host string // of its nova-compute
 	Type string // "QEMU", "ironic", …
+	// Version is of its kind of hypervisor, 1002003 for 1.2.3; 0 is not known.
+	Version int64
 }
 
 // beforeUptime is the last microversion at which the list of hypervisors comes from
@@ -34,6 +36,7 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 				ID      string
 				Name    string `json:"hypervisor_hostname"`
 				Type    string `json:"hypervisor_type"`
+				Version int64  `json:"hypervisor_version"`
 				Service struct{ Host string }
 			} `json:"hypervisors"`
 		}
@@ -48,7 +51,7 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 			if h.ID == "" || h.Name == "" || h.Service.Host == "" {
 				return "", false, c.service.Senseless(doing, "a hypervisor has no id, name or host")
 			}
-			all = append(all, Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, Type: h.Type})
+			all = append(all, Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, Type: h.Type, Version: h.Version})
 			last = h.ID
 		}
 		return last, last != "", nil

@@ -86,10 +86,10 @@ func TestHypervisorsAreReadWithoutTheirUptime(t *testing.T) {
 			return `{"hypervisors": []}`
 		}
 		return `{"hypervisors": [{"id": "u", "hypervisor_hostname": "a.example.org", "hypervisor_type": "QEMU",
-			"service": {"id": "s", "host": "a", "disabled_reason": null}, "vcpus": 8, "uptime": null}]}`
+			"hypervisor_version": 9002000, "service": {"id": "s", "host": "a", "disabled_reason": null}, "vcpus": 8, "uptime": null}]}`
 	})
 	got, err := c.Hypervisors(t.Context())
-	if diff := cmp.Diff([]nova.Hypervisor{{ID: "u", Name: "a.example.org", Host: "a", Type: "QEMU"}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]nova.Hypervisor{{ID: "u", Name: "a.example.org", Host: "a", Type: "QEMU", Version: 9002000}}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]string{"2.87 /v2.1/os-hypervisors/detail?limit=1000", "2.87 /v2.1/os-hypervisors/detail?limit=1000&marker=u"}, *asked); diff != "" {

@@ -33,6 +33,20 @@ func (c *Client) ProvidersIn(ctx context.Context, aggregate string) ([]string, e
 	return c.find(ctx, "find the providers in aggregate "+aggregate, "member_of="+url.QueryEscape(aggregate))
 }
 
+// AggregatesOf gives the UUIDs of the aggregates that Placement knows a provider as a
+// member of.
+func (c *Client) AggregatesOf(ctx context.Context, provider string) ([]string, error) {
+	doing := "read the aggregates of provider " + provider
+	var body struct{ Aggregates []string }
+	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/aggregates", &body); err != nil {
+		return nil, err
+	}
+	if body.Aggregates == nil {
+		return nil, c.service.Senseless(doing, "there are no aggregates in it")
+	}
+	return body.Aggregates, nil
+}
+
 func (c *Client) find(ctx context.Context, doing, query string) ([]string, error) {
 	var list struct {
 		Providers []struct{ UUID string } `json:"resource_providers"`

@@ -66,8 +66,8 @@ func TestWhatPlacementTellsOfAProvider(t *testing.T) {
 	c := reader(t, `{"resource_provider_generation": 3,
 		"resource_providers": [{"uuid": "r", "name": "a", "generation": 3, "parent_provider_uuid": null, "root_provider_uuid": "r"},
 			{"uuid": "g", "name": "gpu", "generation": 0, "parent_provider_uuid": "r", "root_provider_uuid": "r"}],
-		"inventories": {"VCPU": {"total": 10, "reserved": 1, "allocation_ratio": 16.0, "min_unit": 1}},
-		"usages": {"VCPU": 5}, "traits": ["B", "A"],
+		"inventories": {"VCPU": {"total": 10, "reserved": 1, "allocation_ratio": 16.0, "min_unit": 2, "max_unit": 8, "step_size": 3}},
+		"usages": {"VCPU": 5}, "traits": ["B", "A"], "aggregates": ["y", "x"],
 		"allocations": {"i": {"resources": {"VCPU": 5}, "consumer_generation": 1}},
 		"allocation_requests": [], "provider_summaries": {"r": {"resources": {"VCPU": {"capacity": 144, "used": 5}}, "traits": ["B", "A"]}}}`)
 	check := func(name string, want, got any, err error) {
@@ -81,11 +81,19 @@ func TestWhatPlacementTellsOfAProvider(t *testing.T) {
 		{ID: "r", Name: "a", Generation: 3, Root: "r"}, {ID: "g", Name: "gpu", Parent: "r", Root: "r"},
 	}, providers, err)
 	inventories, err := c.Inventories(t.Context(), "r")
-	check("inventories", map[string]placement.Inventory{"VCPU": {Total: 10, Reserved: 1, Ratio: 16}}, inventories, err)
+	check("inventories", map[string]placement.Inventory{"VCPU": {Total: 10, Reserved: 1, Ratio: 16, MinUnit: 2, MaxUnit: 8, StepSize: 3}}, inventories, err)
 	usages, err := c.Usages(t.Context(), "r")
 	check("usages", map[string]int64{"VCPU": 5}, usages, err)
 	traits, err := c.Traits(t.Context(), "r")
 	check("traits", []string{"A", "B"}, traits, err)
+	aggregates, err := c.AggregatesOf(t.Context(), "r")
+	check("aggregates", []string{"y", "x"}, aggregates, err)
+	tree, err := c.Tree(t.Context(), "r")
+	has, taken := map[string]placement.Inventory{"VCPU": {Total: 10, Reserved: 1, Ratio: 16, MinUnit: 2, MaxUnit: 8, StepSize: 3}}, map[string]int64{"VCPU": 5}
+	check("tree", []placement.Held{
+		{Provider: placement.Provider{ID: "r", Name: "a", Generation: 3, Root: "r"}, Inventories: has, Used: taken},
+		{Provider: placement.Provider{ID: "g", Name: "gpu", Parent: "r", Root: "r"}, Inventories: has, Used: taken},
+	}, tree, err)
 	allocations, err := c.Allocations(t.Context(), "r")
 	check("allocations", map[string]map[string]int64{"i": {"VCPU": 5}}, allocations, err)
 	summaries, err := c.Summaries(t.Context(), 1)
@@ -114,6 +122,7 @@ func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 		"resource_providers": func(c *placement.Client) error { _, err := c.Providers(t.Context()); return err },
 		"inventories":        func(c *placement.Client) error { _, err := c.Inventories(t.Context(), "r"); return err },
 		"usages":             func(c *placement.Client) error { _, err := c.Usages(t.Context(), "r"); return err },
+		"aggregates":         func(c *placement.Client) error { _, err := c.AggregatesOf(t.Context(), "r"); return err },
 		"traits":             func(c *placement.Client) error { _, err := c.Traits(t.Context(), "r"); return err },
 		"allocations":        func(c *placement.Client) error { _, err := c.Allocations(t.Context(), "r"); return err },
 		"provider_summaries": func(c *placement.Client) error { _, err := c.Summaries(t.Context(), 10); return err },
@@ -122,9 +131,10 @@ func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 		"resource_providers": {`[{}]`, `[{"uuid": "r", "name": "a", "root_provider_uuid": "r"}]`, `[{"uuid": "r", "name": "a", "generation": 1}]`},
 		"inventories": {`{"VCPU": {}}`, `{"VCPU": {"total": -1, "reserved": 0, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1e30, "reserved": 0, "allocation_ratio": 1}}`,
 			`{"VCPU": {"total": 9000000000, "reserved": 0, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1, "reserved": 0, "allocation_ratio": 1e300}}`,
-			`{"VCPU": {"total": 1, "reserved": 2, "allocation_ratio": 1}}`},
+			`{"VCPU": {"total": 1, "reserved": 2, "allocation_ratio": 1}}`, `{"VCPU": {"total": 1, "reserved": 0, "allocation_ratio": 1, "step_size": -1}}`},
 		"usages":             {`{"VCPU": -1}`, `{"VCPU": "1"}`, `{"VCPU": 1.5}`},
 		"traits":             {`[7]`, `{}`},
+		"aggregates":         {`[7]`, `{}`},
 		"allocations":        {`{"i": {}}`, `{"i": 7}`},
 		"provider_summaries": {`{"r": {}}`, `{"r": {"resources": {}}}`, `{"r": {"resources": {"VCPU": {"capacity": 1}}, "traits": []}}`},
 	}

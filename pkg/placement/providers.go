@@ -21,7 +21,10 @@ type Provider struct {
 // Providers gives all resource providers (GET /resource_providers,
 // placement/handlers/resource_provider.py).
 func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
-	const doing = "list the resource providers"
+	return c.providers(ctx, "list the resource providers", "resource_providers")
+}
+
+func (c *Client) providers(ctx context.Context, doing, path string) ([]Provider, error) {
 	var body struct {
 		Providers []struct {
 			UUID, Name string
@@ -30,7 +33,7 @@ func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
 			Root       string  `json:"root_provider_uuid"`
 		} `json:"resource_providers"`
 	}
-	if err := c.service.Get(ctx, doing, "resource_providers", &body); err != nil {
+	if err := c.service.Get(ctx, doing, path, &body); err != nil {
 		return nil, err
 	}
 	if body.Providers == nil {
@@ -56,6 +59,9 @@ type Inventory struct {
 	// Ratio is allocation_ratio: how often each unit may be given away. Placement takes
 	// 0 and less too, with which there is nothing to give.
 	Ratio float64
+	// MinUnit, MaxUnit and StepSize say what one consumer may take: an amount between the
+	// first two that is a multiple of the third. 0 is not told: 1, any, and 1.
+	MinUnit, MaxUnit, StepSize int64
 }
 
 // Sold is how much of it Placement gives away: overcommitted where Ratio is above 1
@@ -72,7 +78,8 @@ func (i Inventory) Real() int64 {
 const mostOfAny = math.MaxInt32
 
 func (i Inventory) possible() bool {
-	return 0 <= i.Reserved && i.Reserved <= i.Total && i.Total <= mostOfAny && i.Ratio <= math.MaxFloat32
+	return 0 <= i.Reserved && i.Reserved <= i.Total && i.Total <= mostOfAny && i.Ratio <= math.MaxFloat32 &&
+		0 <= i.MinUnit && 0 <= i.MaxUnit && 0 <= i.StepSize
 }
 
 // Inventories gives what a provider has, by resource class (GET
@@ -83,6 +90,9 @@ func (c *Client) Inventories(ctx context.Context, provider string) (map[string]I
 		Inventories map[string]struct {
 			Total, Reserved *int64
 			Ratio           *float64 `json:"allocation_ratio"`
+			MinUnit         int64    `json:"min_unit"`
+			MaxUnit         int64    `json:"max_unit"`
+			StepSize        int64    `json:"step_size"`
 		} `json:"inventories"`
 	}
 	if err := c.service.Get(ctx, doing, "resource_providers/"+provider+"/inventories", &body); err != nil {
@@ -96,7 +106,9 @@ func (c *Client) Inventories(ctx context.Context, provider string) (map[string]I
 		if i.Total == nil || i.Reserved == nil || i.Ratio == nil {
 			return nil, c.service.Senseless(doing, "%s has no total, reserved or allocation_ratio", class)
 		}
-		one := Inventory{Total: *i.Total, Reserved: *i.Reserved, Ratio: *i.Ratio}
+		one := Inventory{
+			Total: *i.Total, Reserved: *i.Reserved, Ratio: *i.Ratio, MinUnit: i.MinUnit, MaxUnit: i.MaxUnit, StepSize: i.StepSize,
+		}
 		if !one.possible() {
 			return nil, c.service.Senseless(doing, "%s has an impossible amount", class)
 		}

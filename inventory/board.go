@@ -1,0 +1,251 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Board has the current states of the hosts: those of the last reading of the cloud, with
+// what has been claimed since. It is safe for concurrent use; who only looks never waits.
+//
+// It errs to one side: what is claimed through it is never missing from the states. A
+// claim that becomes known to Placement while the hosts are being read may count twice
+// until the next reading.
+type Board struct {
+	current atomic.Pointer[States]
+	changed chan struct{}
+
+	mu     sync.Mutex
+	clock  Mark                  // of the last event
+	base   *States               // the last reading, corrected by looks
+	read   Mark                  // when it began
+	looks  map[string]correction // by host; those that began after it did
+	claims []*claim              // that it does not contain, in the order in which they were made
+}
+
+// Mark is a moment in the life of a board. The zero Mark is before all others.
+type Mark uint64
+
+// correction is what one host was found to have, after a reading of all began.
+type correction struct {
+	began  Mark
+	stocks map[string]Stock
+}
+
+// claim is what one consumer takes of one host. Hosts have their names here, as their
+// places change from one reading to the next.
+type claim struct {
+	host    string
+	take    Take
+	settled Mark // 0 is not yet
+	// arriving says that its amounts are in the reading, but its instance, which is still
+	// on its way, is not.
+	arriving bool
+}
+
+// Hold is what was planned on a board and counts there.
+type Hold struct {
+	board  *Board
+	claims []*claim // none once it is settled or undone
+}
+
+// NewBoard gives a board without states.
+func NewBoard() *Board {
+	return &Board{changed: make(chan struct{}, 1), looks: map[string]correction{}}
+}
+
+// Load gives the current states; nil before the first reading.
+func (b *Board) Load() *States { return b.current.Load() }
+
+// Changed has a value when a reading was taken since the last value.
+func (b *Board) Changed() <-chan struct{} { return b.changed }
+
+// Begin gives the mark that a reading of the cloud has to have, before it begins.
+func (b *Board) Begin() Mark {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tick()
+}
+
+func (b *Board) tick() Mark {
+	b.clock++
+	return b.clock
+}
+
+// Take makes s, which were read after m, the current states. What was settled before m is
+// contained in them; all else that is held is laid over them, but for hosts that are gone.
+// A reading that began before the current one is dropped.
+//
+// underWay says of an instance that is not on the host where it was placed whether it
+// is still on its way: then the host counts it on. nil is that none is.
+func (b *Board) Take(m Mark, s *States, underWay func(instance string) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base != nil && m < b.read {
+		return
+	}
+	maps.DeleteFunc(b.looks, func(_ string, c correction) bool { return c.began < m })
+	b.base, b.read = s.having(b.looks), m
+	b.claims = slices.DeleteFunc(b.claims, func(c *claim) bool {
+		if c.settled == 0 || c.settled > m {
+			return false
+		}
+		c.arriving = true
+		return underWay == nil || !underWay(c.take.Instance)
+	})
+	b.lay()
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Correct takes over what one host has, which was read after m. What was settled on it
+// before m is contained in that. A host that the states do not have is left alone.
+func (b *Board) Correct(m Mark, host string, stocks map[string]Stock) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == nil || m < b.read || m < b.looks[host].began {
+		return
+	}
+	b.looks[host] = correction{began: m, stocks: stocks}
+	b.base = b.base.having(map[string]correction{host: b.looks[host]})
+	b.lay()
+}
+
+// Place lets plan choose from the current states and counts what it takes at once, so
+// that the next plan sees it; until then no other plan is made. It fails where plan
+// does, and holds nothing then, and with an Unavailable fault before the first reading.
+//
+// Who places has to call Settle or Undo: a hold counts until then, through all readings.
+func (b *Board) Place(plan func(*States) ([]Take, error)) (*Hold, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.current.Load()
+	if s == nil {
+		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+	}
+	takes, err := plan(s)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hold{board: b, claims: make([]*claim, len(takes))}
+	for i, t := range takes {
+		h.claims[i] = &claim{host: s.Host(t.Host).Name, take: t}
+	}
+	b.claims = append(b.claims, h.claims...)
+	b.current.Store(s.With(takes))
+	return h, nil
+}
+
+// Settle says that Placement has what is held, or may have it: nobody knows what became
+// of a request without an answer. The next reading tells. After Undo it does nothing.
+func (h *Hold) Settle() {
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	now := h.board.tick()
+	for _, c := range h.claims {
+		c.settled = now
+	}
+	h.claims = nil
+}
+
+// Undo says that Placement does not have what is held. After Settle it does nothing, so
+// that it can be deferred.
+func (h *Hold) Undo() {
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	if len(h.claims) == 0 {
+		return
+	}
+	h.board.claims = slices.DeleteFunc(h.board.claims, func(c *claim) bool { return slices.Contains(h.claims, c) })
+	h.claims = nil
+	h.board.lay()
+}
+
+// Unclear names the hosts on which a claim may count twice: it was settled after the last
+// reading began, which may contain it all the same. A look at them tells.
+func (b *Board) Unclear() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var hosts []string
+	for _, c := range b.claims {
+		if c.settled != 0 && !c.arriving && b.looks[c.host].began < c.settled && !slices.Contains(hosts, c.host) {
+			hosts = append(hosts, c.host)
+		}
+	}
+	return hosts
+}
+
+// lay makes the current states: the base, with what is held.
+func (b *Board) lay() {
+	takes := make([]Take, 0, len(b.claims))
+	for _, c := range b.claims {
+		i, there := b.base.Index(c.host)
+		if !there {
+			continue
+		}
+		t := c.take
+		t.Host = i
+		if look, ok := b.looks[c.host]; c.arriving || ok && c.settled != 0 && c.settled < look.began {
+			t.Resources = nil
+		}
+		takes = append(takes, t)
+	}
+	b.current.Store(b.base.With(takes))
+}
+
+// having gives the states with other stocks of some hosts.
+func (s *States) having(looks map[string]correction) *States {
+	next := *s
+	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
+	own := map[string]bool{} // classes whose column is no longer that of s
+	for name, look := range looks {
+		i, there := s.Index(name)
+		if !there {
+			continue
+		}
+		before := next.Host(i).Stocks
+		h := *next.Host(i)
+		h.Stocks = look.stocks
+		next.rows.put(s.rows, i, &h)
+		for class := range before {
+			if _, still := h.Stocks[class]; !still {
+				next.restock(i, class, own)
+			}
+		}
+		for class := range h.Stocks {
+			next.restock(i, class, own)
+		}
+	}
+	return &next
+}
+
+// restock makes the column of a class say what host i has of it by now.
+func (s *States) restock(i int, class string, own map[string]bool) {
+	c, dense := s.columns[class]
+	if !dense {
+		places := s.rare[class]
+		at, listed := slices.BinarySearch(places, i)
+		switch _, has := s.Host(i).Stocks[class]; {
+		case has && !listed:
+			s.rare[class] = slices.Insert(slices.Clone(places), at, i)
+		case !has && listed:
+			s.rare[class] = slices.Delete(slices.Clone(places), at, at+1)
+		}
+		return
+	}
+	if !own[class] {
+		c, own[class] = c.clone(), true
+		s.columns[class] = c
+	}
+	if stock, has := s.Host(i).Stocks[class]; has {
+		c.set(i, stock)
+	} else {
+		c.clear(i)
+	}
+}

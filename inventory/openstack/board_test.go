@@ -1,0 +1,199 @@
+package openstack_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// state gives the state of a host that is on the board.
+func (s *scene) state(host string) (*inventory.HostState, int) {
+	s.t.Helper()
+	states := s.board.Load()
+	i, there := states.Index(host)
+	if !there {
+		s.t.Fatalf("host %s is not on the board", host)
+	}
+	return states.Host(i), i
+}
+
+func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
+	s := newScene(t, setting{})
+	hosts := s.must()
+	states := s.board.Load()
+	if states.Len() != len(hosts) || len(hosts) == 0 {
+		t.Fatalf("%d states of %d hosts", states.Len(), len(hosts))
+	}
+	for i := range states.Len() {
+		h := states.Host(i)
+		if h.Name != hosts[i].Name || h.Node == "" || !h.Up || !h.Enabled || h.Zone != "nova" || h.HypervisorType == "" || h.HypervisorVersion == 0 || h.Beyond != "" || h.Split != nil {
+			t.Errorf("got %+v", h)
+		}
+		path := "/resource_providers/" + h.Provider
+		inventories, usages := s.ask(path + "/inventories")["inventories"].(object), s.ask(path + "/usages")["usages"].(object)
+		for class, entry := range inventories {
+			has, stock := entry.(object), h.Stocks[class]
+			want := []any{has["total"], has["reserved"], has["allocation_ratio"], has["min_unit"], has["max_unit"], has["step_size"], usages[class]}
+			got := []any{float64(stock.Total), float64(stock.Reserved), stock.Ratio, float64(stock.Min), float64(stock.Max), float64(stock.Step), float64(stock.Used)}
+			if diff := cmp.Diff(want, got); diff != "" || stock.Provider != h.Provider {
+				t.Errorf("%s of %s (-want +got):\n%s", class, h.Name, diff)
+			}
+		}
+		var traits []string
+		for _, trait := range s.ask(path + "/traits")["traits"].([]any) {
+			traits = append(traits, trait.(string))
+		}
+		slices.Sort(traits)
+		if !slices.Equal(h.Traits, traits) || len(inventories) < 3 {
+			t.Errorf("%s has %v and %d classes, Placement says %v", h.Name, h.Traits, len(inventories), traits)
+		}
+	}
+}
+
+func TestAServerThatIsCreatedIsOnTheBoard(t *testing.T) {
+	s := newScene(t, setting{})
+	s.must()
+	before := s.board.Load()
+	id := s.boot(nil)
+	var host string
+	s.await("it runs", func(hosts []inventory.Host) bool {
+		names, i := where(hosts, id)
+		host = strings.Join(names, "")
+		return i.Status == "ACTIVE" && i.Task == ""
+	})
+	h, i := s.state(host)
+	if !slices.ContainsFunc(h.Instances, func(i inventory.Instance) bool { return i.ID == id }) || h.IOOps != 0 {
+		t.Errorf("on it are %+v, with %d heavy operations", h.Instances, h.IOOps)
+	}
+	was, is := before.Column("VCPU"), s.board.Load().Column("VCPU")
+	if is.Used[i] != was.Used[i]+1 || is.Limit[i] != was.Limit[i] || h.Stocks["VCPU"].Used != is.Used[i] {
+		t.Errorf("%d of %d VCPUs are used, before %d of %d", is.Used[i], is.Limit[i], was.Used[i], was.Limit[i])
+	}
+}
+
+func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
+	s := newScene(t, setting{})
+	host := s.must()[0]
+	used := func() int64 {
+		h, _ := s.state(host.Name)
+		return h.Stocks["VCPU"].Used
+	}
+	before, consumer := used(), "/allocations/"+uuid.NewString()
+	hold, err := s.board.Place(func(states *inventory.States) ([]inventory.Take, error) {
+		i, _ := states.Index(host.Name)
+		return []inventory.Take{{Host: i, Instance: consumer, Resources: map[string]int64{"VCPU": 1}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := func(when string) {
+		t.Helper()
+		if got := used(); got != before+1 {
+			t.Errorf("%s %d VCPUs are used, %d before", when, got, before)
+		}
+	}
+	claimed("before the claim")
+	s.must()
+	claimed("with a reading before the claim")
+	s.tell(http.MethodPut, consumer, object{
+		"allocations": object{host.Provider: object{"resources": object{"VCPU": 1}}},
+		"project_id":  s.prefix, "user_id": s.prefix, "consumer_generation": nil,
+	})
+	t.Cleanup(func() { s.tell(http.MethodDelete, consumer, nil) })
+	hold.Settle()
+	claimed("after the claim")
+	s.must()
+	claimed("with a reading after the claim")
+	if err := s.Look(t.Context(), []string{host.Name}); err != nil {
+		t.Fatal(err)
+	}
+	claimed("after a look")
+}
+
+func TestTheUnitsOfAReservationAreOnTheBoardAndNoCapacityOfTheHost(t *testing.T) {
+	s := newScene(t, setting{})
+	hosts := s.must()
+	host := hosts[len(hosts)-1]
+	class, child := fence.OwnName(s.prefix), fence.ProviderPrefix+s.prefix
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.client.EnsureClass(t.Context(), class))
+	t.Cleanup(func() { must(s.client.DeleteClass(context.WithoutCancel(t.Context()), class)) })
+	must(s.client.SetUnits(t.Context(), host.Provider, child, map[string]int64{class: 3}))
+	provider, err := s.client.ProviderNamed(t.Context(), child)
+	must(err)
+	t.Cleanup(func() { must(s.client.DeleteProvider(context.WithoutCancel(t.Context()), provider)) })
+
+	after := s.must()
+	h, i := s.state(host.Name)
+	want := inventory.Stock{Provider: provider, Total: 3, Ratio: 1, Min: 1, Max: 1, Step: 1}
+	if diff := cmp.Diff(want, h.Stocks[class]); diff != "" || s.board.Load().Column(class).Limit[i] != 3 {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(host.Capacity, after[len(after)-1].Capacity); diff != "" {
+		t.Errorf("the capacity of the host (-want +got):\n%s", diff)
+	}
+
+	must(s.client.SetUnits(t.Context(), host.Provider, child, map[string]int64{class: 5}))
+	before := s.Calls()
+	must(s.Look(t.Context(), []string{host.Name, "gone"}))
+	if h, _ := s.state(host.Name); h.Stocks[class].Total != 5 || h.Stocks["VCPU"].Total == 0 || s.Calls()-before != 5 {
+		t.Errorf("after a look by %d calls it has %+v", s.Calls()-before, h.Stocks)
+	}
+}
+
+func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
+	s := newScene(t, setting{})
+	hosts := s.must()
+	host := hosts[0]
+	const disk, aggregate = "7a3c1f8e-52b4-4d0a-9a6e-0a1b2c3d4e5f", "7a3c1f8e-52b4-4d0a-9a6e-0a1b2c3d4e60"
+	join := func(provider string, aggregates ...string) {
+		t.Helper()
+		path := "/resource_providers/" + provider
+		list := []string{}
+		for _, one := range s.ask(path + "/aggregates")["aggregates"].([]any) {
+			if one != aggregate {
+				list = append(list, one.(string))
+			}
+		}
+		s.tell(http.MethodPut, path+"/aggregates", object{"aggregates": append(list, aggregates...),
+			"resource_provider_generation": s.ask(path + "/inventories")["resource_provider_generation"]})
+	}
+	s.tell(http.MethodPost, "/resource_providers", object{"uuid": disk, "name": s.prefix})
+	t.Cleanup(func() { s.tell(http.MethodDelete, "/resource_providers/"+disk, nil) })
+	s.tell(http.MethodPut, "/resource_providers/"+disk+"/inventories", object{"resource_provider_generation": 0, "inventories": object{"DISK_GB": object{"total": 100}}})
+	s.tell(http.MethodPut, "/resource_providers/"+disk+"/traits", object{"resource_provider_generation": 1, "traits": []string{"MISC_SHARES_VIA_AGGREGATE"}})
+	join(disk, aggregate)
+	join(host.Provider, aggregate)
+	t.Cleanup(func() { join(host.Provider) })
+
+	s.must()
+	h, _ := s.state(host.Name)
+	other, _ := s.state(hosts[1].Name)
+	if _, has := h.Stocks["DISK_GB"]; has || !slices.Equal(h.Split, []string{"DISK_GB"}) || h.Stocks["VCPU"].Total == 0 || other.Split != nil {
+		t.Errorf("it has %+v, split %v; another split %v", h.Stocks, h.Split, other.Split)
+	}
+	if err := s.Look(t.Context(), []string{host.Name}); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ := s.state(host.Name); len(h.Stocks) == 0 || h.Stocks["DISK_GB"].Total != 0 {
+		t.Errorf("after a look it has %+v", h.Stocks)
+	}
+	before := s.Calls()
+	s.must()
+	if calls := s.Calls() - before; calls > 5+1+8 {
+		t.Errorf("%d calls where nothing has changed", calls)
+	}
+}

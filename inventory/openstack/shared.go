@@ -1,0 +1,78 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/placement"
+)
+
+// sharing is the trait of a provider that gives what it has to all providers in its
+// aggregates (placement/objects/research_context.py get_sharing_providers).
+const sharing = "MISC_SHARES_VIA_AGGREGATE"
+
+// readShared fills in the providers that are of no host, and what they share with hosts,
+// which only states of hosts need. That is read where one of them has changed, and in a full reading: where a host enters
+// the aggregate of one that shares, that provider does not change.
+func (s *Source) readShared(ctx context.Context, next, last *cloud, providers []placement.Provider, full bool) error {
+	if s.options.Board == nil {
+		return nil
+	}
+	ofHost := make(map[string]bool, len(next.providers))
+	for _, p := range next.providers {
+		ofHost[p.ID] = true
+	}
+	others := map[string]bool{}
+	for _, p := range providers {
+		if !ofHost[p.ID] {
+			others[p.ID] = true
+			next.others = append(next.others, fmt.Sprint(p.ID, " ", p.Generation))
+		}
+	}
+	slices.Sort(next.others)
+	if !full && slices.Equal(next.others, last.others) {
+		next.shared = last.shared
+		return nil
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	sharers, err := s.placement.ProvidersWith(ctx, sharing)
+	if err != nil {
+		return err
+	}
+	next.shared = map[string][]string{}
+	for _, id := range sharers {
+		if !others[id] {
+			continue
+		}
+		if err := s.readSharer(ctx, id, next.shared); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSharer adds what one provider shares to shared, by the providers in its aggregates.
+func (s *Source) readSharer(ctx context.Context, id string, shared map[string][]string) error {
+	inventories, err := s.placement.Inventories(ctx, id)
+	if err != nil {
+		return err
+	}
+	aggregates, err := s.placement.AggregatesOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, aggregate := range aggregates {
+		members, err := s.placement.ProvidersIn(ctx, aggregate)
+		if err != nil {
+			return err
+		}
+		for _, member := range members {
+			shared[member] = slices.AppendSeq(shared[member], maps.Keys(inventories))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+)
+
+// show puts the states of the hosts on the board; the reading began after mark. notes say
+// what of them is not as it should be.
+func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts []inventory.Host) (notes []string) {
+	if s.options.Cells != nil {
+		cells, err := s.options.Cells.Cells(ctx)
+		if err == nil {
+			s.cells = cells
+		} else {
+			notes = append(notes, fmt.Sprintf("the cells of the hosts stay those known before: %v", err))
+		}
+	}
+	states, err := inventory.NewStates(hostStates(c, hosts, s.cells), c.aggregates)
+	if err != nil {
+		return append(notes, fmt.Sprintf("the states of the hosts stay those known before: %v", err))
+	}
+	s.options.Board.Take(mark, states, c.underWay)
+	return notes
+}
+
+// hostStates gives the states of hosts, which were assembled from c.
+func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inventory.HostState {
+	services, trees := c.servicesByHost(), c.trees()
+	nodes := make(map[string]nova.Hypervisor, len(c.hypervisors))
+	for _, node := range c.hypervisors {
+		nodes[node.ID] = node
+	}
+	states := make([]inventory.HostState, len(hosts))
+	for i := range hosts {
+		h, node := &hosts[i], nodes[hosts[i].Provider]
+		service, there := services[h.Name]
+		state := inventory.HostState{
+			Name: h.Name, Node: node.Name, Provider: h.Provider, Cell: cmp.Or(cells[h.Name], cells[""]), Zone: h.Zone,
+			Up: service.Up, Enabled: there && !service.Disabled, DisabledReason: service.Reason,
+			HypervisorType: node.Type, HypervisorVersion: node.Version,
+			Instances: h.Instances, IOOps: heavy(h.Instances),
+		}
+		if len(cells) > 0 && state.Cell == "" && state.Enabled { // Nova cannot build there
+			state.Enabled, state.DisabledReason = false, "nova-manage cell_v2 discover_hosts has not found it yet"
+		}
+		var tree []placement.Held
+		for _, p := range trees[h.Provider] {
+			k := c.holdings[p.ID]
+			tree = append(tree, placement.Held{Provider: p, Inventories: k.inventories, Used: k.used})
+			state.Traits = append(state.Traits, k.traits...)
+		}
+		slices.Sort(state.Traits)
+		state.Traits = slices.Compact(state.Traits)
+		state.Stocks, state.Split = stocks(tree, c.shared[h.Provider])
+		states[i] = state
+	}
+	return states
+}
+
+// stocks gives what a tree of providers has, by resource class. split are the classes for
+// which one stock does not tell that: of which two providers have some to give, and those
+// shared with the host by one beside it.
+func stocks(tree []placement.Held, shared []string) (all map[string]inventory.Stock, split []string) {
+	all, split = map[string]inventory.Stock{}, slices.Clone(shared)
+	for _, p := range tree {
+		for class, i := range p.Inventories {
+			stock := inventory.Stock{
+				Provider: p.ID, Total: i.Total, Reserved: i.Reserved, Ratio: i.Ratio, Used: p.Used[class],
+				Min: i.MinUnit, Max: i.MaxUnit, Step: i.StepSize,
+			}
+			had, there := all[class]
+			switch {
+			case !there || had.Limit() == 0:
+				all[class] = stock
+			case stock.Limit() > 0:
+				split = append(split, class)
+			}
+		}
+	}
+	slices.Sort(split)
+	split = slices.Compact(split)
+	for _, class := range split {
+		delete(all, class)
+	}
+	return all, split
+}
+
+// building is the status of an instance that has not run yet.
+const building = "BUILD"
+
+// heavyTasks are the tasks that count as heavy work (nova/compute/stats.py io_workload).
+var heavyTasks = []string{
+	"rebuilding", "resize_prep", "resize_migrating", "image_snapshot", "image_backup", "rescuing", "unshelving",
+}
+
+// heavy is how much heavy work there is; an instance may count for its state and its task.
+func heavy(instances []inventory.Instance) (n int64) {
+	for i := range instances {
+		if instances[i].Status == building {
+			n++
+		}
+		if slices.Contains(heavyTasks, instances[i].Task) {
+			n++
+		}
+	}
+	return n
+}
+
+// mostLooks is of how many hosts Look reads what they have.
+const mostLooks = 32
+
+// looksAtOnce is how many of them are read at the same time.
+const looksAtOnce = 4
+
+// Look reads anew what the first 32 of these hosts have and corrects the board, by three
+// calls for a host and two more for each child of its provider. Hosts that are not on the
+// board are left alone. It fails as placement.Client.Tree does.
+func (s *Source) Look(ctx context.Context, hosts []string) error {
+	if s.options.Board == nil {
+		return nil
+	}
+	states := s.options.Board.Load()
+	if states == nil {
+		return nil
+	}
+	looks, ctx := errgroup.WithContext(ctx)
+	looks.SetLimit(looksAtOnce)
+	for _, name := range hosts[:min(len(hosts), mostLooks)] {
+		i, there := states.Index(name)
+		if !there {
+			continue
+		}
+		h := states.Host(i)
+		looks.Go(func() error {
+			mark := s.options.Board.Begin()
+			tree, err := s.placement.Tree(ctx, h.Provider)
+			if err != nil {
+				return fmt.Errorf("look at host %s: %w", h.Name, err)
+			}
+			all, _ := stocks(tree, h.Split)
+			s.options.Board.Correct(mark, h.Name, all)
+			return nil
+		})
+	}
+	return looks.Wait()
+}

@@ -1,0 +1,399 @@
+package inventory
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+)
+
+// HostState is what placement needs to know of a host now (nova/scheduler/host_manager.py
+// HostState, with what Placement knows of the host's tree of providers).
+type HostState struct {
+	Name string // of its nova-compute
+	Node string // hypervisor_hostname
+	// Provider is the root of its tree in Placement, with the UUID of the compute node.
+	Provider string
+	Cell     string // UUID; empty where nobody has told
+	Zone     string // availability zone; that of a host in no aggregate with one is Nova's default
+	// Up says that its nova-compute has reported lately, Enabled that nobody has switched
+	// it off, and DisabledReason why somebody has.
+	Up, Enabled    bool
+	DisabledReason string
+	HypervisorType string // "QEMU"
+	// HypervisorVersion is as Nova has it, 1002003 for 1.2.3; 0 is not known.
+	HypervisorVersion int64
+	// Stocks are what its tree has, by resource class.
+	Stocks map[string]Stock
+	Traits []string // of its tree, also Almanac's own
+	// Instances are those on it, and on their way to it.
+	Instances []Instance
+	// IOOps is how many of its instances do heavy work (nova/compute/stats.py io_workload),
+	// FailedBuilds how many builds have failed on it since the last that did not.
+	IOOps, FailedBuilds int64
+	// Beyond says why the host cannot be judged here, whatever is asked of it; empty where
+	// it can.
+	Beyond string
+	// Split are the resource classes that are missing in Stocks because it takes more than
+	// one amount to tell what the host has of them: two providers of its tree have some,
+	// or one beside it shares some with it.
+	Split []string
+}
+
+// Stock is what a host has of a resource class, as Placement counts
+// (placement/objects/inventory.py, allocation.py _check_capacity_exceeded).
+type Stock struct {
+	Provider        string // that has it: the root, or a child
+	Total, Reserved int64
+	Ratio           float64 // allocation_ratio
+	Used            int64
+	// Min, Max and Step are min_unit, max_unit and step_size: an amount that one
+	// instance takes lies between the first two and is a multiple of the third. 0 is
+	// Placement's default: 1, any, and 1.
+	Min, Max, Step int64
+}
+
+// most is more of a resource class than Placement gives away (placement/db/constants.py
+// MAX_INT).
+const most = math.MaxInt32
+
+// Limit is the most that Placement gives away: (Total - Reserved) * Ratio, rounded down.
+func (s Stock) Limit() int64 {
+	return int64(min(float64(s.Real())*max(0, s.Ratio), 1<<53))
+}
+
+// Real is what there is of it without overcommitment.
+func (s Stock) Real() int64 { return max(0, s.Total-s.Reserved) }
+
+// Take is what one consumer takes of one host.
+type Take struct {
+	Host      int // place in States
+	Instance  string
+	Group     string // server group, so that the next instance sees this one
+	Resources map[string]int64
+}
+
+// States are the states of all hosts at one moment, sorted by name and laid out in
+// columns. They never change: With gives others, which share with these what is equal.
+// The slices and sets they give belong to them; nobody writes to them.
+type States struct {
+	rows        rows
+	index       map[string]int // by lower-case name
+	nodes       map[string]int // by lower-case node
+	aggregates  []Aggregate
+	members     map[string]hostset.Set // by UUID of an aggregate
+	memberships [][]int                // by host: places in aggregates, ascending
+	traits      map[string]hostset.Set // by name
+	zones       map[string]hostset.Set
+	split       map[string]hostset.Set // by resource class
+	up, enabled hostset.Set
+	all, none   hostset.Set
+	// ioOps and failedBuilds are those of the hosts, by place.
+	ioOps, failedBuilds []int64
+
+	columns map[string]*Column // by resource class, of those that many hosts have
+	// rare are the places of the hosts that have one of the other classes: each
+	// reservation has one of its own, which few hosts have. Their columns are made when
+	// they are asked for.
+	rare  map[string][]int
+	made  *sync.Map // *Column by class, of rare
+	empty *Column
+}
+
+// Column is what all hosts have of one resource class, by place. A host that has none of
+// it has 0 everywhere but in Step, where it has 1.
+type Column struct {
+	// Limit is the most that Placement gives away: (Total - Reserved) * Ratio, rounded
+	// down. Real is Total - Reserved.
+	Limit, Real, Used []int64
+	Min, Max, Step    []int64
+}
+
+func newColumn(hosts int) *Column {
+	cells := make([]int64, 6*hosts)
+	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
+	c := &Column{Limit: part(0), Real: part(1), Used: part(2), Min: part(3), Max: part(4), Step: part(5)}
+	for i := range c.Step {
+		c.Step[i] = 1
+	}
+	return c
+}
+
+func (c *Column) set(i int, s Stock) {
+	c.Limit[i], c.Real[i], c.Used[i] = s.Limit(), s.Real(), s.Used
+	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
+}
+
+func (c *Column) clear(i int) {
+	c.Limit[i], c.Real[i], c.Used[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 1
+}
+
+func (c *Column) clone() *Column {
+	next := newColumn(len(c.Used))
+	copy(next.Limit, c.Limit)
+	copy(next.Real, c.Real)
+	copy(next.Used, c.Used)
+	copy(next.Min, c.Min)
+	copy(next.Max, c.Max)
+	copy(next.Step, c.Step)
+	return next
+}
+
+// NewStates gives the states of hosts, which are in aggregates. It fails with an Invalid
+// fault where a host has no name, or two have the same, whatever their case: Nova takes
+// these for one (nova/scheduler/host_manager.py get_filtered_hosts). The slices and maps
+// in hosts and aggregates belong to the states from then on.
+func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
+	hosts = slices.Clone(hosts)
+	slices.SortFunc(hosts, func(a, b HostState) int { return cmp.Compare(a.Name, b.Name) })
+	n := len(hosts)
+	s := &States{
+		rows: newRows(hosts), aggregates: aggregates, empty: newColumn(n), made: new(sync.Map),
+		all: hostset.Full(n), none: hostset.New(n), up: hostset.New(n), enabled: hostset.New(n),
+		ioOps: make([]int64, n), failedBuilds: make([]int64, n),
+	}
+	if err := s.indexNames(); err != nil {
+		return nil, err
+	}
+	s.gatherSets()
+	s.gatherAggregates()
+	s.layColumns()
+	return s, nil
+}
+
+func (s *States) indexNames() error {
+	s.index, s.nodes = make(map[string]int, s.Len()), make(map[string]int, s.Len())
+	for i, h := range s.rows.all() {
+		name := strings.ToLower(h.Name)
+		if name == "" {
+			return fault.Field("name", "a host has no name")
+		}
+		if other, taken := s.index[name]; taken {
+			return fault.Field("name", "two hosts are named %q and %q, which is the same to Nova", s.Host(other).Name, h.Name)
+		}
+		s.index[name] = i
+		if h.Node != "" {
+			s.nodes[strings.ToLower(h.Node)] = i
+		}
+	}
+	return nil
+}
+
+func (s *States) gatherSets() {
+	s.traits, s.zones, s.split = map[string]hostset.Set{}, map[string]hostset.Set{}, map[string]hostset.Set{}
+	for i, h := range s.rows.all() {
+		if h.Up {
+			s.up.Add(i)
+		}
+		if h.Enabled {
+			s.enabled.Add(i)
+		}
+		s.ioOps[i], s.failedBuilds[i] = h.IOOps, h.FailedBuilds
+		s.put(s.zones, h.Zone, i)
+		for _, trait := range h.Traits {
+			s.put(s.traits, trait, i)
+		}
+		for _, class := range h.Split {
+			s.put(s.split, class, i)
+		}
+	}
+}
+
+func (s *States) put(sets map[string]hostset.Set, name string, host int) {
+	set, there := sets[name]
+	if !there {
+		set = hostset.New(s.Len())
+		sets[name] = set
+	}
+	set.Add(host)
+}
+
+func (s *States) gatherAggregates() {
+	s.members, s.memberships = make(map[string]hostset.Set, len(s.aggregates)), make([][]int, s.Len())
+	for place := range s.aggregates {
+		a := &s.aggregates[place]
+		set := hostset.New(s.Len())
+		for _, name := range a.Hosts {
+			if i, known := s.Index(name); known && !set.Has(i) {
+				set.Add(i)
+				s.memberships[i] = append(s.memberships[i], place)
+			}
+		}
+		s.members[a.UUID] = set
+	}
+}
+
+// layColumns makes the columns of the classes that at least one host in eight has.
+func (s *States) layColumns() {
+	having := map[string][]int{}
+	for i, h := range s.rows.all() {
+		for class := range h.Stocks {
+			having[class] = append(having[class], i)
+		}
+	}
+	s.columns, s.rare = map[string]*Column{}, map[string][]int{}
+	for class, places := range having {
+		if len(places)*8 < s.Len() {
+			s.rare[class] = places
+		} else {
+			s.columns[class] = s.columnOf(class, places)
+		}
+	}
+}
+
+func (s *States) columnOf(class string, places []int) *Column {
+	c := newColumn(s.Len())
+	for _, i := range places {
+		c.set(i, s.Host(i).Stocks[class])
+	}
+	return c
+}
+
+// Len is the number of hosts.
+func (s *States) Len() int { return len(s.empty.Used) }
+
+// Host gives the host at place i, 0 ≤ i < Len.
+func (s *States) Host(i int) *HostState { return s.rows.at(i) }
+
+// InstancesOn gives the instances on host i, and on their way to it, in no order.
+func (s *States) InstancesOn(i int) []Instance { return s.Host(i).Instances }
+
+// Index gives the place of the host named name, whatever its case.
+func (s *States) Index(name string) (int, bool) {
+	i, ok := s.index[strings.ToLower(name)]
+	return i, ok
+}
+
+// Node gives the place of the host whose hypervisor is named name, whatever its case.
+func (s *States) Node(name string) (int, bool) {
+	i, ok := s.nodes[strings.ToLower(name)]
+	return i, ok
+}
+
+// Column gives what the hosts have of a resource class. It is never nil: of a class that
+// nobody has, nobody has anything.
+func (s *States) Column(class string) *Column {
+	if c, there := s.columns[class]; there {
+		return c
+	}
+	places, there := s.rare[class]
+	if !there {
+		return s.empty
+	}
+	if c, there := s.made.Load(class); there {
+		return c.(*Column)
+	}
+	c, _ := s.made.LoadOrStore(class, s.columnOf(class, places))
+	return c.(*Column)
+}
+
+// All gives all hosts.
+func (s *States) All() hostset.Set { return s.all }
+
+// Up gives the hosts whose nova-compute has reported lately.
+func (s *States) Up() hostset.Set { return s.up }
+
+// Enabled gives the hosts that nobody has switched off.
+func (s *States) Enabled() hostset.Set { return s.enabled }
+
+// IOOps gives the IOOps of the hosts by place, FailedBuilds their FailedBuilds.
+func (s *States) IOOps() []int64        { return s.ioOps }
+func (s *States) FailedBuilds() []int64 { return s.failedBuilds }
+
+// Trait gives the hosts that have a trait, Zone those in an availability zone, Members
+// those in the aggregate with the UUID, and Split those of whose amounts of a resource
+// class nothing can be said. They are empty, and never nil, where there is no such thing.
+func (s *States) Trait(name string) hostset.Set   { return s.setOf(s.traits, name) }
+func (s *States) Zone(name string) hostset.Set    { return s.setOf(s.zones, name) }
+func (s *States) Members(uuid string) hostset.Set { return s.setOf(s.members, uuid) }
+func (s *States) Split(class string) hostset.Set  { return s.setOf(s.split, class) }
+
+func (s *States) setOf(sets map[string]hostset.Set, name string) hostset.Set {
+	if set, there := sets[name]; there {
+		return set
+	}
+	return s.none
+}
+
+// Aggregates gives all aggregates, in the order in which NewStates got them.
+func (s *States) Aggregates() []Aggregate { return s.aggregates }
+
+// AggregatesOf walks the aggregates that host i is in, in the same order.
+func (s *States) AggregatesOf(i int) iter.Seq[*Aggregate] {
+	return func(yield func(*Aggregate) bool) {
+		for _, place := range s.memberships[i] {
+			if !yield(&s.aggregates[place]) {
+				return
+			}
+		}
+	}
+}
+
+// With gives the states after the takes: what they take is used, their instances are on
+// the hosts, and each is a heavy operation there (nova/scheduler/host_manager.py
+// consume_from_request). Of a class of which a host has none nothing is taken. An
+// instance that is on the host already is there once.
+func (s *States) With(takes []Take) *States {
+	if len(takes) == 0 {
+		return s
+	}
+	next := *s
+	next.rows, next.columns, next.made = slices.Clone(s.rows), maps.Clone(s.columns), new(sync.Map)
+	next.ioOps = slices.Clone(s.ioOps)
+	for _, t := range takes {
+		h := next.Host(t.Host)
+		if h == s.Host(t.Host) {
+			h = h.copied()
+			next.rows.put(s.rows, t.Host, h)
+		}
+		for class, amount := range t.Resources {
+			stock, there := h.Stocks[class]
+			if !there {
+				continue
+			}
+			stock.Used += amount
+			h.Stocks[class] = stock
+			next.use(s, class)
+			if c := next.columns[class]; c != nil {
+				c.Used[t.Host] = stock.Used
+			}
+		}
+		h.receive(t)
+		next.ioOps[t.Host] = h.IOOps
+	}
+	return &next
+}
+
+// use makes sure that the column of a class has a Used of its own, and not that of before.
+func (s *States) use(before *States, class string) {
+	if c := s.columns[class]; c != nil && c == before.columns[class] {
+		own := *c
+		own.Used = slices.Clone(c.Used)
+		s.columns[class] = &own
+	}
+}
+
+// copied gives a copy that may take something.
+func (h *HostState) copied() *HostState {
+	next := *h
+	next.Stocks, next.Instances = maps.Clone(h.Stocks), slices.Clip(h.Instances)
+	return &next
+}
+
+func (h *HostState) receive(t Take) {
+	if slices.ContainsFunc(h.Instances, func(i Instance) bool { return i.ID == t.Instance }) {
+		return
+	}
+	one := Instance{ID: t.Instance, Host: h.Name, Status: "BUILD"}
+	if t.Group != "" {
+		one.Hints = map[string][]string{groupHint: {t.Group}}
+	}
+	h.Instances = append(h.Instances, one)
+	h.IOOps++
+}

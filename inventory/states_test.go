@@ -1,0 +1,237 @@
+package inventory_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+type (
+	amounts = map[string]int64
+	stocks  = map[string]inventory.Stock
+)
+
+func states(t testing.TB, rows []inventory.HostState, aggregates ...inventory.Aggregate) *inventory.States {
+	t.Helper()
+	s, err := inventory.NewStates(rows, aggregates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestHostsLieByNameAndAreFoundWhateverTheCase(t *testing.T) {
+	s := states(t, []inventory.HostState{{Name: "cmp-B", Node: "B.Example.org"}, {Name: "cmp-A", Node: "a.example.org"}})
+	if s.Len() != 2 || s.Host(0).Name != "cmp-A" || s.Host(1).Name != "cmp-B" {
+		t.Fatalf("%d hosts, first %s", s.Len(), s.Host(0).Name)
+	}
+	for name, find := range map[string]func(string) (int, bool){"CMP-b": s.Index, "cmp-B": s.Index, "b.example.org": s.Node, "B.EXAMPLE.ORG": s.Node} {
+		if i, found := find(name); i != 1 || !found {
+			t.Errorf("%s is at %d, %v", name, i, found)
+		}
+	}
+	for name, find := range map[string]func(string) (int, bool){"": s.Node, "cmp-b": s.Node, "b.example.org": s.Index} {
+		if i, found := find(name); found {
+			t.Errorf("%q is found at %d", name, i)
+		}
+	}
+}
+
+func TestNamesDifferInMoreThanCase(t *testing.T) {
+	for want, rows := range map[string][]inventory.HostState{
+		`two hosts are named "A" and "a", which is the same to Nova`: {{Name: "a"}, {Name: "b"}, {Name: "A"}},
+		"a host has no name": {{Name: "a"}, {}},
+	} {
+		_, err := inventory.NewStates(rows, nil)
+		if !fault.Is(err, fault.Invalid) || fault.Of(err).Message != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestSetsAreOfTheHostsThatHaveIt(t *testing.T) {
+	s := states(t,
+		[]inventory.HostState{
+			{Name: "a", Zone: "east", Up: true, Traits: []string{"T", "U"}, Split: []string{"VGPU"}},
+			{Name: "b", Zone: "west", Enabled: true, Traits: []string{"T"}},
+			{Name: "c", Zone: "east", Up: true, Enabled: true},
+		},
+		inventory.Aggregate{UUID: "u1", Name: "one", Hosts: []string{"a", "A", "gone", "c"}},
+		inventory.Aggregate{UUID: "u2", Name: "two", Hosts: []string{"c"}},
+		inventory.Aggregate{UUID: "u3", Name: "empty"},
+	)
+	got := map[string][]int{
+		"all": slices.Collect(s.All().All()), "up": slices.Collect(s.Up().All()), "enabled": slices.Collect(s.Enabled().All()),
+		"T": slices.Collect(s.Trait("T").All()), "U": slices.Collect(s.Trait("U").All()), "no trait": slices.Collect(s.Trait("t").All()),
+		"east": slices.Collect(s.Zone("east").All()), "no zone": slices.Collect(s.Zone("").All()),
+		"one": slices.Collect(s.Members("u1").All()), "empty": slices.Collect(s.Members("u3").All()), "no aggregate": slices.Collect(s.Members("u").All()),
+		"split": slices.Collect(s.Split("VGPU").All()), "not split": slices.Collect(s.Split("VCPU").All()),
+	}
+	want := map[string][]int{
+		"all": {0, 1, 2}, "up": {0, 2}, "enabled": {1, 2}, "T": {0, 1}, "U": {0}, "no trait": nil,
+		"east": {0, 2}, "no zone": nil, "one": {0, 2}, "empty": nil, "no aggregate": nil, "split": {0}, "not split": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i, want := range [][]string{{"one"}, nil, {"one", "two"}} {
+		var names []string
+		for a := range s.AggregatesOf(i) {
+			names = append(names, a.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("host %d is in %v", i, names)
+		}
+	}
+	if len(s.Aggregates()) != 3 || s.Aggregates()[2].Name != "empty" {
+		t.Errorf("aggregates %v", s.Aggregates())
+	}
+}
+
+func TestAColumnCountsAsPlacementDoes(t *testing.T) {
+	s := states(t, []inventory.HostState{
+		{Name: "a", Stocks: stocks{"VCPU": {Total: 10, Reserved: 1, Ratio: 1.5, Used: 3, Min: 2, Max: 8, Step: 2}}},
+		{Name: "b", Stocks: stocks{"VCPU": {Total: 4, Reserved: 4, Ratio: 16}}},
+		{Name: "c", Stocks: stocks{"VCPU": {Total: 4, Ratio: -1}}},
+		{Name: "d", Stocks: stocks{"VCPU": {Total: 1 << 31, Ratio: 3e38}}},
+		{Name: "e"},
+	})
+	const any = 1<<31 - 1
+	want := &inventory.Column{
+		Limit: []int64{13, 0, 0, 1 << 53, 0}, Real: []int64{9, 0, 4, 1 << 31, 0}, Used: []int64{3, 0, 0, 0, 0},
+		Min: []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
+	}
+	if diff := cmp.Diff(want, s.Column("VCPU")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	nothing := make([]int64, 5)
+	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}}
+	if diff := cmp.Diff(want, s.Column("nobody's")); diff != "" {
+		t.Errorf("of a class that nobody has (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheNextTakeSeesTheInstanceOfTheOneBefore(t *testing.T) {
+	was := states(t, []inventory.HostState{
+		{Name: "a", IOOps: 2, Stocks: stocks{"VCPU": {Total: 4, Ratio: 1, Used: 1}}, Instances: []inventory.Instance{{ID: "old"}}}, {Name: "b"},
+	})
+	s := was.With([]inventory.Take{
+		{Host: 0, Instance: "new", Group: "g", Resources: amounts{"VCPU": 2, "CUSTOM_NONE": 1}},
+		{Host: 0, Instance: "old", Resources: amounts{"VCPU": 1}},
+	})
+	h := s.Host(0)
+	if h.Stocks["VCPU"].Used != 4 || s.Column("VCPU").Used[0] != 4 || h.IOOps != 3 || len(h.Stocks) != 1 {
+		t.Errorf("it has %+v with %d heavy operations", h.Stocks, h.IOOps)
+	}
+	on := s.InstancesOn(0)
+	if len(on) != 2 || on[1].ID != "new" || on[1].Group() != "g" || on[0].Group() != "" || on[1].Host != "a" {
+		t.Errorf("on it are %+v", on)
+	}
+	if h := was.Host(0); h.Stocks["VCPU"].Used != 1 || was.Column("VCPU").Used[0] != 1 || h.IOOps != 2 || len(h.Instances) != 1 {
+		t.Errorf("the states before have changed: %+v", h)
+	}
+	if s.Host(1) != was.Host(1) || s.With(nil) != s {
+		t.Error("what is equal is not shared")
+	}
+}
+
+// classes of the tests: CUSTOM_RARE is on few hosts where there are many.
+var classes = []string{"VCPU", "MEMORY_MB", "CUSTOM_RARE"}
+
+func drawRows(t *rapid.T) []inventory.HostState {
+	rows := make([]inventory.HostState, rapid.IntRange(1, 40).Draw(t, "hosts"))
+	for i := range rows {
+		rows[i] = inventory.HostState{Name: fmt.Sprintf("h%02d", i), Stocks: drawStocks(t)}
+	}
+	return rows
+}
+
+func drawStocks(t *rapid.T) stocks {
+	all := stocks{}
+	for n, class := range classes {
+		if rapid.IntRange(0, 9).Draw(t, "has "+class) < 9-4*n {
+			total := rapid.Int64Range(0, 100).Draw(t, "total")
+			all[class] = inventory.Stock{Total: total, Ratio: 1, Used: rapid.Int64Range(0, total).Draw(t, "used"), Max: total, Step: 1}
+		}
+	}
+	return all
+}
+
+// consistent fails where the columns say something else than the hosts.
+func consistent(t *rapid.T, s *inventory.States) {
+	for _, class := range append(slices.Clone(classes), "CUSTOM_NOBODY") {
+		got := s.Column(class)
+		for i := range s.Len() {
+			stock, has := s.Host(i).Stocks[class]
+			want := [6]int64{stock.Limit(), stock.Real(), stock.Used, 1, stock.Max, 1}
+			if !has {
+				want = [6]int64{5: 1}
+			} else if stock.Max == 0 {
+				want[4] = 1<<31 - 1
+			}
+			if row := [6]int64{got.Limit[i], got.Real[i], got.Used[i], got.Min[i], got.Max[i], got.Step[i]}; row != want {
+				t.Fatalf("%s of %s is %v, want %v", class, s.Host(i).Name, row, want)
+			}
+		}
+	}
+}
+
+func TestColumnsFollowTheHostsThroughTakes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := inventory.NewStates(drawRows(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		consistent(t, s)
+		for range rapid.IntRange(0, 5).Draw(t, "rounds") {
+			was, used := s, map[string]amounts{}
+			for i := range s.Len() {
+				used[s.Host(i).Name] = usedOf(s.Host(i))
+			}
+			for _, class := range classes { // so that the columns exist before
+				if rapid.Bool().Draw(t, "asked") {
+					s.Column(class)
+				}
+			}
+			var takes []inventory.Take
+			want := map[string]amounts{}
+			for name, u := range used {
+				want[name] = maps.Clone(u)
+			}
+			for n := range rapid.IntRange(0, 4).Draw(t, "takes") {
+				take := inventory.Take{Host: rapid.IntRange(0, s.Len()-1).Draw(t, "host"), Instance: fmt.Sprint(n), Resources: amounts{}}
+				for _, class := range classes {
+					take.Resources[class] = rapid.Int64Range(0, 3).Draw(t, "amount")
+					if _, has := s.Host(take.Host).Stocks[class]; has {
+						want[s.Host(take.Host).Name][class] += take.Resources[class]
+					}
+				}
+				takes = append(takes, take)
+			}
+			s = s.With(takes)
+			consistent(t, s)
+			consistent(t, was)
+			for i := range s.Len() {
+				name := s.Host(i).Name
+				if !maps.Equal(usedOf(s.Host(i)), want[name]) || !maps.Equal(usedOf(was.Host(i)), used[name]) {
+					t.Fatalf("%s has %v, want %v; before %v, want %v", name, usedOf(s.Host(i)), want[name], usedOf(was.Host(i)), used[name])
+				}
+			}
+		}
+	})
+}
+
+func usedOf(h *inventory.HostState) amounts {
+	used := amounts{}
+	for class, stock := range h.Stocks {
+		used[class] = stock.Used
+	}
+	return used
+}

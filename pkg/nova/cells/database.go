@@ -1,0 +1,68 @@
+package cells
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+const (
+	// answerTime bounds a reading; 10,000 hosts take some hundredths of a second.
+	answerTime = 10 * time.Second
+	// query leaves the columns of cell_mappings alone that hold passwords of the cells
+	// (nova/db/api/models.py CellMapping).
+	query = "SELECT h.host, c.uuid FROM host_mappings h JOIN cell_mappings c ON c.id = h.cell_id"
+)
+
+// Database is Nova's API database. It is safe for concurrent use.
+type Database struct{ pool *sql.DB }
+
+// OpenDatabase gives the database of the connection, such as [api_database] connection
+// in Nova's configuration. A user will do who may read host and cell_id of host_mappings,
+// and id and uuid of cell_mappings; nothing is ever written. It connects to nothing yet,
+// and fails with an Invalid fault about a connection that cannot work.
+func OpenDatabase(connection string, log *slog.Logger) (*Database, error) {
+	pool, err := store.OpenForeign(connection, log)
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1)
+	pool.SetConnMaxIdleTime(time.Minute)
+	return &Database{pool}, nil
+}
+
+// Close ends the connections.
+func (d *Database) Close() error { return d.pool.Close() }
+
+// Cells gives the cell of each host that nova-manage cell_v2 discover_hosts has found,
+// also of those in disabled cells. It fails with an Unavailable fault.
+func (d *Database) Cells(ctx context.Context) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	all, err := d.read(ctx)
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Unavailable, Message: "Nova's API database does not tell in which cells the hosts are", Err: err}
+	}
+	return all, nil
+}
+
+func (d *Database) read(ctx context.Context) (map[string]string, error) {
+	rows, err := d.pool.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var host, cell string
+		if err := rows.Scan(&host, &cell); err != nil {
+			return nil, err
+		}
+		all[host] = cell
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,113 @@
+package topic
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// narrow gives what keeps a request to the hosts that it may use, so that Placement
+// narrows too: Nova asks it for a thousand candidates at most, and a list of hosts to be
+// ignored counts afterwards only. Ignored are those hosts alone that the fence on the
+// cloud does not keep from it, because a change is on its way.
+//
+// A preemptible request that finds no host outside the fence is tried again inside, on
+// hosts that are promised for later. It gives why no host may be used, where none may.
+func narrow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (list []object.Narrowing, refusal string) {
+	if q.request.Rebuild {
+		return []object.Narrowing{{}}, ""
+	}
+	allowed, refusal := allow(promises, q, s, now)
+	if refusal != "" {
+		return nil, refusal
+	}
+	if q.held != nil {
+		return []object.Narrowing{inside(q.held.ID, fence.Requires(q.held), allowed, s)}, ""
+	}
+	return outside(q.request.Preemptible, allowed, s), ""
+}
+
+// allow gives the hosts that the reservations leave to the request.
+func allow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (allowed hostset.Set, refusal string) {
+	allowed = s.All().Clone()
+	test := promises.For(s, &q.request, now)
+	if test == nil {
+		return allowed, ""
+	}
+	test.Keep(allowed)
+	if allowed.Count() == 0 && s.Len() > 0 {
+		return nil, test.Why(0)
+	}
+	return allowed, ""
+}
+
+// inside keeps a request to the hosts of its reservation.
+func inside(id string, requires map[string]string, allowed hostset.Set, s *inventory.States) object.Narrowing {
+	n := object.Narrowing{ExtraSpecs: requires}
+	// Without the aggregate, which may be too new to be known here, the traits do it.
+	if own, there := aggregate(s, fence.AggregatePrefix+id); there {
+		n.Aggregates = [][]string{{own.UUID}}
+		n.IgnoreHosts = names(s, without(s.Members(own.UUID), allowed))
+	}
+	return n
+}
+
+// outside keeps a request off the hosts of reservations.
+func outside(preemptible bool, allowed hostset.Set, s *inventory.States) []object.Narrowing {
+	fenced, there := aggregate(s, fence.Aggregate)
+	if !there {
+		return []object.Narrowing{{IgnoreHosts: names(s, without(s.All(), allowed))}}
+	}
+	members := s.Members(fenced.UUID)
+	first := object.Narrowing{ForbiddenAggregates: []string{fenced.UUID}, IgnoreHosts: names(s, without(without(s.All(), allowed), members))}
+	later := without(members, without(members, allowed))
+	if !preemptible || later.Count() == 0 {
+		return []object.Narrowing{first}
+	}
+	return []object.Narrowing{first, {
+		ExtraSpecs:  map[string]string{"trait:" + fence.Reserved: "required"},
+		IgnoreHosts: names(s, without(s.All(), later)),
+	}}
+}
+
+func aggregate(s *inventory.States, name string) (inventory.Aggregate, bool) {
+	for _, a := range s.Aggregates() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return inventory.Aggregate{}, false
+}
+
+// without gives the hosts of a that are not in b.
+func without(a, b hostset.Set) hostset.Set {
+	left := a.Clone()
+	left.Subtract(b)
+	return left
+}
+
+func names(s *inventory.States, hosts hostset.Set) (list []string) {
+	for i := range hosts.All() {
+		list = append(list, s.Host(i).Name)
+	}
+	return list
+}
+
+// demand adds an extra spec of the fence to what the request asks of a host.
+func (q *question) demand(spec, value string) {
+	if trait, is := strings.CutPrefix(spec, "trait:"); is {
+		q.request.Required = append(q.request.Required, trait)
+		return
+	}
+	if class, is := strings.CutPrefix(spec, "resources:"); is {
+		if amount, err := strconv.ParseInt(value, 10, 64); err == nil {
+			q.request.Resources[class] = amount
+		}
+	}
+}

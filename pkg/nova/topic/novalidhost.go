@@ -1,0 +1,27 @@
+package topic
+
+import (
+	"encoding/json"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+// noValidHost is Nova's exception for a request that finds no place
+// (nova/exception.py NoValidHost). Of all exceptions its sentence alone reaches the
+// tenant, as the fault of the server.
+func noValidHost(reason string) error {
+	message := "No valid host was found. " + reason
+	return &oslo.RemoteError{
+		Class: "NoValidHost", Module: "nova.exception", Message: message,
+		Args:   []json.RawMessage{quote(message)},
+		Kwargs: map[string]json.RawMessage{"reason": quote(reason), "code": json.RawMessage("500")},
+	}
+}
+
+func quote(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil { // text in any encoding can be encoded
+		return json.RawMessage(`""`)
+	}
+	return raw
+}

@@ -1,0 +1,108 @@
+package topic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// passOn has the nova-scheduler behind decide among the hosts that the request may use,
+// and gives its answer as it is. Where there are several narrowings the next is tried
+// when one finds no place.
+func (s *Service) passOn(ctx context.Context, q *question, states *inventory.States, begun span.Instant) (any, error) {
+	d := placing.Decision{
+		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
+		Way: s.way(q), At: begun, Considered: states.Len(),
+	}
+	if q.held != nil {
+		d.Reservation = q.held.ID
+	}
+	elapsed := s.Elapsed()
+	answer, err := s.ask(ctx, q, states, begun)
+	if err != nil {
+		d.Reason = why(err)
+	} else {
+		d.Placements = placements(q.request.Instances, answer)
+	}
+	d.Took = (s.Elapsed() - elapsed).Microseconds()
+	s.Decisions.Keep(d)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// why tells the tenant why there is no place. The messages of Nova's other exceptions may
+// name what is nobody else's business.
+func why(err error) string {
+	if remote, ok := errors.AsType[*oslo.RemoteError](err); ok && isNoValidHost(err) {
+		return remote.Message
+	}
+	return "the scheduler has failed; ask the operator"
+}
+
+func (s *Service) ask(ctx context.Context, q *question, states *inventory.States, now span.Instant) (answer json.RawMessage, err error) {
+	if s.Behind == nil {
+		return nil, noValidHost(beyondSentence(q.beyond))
+	}
+	narrowed, refusal := narrow(s.Promises, q, states, now)
+	if refusal != "" {
+		return nil, noValidHost(sentence(refusal))
+	}
+	for _, n := range narrowed {
+		if answer, err = s.call(ctx, q, n); !isNoValidHost(err) {
+			break
+		}
+	}
+	switch {
+	case err == nil, isNoValidHost(err):
+		return answer, err
+	case fault.Is(err, fault.Conflict):
+		return nil, noValidHost(sentence(fault.Of(err).Message))
+	case fault.Is(err, fault.Unavailable):
+		s.Log.ErrorContext(ctx, "the nova-scheduler behind has not answered", "request_id", q.request.ID, "error", err)
+		return nil, noValidHost("The scheduler does not answer; try again later.")
+	}
+	return nil, err // an exception of Nova's, which its conductor knows
+}
+
+func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (answer json.RawMessage, err error) {
+	args := maps.Clone(q.args)
+	if args["spec_obj"], err = q.spec.Narrow(n); err != nil {
+		return nil, err
+	}
+	target := oslo.Target{Exchange: Exchange, Topic: Topic, Version: q.version}
+	err = s.Behind.Call(ctx, target, "select_destinations", args, &answer)
+	return answer, err
+}
+
+// placements reads where instances go from an answer; what is not readable is the
+// caller's to complain about.
+func placements(instances []string, answer json.RawMessage) (list []placing.Placement) {
+	chosen, err := object.ReadAnswer(answer)
+	if err != nil {
+		return nil
+	}
+	for i, hosts := range chosen {
+		if len(hosts) == 0 {
+			continue
+		}
+		p := placing.Placement{Host: hosts[0].Host, Node: hosts[0].Node}
+		if i < len(instances) {
+			p.Instance = instances[i]
+		}
+		for _, other := range hosts[1:] {
+			p.Alternates = append(p.Alternates, other.Host)
+		}
+		list = append(list, p)
+	}
+	return list
+}

@@ -1,0 +1,25 @@
+package topic
+
+import (
+	"encoding/json"
+
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+)
+
+// claimVersion is the microversion of Placement in which allocation requests are
+// (nova/scheduler/client/report.py).
+const claimVersion = "1.36"
+
+// selection gives a host as Nova is told of it.
+func selection(s dispatch.Selection) (object.Selection, error) {
+	one := object.Selection{
+		ComputeNode: s.Host.Provider, Host: s.Host.Name, Node: s.Host.Node, Cell: s.Host.Cell, Zone: s.Host.Zone,
+	}
+	if s.Allocations == nil {
+		return one, nil
+	}
+	request, err := s.AllocationRequest()
+	one.AllocationRequest, one.Version = json.RawMessage(request), claimVersion
+	return one, err
+}

@@ -1,0 +1,116 @@
+// Package topic serves Nova's topic "scheduler": it answers nova-conductor's
+// select_destinations, which asks on which hosts instances shall run
+// (nova/scheduler/rpcapi.py, nova/scheduler/manager.py).
+//
+// A request is read, and it is seen which reservation it names. Then it is either
+// decided here, or narrowed to the hosts it may use and passed on to a stock
+// nova-scheduler on another virtual host of the message broker, whose answer is given
+// unchanged.
+package topic
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Nova's names (nova/scheduler/rpcapi.py, nova/config.py).
+const (
+	Exchange = "nova"
+	Topic    = "scheduler"
+	// Version is the newest of the topic that is spoken: those from 4.0 on are.
+	Version = "4.5"
+)
+
+// Scheduler is the nova-scheduler that requests are passed on to.
+type Scheduler interface {
+	Call(ctx context.Context, target oslo.Target, method string, args, result any) error
+	Fanout(ctx context.Context, target oslo.Target, method string, args any) error
+}
+
+// Placer decides and claims.
+type Placer interface {
+	Place(ctx context.Context, r *placing.Request) (dispatch.Placed, error)
+	// Return takes back what Place has given.
+	Return(p dispatch.Placed)
+}
+
+// Decisions keeps what was decided. Keep does not wait.
+type Decisions interface {
+	Keep(d placing.Decision)
+}
+
+// Options are what a Service is made of.
+type Options struct {
+	// Placer decides; nil has everything passed on.
+	Placer Placer
+	// Behind is where requests are passed on to; nil where there is none.
+	Behind   Scheduler
+	Promises filters.Reservation
+	Filters  []filters.Filter // of the Placer: some cannot judge every request
+	// Alternates is how many further hosts are given with each, to a caller who wants some.
+	Alternates int
+	States     func() *inventory.States
+	Rule       inventory.PreemptibleRule
+	Decisions  Decisions
+	// Changed is told that something has changed on the cloud.
+	Changed func()
+	Now     func() span.Instant
+	Elapsed func() time.Duration // a stopwatch
+	Log     *slog.Logger
+}
+
+// Service answers on the topic. It keeps nothing between requests; any number of
+// replicas may share the topic.
+type Service struct{ Options }
+
+// Endpoints are what an oslo.Server of the topic serves.
+func (s *Service) Endpoints() []oslo.Endpoint {
+	methods := map[string]oslo.Handler{"select_destinations": s.selectDestinations}
+	for _, cast := range casts {
+		methods[cast] = s.follow
+	}
+	return []oslo.Endpoint{
+		{Version: Version, Methods: methods},
+		{Namespace: "baseapi", Version: "1.1", Methods: map[string]oslo.Handler{"ping": ping, "get_backdoor_port": backdoor}},
+	}
+}
+
+// casts tell every scheduler what has changed (nova/scheduler/rpcapi.py).
+var casts = []string{"update_aggregates", "delete_aggregate", "update_instance_info", "delete_instance_info", "sync_instance_info"}
+
+// follow takes a cast over, and passes it on.
+func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
+	// Every compute syncs every two minutes, whether something has changed or not.
+	if r.Method != "sync_instance_info" {
+		s.Changed()
+	}
+	if s.Behind == nil {
+		return nil, nil
+	}
+	if err := s.Behind.Fanout(ctx, oslo.Target{Exchange: Exchange, Topic: Topic, Version: r.Version}, r.Method, r.Args); err != nil {
+		s.Log.WarnContext(ctx, "a cast was not passed on to nova-scheduler, which learns of it later", "method", r.Method, "error", err)
+	}
+	return nil, nil
+}
+
+// ping and backdoor are what every service of Nova answers (nova/baserpc.py).
+func ping(_ context.Context, r *oslo.Request) (any, error) {
+	var args struct {
+		Arg json.RawMessage `json:"arg"`
+	}
+	if err := r.Decode(&args); err != nil {
+		return nil, err
+	}
+	return map[string]any{"service": Topic, "arg": args.Arg}, nil
+}
+
+func backdoor(context.Context, *oslo.Request) (any, error) { return nil, nil }

@@ -1,0 +1,194 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// asNova is the microversion in which Nova claims (nova/scheduler/client/report.py
+// SAME_SUBTREE_VERSION). Since 1.38 a claim gives its consumer a type, which those of
+// Nova have not got.
+var asNova = openstack.Microversion{Major: 1, Minor: 36}
+
+// allocation is what a consumer has, as Placement writes and reads it. The mappings
+// that Nova sends beside it are checked and not kept (placement/handlers/allocation.py).
+type allocation struct {
+	Allocations map[string]taken `json:"allocations"`
+	ProjectID   string           `json:"project_id"`
+	UserID      string           `json:"user_id"`
+	Generation  *int64           `json:"consumer_generation"`
+}
+
+type taken struct {
+	Resources map[string]int64 `json:"resources"`
+}
+
+// Claim gives each consumer the allocations of its claim instead of those it has: all
+// of them in one transaction, or none (POST /allocations). A claim of no allocations
+// takes them away.
+//
+// It fails with a *placing.NoRoom, placing.ErrTaken or placing.ErrOvertaken, which are
+// Conflict or Invalid faults too, and with placing.ErrUnsent, which is an Unavailable
+// one. After any other Unavailable fault nobody knows whether the claims were granted,
+// or will be.
+func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
+	doing := "claim resources"
+	body := make(map[string]allocation, len(claims))
+	for _, claim := range claims {
+		body[claim.Consumer] = written(claim)
+	}
+	if len(claims) == 1 {
+		doing += " for " + claims[0].Consumer
+	} else {
+		doing += fmt.Sprintf(" for %d consumers", len(claims))
+	}
+	var err error
+	for range attempts {
+		var sent atomic.Bool
+		ctx := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+		err = c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+			return discard(atMost(asNova, g).Post(ctx, g.ServiceURL("allocations"), body, nil,
+				&gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}))
+		})
+		if err != nil && !sent.Load() {
+			return fmt.Errorf("%w: %w", placing.ErrUnsent, err)
+		}
+		err = refused(claims, err)
+		if !errors.Is(err, placing.ErrOvertaken) {
+			return err
+		}
+	}
+	return err
+}
+
+func written(claim placing.Claim) allocation {
+	a := allocation{
+		Allocations: make(map[string]taken, len(claim.Allocations)),
+		ProjectID:   claim.ProjectID, UserID: claim.UserID, Generation: claim.Generation,
+	}
+	for provider, amounts := range claim.Allocations {
+		a.Allocations[provider] = taken{amounts}
+	}
+	return a
+}
+
+// atMost gives the client for a microversion that is no higher than most.
+func atMost(most openstack.Microversion, g *gophercloud.ServiceClient) *gophercloud.ServiceClient {
+	if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || !most.Less(spoken) {
+		return g
+	}
+	older := *g
+	older.Microversion = most.String()
+	return &older
+}
+
+// refused says why Placement refuses claims. It has a code for what may succeed when
+// it is tried again and none for a lack of room (placement/handlers/allocation.py
+// set_allocations); both it tells apart further in words.
+func refused(claims []placing.Claim, err error) error {
+	answer, answered := errors.AsType[*openstack.Answer](err)
+	if !answered {
+		return err
+	}
+	says := func(words string) bool { return strings.Contains(answer.Message, words) }
+	var why error
+	switch {
+	case answer.Code == "placement.concurrent_update" && says("consumer generation conflict"):
+		why = placing.ErrTaken
+	case answer.Code == "placement.concurrent_update":
+		why = placing.ErrOvertaken
+	case answer.Status == http.StatusConflict,
+		answer.Status == http.StatusBadRequest && (says("that does not exist") || says("Unable to allocate inventory")):
+		why = &placing.NoRoom{Provider: named(claims, answer.Message)}
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", why, err)
+}
+
+// named gives the provider of the claims that the message names.
+func named(claims []placing.Claim, message string) string {
+	for _, claim := range claims {
+		for provider := range claim.Allocations {
+			if strings.Contains(message, provider) {
+				return provider
+			}
+		}
+	}
+	return ""
+}
+
+// AllocationsOf gives what a consumer has; where it has nothing, there are no
+// Allocations and no Generation (GET /allocations/{consumer}).
+func (c *Client) AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error) {
+	doing := "read the allocations of consumer " + consumer
+	var body allocation
+	if err := c.service.GetAtMost(ctx, asNova, doing, "allocations/"+consumer, &body); err != nil {
+		return placing.Claim{}, err
+	}
+	has := placing.Claim{Consumer: consumer}
+	if body.Allocations == nil {
+		return has, c.service.Senseless(doing, "there are no allocations in it")
+	}
+	if len(body.Allocations) == 0 {
+		return has, nil
+	}
+	if body.Generation == nil || body.ProjectID == "" || body.UserID == "" {
+		return has, c.service.Senseless(doing, "there is no consumer_generation, project_id or user_id in it")
+	}
+	has.ProjectID, has.UserID, has.Generation = body.ProjectID, body.UserID, body.Generation
+	has.Allocations = make(placing.Allocations, len(body.Allocations))
+	for provider, t := range body.Allocations {
+		if len(t.Resources) == 0 {
+			return placing.Claim{}, c.service.Senseless(doing, "provider %s has no resources", provider)
+		}
+		has.Allocations[provider] = t.Resources
+	}
+	return has, nil
+}
+
+// Release gives each consumer back what it had before its claim, all in one
+// transaction. It leaves alone those that were not granted their claim, and those that
+// another has changed since; neither is an error.
+func (c *Client) Release(ctx context.Context, claims []placing.Claim) error {
+	var err error
+	for range attempts {
+		var back []placing.Claim
+		if back, err = c.unchanged(ctx, claims); err != nil || len(back) == 0 {
+			return err
+		}
+		if err = c.Claim(ctx, back); !errors.Is(err, placing.ErrTaken) {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("release claims: %w", err)
+	}
+	return err
+}
+
+// unchanged gives the claims that put back what was before those that still hold.
+func (c *Client) unchanged(ctx context.Context, claims []placing.Claim) ([]placing.Claim, error) {
+	var back []placing.Claim
+	for _, claim := range claims {
+		has, err := c.AllocationsOf(ctx, claim.Consumer)
+		if err != nil {
+			return nil, err
+		}
+		if claim.Granted(has) {
+			has.Allocations = claim.Before
+			back = append(back, has)
+		}
+	}
+	return back, nil
+}
