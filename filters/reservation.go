@@ -1,18 +1,18 @@
-// Package filters answers for one host at a time whether it may hold a request.
-// Each filter has a file, named as Nova or the papers name it. A filter that
-// cannot tell refuses the host; it never lets one pass.
+// Package filters says which hosts may hold a request. Each filter has a file, named as
+// Nova or the papers name it, and works on the columns of inventory.States; words are
+// made only where somebody asks why. A filter that cannot tell refuses the host; it
+// never lets one pass.
 package filters
 
 import (
 	"fmt"
 
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
-
-// ReservationHint is the scheduler hint that names a reservation.
-const ReservationHint = "reservation"
 
 // Fence says from when on a promised host is closed to instances that have no
 // part in the promise.
@@ -31,72 +31,147 @@ const (
 type Promises interface {
 	// Reservation gives a live reservation, false where there is none with that id.
 	Reservation(id string) (reservation.Reservation, bool)
-	// NextClaim gives the first time in which host is promised that ends after t.
-	NextClaim(host string, t span.Instant) (span.Span, bool)
+	// Promised gives each host that is promised at t or later, once, with the first time
+	// that is not over at t: one that ends after t, or whose end is still to be carried
+	// out. Claims that touch or share the host come as one, without Slices.
+	Promised(t span.Instant) []reservation.Claim
 }
 
-// Reservation is the filter of paper 004 section "Filtering". A request with a
-// reservation's id as its hint may use that reservation's hosts, once it is active
-// and for its project only. Any other request may use the hosts that the fence
-// leaves open: none while a claim runs, and before its start as the Fence says.
+// Reservation is the filter of paper 004 section "Filtering". A request that names a
+// reservation may use that reservation's hosts, once it is active and for its project
+// only. Any other request may use the hosts that the fence leaves open: none while a
+// claim runs, and before its start as the Fence says.
+//
+// A reservation of instances closes its hosts as one of hosts does, as the aggregate of
+// package fence does under Nova's own scheduler: what it has not filled of its slices is
+// free to nobody else, and reservations that share a host cannot take each other's,
+// since each has its slices, and an instance is no larger than the slice.
 type Reservation struct {
 	Promises Promises
 	Fence    Fence
 	LeadTime int64 // seconds; for FenceLeadTime
+	// Eviction is how many seconds before a claim preemptible instances have to leave its
+	// host.
+	Eviction int64
+	// Class names the resource class of which an instance of a reservation of instances
+	// takes one; nil where there is none.
+	Class func(id string) string
+
+	kept *keptPromises // nil asks each time; New makes one
 }
 
 // Name is the filter's name.
 func (Reservation) Name() string { return "ReservationFilter" }
 
-// For prepares the filter for one request and gives its word on each host.
-func (f Reservation) For(req placing.Request, now span.Instant) func(host string) placing.Verdict {
-	if hint, ok := req.Hints[ReservationHint]; ok {
-		return f.inside(req, hint, now)
+// For prepares the filter. Of a reservation of instances it needs all instances that
+// are still to be placed.
+func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Instant) Test {
+	if r.Rebuild {
+		return nil
 	}
-	return func(host string) placing.Verdict { return f.outside(req, host, now) }
+	named, why := f.Resolve(r, now)
+	switch {
+	case why != "":
+		return never(why)
+	case named == nil:
+		return f.outside(s, r, now)
+	case named.Kind == reservation.Instances:
+		return f.slices(s, r, named, now)
+	}
+	inside := hostset.New(s.Len())
+	for host := range held(named, now) {
+		if i, known := s.Index(host); known {
+			inside.Add(i)
+		}
+	}
+	return sieve{inside, func(int) string { return notOf(named) }}
 }
 
-// inside judges for a request with the hint.
-func (f Reservation) inside(req placing.Request, hint []string, now span.Instant) func(string) placing.Verdict {
-	never := func(format string, args ...any) func(string) placing.Verdict {
-		verdict := placing.Refuse(fmt.Sprintf(format, args...))
-		return func(string) placing.Verdict { return verdict }
+// Judge gives the filter's word on hosts by name, for a caller who counts what is free
+// on them otherwise.
+func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string) placing.Verdict {
+	named, why := f.Resolve(&r, now)
+	switch {
+	case why != "":
+		return func(string) placing.Verdict { return placing.Refuse(why) }
+	case named != nil:
+		inside := held(named, now)
+		return func(host string) placing.Verdict {
+			if _, is := inside[host]; is {
+				return placing.Admit
+			}
+			return placing.Refuse(notOf(named))
+		}
 	}
-	if len(hint) != 1 {
-		return never("the hint %s must name one reservation", ReservationHint)
-	}
-	r, ok := f.Promises.Reservation(hint[0])
-	if !ok || r.ProjectID != req.ProjectID {
-		return never("the project has no reservation %s", hint[0])
-	}
-	if r.Status != reservation.Active || !r.Span.Contains(now) {
-		return never("reservation %s is %s; it runs from %v to %v", r.ID, r.Status, r.Span.Start, r.Span.End)
-	}
-	hosts := make(map[string]bool, len(r.Claims))
-	for _, name := range r.HostNames() {
-		hosts[name] = true
+	shut := map[string]span.Span{}
+	for _, c := range f.Promises.Promised(now) {
+		if f.shuts(c.Span, r.Preemptible, now) {
+			shut[c.Host] = c.Span
+		}
 	}
 	return func(host string) placing.Verdict {
-		if !hosts[host] {
-			return placing.Refuse(fmt.Sprintf("the host is not one of reservation %s", r.ID))
+		if claim, is := shut[host]; is {
+			return placing.Refuse(shutSince(claim, now))
 		}
 		return placing.Admit
 	}
 }
 
-// outside judges for a request without the hint.
-func (f Reservation) outside(req placing.Request, host string, now span.Instant) placing.Verdict {
-	claim, ok := f.Promises.NextClaim(host, now)
+// held gives the hosts that the reservation has now, with how many slices of each.
+func held(r *reservation.Reservation, now span.Instant) map[string]int {
+	hosts := make(map[string]int, len(r.Claims))
+	for _, c := range r.Claims {
+		if c.Span.Contains(now) {
+			hosts[c.Host] += c.Slices
+		}
+	}
+	return hosts
+}
+
+func notOf(r *reservation.Reservation) string {
+	return fmt.Sprintf("the host is not one of reservation %s", r.ID)
+}
+
+// outside judges for a request that names no reservation.
+func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.Instant) Test {
+	p := f.promised(s, now)
+	var open hostset.Set
+	for n, i := range p.places {
+		if i >= 0 && f.shuts(p.claims[n].Span, r.Preemptible, now) {
+			if open == nil {
+				open = s.All().Clone()
+			}
+			open.Remove(i)
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	return sieve{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
+}
+
+// shuts says that the claim closes its host to requests that name no reservation.
+func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) bool {
 	switch {
-	case !ok:
-		return placing.Admit
-	case claim.Contains(now):
-		return placing.Refuse(fmt.Sprintf("the host is reserved until %v", claim.End))
-	case req.Preemptible:
-		return placing.Admit
-	case f.Fence == FenceLeadTime && now < claim.Start-span.Instant(f.LeadTime):
-		return placing.Admit
+	case claim.Start <= now:
+		return true
+	case preemptible:
+		return f.Eviction > 0 && now.Add(f.Eviction) >= claim.Start
+	case f.Fence == FenceLeadTime:
+		return now.Add(f.LeadTime) >= claim.Start
 	default:
-		return placing.Refuse(fmt.Sprintf("the host is reserved from %v on", claim.Start))
+		return true
+	}
+}
+
+// shutSince says why a claim closes its host.
+func shutSince(claim span.Span, now span.Instant) string {
+	switch {
+	case claim.End <= now:
+		return fmt.Sprintf("the host was reserved until %v, and the end is still being carried out", claim.End)
+	case claim.Start <= now:
+		return fmt.Sprintf("the host is reserved until %v", claim.End)
+	default:
+		return fmt.Sprintf("the host is reserved from %v on", claim.Start)
 	}
 }

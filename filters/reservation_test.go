@@ -1,6 +1,7 @@
 package filters_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 type promised struct {
 	reservations map[string]reservation.Reservation
 	claims       map[string]span.Span
+	overdue      []string // hosts whose claim's end is still to be carried out
 }
 
 func (p promised) Reservation(id string) (reservation.Reservation, bool) {
@@ -21,9 +23,13 @@ func (p promised) Reservation(id string) (reservation.Reservation, bool) {
 	return r, ok
 }
 
-func (p promised) NextClaim(host string, t span.Instant) (span.Span, bool) {
-	claim := p.claims[host]
-	return claim, claim.End > t
+func (p promised) Promised(t span.Instant) (claims []reservation.Claim) {
+	for host, claim := range p.claims {
+		if claim.End > t || slices.Contains(p.overdue, host) {
+			claims = append(claims, reservation.Claim{Host: host, Span: claim})
+		}
+	}
+	return claims
 }
 
 // The promises of the tests below: project demo has a and b from 100 to 200.
@@ -69,8 +75,8 @@ func TestAHintOpensTheHostsOfItsReservationOnly(t *testing.T) {
 			for _, fence := range []filters.Fence{filters.FenceAlways, filters.FenceLeadTime} {
 				for _, preemptible := range []bool{false, true} {
 					f := filters.Reservation{Promises: promises(tc.status), Fence: fence, LeadTime: 30}
-					req := placing.Request{ProjectID: tc.project, Hints: map[string][]string{filters.ReservationHint: tc.hint}, Preemptible: preemptible}
-					expect(t, f.For(req, tc.now)(tc.host), tc.wantRefuse)
+					req := placing.Request{ProjectID: tc.project, Hints: map[string][]string{placing.ReservationHint: tc.hint}, Preemptible: preemptible}
+					expect(t, f.Judge(req, tc.now)(tc.host), tc.wantRefuse)
 				}
 			}
 		})
@@ -107,17 +113,49 @@ func TestWithoutAHintTheFenceDecides(t *testing.T) {
 			} {
 				f := filters.Reservation{Promises: promises(reservation.Active), LeadTime: 30}
 				f.Fence = filters.FenceAlways
-				expect(t, f.For(req, tc.now)(tc.host), tc.wantAlways)
+				expect(t, f.Judge(req, tc.now)(tc.host), tc.wantAlways)
 				f.Fence = filters.FenceLeadTime
-				expect(t, f.For(req, tc.now)(tc.host), tc.wantLead)
+				expect(t, f.Judge(req, tc.now)(tc.host), tc.wantLead)
 			}
 		})
 	}
 }
 
+func TestPreemptibleInstancesComeInUntilTheyMustLeave(t *testing.T) {
+	f := filters.Reservation{Promises: promises(reservation.Pending), Fence: filters.FenceAlways, Eviction: 20}
+	for now, want := range map[span.Instant]string{0: "", 79: "", 80: "reserved from", 99: "reserved from", 100: "reserved until", 200: ""} {
+		expect(t, f.Judge(placing.Request{Preemptible: true}, now)("a"), want)
+	}
+}
+
+func TestAHostIsClosedUntilTheEndIsCarriedOut(t *testing.T) {
+	p := promises(reservation.Ending)
+	p.overdue = []string{"b"}
+	for _, preemptible := range []bool{false, true} {
+		judge := filters.Reservation{Promises: p, Fence: filters.FenceLeadTime}.Judge(placing.Request{Preemptible: preemptible}, 300)
+		expect(t, judge("a"), "")
+		expect(t, judge("b"), "still being carried out")
+	}
+}
+
+func TestAHostThatWasGivenBackIsTheReservationsNoMore(t *testing.T) {
+	p := promises(reservation.Active)
+	r := p.reservations["r1"]
+	r.Claims[0].Span.End, r.Claims[1].Span.Start = 150, 150
+	for now, want := range map[span.Instant][2]string{149: {"", "not one of"}, 150: {"not one of", ""}} {
+		judge := filters.Reservation{Promises: p}.Judge(placing.Request{ProjectID: "demo", Hints: hint("r1")}, now)
+		expect(t, judge("a"), want[0])
+		expect(t, judge("b"), want[1])
+	}
+}
+
 func TestAFenceThatIsNotKnownIsAlwaysClosed(t *testing.T) {
 	f := filters.Reservation{Promises: promises(reservation.Pending), Fence: "sometimes", LeadTime: 30}
-	expect(t, f.For(placing.Request{}, 0)("a"), "reserved from")
+	expect(t, f.Judge(placing.Request{}, 0)("a"), "reserved from")
+}
+
+func hint(ids ...string) map[string][]string {
+	return map[string][]string{placing.ReservationHint: ids}
 }
 
 // expect fails unless v admits, or refuses with reason in its words.

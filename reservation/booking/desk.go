@@ -3,7 +3,6 @@ package booking
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +78,7 @@ type Desk struct {
 	adoptions atomic.Int64 // how often memory has learned something from the records
 	stale     atomic.Int64
 
-	mu       sync.RWMutex
+	mu       memoryLock
 	roster   *roster
 	calendar *calendar.Calendar
 	live     map[string]*entry

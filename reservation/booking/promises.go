@@ -3,12 +3,30 @@ package booking
 import (
 	"cmp"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
+
+// memoryLock counts how often what it guards may have changed.
+type memoryLock struct {
+	sync.RWMutex
+	revision atomic.Uint64
+}
+
+func (l *memoryLock) Lock() {
+	l.RWMutex.Lock()
+	l.revision.Add(1)
+}
+
+// Revision grows with every change of what is promised, and may grow without one. What
+// was asked for after a revision was read is true for as long as it stays the same, but
+// for the passing of time.
+func (d *Desk) Revision() uint64 { return d.mu.revision.Load() }
 
 // Reservation gives a live reservation, false where there is none with that id.
 func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
@@ -30,6 +48,43 @@ func (d *Desk) NextClaim(host string, t span.Instant) (span.Span, bool) {
 		return span.Span{}, false
 	}
 	return d.calendar.NextBusy(number, t)
+}
+
+// Promised gives each host that is promised at t or later, once, with the first time
+// that is not over at t: one that ends after t, or whose end is still to be carried out.
+// Claims that touch or share the host come as one, without Slices.
+func (d *Desk) Promised(t span.Instant) []reservation.Claim {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	overdue := d.overdue(t)
+	var claims []reservation.Claim
+	for number, name := range d.roster.names {
+		next, ok := d.calendar.NextBusy(number, t)
+		if late, is := overdue[name]; is {
+			next, ok = late, true
+		}
+		if ok {
+			claims = append(claims, reservation.Claim{Host: name, Span: next})
+		}
+	}
+	return claims
+}
+
+// overdue gives the hosts of reservations that are live though their time has passed,
+// with that time.
+func (d *Desk) overdue(t span.Instant) map[string]span.Span {
+	late := map[string]span.Span{}
+	for _, e := range d.live {
+		if e.r.Span.End > t {
+			continue
+		}
+		for _, c := range e.r.Claims {
+			if c.Span.End == e.r.Span.End {
+				late[c.Host] = c.Span
+			}
+		}
+	}
+	return late
 }
 
 // Snapshot is the inventory that the desk decides with.

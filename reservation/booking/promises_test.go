@@ -18,9 +18,9 @@ import (
 func (s *scene) admitted(hint ...string) []string {
 	req := placing.Request{ProjectID: owner.ProjectID}
 	if len(hint) > 0 {
-		req.Hints = map[string][]string{filters.ReservationHint: hint}
+		req.Hints = map[string][]string{placing.ReservationHint: hint}
 	}
-	judge := filters.Reservation{Promises: s.desk, Fence: filters.FenceAlways}.For(req, s.clock())
+	judge := filters.Reservation{Promises: s.desk, Fence: filters.FenceAlways}.Judge(req, s.clock())
 	var names []string
 	for _, h := range s.hosts {
 		if judge(h.Name).Admitted() {
@@ -107,6 +107,64 @@ func TestTheNextClaimOfAHost(t *testing.T) {
 	}
 	if got, ok := s.desk.NextClaim("nobody", at(0)); ok {
 		t.Errorf("an unknown host is promised for %v", got)
+	}
+}
+
+// promised gives the first time that each host is promised from t0 on.
+func (s *scene) promised(t0 int64) map[string]span.Span {
+	promised := map[string]span.Span{}
+	for _, c := range s.desk.Promised(at(t0)) {
+		promised[c.Host] = c.Span
+	}
+	return promised
+}
+
+func TestTheDeskTellsWhichHostsArePromised(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	first := s.book(t, only("a", during(1, 100, 200)))
+	s.book(t, only("a", during(1, 300, 400)))
+	s.book(t, only("b", during(1, 200, 250)))
+	a, b := span.Span{Start: at(100), End: at(200)}, span.Span{Start: at(200), End: at(250)}
+	for t0, want := range map[int64]map[string]span.Span{
+		0: {"a": a, "b": b}, 199: {"a": a, "b": b}, 200: {"a": a, "b": b}, // the end of the first is not carried out
+	} {
+		if diff := cmp.Diff(want, s.promised(t0)); diff != "" {
+			t.Errorf("at %d (-want +got):\n%s", t0, diff)
+		}
+	}
+	s.passTo(t, at(200))
+	if r, live := s.desk.Reservation(first.ID); live {
+		t.Fatalf("the first is %s", r.Status)
+	}
+	a = span.Span{Start: at(300), End: at(400)}
+	if diff := cmp.Diff(map[string]span.Span{"a": a, "b": b}, s.promised(200)); diff != "" {
+		t.Errorf("once the end is carried out (-want +got):\n%s", diff)
+	}
+}
+
+func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	before := s.desk.Revision()
+	changed := func(what string) {
+		t.Helper()
+		now := s.desk.Revision()
+		if now <= before {
+			t.Errorf("%s: revision %d after %d", what, now, before)
+		}
+		before = now
+	}
+	id := s.book(t, during(1, 100, 200)).ID
+	changed("a booking")
+	s.change(t, id, quantity(2))
+	changed("a change")
+	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+		t.Fatal(err)
+	}
+	changed("a cancellation")
+	s.desk.Promised(at(0))
+	s.desk.Live(span.Span{Start: 0, End: span.Forever})
+	if now := s.desk.Revision(); now != before {
+		t.Errorf("reading alone makes revision %d of %d", now, before)
 	}
 }
 

@@ -1,0 +1,120 @@
+package filters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Aggregates refuses hosts that are not in the aggregates the request asks for, or in
+// one that it forbids, as Placement does with member_of.
+type Aggregates struct{}
+
+// Name is the filter's name.
+func (Aggregates) Name() string { return "AggregateFilter" }
+
+// For prepares the filter.
+func (Aggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if r.Rebuild || len(r.MemberOf)+len(r.NotMemberOf) == 0 {
+		return nil
+	}
+	return aggregates{s, r}
+}
+
+type aggregates struct {
+	s *inventory.States
+	r *placing.Request
+}
+
+func (a aggregates) Keep(hosts hostset.Set) {
+	for _, any := range a.r.MemberOf {
+		hosts.Keep(membersOf(a.s, any))
+	}
+	for _, uuid := range a.r.NotMemberOf {
+		hosts.Subtract(a.s.Members(uuid))
+	}
+}
+
+func (a aggregates) Why(i int) string {
+	in := func(uuid string) bool { return a.s.Members(uuid).Has(i) }
+	for _, any := range a.r.MemberOf {
+		if !slices.ContainsFunc(any, in) {
+			return "the host is not in the aggregate " + strings.Join(any, " or ")
+		}
+	}
+	if n := slices.IndexFunc(a.r.NotMemberOf, in); n >= 0 {
+		return fmt.Sprintf("the host is in the aggregate %s, which is forbidden", a.r.NotMemberOf[n])
+	}
+	return ""
+}
+
+// membersOf gives the hosts in any of the aggregates.
+func membersOf(s *inventory.States, uuids []string) hostset.Set {
+	members := hostset.New(s.Len())
+	for _, uuid := range uuids {
+		members.Unite(s.Members(uuid))
+	}
+	return members
+}
+
+// IsolatedAggregates keeps requests off the hosts of aggregates whose metadata
+// trait:X=required names a trait that the request does not require
+// (nova/scheduler/request_filter.py isolate_aggregates, which runs with [scheduler]
+// enable_isolated_aggregate_filtering).
+type IsolatedAggregates struct {
+	// Except begins the names of traits that do not count: Almanac's own, by which it
+	// tells Nova what Reservation says here.
+	Except string
+}
+
+// Name is the filter's name.
+func (IsolatedAggregates) Name() string { return "IsolatedAggregateFilter" }
+
+// For prepares the filter.
+func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if r.Rebuild {
+		return nil
+	}
+	var closed []*inventory.Aggregate
+	list := s.Aggregates()
+	for n := range list {
+		if f.lacking(&list[n], r) != "" {
+			closed = append(closed, &list[n])
+		}
+	}
+	if closed == nil {
+		return nil
+	}
+	open := s.All().Clone()
+	for _, a := range closed {
+		open.Subtract(s.Members(a.UUID))
+	}
+	return sieve{open, func(i int) string {
+		for _, a := range closed {
+			if s.Members(a.UUID).Has(i) {
+				return fmt.Sprintf("the aggregate %s is for requests with the trait %s", a.Name, f.lacking(a, r))
+			}
+		}
+		return ""
+	}}
+}
+
+// lacking gives the first trait by name that the aggregate wants and the request does
+// not require.
+func (f IsolatedAggregates) lacking(a *inventory.Aggregate, r *placing.Request) (first string) {
+	for key, value := range a.Metadata {
+		trait, is := strings.CutPrefix(key, "trait:")
+		if !is || value != "required" || f.Except != "" && strings.HasPrefix(trait, f.Except) || slices.Contains(r.Required, trait) {
+			continue
+		}
+		if first == "" || trait < first {
+			first = trait
+		}
+	}
+	return first
+}

@@ -1,0 +1,198 @@
+package filters
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// ComputeCapabilities refuses hosts that are not as the extra specs of the flavor ask:
+// those with a key capabilities:X, and those whose key is an attribute of Nova's host
+// state (nova/scheduler/filters/compute_capabilities_filter.py). Keys in other
+// namespaces, and others without one, say nothing of hosts.
+//
+// Nova's API tells some of the attributes only, and none of the statistics that drivers
+// such as Ironic's add: a host of which something else is asked for is refused.
+type ComputeCapabilities struct{}
+
+// Name is the filter's name.
+func (ComputeCapabilities) Name() string { return "ComputeCapabilitiesFilter" }
+
+// For prepares the filter.
+func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) {
+		return nil
+	}
+	wants := capabilities(s, r)
+	if wants == nil {
+		return nil
+	}
+	return wants
+}
+
+// Beyond says which extra spec asks for what Nova's API does not tell.
+func (ComputeCapabilities) Beyond(s *inventory.States, r *placing.Request) string {
+	if unasked(r) {
+		return ""
+	}
+	for _, w := range capabilities(s, r) {
+		if w.unknown() {
+			return fmt.Sprintf("Nova does not tell what the extra spec %s asks of a host", w.key)
+		}
+	}
+	return ""
+}
+
+// attribute gives a host's value as Nova writes it; false where it is not known.
+type attribute func(h *inventory.HostState) (string, bool)
+
+func text(of func(h *inventory.HostState) string) attribute {
+	return func(h *inventory.HostState) (string, bool) { value := of(h); return value, value != "" }
+}
+
+func number(of func(h *inventory.HostState) int64) attribute {
+	return func(h *inventory.HostState) (string, bool) { return strconv.FormatInt(of(h), 10), true }
+}
+
+// stock gives an attribute of a resource class. Placement splits the vCPUs of a host
+// that has pinned ones, and Nova's host state does not.
+func stock(class string, of func(s inventory.Stock) int64) attribute {
+	return func(h *inventory.HostState) (string, bool) {
+		s, there := h.Stocks[class]
+		_, split := h.Stocks["PCPU"]
+		return strconv.FormatInt(of(s), 10), there && !(split && class == "VCPU")
+	}
+}
+
+// attributes are those of Nova's host state that its API tells
+// (nova/scheduler/host_manager.py HostState), and the statistics likewise.
+var attributes = map[string]attribute{
+	"host":                text(func(h *inventory.HostState) string { return h.Name }),
+	"nodename":            text(func(h *inventory.HostState) string { return h.Node }),
+	"hypervisor_hostname": text(func(h *inventory.HostState) string { return h.Node }),
+	"uuid":                text(func(h *inventory.HostState) string { return h.Provider }),
+	"cell_uuid":           text(func(h *inventory.HostState) string { return h.Cell }),
+	"hypervisor_type":     text(func(h *inventory.HostState) string { return h.HypervisorType }),
+	"hypervisor_version": func(h *inventory.HostState) (string, bool) {
+		return strconv.FormatInt(h.HypervisorVersion, 10), h.HypervisorVersion != 0
+	},
+	"num_instances":        number(func(h *inventory.HostState) int64 { return int64(len(h.Instances)) }),
+	"num_io_ops":           number(func(h *inventory.HostState) int64 { return h.IOOps }),
+	"io_workload":          number(func(h *inventory.HostState) int64 { return h.IOOps }),
+	"failed_builds":        number(func(h *inventory.HostState) int64 { return h.FailedBuilds }),
+	"vcpus_total":          stock("VCPU", func(s inventory.Stock) int64 { return s.Total }),
+	"vcpus_used":           stock("VCPU", func(s inventory.Stock) int64 { return s.Used }),
+	"total_usable_ram_mb":  stock("MEMORY_MB", func(s inventory.Stock) int64 { return s.Total }),
+	"free_ram_mb":          stock("MEMORY_MB", func(s inventory.Stock) int64 { return s.Total - s.Reserved - s.Used }),
+	"total_usable_disk_gb": stock("DISK_GB", func(s inventory.Stock) int64 { return s.Total }),
+}
+
+// untold are the other attributes of Nova's host state, which a key without a namespace
+// may name. Names that begin with __ are attributes too.
+var untold = []string{
+	"_lock_name", "aggregates", "consume_from_request", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio", "disk_mb_used",
+	"free_disk_mb", "host_ip", "instances", "limits", "metrics", "numa_topology", "pci_stats", "ram_allocation_ratio", "service", "stats",
+	"supported_instances", "update", "updated", "_update_from_compute_node", "_locked_consume_from_request",
+}
+
+// known says that a key without a namespace names an attribute or a statistic that every
+// driver may have (nova/compute/stats.py).
+func known(key string) bool {
+	return attributes[key] != nil || slices.Contains(untold, key) ||
+		slices.ContainsFunc([]string{"__", "num_task_", "num_vm_", "num_os_type_", "num_proj_"}, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// ofDriver stands for any other key without a namespace: it counts on the hosts only
+// whose driver adds it to the statistics, as Ironic's does with a node's capabilities.
+func ofDriver(h *inventory.HostState) (string, bool) { return "", h.HypervisorType != "ironic" }
+
+// want is what one extra spec asks of hosts.
+type want struct {
+	s     *inventory.States
+	key   string
+	name  string    // of the attribute
+	of    attribute // nil where it is not told
+	inner bool      // a part of the attribute is asked for, and those that are told have none
+	comparison
+}
+
+type wants []*want
+
+// capabilities gives what the extra specs ask, by key; nil where they ask nothing.
+func capabilities(s *inventory.States, r *placing.Request) (list wants) {
+	for _, key := range slices.Sorted(maps.Keys(r.ExtraSpecs)) {
+		w := want{s: s, key: key, name: key, of: attributes[key], comparison: compare(r.ExtraSpecs[key])}
+		scope := strings.Split(key, ":")
+		switch {
+		case len(scope) > 1 && scope[0] != "capabilities":
+			continue
+		case len(scope) > 1:
+			w.name, w.of, w.inner = scope[1], attributes[scope[1]], len(scope) > 2
+		case !known(key):
+			w.of, w.comparison = ofDriver, compare("")
+		}
+		list = append(list, &w)
+	}
+	return list
+}
+
+func (w *want) unknown() bool {
+	if w.of == nil {
+		return true
+	}
+	for i := range w.s.Len() {
+		if _, told := w.of(w.s.Host(i)); !told {
+			return true
+		}
+	}
+	return false
+}
+
+func (l wants) Keep(hosts hostset.Set) {
+	for _, w := range l {
+		if w.of == nil || w.inner {
+			clear(hosts)
+			return
+		}
+		last, passes, asked := "", false, false
+		for i := range hosts.All() {
+			value, told := w.of(w.s.Host(i))
+			if told && (!asked || value != last) {
+				passes, _ = w.holds(value)
+				last, asked = value, true
+			}
+			if !told || !passes {
+				hosts.Remove(i)
+			}
+		}
+	}
+}
+
+func (l wants) Why(i int) string {
+	for _, w := range l {
+		if w.of == nil {
+			return fmt.Sprintf("the extra spec %s asks for %s, which Nova does not tell of its hosts", w.key, w.name)
+		}
+		value, told := w.of(w.s.Host(i))
+		if !told {
+			return fmt.Sprintf("the extra spec %s asks for %s, which is not known of the host", w.key, w.name)
+		}
+		if w.inner {
+			return fmt.Sprintf("the extra spec %s asks for a part of %s, which has none", w.key, w.name)
+		}
+		switch passes, err := w.holds(value); {
+		case err != nil:
+			return fmt.Sprintf("the extra spec %s cannot be compared with %s of the host: %v", w.key, w.name, err)
+		case !passes:
+			return fmt.Sprintf("%s of the host is %q, the extra spec %s asks for %q", w.name, value, w.key, w.text)
+		}
+	}
+	return ""
+}

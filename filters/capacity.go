@@ -1,0 +1,123 @@
+package filters
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Capacity refuses the hosts on which Placement would refuse the claim: of each
+// resource class what is used and what is asked for stay within the limit, and what is
+// asked for within min_unit, max_unit and step_size (placement/objects/allocation.py
+// _check_capacity_exceeded). A host of which one amount does not tell what it has of a
+// class (inventory.States.Split) is refused.
+type Capacity struct{}
+
+// beyondAll is more than anybody has of anything.
+const beyondAll = 1 << 53
+
+// Name is the filter's name.
+func (Capacity) Name() string { return "CapacityFilter" }
+
+// For prepares the filter.
+func (Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	var demands capacity
+	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
+		switch amount := r.Resources[class]; {
+		case amount < 0:
+			return never(fmt.Sprintf("the request takes %d %s, less than nothing", amount, class))
+		case amount > beyondAll:
+			return never(fmt.Sprintf("the request takes %d %s, more than any host has", amount, class))
+		case amount > 0:
+			demands = append(demands, demand{class, amount, s.Column(class), s.Split(class)})
+		}
+	}
+	if r.Rebuild || demands == nil {
+		return nil
+	}
+	return demands
+}
+
+// Beyond says which class that is asked for some host has in a way that cannot be
+// counted here.
+func (Capacity) Beyond(s *inventory.States, r *placing.Request) string {
+	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
+		for i := range s.Split(class).All() {
+			if !r.Rebuild && r.Resources[class] > 0 {
+				return fmt.Sprintf("%s has %s in more than one place, or shares it", s.Host(i).Name, class)
+			}
+		}
+	}
+	return ""
+}
+
+type capacity []demand
+
+// demand is how much is asked for of a resource class.
+type demand struct {
+	class  string
+	amount int64
+	of     *inventory.Column
+	split  hostset.Set
+}
+
+func (c capacity) Keep(hosts hostset.Set) {
+	for _, d := range c {
+		for w, word := range hosts {
+			if word != 0 {
+				hosts[w] = word & d.fits(w)
+			}
+		}
+	}
+}
+
+// fits gives which of the hosts 64w … 64w+63 have room for the demand. Sums of what does
+// not fit are negative, so that there is nothing to branch on.
+func (d demand) fits(w int) (fits uint64) {
+	from, to := w<<6, min(w<<6+64, len(d.of.Limit))
+	limit, used := d.of.Limit[from:to], d.of.Used[from:to]
+	least, most, step := d.of.Min[from:to], d.of.Max[from:to], d.of.Step[from:to]
+	used, least, most, step = used[:len(limit)], least[:len(limit)], most[:len(limit)], step[:len(limit)]
+	steps := int64(1)
+	for b := range limit {
+		lacks := uint64((limit[b]-used[b]-d.amount)|(d.amount-least[b])|(most[b]-d.amount)) >> 63
+		fits |= (lacks ^ 1) << (b & 63)
+		steps |= step[b]
+	}
+	if steps == 1 {
+		return fits
+	}
+	for b := range step {
+		if d.amount%max(step[b], 1) != 0 {
+			fits &^= 1 << (b & 63)
+		}
+	}
+	return fits
+}
+
+func (c capacity) Why(i int) string {
+	for _, d := range c {
+		if d.fits(i>>6)&(1<<(i&63)) != 0 {
+			continue
+		}
+		free := d.of.Limit[i] - d.of.Used[i]
+		switch {
+		case d.split.Has(i):
+			return fmt.Sprintf("the host has %s in more than one place, or shares it, which cannot be counted here", d.class)
+		case d.of.Limit[i] == 0:
+			return fmt.Sprintf("the host has no %s", d.class)
+		case d.amount > free:
+			return fmt.Sprintf("%d %s are free, %d are asked for", max(0, free), d.class, d.amount)
+		case d.amount < d.of.Min[i] || d.amount > d.of.Max[i]:
+			return fmt.Sprintf("an instance takes %d to %d %s of the host, %d are asked for", d.of.Min[i], d.of.Max[i], d.class, d.amount)
+		default:
+			return fmt.Sprintf("the host gives %s in multiples of %d, %d are asked for", d.class, d.of.Step[i], d.amount)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package filters_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// states gives states with these hosts and aggregates.
+func states(t testing.TB, rows []inventory.HostState, aggregates ...inventory.Aggregate) *inventory.States {
+	t.Helper()
+	s, err := inventory.NewStates(rows, aggregates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// left gives the names of the hosts that a filter leaves of all, with commas, and why it
+// refuses the others; each has a reason.
+func left(t testing.TB, f filters.Filter, s *inventory.States, r placing.Request, now span.Instant) (names string, why map[string]string) {
+	t.Helper()
+	hosts, why := s.All().Clone(), map[string]string{}
+	test := f.For(s, &r, now)
+	if test != nil {
+		test.Keep(hosts)
+	}
+	var passed []string
+	for i := range s.Len() {
+		name := s.Host(i).Name
+		if hosts.Has(i) {
+			passed = append(passed, name)
+			continue
+		}
+		if why[name] = test.Why(i); why[name] == "" {
+			t.Errorf("%s refuses %s without a reason", f.Name(), name)
+		}
+	}
+	return strings.Join(passed, ","), why
+}
+
+// rule is one line of a filter's table.
+type rule struct {
+	filter  filters.Filter
+	request placing.Request
+	want    string            // hosts that pass
+	why     map[string]string // by host: part of the reason
+}
+
+func checkRules(t *testing.T, s *inventory.States, rules map[string]rule) {
+	for name, tc := range rules {
+		t.Run(name, func(t *testing.T) {
+			got, why := left(t, tc.filter, s, tc.request, 0)
+			if got != tc.want {
+				t.Errorf("%q pass, want %q; %v", got, tc.want, why)
+			}
+			for host, part := range tc.why {
+				if !strings.Contains(why[host], part) {
+					t.Errorf("%s is refused since %q, want a word on %q", host, why[host], part)
+				}
+			}
+		})
+	}
+}
+
+// nova has Nova's own filters answer a question.
+func nova(t *testing.T, question, answer any) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make check leaves out what needs Debian's packages")
+	}
+	input, err := json.Marshal(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/oracle.py")
+	command.Stdin = bytes.NewReader(input)
+	var complaint strings.Builder
+	command.Stderr = &complaint
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("Nova's filters, of python3-nova: %v\n%s", err, complaint.String())
+	}
+	if err := json.Unmarshal(output, answer); err != nil {
+		t.Fatalf("read what Nova's filters say: %v\n%s", err, output)
+	}
+}
+
+// checkBeyond fails unless the filter says with part that it cannot judge the request; ""
+// is that it can.
+func checkBeyond(t *testing.T, f filters.Filter, s *inventory.States, r placing.Request, part string) {
+	t.Helper()
+	got := filters.Beyond([]filters.Filter{filters.Traits{}, f}, s, &r)
+	if (got == "") != (part == "") || !strings.Contains(got, part) {
+		t.Errorf("beyond judgement is %q, want a word on %q", got, part)
+	}
+}

@@ -1,0 +1,35 @@
+package filters
+
+import (
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Judgeable refuses hosts of which something is beyond judgement here
+// (inventory.HostState.Beyond), forced ones included.
+type Judgeable struct {
+	judgeable kept[hostset.Set]
+}
+
+// Name is the filter's name.
+func (*Judgeable) Name() string { return "JudgeableFilter" }
+
+// For prepares the filter.
+func (f *Judgeable) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if r.Rebuild {
+		return nil
+	}
+	return sieve{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Beyond }}
+}
+
+func judgeable(s *inventory.States) hostset.Set {
+	hosts := hostset.New(s.Len())
+	for i := range s.Len() {
+		if s.Host(i).Beyond == "" {
+			hosts.Add(i)
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,97 @@
+package filters
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Resolve gives the reservation that the request names, by its hint or by the mark of
+// its flavor (inventory.ReservationMark); nil is none. Where the request may not use the
+// reservation it says why, in a sentence for the tenant. It tells nothing of
+// reservations of other projects, and knows none that is over.
+func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
+	id, why := name(r)
+	if id == "" {
+		return nil, why
+	}
+	found, ok := f.Promises.Reservation(id)
+	switch {
+	case !ok || found.ProjectID != r.ProjectID:
+		return nil, fmt.Sprintf("the project has no reservation %s, or it is over", id)
+	case found.Status == reservation.Pending || found.Status == reservation.Starting:
+		return nil, fmt.Sprintf("reservation %s has not started: it is %s; it runs from %v to %v", id, found.Status, found.Span.Start, found.Span.End)
+	case found.Status != reservation.Active:
+		return nil, fmt.Sprintf("reservation %s is %s; it ran from %v to %v", id, found.Status, found.Span.Start, found.Span.End)
+	case !found.Span.Contains(now):
+		return nil, fmt.Sprintf("reservation %s runs from %v to %v, and it is %v", id, found.Span.Start, found.Span.End, now)
+	case found.Kind == reservation.Instances:
+		if why := f.exceeds(&found, r); why != "" {
+			return nil, why
+		}
+	}
+	return &found, ""
+}
+
+// name gives the id of the reservation that the request names, if any, or why it is
+// none.
+func name(r *placing.Request) (id, why string) {
+	hint, hinted := r.Hints[placing.ReservationHint]
+	mark, marked := r.ExtraSpecs[inventory.ReservationMark]
+	switch {
+	case !hinted:
+		id = mark
+	case len(hint) != 1:
+		return "", fmt.Sprintf("the hint %s must name one reservation", placing.ReservationHint)
+	case marked && mark != hint[0]:
+		return "", fmt.Sprintf("the hint %s names another reservation than the flavor is for", placing.ReservationHint)
+	default:
+		id = hint[0]
+	}
+	if (hinted || marked) && !plain(id) {
+		return "", fmt.Sprintf("the hint %s, or the flavor's %s, must be the id of a reservation", placing.ReservationHint, inventory.ReservationMark)
+	}
+	return id, ""
+}
+
+// longestID is more than any id has.
+const longestID = 64
+
+// plain says that id could be one, and may be repeated to the caller.
+func plain(id string) bool {
+	return id != "" && len(id) <= longestID && strings.IndexFunc(id, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_'
+	}) < 0
+}
+
+// exceeds says why the request asks for more than a reservation of instances holds,
+// whatever is there of it: empty where it does not.
+func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) string {
+	if len(r.Instances) > of.Quantity {
+		return fmt.Sprintf("reservation %s holds %d instances, %d are asked for", of.ID, of.Quantity, len(r.Instances))
+	}
+	room := map[string]int64{
+		"VCPU": of.Resources.VCPUs, "MEMORY_MB": of.Resources.MemoryMB, "DISK_GB": of.Resources.DiskGB,
+	}
+	maps.Copy(room, of.Resources.Custom)
+	if f.Class != nil {
+		room[f.Class(of.ID)] = 1
+	}
+	takes := maps.Clone(r.Resources)
+	if pinned := takes["PCPU"]; pinned > 0 {
+		delete(takes, "PCPU")
+		takes["VCPU"] += pinned // a reserved vCPU may be either
+	}
+	for _, class := range slices.Sorted(maps.Keys(takes)) {
+		if takes[class] > room[class] {
+			return fmt.Sprintf("reservation %s holds %d %s for each instance, the flavor takes %d", of.ID, room[class], class, takes[class])
+		}
+	}
+	return ""
+}

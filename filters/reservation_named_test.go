@@ -1,0 +1,65 @@
+package filters_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+func mark(id string) map[string]string { return map[string]string{inventory.ReservationMark: id} }
+
+func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hints   map[string][]string
+		specs   map[string]string
+		project string
+		now     span.Instant
+		want    string // id
+		why     string // "" with want "" is that none is named
+	}{
+		"neither":                       {nil, nil, "demo", 150, "", ""},
+		"other hints and specs":         {map[string][]string{"group": {"r1"}}, map[string]string{"x": "r1"}, "demo", 150, "", ""},
+		"by its hint":                   {hint("r1"), nil, "demo", 150, "r1", ""},
+		"by its flavor":                 {nil, mark("r1"), "demo", 150, "r1", ""},
+		"by both":                       {hint("r1"), mark("r1"), "demo", 150, "r1", ""},
+		"by both, which differ":         {hint("r1"), mark("r2"), "demo", 150, "", "another reservation than the flavor"},
+		"no hint":                       {hint(), nil, "demo", 150, "", "must name one"},
+		"no hint, but a flavor":         {hint(), mark("r1"), "demo", 150, "", "must name one"},
+		"two":                           {hint("r1", "r1"), nil, "demo", 150, "", "must name one"},
+		"an empty hint":                 {hint(""), nil, "demo", 150, "", "must be the id"},
+		"an empty mark":                 {nil, mark(""), "demo", 150, "", "must be the id"},
+		"no id":                         {hint("r1; drop table"), nil, "demo", 150, "", "must be the id"},
+		"no id, since it is too long":   {hint(strings.Repeat("r", 65)), nil, "demo", 150, "", "must be the id"},
+		"an unknown one":                {hint("r2"), nil, "demo", 150, "", "the project has no reservation r2, or it is over"},
+		"another project's":             {hint("r1"), nil, "lab", 150, "", "the project has no reservation r1, or it is over"},
+		"another project's, by flavor":  {nil, mark("r1"), "lab", 150, "", "the project has no reservation r1, or it is over"},
+		"active, but its time has come": {hint("r1"), nil, "demo", 200, "", "runs from 1970-01-01T00:01:40Z to 1970-01-01T00:03:20Z"},
+		"active, before its time":       {hint("r1"), nil, "demo", 99, "", "runs from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &placing.Request{ProjectID: tc.project, Hints: tc.hints, ExtraSpecs: tc.specs}
+			got, why := filters.Reservation{Promises: promises(reservation.Active)}.Resolve(r, tc.now)
+			switch {
+			case (why == "") != (tc.why == "") || !strings.Contains(why, tc.why):
+				t.Errorf("refused since %q, want a word on %q", why, tc.why)
+			case got == nil != (tc.want == "") || got != nil && got.ID != tc.want:
+				t.Errorf("%+v is named, want %q", got, tc.want)
+			}
+		})
+	}
+	for status, want := range map[reservation.Status]string{
+		reservation.Pending:  "has not started: it is pending; it runs from 1970-01-01T00:01:40Z",
+		reservation.Starting: "has not started: it is starting; it runs from 1970-01-01T00:01:40Z",
+		reservation.Ending:   "is ending; it ran from 1970-01-01T00:01:40Z to 1970-01-01T00:03:20Z",
+	} {
+		r := &placing.Request{ProjectID: "demo", Hints: hint("r1")}
+		if got, why := (filters.Reservation{Promises: promises(status)}).Resolve(r, 150); got != nil || !strings.Contains(why, want) {
+			t.Errorf("%s: %q, want a word on %q", status, why, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package filters
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// slices judges for a request that names a reservation of instances: on each of its
+// hosts there may be as many as it holds slices there.
+func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reservation.Reservation, now span.Instant) Test {
+	var class *inventory.Column
+	if f.Class != nil {
+		class = s.Column(f.Class(of.ID))
+	}
+	left, slots := 0, held(of, now)
+	inside, open := hostset.New(s.Len()), hostset.New(s.Len())
+	for host, most := range slots {
+		i, known := s.Index(host)
+		if !known {
+			continue
+		}
+		inside.Add(i)
+		others, own := count(s.InstancesOn(i), of.ID, r.Instances)
+		if class != nil {
+			others = max(others, int(class.Used[i])-own)
+		}
+		if free := most - others; free > 0 {
+			open.Add(i)
+			left += free
+		}
+	}
+	if left < len(r.Instances) {
+		return never(fmt.Sprintf("reservation %s has room for %d more instances, %d are asked for", of.ID, left, len(r.Instances)))
+	}
+	return sieve{open, func(i int) string {
+		if !inside.Has(i) {
+			return notOf(of)
+		}
+		return fmt.Sprintf("the instances that reservation %s holds on the host are all there", of.ID)
+	}}
+}
+
+// count gives how many of the instances are the reservation's, beside those of the
+// request, and how many of them are the request's.
+func count(on []inventory.Instance, id string, request []string) (others, own int) {
+	for n := range on {
+		switch i := &on[n]; {
+		case slices.Contains(request, i.ID):
+			own++
+		case i.ReservationID() == id || slices.Contains(i.Hints[placing.ReservationHint], id):
+			others++
+		}
+	}
+	return others, own
+}

@@ -1,0 +1,88 @@
+package filters
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// tenantKey is the metadata of an aggregate that names projects it is for.
+const tenantKey = "filter_tenant_id"
+
+// TenantAggregates keeps the requests of a project to the aggregates that name it in
+// metadata whose key begins with filter_tenant_id (nova/scheduler/request_filter.py
+// require_tenant_aggregate, which runs with [scheduler]
+// limit_tenants_to_placement_aggregate).
+type TenantAggregates struct {
+	// Required refuses projects that no aggregate names
+	// (placement_aggregate_required_for_tenants).
+	Required bool
+}
+
+// Name is the filter's name.
+func (TenantAggregates) Name() string { return "TenantAggregateFilter" }
+
+// For prepares the filter.
+func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if r.Rebuild {
+		return nil
+	}
+	var own []string
+	for _, a := range s.Aggregates() {
+		for key, value := range a.Metadata {
+			if value == r.ProjectID && strings.HasPrefix(key, tenantKey) {
+				own = append(own, a.UUID)
+				break
+			}
+		}
+	}
+	switch {
+	case own != nil:
+		return sieve{membersOf(s, own), func(int) string { return "the host is in no aggregate of the project" }}
+	case f.Required:
+		return never("no aggregate is for the project")
+	default:
+		return nil
+	}
+}
+
+// MultiTenancy keeps other projects' requests off the hosts of aggregates whose
+// metadata filter_tenant_id lists projects, with commas between them
+// (nova/scheduler/filters/aggregate_multitenancy_isolation.py). A host that is in
+// several takes the projects of all of them.
+type MultiTenancy struct{}
+
+// Name is the filter's name.
+func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
+
+// For prepares the filter.
+func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) {
+		return nil
+	}
+	var bound, own hostset.Set
+	for _, a := range s.Aggregates() {
+		list, is := a.Metadata[tenantKey]
+		if !is {
+			continue
+		}
+		if bound == nil {
+			bound, own = hostset.New(s.Len()), hostset.New(s.Len())
+		}
+		bound.Unite(s.Members(a.UUID))
+		if slices.ContainsFunc(strings.Split(list, ","), func(p string) bool { return strings.TrimSpace(p) == r.ProjectID }) {
+			own.Unite(s.Members(a.UUID))
+		}
+	}
+	if bound == nil {
+		return nil
+	}
+	open := s.All().Clone()
+	bound.Subtract(own)
+	open.Subtract(bound)
+	return sieve{open, func(int) string { return "the host is in an aggregate of other projects" }}
+}

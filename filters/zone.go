@@ -1,0 +1,60 @@
+package filters
+
+import (
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Zone keeps a request to the aggregates of the availability zone it asks for. The
+// default zone, in which hosts are that are in no other, has no aggregate, so that Nova
+// does not hold a request for it to anything: it stands in the spec of instances that
+// are forced to a host as zone:host, whatever that host's zone
+// (nova/scheduler/request_filter.py map_az_to_placement_aggregate,
+// nova/compute/api.py parse_availability_zone).
+type Zone struct {
+	Default string // default_availability_zone
+}
+
+// Name is the filter's name.
+func (Zone) Name() string { return "ZoneFilter" }
+
+// For prepares the filter.
+func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if r.Rebuild || r.Zone == "" {
+		return nil
+	}
+	var of []string
+	for _, a := range s.Aggregates() {
+		if a.Zone == r.Zone {
+			of = append(of, a.UUID)
+		}
+	}
+	switch {
+	case of != nil:
+		return sieve{membersOf(s, of), func(int) string { return "the host is not in the availability zone " + r.Zone }}
+	case r.Zone == f.Default:
+		return nil
+	default:
+		return never("there is no availability zone " + r.Zone)
+	}
+}
+
+// AvailabilityZone keeps a request to the hosts of the availability zone it asks for,
+// the default one included (nova/scheduler/filters/availability_zone_filter.py).
+type AvailabilityZone struct{}
+
+// Name is the filter's name.
+func (AvailabilityZone) Name() string { return "AvailabilityZoneFilter" }
+
+// For prepares the filter.
+func (AvailabilityZone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) || r.Zone == "" {
+		return nil
+	}
+	return sieve{s.Zone(r.Zone), func(i int) string {
+		return fmt.Sprintf("the host is in the availability zone %s, not in %s", s.Host(i).Zone, r.Zone)
+	}}
+}

@@ -1,0 +1,146 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// How much of a decision is kept: at most so many refused hosts, spread over the filters
+// that refused some, and so many of the best.
+const (
+	refusedKept = 100
+	rankedKept  = 20
+)
+
+// notEnough is what Nova tells the tenant (nova/scheduler/manager.py
+// _ensure_sufficient_hosts).
+const notEnough = "There are not enough hosts available."
+
+// step is what one filter has done.
+type step struct {
+	filter  filters.Filter
+	test    filters.Test // nil where every host passed
+	refused hostset.Set  // nil as well
+	left    int
+}
+
+func undecided(s *inventory.States, r *placing.Request, now span.Instant) placing.Decision {
+	d := placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances, At: now, Considered: s.Len()}
+	d.Reservation = r.ExtraSpecs[inventory.ReservationMark]
+	if hint := r.Hints[placing.ReservationHint]; len(hint) > 0 {
+		d.Reservation = hint[0]
+	}
+	return d
+}
+
+func counts(steps []step) []placing.FilterCount {
+	left := make([]placing.FilterCount, len(steps))
+	for i, s := range steps {
+		left[i] = placing.FilterCount{Filter: s.filter.Name(), Left: s.left}
+	}
+	return left
+}
+
+// refused gives hosts that were refused, those of one filter together, by name.
+func refused(s *inventory.States, steps []step) []placing.RefusedHost {
+	refusing, hosts := 0, 0
+	for _, st := range steps {
+		if n := st.refused.Count(); n > 0 {
+			refusing, hosts = refusing+1, hosts+n
+		}
+	}
+	if hosts == 0 {
+		return nil
+	}
+	list := make([]placing.RefusedHost, 0, min(hosts, refusedKept))
+	for _, st := range steps {
+		if st.refused.Count() == 0 {
+			continue
+		}
+		room := (refusedKept - len(list)) / refusing
+		refusing--
+		for i := range st.refused.All() {
+			if room == 0 {
+				break
+			}
+			room--
+			list = append(list, placing.RefusedHost{Host: s.Host(i).Name, Filter: st.filter.Name(), Reason: st.test.Why(i)})
+		}
+	}
+	return list
+}
+
+// ranked gives the first hosts in order with their weights.
+func ranked(s *inventory.States, ranking *weighers.Ranking, order []int) []placing.RankedHost {
+	order = order[:min(rankedKept, len(order))]
+	parts := ranking.Parts(order)
+	list := make([]placing.RankedHost, len(order))
+	for i, host := range order {
+		list[i] = placing.RankedHost{Host: s.Host(host).Name, Weight: ranking.Weight(host), Parts: parts[i]}
+	}
+	return list
+}
+
+func placements(s *inventory.States, picks []Pick) []placing.Placement {
+	list := make([]placing.Placement, len(picks))
+	for i, p := range picks {
+		host := s.Host(p.Take.Host)
+		list[i] = placing.Placement{Instance: p.Take.Instance, Host: host.Name, Node: host.Node}
+		for _, a := range p.Alternates {
+			list[i].Alternates = append(list[i].Alternates, s.Host(a).Name)
+		}
+	}
+	return list
+}
+
+// reason says in a sentence for the tenant why the nth of so many instances found no host.
+func reason(steps []step, n, instances int) string {
+	var last step
+	if len(steps) > 0 {
+		last = steps[len(steps)-1]
+	}
+	refused := last.refused.Count()
+	if refused == 0 {
+		return notEnough + " None is known."
+	}
+	subject := ""
+	if instances > 1 {
+		subject = fmt.Sprintf(" for instance %d of %d", n+1, instances)
+	}
+	if why, same := last.onlyReason(); same {
+		return sentence(why, subject)
+	}
+	return fmt.Sprintf("%s %s refused the last %d%s.", notEnough, last.filter.Name(), refused, subject)
+}
+
+// onlyReason gives the reason that the filter had for all hosts, false where it had several.
+func (s step) onlyReason() (why string, same bool) {
+	for i := range s.refused.All() {
+		switch next := s.test.Why(i); {
+		case why == "":
+			why = next
+		case next != why:
+			return "", false
+		}
+	}
+	return why, why != ""
+}
+
+// sentence makes a whole one of why.
+func sentence(why, subject string) string {
+	why = strings.TrimSuffix(why, ".")
+	if subject != "" {
+		return "There is no host" + subject + ": " + why + "."
+	}
+	first, size := utf8.DecodeRuneInString(why)
+	return string(unicode.ToUpper(first)) + why[size:] + "."
+}

@@ -1,0 +1,223 @@
+package scheduler
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// Plan finds a host for each instance of the request, or for none. Each instance sees
+// what those before it take, and goes to one of the hosts that they could have had
+// (nova/scheduler/manager.py _schedule). Filters and weighers see the request for this
+// and the following instances, and the hosts of those before in its server group.
+//
+// draw(n) gives one of 0 … n-1; the same draws give the same plan. Without draw the first
+// of equal hosts by name is taken.
+func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) Plan {
+	decision := undecided(s, r, now)
+	if len(r.Instances) == 0 {
+		decision.Reason = "The request is for no instance."
+		return Plan{Decision: decision}
+	}
+	w := walks.Get().(*walk)
+	defer w.end()
+	w.pipeline, w.now, w.draw = p, now, draw
+	w.states, w.hosts, w.group = s, s.All().Clone(), r.Group
+	picks := make([]Pick, 0, len(r.Instances))
+	for n, instance := range r.Instances {
+		w.present(r, n)
+		steps := w.filter()
+		if n == 0 {
+			decision.Filters, decision.Refused = counts(steps), refused(s, steps)
+		}
+		if w.hosts.Count() == 0 {
+			decision.Reason = reason(steps, n, len(r.Instances))
+			return Plan{Decision: decision}
+		}
+		w.rank(len(r.Instances))
+		if n == 0 {
+			decision.Ranked = ranked(s, &w.ranking, w.order)
+		}
+		take := w.take(instance)
+		picks = append(picks, Pick{Take: take})
+		if len(r.Instances) > 1 {
+			w.states = w.states.With([]inventory.Take{take})
+		}
+	}
+	if len(picks) > 1 && r.Alternates > 0 {
+		// What the instances have taken counts for the alternates too.
+		w.present(r, len(picks)-1)
+		w.filter()
+		w.rank(len(picks))
+	}
+	w.chooseAlternates(picks)
+	decision.Placements = placements(s, picks)
+	return Plan{Picks: picks, Decision: decision}
+}
+
+// walk is the way from one instance of a request to the next.
+type walk struct {
+	pipeline *Pipeline
+	now      span.Instant
+	draw     func(n int) int
+	// states, hosts and group are as the instances so far have left them: hosts are those
+	// that the last of them could have had.
+	states *inventory.States
+	hosts  hostset.Set
+	group  *placing.Group
+	// request is that for the next instance and those after it, and order the first of
+	// ranking, which ranks places.
+	request *placing.Request
+	places  []int
+	ranking weighers.Ranking
+	order   []int
+}
+
+// walks are walks that have ended: their room, some hundred KiB with 10,000 hosts, serves
+// the next ones.
+var walks = sync.Pool{New: func() any { return new(walk) }}
+
+func (w *walk) end() {
+	w.ranking.Forget()
+	*w = walk{places: w.places, ranking: w.ranking}
+	walks.Put(w)
+}
+
+// present makes the request for the nth instance and those after it.
+func (w *walk) present(r *placing.Request, n int) {
+	rest := *r
+	rest.Instances, rest.Group = r.Instances[n:], w.group
+	w.request = &rest
+}
+
+// filter takes those out of hosts that may not hold the instance. It stops at the filter
+// that leaves none (nova/filters.py get_filtered_objects).
+func (w *walk) filter() []step {
+	steps := make([]step, 0, len(w.pipeline.Filters))
+	for _, f := range w.pipeline.Filters {
+		next := step{filter: f, left: w.hosts.Count()}
+		if next.test = f.For(w.states, w.request, w.now); next.test != nil {
+			next.refused = w.hosts.Clone()
+			next.test.Keep(w.hosts)
+			for i, word := range w.hosts {
+				w.hosts[i] &= next.refused[i] // a filter brings no host back
+				next.refused[i] &^= word
+			}
+			next.left = w.hosts.Count()
+		}
+		if steps = append(steps, next); next.left == 0 {
+			break
+		}
+	}
+	return steps
+}
+
+// rank puts the hosts that are left in order, as far as it is needed for a request of
+// that many instances: its hosts, alternates, and what is recorded.
+func (w *walk) rank(instances int) {
+	w.places = slices.Grow(w.places[:0], w.hosts.Count())
+	for i, word := range w.hosts {
+		for ; word != 0; word &= word - 1 {
+			w.places = append(w.places, i<<6+bits.TrailingZeros64(word))
+		}
+	}
+	w.ranking.Rank(w.pipeline.Weighers, w.states, w.request, w.now, w.places)
+	subset := max(1, w.pipeline.SubsetSize)
+	w.order = w.ranking.Best(max(subset, rankedKept, instances+w.request.Alternates), nil)
+	w.drawAmongEquals()
+	w.drawAmongFirst(min(subset, len(w.order)))
+}
+
+// drawAmongEquals breaks the tie of the best by chance
+// (shuffle_best_same_weighed_hosts).
+func (w *walk) drawAmongEquals() {
+	if w.draw == nil || len(w.order) < 2 || w.ranking.Weight(w.order[0]) != w.ranking.Weight(w.order[1]) {
+		return
+	}
+	equals := w.ranking.Equals()
+	if w.pipeline.ShuffleBest {
+		for i := range min(len(equals)-1, len(w.order)) {
+			drawn := i + w.draw(len(equals)-i)
+			equals[i], equals[drawn] = equals[drawn], equals[i]
+		}
+	} else {
+		putFirst(equals, w.draw(len(equals)))
+	}
+	copy(w.order, equals)
+}
+
+// drawAmongFirst puts one of the first n in front (host_subset_size).
+func (w *walk) drawAmongFirst(n int) {
+	if w.draw != nil && n > 1 {
+		putFirst(w.order, w.draw(n))
+	}
+}
+
+// putFirst moves what is at a place to the front, and what lies before it one back.
+func putFirst(list []int, place int) {
+	first := list[place]
+	copy(list[1:place+1], list[:place])
+	list[0] = first
+}
+
+// take gives the instance the first host in order, so that the next one sees it there
+// (nova/scheduler/manager.py _consume_selected_host).
+func (w *walk) take(instance string) inventory.Take {
+	take := inventory.Take{Host: w.order[0], Instance: instance}
+	if w.request.Rebuild {
+		return take
+	}
+	take.Resources = w.request.Resources
+	if w.group != nil {
+		take.Group = w.group.ID
+		group := *w.group
+		group.Hosts = append(slices.Clip(group.Hosts), w.states.Host(take.Host).Name)
+		if !slices.Contains(group.Members, instance) {
+			group.Members = append(slices.Clip(group.Members), instance)
+		}
+		w.group = &group
+	}
+	return take
+}
+
+// chooseAlternates gives the picks their alternates: the same ones for all in a cell.
+func (w *walk) chooseAlternates(picks []Pick) {
+	if w.request.Alternates <= 0 {
+		return
+	}
+	taken := make(map[int]bool, len(picks))
+	for _, p := range picks {
+		taken[p.Take.Host] = true
+	}
+	byCell := map[string][]int{}
+	for i, p := range picks {
+		cell := w.states.Host(p.Take.Host).Cell
+		alternates, known := byCell[cell]
+		if !known {
+			alternates = w.alternates(func(host int) bool { return !taken[host] && w.states.Host(host).Cell == cell })
+			byCell[cell] = alternates
+		}
+		picks[i].Alternates = alternates
+	}
+}
+
+// alternates gives the first hosts in order that will do. Where too few of them were put
+// in order, as with several cells, it searches the others.
+func (w *walk) alternates(will func(host int) bool) []int {
+	var found []int
+	for _, host := range w.order {
+		if len(found) < w.request.Alternates && will(host) {
+			found = append(found, host)
+		}
+	}
+	if missing := w.request.Alternates - len(found); missing > 0 && len(w.order) < w.ranking.Len() {
+		found = append(found, w.ranking.Best(missing, func(host int) bool { return will(host) && !slices.Contains(w.order, host) })...)
+	}
+	return found
+}

@@ -1,0 +1,23 @@
+package weighers
+
+import (
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// IoOpsWeigher counts the instances that do heavy work on a host, such as being built or
+// migrated (nova/scheduler/weights/io_ops.py). With its multiplier, which is negative by
+// default, it prefers hosts that are less busy.
+type IoOpsWeigher struct{}
+
+// Name is the weigher's name.
+func (IoOpsWeigher) Name() string { return "IoOpsWeigher" }
+
+// Weigh gives the number of heavy operations.
+func (IoOpsWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
+	count := s.IOOps()
+	for k, i := range hosts {
+		raw[k] = float64(count[i])
+	}
+}

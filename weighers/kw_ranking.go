@@ -1,0 +1,57 @@
+package weighers
+
+import (
+	"sync/atomic"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Efficiencies tell how efficient hosts are.
+type Efficiencies interface {
+	// Snapshot gives the hosts with their FlopsPerWatt.
+	Snapshot() *inventory.Snapshot
+}
+
+// KWRankingWeigher is weigher 2 of paper 004: it prefers hosts that compute much for the
+// power they draw. Those of which nobody has told come last.
+type KWRankingWeigher struct {
+	Efficiencies Efficiencies
+
+	kept atomic.Pointer[efficiencies]
+}
+
+// efficiencies are the FLOPS per watt of hosts, by place in states.
+type efficiencies struct {
+	snapshot *inventory.Snapshot
+	states   *inventory.States
+	values   []float64
+}
+
+// Name is the weigher's name.
+func (*KWRankingWeigher) Name() string { return "KWRankingWeigher" }
+
+// Weigh gives FLOPS per watt.
+func (w *KWRankingWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
+	values := w.efficiencies(s)
+	for k, i := range hosts {
+		raw[k] = values[i]
+	}
+}
+
+// efficiencies gathers them once for each snapshot and set of hosts.
+func (w *KWRankingWeigher) efficiencies(s *inventory.States) []float64 {
+	snapshot := w.Efficiencies.Snapshot()
+	if kept := w.kept.Load(); kept != nil && kept.snapshot == snapshot && s.SameHosts(kept.states) {
+		return kept.values
+	}
+	values := make([]float64, s.Len())
+	for i := range values {
+		if place, known := snapshot.Index(s.Host(i).Name); known {
+			values[i] = snapshot.Host(place).FlopsPerWatt
+		}
+	}
+	w.kept.Store(&efficiencies{snapshot, s, values})
+	return values
+}
