@@ -1,0 +1,151 @@
+// Package dispatch carries placements out: what the pipeline has chosen counts at once
+// for the next, is claimed in Placement, and is taken back where nobody is told of it.
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Planner chooses hosts; *scheduler.Pipeline is one.
+type Planner interface {
+	Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan
+}
+
+// Claims are those in Placement; *placement.Client has them.
+type Claims interface {
+	// Claim gives all consumers what their claims say, or none. It fails with a
+	// *placing.NoRoom, placing.ErrTaken, placing.ErrOvertaken or placing.ErrUnsent where
+	// they are not granted. After any other Unavailable fault nobody knows whether they
+	// were, or will be.
+	Claim(ctx context.Context, claims []placing.Claim) error
+	// AllocationsOf gives what a consumer has; without a Generation where it has nothing.
+	AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error)
+	// Release gives consumers back what they had before, but for those whose
+	// allocations are no longer those of their claim.
+	Release(ctx context.Context, claims []placing.Claim) error
+}
+
+// Looker reads hosts anew and corrects the board.
+type Looker interface {
+	Look(ctx context.Context, hosts []string) error
+}
+
+// Decisions keeps what was decided. Keep never waits.
+type Decisions interface {
+	Keep(d placing.Decision)
+}
+
+// Options are what a Dispatcher works with.
+type Options struct {
+	Board     *inventory.Board
+	Planner   Planner
+	Claims    Claims
+	Looker    Looker
+	Decisions Decisions
+	Now       func() time.Time
+	// Draw gives one of 0 … n-1; it is called by several goroutines at once.
+	Draw func(n int) int
+	// Wait passes the time between two attempts; nil waits by the clock.
+	Wait func(ctx context.Context, d time.Duration) error
+	Log  *slog.Logger
+}
+
+// Dispatcher places instances. It is safe for concurrent use.
+type Dispatcher struct {
+	Options
+	leftovers leftovers
+}
+
+// New gives a Dispatcher. Its Sweep has to be called again and again.
+func New(o Options) *Dispatcher {
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	d := &Dispatcher{Options: o}
+	d.leftovers.turn = make(chan struct{}, 1)
+	d.leftovers.turn <- struct{}{}
+	return d
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Placed is where the instances of a request go.
+type Placed struct {
+	// Selections are, for each instance in its order, the host that it has and then the
+	// alternates.
+	Selections [][]Selection
+	claims     []placing.Claim
+}
+
+// Selection is a host for an instance, as Nova has it (nova/objects/selection.py).
+type Selection struct {
+	Host *inventory.HostState
+	// Allocations are what the instance has of the host, or takes of it where it is an
+	// alternate; nil where nothing is claimed, as for a rebuild.
+	Allocations placing.Allocations
+}
+
+// AllocationRequest gives the Allocations as Nova has them in a Selection: JSON, of
+// version 1.36 of Placement, or "null".
+func (s Selection) AllocationRequest() (string, error) {
+	if s.Allocations == nil {
+		return "null", nil
+	}
+	type object = map[string]any
+	allocations, providers := object{}, []string{}
+	for provider, amounts := range s.Allocations {
+		allocations[provider] = object{"resources": amounts}
+		providers = append(providers, provider)
+	}
+	slices.Sort(providers)
+	text, err := json.Marshal(object{"allocations": allocations, "mappings": object{"": providers}})
+	if err != nil {
+		return "", fmt.Errorf("write the allocation request: %w", err)
+	}
+	return string(text), nil
+}
+
+// Place chooses hosts for the instances of a request and claims them: all or none. A
+// rebuild claims nothing.
+//
+// It fails with a Conflict fault whose message tells the tenant why there is no place,
+// and with an Unavailable one where Placement has not answered before ctx ends, or after
+// some attempts. What it may have claimed by then Sweep releases.
+func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, error) {
+	begun := d.Now()
+	t := task{
+		Dispatcher: d, request: *r, refusals: map[string]int{},
+		decision: placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances},
+	}
+	placed, err := t.place(ctx)
+	decision := t.decision
+	decision.Way, decision.At, decision.Took = placing.Replaced, span.At(begun), d.Now().Sub(begun).Microseconds()
+	if err != nil {
+		decision.Placements, decision.Reason = nil, fault.Of(err).Message
+	}
+	d.Decisions.Keep(decision)
+	return placed, err
+}
+
+// Return takes back what Place has given: who asked could not be told.
+func (d *Dispatcher) Return(p Placed) { d.leave(p.claims) }

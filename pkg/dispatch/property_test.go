@@ -1,0 +1,86 @@
+package dispatch_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// Placement fails at any step, before or after it has done what it was asked, or does
+// it when nobody waits any more; callers give up at any wait. In the end every instance
+// has exactly what its callers were told.
+func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud(rapid.SliceOfN(rapid.Int64Range(0, 6), 1, 4).Draw(t, "limits")...)
+		trouble := rapid.IntRange(0, 9).Draw(t, "trouble")
+		c.fate = func(call string) fate {
+			if rapid.IntRange(0, 9).Draw(t, "trouble with the "+call) >= trouble {
+				return fine
+			}
+			return rapid.SampledFrom([]fate{unsent, before, after, later}).Draw(t, "fate")
+		}
+		b := newBench(t, c, func() error {
+			if rapid.IntRange(0, 9).Draw(t, "patience") == 0 {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		told := map[string]placing.Allocations{}
+		t.Repeat(map[string]func(*rapid.T){
+			"place": func(t *rapid.T) {
+				instances := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID[string]).Draw(t, "instances")
+				r := request(rapid.Int64Range(1, 3).Draw(t, "VCPU"), instances...)
+				for _, instance := range instances { // nobody evacuates an instance to where it is
+					r.IgnoreHosts = slices.AppendSeq(r.IgnoreHosts, maps.Keys(b.on(instance)))
+				}
+				placed, err := b.Place(context.Background(), r)
+				if err != nil {
+					return
+				}
+				for i, instance := range instances {
+					told[instance] = told[instance].Doubled(placed.Selections[i][0].Allocations)
+				}
+			},
+			"carry out what was late": func(*rapid.T) { b.carryOut() },
+			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // in vain, where Placement is away
+			"": func(t *rapid.T) {
+				for instance, allocations := range told {
+					if has := c.consumers[instance].Allocations; !has.Equal(has.Doubled(allocations)) {
+						t.Fatalf("%s has %v, its callers were told of %v", instance, has, allocations)
+					}
+				}
+			},
+		})
+		b.carryOut()
+		c.fate = func(string) fate { return fine }
+		for range 2 {
+			if err := b.Sweep(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			c.now = c.now.Add(time.Hour)
+		}
+		for consumer, claim := range c.consumers {
+			if !claim.Allocations.Equal(told[consumer]) {
+				t.Errorf("%s has %v, its callers were told of %v", consumer, claim.Allocations, told[consumer])
+			}
+		}
+		calls := len(c.calls)
+		if err := b.Sweep(context.Background()); err != nil || len(c.calls) > calls {
+			t.Errorf("something is still to be swept: %v, error %v", c.calls[calls:], err)
+		}
+	})
+}
+
+// carryOut does what Placement was asked before.
+func (c *cloud) carryOut() {
+	for _, claims := range c.late {
+		_ = c.grant(claims) // or not, if it is too late: nobody is told
+	}
+	c.late = nil
+}

@@ -1,0 +1,198 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+const (
+	// choices is how often hosts are chosen for a request, anew whenever others have taken
+	// the room on those before.
+	choices = 10
+	// patience is how often Placement may refuse a host to a request before the request
+	// does without it: it is read anew each time, but not all that Placement minds shows.
+	patience = 3
+)
+
+// task is one request while it is placed.
+type task struct {
+	*Dispatcher
+	request  placing.Request
+	decision placing.Decision
+	refusals map[string]int // by host
+	// lost are claims of which nobody knows whether they have been granted, or will be.
+	lost []placing.Claim
+}
+
+// chosen is where the pipeline puts the instances.
+type chosen struct {
+	Placed
+	hold *inventory.Hold
+}
+
+func (t *task) place(ctx context.Context) (Placed, error) {
+	if t.request.Rebuild {
+		return t.stay()
+	}
+	err := t.adopt(ctx)
+	if err != nil {
+		return Placed{}, err
+	}
+	for range choices {
+		var c chosen
+		if c, err = t.choose(); err != nil {
+			break
+		}
+		if err = t.claim(ctx, c.claims); err == nil {
+			c.hold.Settle()
+			return c.Placed, nil
+		}
+		t.drop(c.hold)
+		if !crowded(err) || ctx.Err() != nil {
+			break
+		}
+		t.lookAt(ctx, c.hosts(err), err)
+	}
+	t.leave(t.lost)
+	if crowded(err) {
+		err = &fault.Error{Kind: fault.Conflict, Message: "others took the room on the hosts that were chosen, each time; try again", Err: err}
+	}
+	return Placed{}, err
+}
+
+// crowded says that other hosts, or a second look at the same, may help.
+func crowded(err error) bool {
+	_, full := errors.AsType[*placing.NoRoom](err)
+	return full || errors.Is(err, placing.ErrOvertaken)
+}
+
+// drop ends a hold that was not claimed, so far as is known.
+func (t *task) drop(h *inventory.Hold) {
+	if len(t.lost) > 0 {
+		h.Settle()
+	} else {
+		h.Undo()
+	}
+}
+
+// stay places instances that keep their host and what they have there.
+func (t *task) stay() (Placed, error) {
+	states := t.Board.Load()
+	if states == nil {
+		return Placed{}, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+	}
+	plan, err := t.plan(states)
+	if err != nil {
+		return Placed{}, err
+	}
+	var p Placed
+	for _, pick := range plan.Picks {
+		p.Selections = append(p.Selections, []Selection{{Host: states.Host(pick.Take.Host)}})
+	}
+	return p, nil
+}
+
+func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
+	plan := t.Planner.Plan(states, &t.request, span.At(t.Now()), t.Draw)
+	t.decision = plan.Decision
+	if len(plan.Picks) == 0 {
+		return plan, fault.New(fault.Conflict, "%s", cmp.Or(plan.Decision.Reason, "there is no host for it"))
+	}
+	return plan, nil
+}
+
+// choose plans on the board, which counts it from then on.
+func (t *task) choose() (c chosen, err error) {
+	c.hold, err = t.Board.Place(func(states *inventory.States) ([]inventory.Take, error) {
+		plan, err := t.plan(states)
+		if err != nil {
+			return nil, err
+		}
+		takes := make([]inventory.Take, len(plan.Picks))
+		for i, pick := range plan.Picks {
+			takes[i] = pick.Take
+			c.Selections = append(c.Selections, selected(states, pick))
+		}
+		return takes, nil
+	})
+	if err != nil {
+		return c, err
+	}
+	for i, selections := range c.Selections {
+		if len(selections[0].Allocations) > 0 { // Placement keeps no consumer of nothing
+			c.claims = append(c.claims, placing.Claim{
+				Consumer: t.request.Instances[i], ProjectID: t.request.ProjectID, UserID: t.request.UserID,
+				Allocations: selections[0].Allocations,
+			})
+		}
+	}
+	return c, nil
+}
+
+func selected(states *inventory.States, pick scheduler.Pick) []Selection {
+	selections := make([]Selection, 0, 1+len(pick.Alternates))
+	for _, host := range append([]int{pick.Take.Host}, pick.Alternates...) {
+		h := states.Host(host)
+		selections = append(selections, Selection{Host: h, Allocations: allocations(h, pick.Take.Resources)})
+	}
+	return selections
+}
+
+// allocations gives what resources are of which provider of the host. Placement takes
+// no allocation of nothing, such as of the disk of an instance that boots from a volume.
+func allocations(h *inventory.HostState, resources map[string]int64) placing.Allocations {
+	all := placing.Allocations{}
+	for class, amount := range resources {
+		if amount <= 0 {
+			continue
+		}
+		provider := cmp.Or(h.Stocks[class].Provider, h.Provider)
+		if all[provider] == nil {
+			all[provider] = map[string]int64{}
+		}
+		all[provider][class] = amount
+	}
+	return all
+}
+
+// hosts gives the names of the hosts that a refusal is about: where it names no
+// provider, all that were chosen.
+func (c chosen) hosts(refusal error) []string {
+	full, named := errors.AsType[*placing.NoRoom](refusal)
+	named = named && full.Provider != ""
+	var names []string
+	for _, s := range c.Selections {
+		if named && s[0].Allocations[full.Provider] == nil {
+			continue
+		}
+		if name := s[0].Host.Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lookAt reads hosts anew that were refused. The request does without those that cannot
+// be read, and those that are refused time and again.
+func (t *task) lookAt(ctx context.Context, hosts []string, refusal error) {
+	looked := t.Looker.Look(ctx, hosts)
+	if looked != nil {
+		t.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", t.request.ID, "error", looked)
+	}
+	for _, host := range hosts {
+		if !errors.Is(refusal, placing.ErrOvertaken) {
+			t.refusals[host]++
+		}
+		if looked != nil || t.refusals[host] >= patience {
+			t.request.IgnoreHosts = append(slices.Clip(t.request.IgnoreHosts), host)
+		}
+	}
+}
