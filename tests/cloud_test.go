@@ -3,7 +3,6 @@ package tests
 import (
 	"context"
 	"crypto/rand"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +49,7 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 		"OS_KEYSTONE_AUTHTOKEN__AUTH_URL=" + b.cloud.AuthURL, "OS_KEYSTONE_AUTHTOKEN__USERNAME=" + b.self.Name,
 		"OS_KEYSTONE_AUTHTOKEN__PASSWORD=" + b.self.Password, "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME=" + b.self.Project,
 		"OS_INVENTORY__SOURCE=openstack", "OS_INVENTORY__REFRESH_INTERVAL=1",
-		"OS_NOVA__NOTIFICATIONS=true", "OS_NOVA__TRANSPORT_URL=" + novaBus(t, broker),
+		"OS_NOVA__NOTIFICATIONS=true", "OS_NOVA__TRANSPORT_URL=" + labtest.NovaTransport(t),
 		"OS_RESERVATION__END_GRACE=0", "OS_RESERVATION__BEFORE_END=0", "OS_HEALING__GRACE=0",
 	}, settings...)
 	b.heard = listen(t, broker)
@@ -61,18 +60,6 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 	b.start()
 	b.admin, b.demo, b.demo2 = b.tenant(labtest.Admin), b.tenant(labtest.Demo), b.tenant(labtest.Demo2)
 	return b
-}
-
-// novaBus gives Nova's virtual host on the same broker, where no queue is a quorum
-// queue.
-func novaBus(t *testing.T, transportURL string) string {
-	t.Helper()
-	at, err := url.Parse(transportURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at.Path, at.RawQuery = "/", "rabbit_quorum_queue=false"
-	return at.String()
 }
 
 func (b *beside) sync() {

@@ -15,9 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The operator's guide and the files that it shows.
+// The operator's guide, its chapter about Nova, and the files that it shows.
 const (
 	guidePath  = "../docs/operations.md"
+	novaPath   = "../docs/nova.md"
 	opsFolder  = "../docs/examples/ops"
 	alertsPath = opsFolder + "/almanac-alerts.yml"
 )
@@ -47,7 +48,7 @@ func fenced(t *testing.T, language string) []string {
 	var blocks []string
 	// A fence inside a list is indented; so are its lines.
 	pattern := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
-	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath), -1) {
+	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath)+readText(t, novaPath), -1) {
 		blocks = append(blocks, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
 	}
 	if len(blocks) == 0 {
@@ -75,6 +76,7 @@ func TestTheGuideNamesOptionsThatExist(t *testing.T) {
 	}
 	for path, pattern := range map[string]string{
 		guidePath:                  "`(\\[\\w+\\] \\w+)`",
+		novaPath:                   "`(\\[\\w+\\] \\w+)`",
 		opsFolder + "/haproxy.cfg": `(\[\w+\] [a-z]+_\w+)`,
 	} {
 		named := matches(pattern, readText(t, path))
@@ -229,25 +231,33 @@ func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
 }
 
 func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
-	text := readText(t, guidePath)
-	for _, path := range matches(`\]\(([^)#:]+)`, text) {
-		if _, err := os.Stat(filepath.Join("../docs", path)); err != nil {
-			t.Error(err)
+	guides := map[string]string{guidePath: readText(t, guidePath), novaPath: readText(t, novaPath)}
+	anchors := map[string][]string{} // by the name of the guide
+	for path, text := range guides {
+		for _, heading := range matches(`(?m)^##+ (.+)$`, text) {
+			anchor := strings.ReplaceAll(strings.ToLower(heading), " ", "-")
+			anchors[filepath.Base(path)] = append(anchors[filepath.Base(path)], regexp.MustCompile(`[^\w-]`).ReplaceAllString(anchor, ""))
 		}
 	}
-	for _, path := range matches(`(?:^|[ (])(etc/almanac/[\w./@-]+)`, text) {
-		if _, err := os.Stat(filepath.Join("..", path)); err != nil {
-			t.Error(err)
+	for path, text := range guides {
+		for _, file := range matches(`\]\(([^)#:]+)`, text) {
+			if _, err := os.Stat(filepath.Join("../docs", file)); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	headings := matches(`(?m)^##+ (.+)$`, text)
-	for i, heading := range headings {
-		anchor := strings.ReplaceAll(strings.ToLower(heading), " ", "-")
-		headings[i] = regexp.MustCompile(`[^\w-]`).ReplaceAllString(anchor, "")
-	}
-	for _, anchor := range matches(`\]\(#([^)]+)\)`, text) {
-		if !slices.Contains(headings, anchor) {
-			t.Errorf("no section is called %s", anchor)
+		for _, file := range matches(`(?:^|[ (])(etc/almanac/[\w./@-]+)`, text) {
+			if _, err := os.Stat(filepath.Join("..", file)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, link := range matches(`\]\(([^):]*#[^)]+)\)`, text) {
+			file, anchor, _ := strings.Cut(link, "#")
+			if file == "" {
+				file = filepath.Base(path)
+			}
+			if known, guide := anchors[file]; guide && !slices.Contains(known, anchor) {
+				t.Errorf("%s: no section is called %s", path, link)
+			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/api"
@@ -61,6 +60,10 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 		}
 	}
 	a.addUpkeep(db, bus, hosts)
+	a.addRecorder(db)
+	if err := a.serveNova(bus, hosts); err != nil {
+		return err
+	}
 	if keystoneCheck != nil {
 		a.add(job.Job{Name: "keystone", Every: keystoneEvery, Step: keystoneCheck})
 	}
@@ -206,10 +209,8 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor,
-		Filter: filters.Reservation{
-			Promises: a.desk, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
-		},
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db,
+		Filter:        a.reservationFilter(),
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
 		Ping: db.Ping, Probes: a.probes(bus, hosts),
 		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),

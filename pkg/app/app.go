@@ -48,6 +48,7 @@ type App struct {
 	doctor   *upkeep.Doctor // likewise
 	replicas atomic.Int64   // that were there when this one looked
 	waiting  *waiting       // nil where nobody is notified
+	recorder *recorder      // nil without the role api
 
 	watched  []*watchedJob
 	services []service

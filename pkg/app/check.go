@@ -30,6 +30,7 @@ func Check(c config.Config) error {
 	}
 	for section, url := range map[string]string{
 		"DEFAULT": c.Default.TransportURL, "nova": c.Nova.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
+		"scheduler": c.Scheduler.ForwardTransportURL,
 	} {
 		if url == "" {
 			continue
@@ -48,6 +49,9 @@ func Check(c config.Config) error {
 	}
 	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
 		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
+	}
+	if err := checkScheduler(c); err != nil {
+		return err
 	}
 	if !has(c, roleAPI) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	inventoryos "github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
@@ -29,6 +30,8 @@ type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
+	source    *inventoryos.Source // where this process reads the hosts itself
+	board     *inventory.Board    // where it answers Nova too
 }
 
 func (a *App) openCloud() (*cloud, error) {
@@ -53,7 +56,7 @@ func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
 	if err != nil {
 		return nil, fmt.Errorf("[placement]: %w", err)
 	}
-	return &cloud{session, compute, placements}, nil
+	return &cloud{session: session, compute: compute, placement: placements}, nil
 }
 
 // calls is how many requests were sent to nova or placement; none where there is no

@@ -11,12 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 )
 
-// listenToNova lets the hosts be read where Nova's notifications tell of a change, and
-// gives a channel for each of those who read.
-func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
-	none := make([]<-chan struct{}, readers)
+// listenToNova lets the hosts be read where Nova's notifications tell of a change.
+func (a *App) listenToNova(b *bus) error {
 	if a.cloud == nil || !a.config.Nova.Notifications {
-		return none, nil
+		return nil
 	}
 	url, option := a.config.Nova.TransportURL, "[nova] transport_url"
 	if url == "" {
@@ -24,20 +22,15 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 	}
 	transport, at, err := a.openTransport(b, "nova", url)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", option, err)
+		return fmt.Errorf("%s: %w", option, err)
 	}
 	queues, err := othersQueues(at, a.config.Rabbit)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", option, err)
+		return fmt.Errorf("%s: %w", option, err)
 	}
 	events := openstack.NewEvents(transport, openstack.EventOptions{
 		Queues: queues, Queue: "almanac." + a.replica, Log: a.log.With("component", "messaging"),
 	})
-	heard := make([]chan struct{}, readers)
-	for i := range heard {
-		heard[i] = make(chan struct{}, 1)
-		none[i] = heard[i]
-	}
 	log := a.log.With("component", "inventory")
 	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {
 		// They only make the readings faster, so what stops them stops nothing else.
@@ -51,13 +44,11 @@ func (a *App) listenToNova(b *bus, readers int) ([]<-chan struct{}, error) {
 			case <-ctx.Done():
 				return nil
 			case <-events.Changed():
-				for _, c := range heard {
-					poke(c)
-				}
+				b.pokeHosts()
 			}
 		}
 	}})
-	return none, nil
+	return nil
 }
 
 // sharedSource lets one reading serve several who ask at about the same time. A

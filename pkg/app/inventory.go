@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/nova/cells"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
@@ -17,18 +19,20 @@ import (
 // role also answers others.
 func (a *App) source(bus *bus) (inventory.Source, error) {
 	if a.has(roleInventory) {
-		own := a.ownSource()
-		news, err := a.listenToNova(bus, 2)
+		own, err := a.ownSource()
 		if err != nil {
 			return nil, err
 		}
-		bus.hostsChanged = news[0]
+		if err := a.listenToNova(bus); err != nil {
+			return nil, err
+		}
+		bus.hostsChanged = bus.reader()
 		if bus.own == nil {
 			return own, nil
 		}
 		client := a.newClient(bus.own)
 		service := remote.NewService(own, client, exchange, stopwatch())
-		a.add(job.Job{Name: "inventory service", Every: a.config.Inventory.RefreshInterval, Step: service.Refresh, Wake: news[1]})
+		a.add(job.Job{Name: "inventory service", Every: a.config.Inventory.RefreshInterval, Step: service.Refresh, Wake: bus.reader()})
 		a.serveOn(bus.own, remote.Topic, service.Endpoint())
 		return own, nil
 	}
@@ -63,12 +67,40 @@ func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endp
 }
 
 // ownSource gives the hosts that this process reads itself.
-func (a *App) ownSource() inventory.Source {
+func (a *App) ownSource() (inventory.Source, error) {
 	if a.cloud == nil {
-		return inventory.FileSource(a.config.Inventory.HostsFile)
+		return inventory.FileSource(a.config.Inventory.HostsFile), nil
 	}
-	return &sharedSource{source: openstack.NewSource(a.cloud.compute, a.cloud.placement, openstack.Options{
+	o := openstack.Options{
 		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
 		Now: time.Now, Log: a.log.With("component", "inventory"),
-	})}
+	}
+	if schedules(a.config) {
+		told, err := a.openCells()
+		if err != nil {
+			return nil, err
+		}
+		o.Board, o.Cells = inventory.NewBoard(), told
+		a.cloud.board = o.Board
+	}
+	a.cloud.source = openstack.NewSource(a.cloud.compute, a.cloud.placement, o)
+	return &sharedSource{source: a.cloud.source}, nil
+}
+
+// openCells gives what tells in which cell each host is; nil where nobody does.
+func (a *App) openCells() (openstack.Cells, error) {
+	switch c := a.config.Cells; {
+	case c.UUID != "":
+		return cells.NewSingle(c.UUID)
+	case c.File != "":
+		return cells.NewFile(a.config.Beside(c.File)), nil
+	case c.APIDatabase != "":
+		database, err := cells.OpenDatabase(c.APIDatabase, a.log.With("component", "inventory"))
+		if err != nil {
+			return nil, fmt.Errorf("[api_database]: %w", err)
+		}
+		a.closers = append(a.closers, database.Close)
+		return database, nil
+	}
+	return nil, nil
 }

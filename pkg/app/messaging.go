@@ -38,7 +38,22 @@ type bus struct {
 	own          oslo.Transport // for Almanac's own topics
 	replicas     *announcements
 	notifier     *notice.Notifier
-	hostsChanged <-chan struct{} // the inventory of another process has changed
+	hostsChanged <-chan struct{} // the hosts have changed, here or for another process
+	readers      []chan struct{} // who reads the cloud here, to be told of a change
+}
+
+// reader gives what one who reads the cloud is told of changes by.
+func (b *bus) reader() <-chan struct{} {
+	told := make(chan struct{}, 1)
+	b.readers = append(b.readers, told)
+	return told
+}
+
+// pokeHosts tells all who read the cloud of a change.
+func (b *bus) pokeHosts() {
+	for _, told := range b.readers {
+		poke(told)
+	}
 }
 
 type namedTransport struct {

@@ -34,6 +34,9 @@ type Config struct {
 	Nova          Nova
 	Placement     Client
 	Preemptible   Preemptible
+	Scheduler     Scheduler
+	Filters       FilterScheduler
+	Cells         Cells
 
 	Folder string // of the first file that was read; empty without one
 }

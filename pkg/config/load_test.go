@@ -51,6 +51,7 @@ transport_url = rabbit://u:p@mq//
 control_exchange = nova
 rpc_response_timeout = 5
 graceful_shutdown_timeout = 6
+default_availability_zone = zone1
 [oslo_messaging_rabbit]
 ssl = true
 ssl_ca_file = ca
@@ -146,6 +147,8 @@ timeout = 29
 max_microversion = 2.87
 notifications = true
 transport_url = rabbit://nova
+cells_file = cells.txt
+cell = c1
 [placement]
 region_name = PR
 valid_interfaces = public, internal
@@ -157,6 +160,30 @@ timeout = 31
 extra_spec = spot
 hint = cheap
 projects = p1, p2
+[api_database]
+connection = mysql+pymysql://n:p@db/nova_api
+[scheduler]
+mode = replace
+forward_transport_url = rabbit://n:p@mq/behind
+workers = 36
+max_attempts = 4
+decision_retention = 37d
+limit_tenants_to_placement_aggregate = true
+placement_aggregate_required_for_tenants = true
+enable_isolated_aggregate_filtering = true
+[filter_scheduler]
+enabled_filters = ComputeFilter
+weight_classes = RAMWeigher, CPUWeigher
+host_subset_size = 5
+image_properties_default_architecture = aarch64
+shuffle_best_same_weighed_hosts = true
+cpu_weight_multiplier = 0.5
+ram_weight_multiplier = -2
+disk_weight_multiplier = 3
+io_ops_weight_multiplier = 4
+build_failure_weight_multiplier = 1e3
+free_time_weight_multiplier = 6
+kw_ranking_weight_multiplier = 7
 [healing]
 enabled = false
 grace = 34
@@ -236,6 +263,15 @@ poll_interval = 60
 			CAFile: "pca", Insecure: true, Timeout: 31 * time.Second,
 		},
 		Preemptible: config.Preemptible{ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}},
+		Scheduler: config.Scheduler{
+			Mode: "replace", ForwardTransportURL: "rabbit://n:p@mq/behind", Workers: 36, MaxAttempts: 4, DecisionRetention: 37 * 24 * time.Hour,
+			LimitTenants: true, TenantAggregateRequired: true, IsolateAggregates: true, DefaultZone: "zone1",
+		},
+		Filters: config.FilterScheduler{
+			EnabledFilters: []string{"ComputeFilter"}, WeightClasses: []string{"RAMWeigher", "CPUWeigher"}, HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64",
+			CPU: 0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7,
+		},
+		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
 			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
 			BeforeEnd: 90 * time.Second, OnEnd: "shelve", IdempotencyKeyTTL: 150 * time.Minute,
@@ -300,7 +336,15 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},
-		Healing:   config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
+		Scheduler: config.Scheduler{Mode: "off", DefaultZone: "nova", Workers: 64, MaxAttempts: 3, DecisionRetention: 7 * 24 * time.Hour},
+		Filters: config.FilterScheduler{
+			EnabledFilters: []string{
+				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
+			},
+			WeightClasses: []string{"nova.scheduler.weights.all_weighers"}, HostSubsetSize: 1,
+			CPU: 1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1,
+		},
+		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
 	}
 	if diff := cmp.Diff(want, defaults(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +63,14 @@ func integer(field *int, name string, preset, least, most int, help string) opti
 	return o
 }
 
+func float(field *float64, name string, preset float64, help string) option {
+	o := ranged(field, preset, -math.MaxFloat64, math.MaxFloat64, "a number",
+		func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+		func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) })
+	o.name, o.help, o.kind, o.limits = name, help, "floating point value", nil
+	return o
+}
+
 func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
 	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, ParseDuration)
 	o.name, o.help, o.kind = name, help, "duration"
@@ -79,7 +88,7 @@ func ranged[T cmp.Ordered](
 		texts:   func() []string { return []string{format(*field)} },
 		set: func(raw string) error {
 			v, err := parse(raw)
-			if err != nil || v < least || most < v {
+			if err != nil || !(least <= v && v <= most) {
 				return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
 			}
 			*field = v

@@ -30,7 +30,7 @@ func table(c *Config) []section {
 				"Folder of the log: a relative log_file lies there; without log_file the file has the program's name."),
 			boolean(&c.Default.UseJSON, "use_json", false,
 				"Write the log as JSON, one object a line."),
-		}, transportOptions(&c.Default))},
+		}, transportOptions(&c.Default), zoneOptions(&c.Scheduler))},
 		{"api", apiOptions(&c.API)},
 		{"oslo_middleware", []option{
 			boolean(&c.API.ParseProxyHeaders, "enable_proxy_headers_parsing", false,
@@ -56,9 +56,12 @@ func table(c *Config) []section {
 		{"oslo_messaging_rabbit", rabbitOptions(&c.Rabbit)},
 		{"oslo_messaging_notifications", notificationOptions(&c.Notifications)},
 		{"inventory", inventoryOptions(&c.Inventory)},
-		{"nova", novaOptions(&c.Nova)},
+		{"nova", slices.Concat(novaOptions(&c.Nova), cellOptions(&c.Cells))},
+		{"api_database", apiDatabaseOptions(&c.Cells)},
 		{"placement", clientOptions(&c.Placement, "Placement")},
 		{"preemptible", preemptibleOptions(&c.Preemptible)},
+		{"scheduler", schedulerOptions(&c.Scheduler)},
+		{"filter_scheduler", filterSchedulerOptions(&c.Filters)},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
 		{"lifecycle", []option{

@@ -73,9 +73,10 @@ func TestShowHasTheLinesOfTheSample(t *testing.T) {
 	}
 }
 
+// A list of names as a default is on one line, however long.
 func TestTheSampleFitsATerminal(t *testing.T) {
 	for line := range strings.Lines(sample(t)) {
-		if len(line) > 80 {
+		if len(line) > 80 && !strings.HasPrefix(line, "#enabled_filters") {
 			t.Errorf("longer than 79: %q", line)
 		}
 	}

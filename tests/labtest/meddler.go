@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Meddler stands between a client and a service that speaks HTTP. It forwards
@@ -26,8 +27,14 @@ type Meddler struct {
 	ended chan struct{}
 
 	mu    sync.Mutex
-	calls []*http.Request
+	calls []*call
 	rules []*rule
+}
+
+// call is a request that has come; end is zero until it is answered.
+type call struct {
+	*http.Request
+	begin, end time.Time
 }
 
 // Wrong is a wrong answer.
@@ -65,7 +72,13 @@ func Interpose(t testing.TB, target string) *Meddler {
 }
 
 func (m *Meddler) serve(w http.ResponseWriter, r *http.Request) {
-	if wrong := m.note(r); wrong != nil {
+	noted, wrong := m.note(r)
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		noted.end = time.Now()
+	}()
+	if wrong != nil {
 		wrong(m, w, r)
 		return
 	}
@@ -73,17 +86,18 @@ func (m *Meddler) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // note counts the request and says how to answer it wrongly, if so.
-func (m *Meddler) note(r *http.Request) Wrong {
+func (m *Meddler) note(r *http.Request) (*call, Wrong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls = append(m.calls, &http.Request{Method: r.Method, Host: r.Host, URL: r.URL})
+	noted := &call{Request: &http.Request{Method: r.Method, Host: r.Host, URL: r.URL}, begin: time.Now()}
+	m.calls = append(m.calls, noted)
 	for _, rule := range slices.Backward(m.rules) {
 		if rule.left != 0 && matches(rule.pattern, r) {
 			rule.left--
-			return rule.wrong
+			return noted, rule.wrong
 		}
 	}
-	return nil
+	return noted, nil
 }
 
 func matches(pattern string, r *http.Request) bool {
@@ -117,7 +131,7 @@ func (m *Meddler) Count(pattern string) int {
 	defer m.mu.Unlock()
 	n := 0
 	for _, call := range m.calls {
-		if matches(pattern, call) {
+		if matches(pattern, call.Request) {
 			n++
 		}
 	}
@@ -134,6 +148,36 @@ func (m *Meddler) Calls() []string {
 		all = append(all, call.Method+" "+call.URL.RequestURI())
 	}
 	return all
+}
+
+// Busy says of the requests that have come since then how many there are, and for
+// how long the service was at work on at least one of them.
+func (m *Meddler) Busy(since time.Time) (requests int, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	covered := since
+	for _, call := range m.calls { // in the order in which they have come
+		if call.begin.Before(since) {
+			continue
+		}
+		requests++
+		end := call.end
+		if end.IsZero() {
+			end = time.Now()
+		}
+		if end.After(covered) {
+			took += end.Sub(later(covered, call.begin))
+			covered = end
+		}
+	}
+	return requests, took
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Status is an answer of that status that the service did not give; nothing

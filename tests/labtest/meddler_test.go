@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -161,4 +163,29 @@ func TestARequestThatHangsEndsWithItsClient(t *testing.T) {
 		t.Errorf("error %v, want that of the client that gave up", err)
 	}
 	<-ended
+}
+
+func TestAMeddlerTellsForHowLongTheServiceWasAtWork(t *testing.T) {
+	const each = 50 * time.Millisecond
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(each) }))
+	t.Cleanup(slow.Close)
+	m := labtest.Interpose(t, slow.URL)
+	call := func() {
+		if _, _, err := ask(t, t.Context(), http.MethodGet, m.URL, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	call()
+	begun := time.Now()
+	var together sync.WaitGroup
+	for range 5 {
+		together.Go(call)
+	}
+	together.Wait()
+	call()
+	passed := time.Since(begun)
+	requests, took := m.Busy(begun)
+	if requests != 6 || took < 2*each || took > passed {
+		t.Errorf("%d requests kept the service at work for %v of %v, want 6 for %v or more", requests, took, passed, 2*each)
+	}
 }

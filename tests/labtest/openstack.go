@@ -173,6 +173,7 @@ func occupy(t testing.TB) {
 			t.Fatalf("take the lab's cloud: %v", err)
 		}
 		occupied.lock = file
+		bringBackScheduler(t)
 	}
 	occupied.tests++
 	t.Cleanup(func() {

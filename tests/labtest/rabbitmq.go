@@ -33,24 +33,34 @@ func transportURL(port int, host string) string {
 	return fmt.Sprintf("rabbit://almanac:almanac@127.0.0.1:%d/%s", port, host)
 }
 
-// virtualHost makes or deletes a virtual host by the management API, which
-// listens on the port after AMQP's. Who makes one has all rights on it.
+// virtualHost makes or deletes a virtual host. Who makes one has all rights on
+// it.
 func virtualHost(method string, port int, name string) error {
-	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d/api/vhosts/%s", port+1, name), nil)
+	_, err := manage(method, port, "vhosts/"+name)
+	return err
+}
+
+// manage asks the management API, which listens on the port after AMQP's.
+func manage(method string, port int, path string) ([]byte, error) {
+	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d/api/%s", port+1, path), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.SetBasicAuth("almanac", "almanac")
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer reply.Body.Close()
-	if reply.StatusCode >= http.StatusBadRequest {
-		said, _ := io.ReadAll(reply.Body)
-		return fmt.Errorf("%s: %s", reply.Status, said)
+	said, err := io.ReadAll(reply.Body)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	gone := method == http.MethodDelete && reply.StatusCode == http.StatusNotFound
+	if reply.StatusCode >= http.StatusBadRequest && !gone {
+		return nil, fmt.Errorf("%s: %s", reply.Status, said)
+	}
+	return said, nil
 }
 
 // Broker is a RabbitMQ of the test's own.

@@ -20,11 +20,13 @@ any_alive() {
   return 1
 }
 
-# start NAME COMMAND...: unless it runs
+away() { [ -e "$LAB/run/$1.away" ]; }
+
+# start NAME COMMAND...: unless it runs, or is to stay away
 start() {
   local name=$1
   shift
-  if alive "$name"; then return 0; fi
+  if alive "$name" || away "$name"; then return 0; fi
   setsid "$@" >>"$LAB/log/$name.log" 2>&1 </dev/null 8>&- &
   echo $! >"$LAB/run/$name.pid"
 }
@@ -84,7 +86,7 @@ stop_all() {
     kill_marked || break
     sleep 0.1
   done
-  rm -f "$LAB"/run/*.pid
+  rm -f "$LAB"/run/*.pid "$LAB"/run/*.away
 }
 
 # kill_marked: false when there was nothing to kill

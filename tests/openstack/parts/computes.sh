@@ -33,7 +33,7 @@ computes_layout() {
   number=$(computes_number)
   [ "${COMPUTES:-$number}" = "$number" ] ||
     die "this lab has $number computes; for another number: lab down --wipe, or another LAB"
-  [[ $number =~ ^[1-9][0-9]{0,2}$ ]] || die "COMPUTES is a number from 1 to 999, not $number"
+  [[ $number =~ ^([1-9][0-9]{0,2}|1000)$ ]] || die "COMPUTES is a number from 1 to 1000, not $number"
   [ ! -e "$LAB/computes" ] || return 0
   per=${COMPUTES_PER_PROCESS:-$((number <= 50 ? 7 : (number + 5) / 7))}
   while [ "$last" -lt "$number" ]; do

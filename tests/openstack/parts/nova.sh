@@ -1,5 +1,8 @@
 # Nova without computes: nova-conductor, nova-scheduler and nova-api, with
 # flavors m1.tiny to m1.large. $LAB/nova-manage speaks to its databases.
+#
+# nova-scheduler-behind is a second nova-scheduler, on the virtual host behind,
+# for who serves the first one's topic and passes requests on.
 
 nova_packages="curl python3-nova python3-pymysql"
 nova_needs="mariadb rabbitmq keystone placement glance neutron"
@@ -22,11 +25,35 @@ nova_up() {
 
 # nova_start NAME
 nova_start() {
-  local module=${1#nova-}
-  [ "$module" != api ] || module=api_os_compute
-  start "$1" "$HERE/program" "nova.cmd.$module" \
-    --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
+  local module=${1#nova-} files=(--config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf")
+  case $1 in
+    nova-api) module=api_os_compute ;;
+    nova-scheduler-behind)
+      module=scheduler
+      files+=(--config-file "$LAB/nova/behind.conf")
+      nova_behind
+      ;;
+  esac
+  start "$1" "$HERE/program" "nova.cmd.$module" "${files[@]}"
   [ "$1" != nova-api ] || wait_for "$1" 60 answers "$(nova_port)"
+}
+
+# nova_behind: with a host of its own, or both would share one service record
+nova_behind() {
+  rabbitmq_virtual_host behind
+  {
+    printf '[DEFAULT]\nhost = behind\ntransport_url = %sbehind\n' "$(rabbitmq_url)"
+    nova_options ${NOVA_OPTIONS:-}
+  } >"$LAB/nova/behind.conf"
+}
+
+# nova_options SECTION.OPTION=VALUE...
+nova_options() {
+  local one
+  for one in "$@"; do
+    [[ $one =~ ^[A-Za-z_]+\.[a-z_]+=.*$ ]] || die "NOVA_OPTIONS has SECTION.OPTION=VALUE, not $one"
+    printf '[%s]\n%s\n' "${one%%.*}" "${one#*.}"
+  done
 }
 
 nova_schema() {
@@ -38,7 +65,10 @@ nova_schema() {
 
 nova_settings() {
   mkdir -p "$LAB/nova"
+  # a lab keeps its options, as it keeps its tables
+  [ -e "$LAB/nova/schema" ] || nova_options ${NOVA_OPTIONS:-} >"$LAB/nova/options.conf"
   nova_conf >"$LAB/nova/nova.conf"
+  if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf" >>"$LAB/nova/nova.conf"; fi
   # apart from what nova-compute reads: shown a database it complains, and many
   # hosts do well to begin their periodic work at different times
   cat >"$LAB/nova/control.conf" <<E

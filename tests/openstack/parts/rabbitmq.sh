@@ -12,6 +12,8 @@ rabbitmq_port() { echo $((BASE + 1)); }
 # rabbitmq_url: the transport_url of the virtual host /
 rabbitmq_url() { echo "rabbit://almanac:almanac@127.0.0.1:$(rabbitmq_port)/"; }
 
+rabbitmq_management() { echo "http://127.0.0.1:$(($(rabbitmq_port) + 1))/api"; }
+
 rabbitmq_up() {
   rabbitmq_settings "$(rabbitmq_port)"
   rabbitmq_start
@@ -31,9 +33,13 @@ rabbitmq_start() {
 # rabbitmq_bound_notifications: of notifications that nobody takes, the queues
 # keep the last thousand
 rabbitmq_bound_notifications() {
-  local management=http://127.0.0.1:$(($(rabbitmq_port) + 1))
-  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$management/api/policies/%2f/notifications" \
+  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/policies/%2f/notifications" \
     -d '{"pattern": "^(versioned_)?notifications[.]", "definition": {"max-length": 1000}, "apply-to": "queues"}'
+}
+
+# rabbitmq_virtual_host NAME makes it, where it is not there
+rabbitmq_virtual_host() {
+  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/vhosts/$1"
 }
 
 # rabbitmq_settings PORT

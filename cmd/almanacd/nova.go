@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// lookAtNova gives who serves Nova's topic, by the configuration.
+func (s *service) lookAtNova(ctx context.Context) (app.NovaMode, error) {
+	cfg, err := s.load()
+	if err != nil {
+		return app.NovaMode{}, err
+	}
+	return app.LookAtNova(ctx, cfg)
+}
+
+// newNovaCommand gives `nova`. look gives who serves Nova's topic.
+func newNovaCommand(look func(ctx context.Context) (app.NovaMode, error)) *cobra.Command {
+	group := &cobra.Command{Use: "nova", Short: "Look at what Almanac does for Nova"}
+	var format string
+	mode := &cobra.Command{
+		Use: "mode", Args: cobra.NoArgs,
+		Short: "Say who answers Nova's requests for hosts, and whether that is as configured",
+		Long: "Asks the message broker who serves Nova's topic scheduler, and compares it with [scheduler] mode. It changes\n" +
+			"nothing. The exit status is 0 where all is as configured, and 1 where something has to be done, which it says.",
+		Example: "  almanacd nova mode\n  almanacd nova mode -f json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			show, known := map[string]func(io.Writer, app.NovaMode) error{"table": novaTable, "json": novaJSON}[format]
+			if !known {
+				return fault.Field("--format", "%s", fault.Unknown("format", format, []string{"table", "json"}))
+			}
+			found, err := look(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := show(c.OutOrStdout(), found); err != nil {
+				return err
+			}
+			if !found.Well() {
+				return fault.New(fault.Conflict, "Nova's topic scheduler is not served as configured")
+			}
+			return nil
+		},
+	}
+	mode.Flags().StringVarP(&format, "format", "f", "table", "table or json")
+	group.AddCommand(mode)
+	return group
+}
+
+func novaJSON(w io.Writer, m app.NovaMode) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(m)
+}
+
+func novaTable(w io.Writer, m app.NovaMode) error {
+	fmt.Fprintf(w, "mode: %s\n\n", m.Mode)
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "VIRTUAL HOST\tCONSUMERS\tOF ALMANAC\tWAITING")
+	for _, t := range []*app.Topic{&m.Nova, m.Behind} {
+		if t != nil {
+			fmt.Fprintf(out, "%s\t%d\t%d\t%d\n", t.VirtualHost, t.Consumers, t.Almanac, t.Waiting)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, replica := range m.Replicas {
+		fmt.Fprintf(w, "almanacd on %s: %d of them\n", replica.Machine, replica.Consumers)
+	}
+	fmt.Fprintln(w)
+	for _, f := range m.Findings {
+		verdict := "well"
+		if !f.Well {
+			verdict = "wrong"
+		}
+		fmt.Fprintf(w, "%-5s  %s\n", verdict, f.Text)
+	}
+	return nil
+}

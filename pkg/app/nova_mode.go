@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/topic"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+)
+
+// NovaMode is who serves Nova's topic scheduler at a moment.
+type NovaMode struct {
+	Mode string `json:"mode"` // as configured: off, interpose or replace
+	Nova Topic  `json:"nova"`
+	// Behind is the topic that requests are passed on to; nil where none is configured.
+	Behind *Topic `json:"behind"`
+	// Replicas has each machine on which a replica of Almanac lives or this command runs.
+	Replicas []Reader  `json:"replicas"`
+	Findings []Finding `json:"findings"`
+}
+
+// Topic is a queue scheduler.
+type Topic struct {
+	VirtualHost string `json:"virtual_host"`
+	Exists      bool   `json:"exists"`
+	Waiting     int    `json:"waiting"` // requests that nobody has taken yet
+	Consumers   int    `json:"consumers"`
+	Almanac     int    `json:"almanac"` // consumers that are Almanac's
+}
+
+// Reader is a machine with Almanac, and how many of its processes serve Nova's topic.
+type Reader struct {
+	Machine   string `json:"machine"`
+	Consumers int    `json:"consumers"`
+}
+
+// Finding is a sentence about a NovaMode.
+type Finding struct {
+	Well bool   `json:"well"` // as configured
+	Text string `json:"text"`
+}
+
+// Well says that what is configured is what is.
+func (m NovaMode) Well() bool {
+	return !slices.ContainsFunc(m.Findings, func(f Finding) bool { return !f.Well })
+}
+
+// lookTimeout bounds how long the broker has to answer.
+const lookTimeout = 10 * time.Second
+
+// LookAtNova asks the message broker who serves Nova's topic scheduler. Every consumer
+// of it has a queue of its own too, which for Almanac's has the name of its machine: so
+// they are told apart.
+func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
+	m := NovaMode{Mode: c.Scheduler.Mode}
+	if err := checkForward(c); err != nil {
+		return m, err
+	}
+	machines, err := liveMachines(ctx, c)
+	if err != nil {
+		return m, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	look := &App{config: c, log: slog.New(slog.DiscardHandler), replica: novaCommand}
+	defer look.Close()
+	transport, at, err := look.openTransport(&bus{}, "nova mode", novaTransport(c))
+	if err != nil {
+		return m, fmt.Errorf("[nova] transport_url: %w", err)
+	}
+	if m.Nova, err = lookAtTopic(ctx, transport, at.VirtualHost); err != nil {
+		return m, fmt.Errorf("[nova] transport_url: %w", err)
+	}
+	for _, machine := range machines {
+		own, err := transport.Inspect(ctx, topic.Topic+"."+topicName(machine))
+		if err != nil {
+			return m, fmt.Errorf("[nova] transport_url: %w", err)
+		}
+		m.Replicas = append(m.Replicas, Reader{machine, own.Consumers})
+		m.Nova.Almanac += own.Consumers
+	}
+	if url := c.Scheduler.ForwardTransportURL; url != "" {
+		transport, at, err := look.openTransport(&bus{}, "nova mode", url)
+		if err != nil {
+			return m, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
+		}
+		behind, err := lookAtTopic(ctx, transport, at.VirtualHost)
+		if err != nil {
+			return m, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
+		}
+		m.Behind = &behind
+	}
+	m.Findings = append([]Finding{m.judgeNova()}, m.judgeBehind()...)
+	return m, nil
+}
+
+// novaCommand is what shows to the database and the broker who looks.
+const novaCommand = "almanacd nova"
+
+func lookAtTopic(ctx context.Context, transport *amqp.Transport, virtualHost string) (Topic, error) {
+	q, err := transport.Inspect(ctx, topic.Topic)
+	return Topic{VirtualHost: virtualHost, Exists: q.Exists, Waiting: q.Messages, Consumers: q.Consumers}, err
+}
+
+// liveMachines gives the machines of the replicas that live, and this one.
+func liveMachines(ctx context.Context, c config.Config) (machines []string, err error) {
+	if novaTransport(c) == "" {
+		return nil, fault.Field("[nova] transport_url", "is needed to look at Nova's topic, here or in [DEFAULT]")
+	}
+	own, err := machine(c.Default)
+	if err != nil {
+		return nil, err
+	}
+	db, err := OpenStore(ctx, c, novaCommand, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	replicas, err := db.Present(ctx, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	machines = []string{own}
+	for _, replica := range replicas {
+		if dot := strings.LastIndexByte(replica, '.'); dot >= 0 {
+			machines = append(machines, replica[:dot])
+		}
+	}
+	slices.Sort(machines)
+	return slices.Compact(machines), nil
+}
+
+// judgeNova says who takes the requests, on the virtual host on which Nova makes them.
+func (m NovaMode) judgeNova() Finding {
+	off, almanac := m.Mode == modeOff, m.Nova.Almanac
+	others := max(m.Nova.Consumers-almanac, 0) // the queues are looked at one after the other
+	on := "virtual host " + m.Nova.VirtualHost
+	switch {
+	case !m.Nova.Exists:
+		return wrong("Nobody has served Nova's topic on %s, which has no queue %s: see whether [nova] transport_url is Nova's.", on, topic.Topic)
+	case almanac == 0 && others == 0:
+		starting := "almanacd"
+		if off {
+			starting = "nova-scheduler"
+		}
+		return wrong("Nobody answers Nova on %s: start %s. Requests wait there, %d now, each for Nova's [DEFAULT] rpc_response_timeout, "+
+			"60 s by default; then its instances are in ERROR.", on, starting, m.Nova.Waiting)
+	case almanac > 0 && others > 0 && off:
+		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers, and mode is off: restart almanacd.", on, almanac, others)
+	case almanac > 0 && others > 0:
+		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers: stop nova-scheduler there, or the requests "+
+			"that it takes by-pass reservations.", on, almanac, others)
+	case almanac > 0 && off:
+		return wrong("Almanac answers Nova, and mode is off: start nova-scheduler on %s, then restart almanacd.", on)
+	case almanac > 0:
+		return well("Almanac answers Nova (%s).", number(almanac, "consumer", "consumers"))
+	case off:
+		return well("nova-scheduler answers Nova (%s).", number(others, "consumer", "consumers"))
+	default:
+		return wrong("nova-scheduler answers Nova (%s), and Almanac does not: start almanacd with this configuration, "+
+			"then stop nova-scheduler on %s.", number(others, "consumer", "consumers"), on)
+	}
+}
+
+// judgeBehind speaks of the nova-scheduler that requests are passed on to.
+func (m NovaMode) judgeBehind() []Finding {
+	b, replaces := m.Behind, m.Mode == modeReplace
+	if m.Mode == modeOff {
+		return nil
+	}
+	if b == nil {
+		return []Finding{well("What Almanac cannot judge finds no host: there is no [scheduler] forward_transport_url.")}
+	}
+	who := number(b.Consumers, "consumer", "consumers")
+	switch {
+	case b.Consumers > 0 && replaces:
+		return []Finding{well("What Almanac cannot judge, nova-scheduler decides on virtual host %s (%s).", b.VirtualHost, who)}
+	case b.Consumers > 0:
+		return []Finding{well("nova-scheduler decides, on virtual host %s (%s).", b.VirtualHost, who)}
+	case replaces:
+		return []Finding{wrong("Nobody decides what Almanac cannot judge: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+	default:
+		return []Finding{wrong("Nobody decides, and every request fails: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+	}
+}
+
+func well(format string, args ...any) Finding  { return Finding{true, fmt.Sprintf(format, args...)} }
+func wrong(format string, args ...any) Finding { return Finding{false, fmt.Sprintf(format, args...)} }
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

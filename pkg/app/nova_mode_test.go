@@ -1,0 +1,189 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/topic"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// brokerOf gives a transport to a broker.
+func brokerOf(t *testing.T, url string) *amqp.Transport {
+	t.Helper()
+	at, err := oslo.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := amqp.Open(at, amqp.Options{NewID: uuid.NewString, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := transport.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return transport
+}
+
+// serveTopic serves Nova's topic under a name until stop is called, or the test ends.
+func serveTopic(t *testing.T, transport *amqp.Transport, name string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	server := oslo.NewServer(transport, oslo.ServerOptions{Exchange: topic.Exchange, Topic: topic.Topic, Name: name, NewID: uuid.NewString})
+	go func() { ended <- server.Serve(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("serve as %s: %v", name, err)
+		}
+	})
+	t.Cleanup(stop)
+	<-server.Ready()
+	return stop
+}
+
+// besideNova is a configuration on machine ctl-1, with a replica on ctl-2 that lives.
+func besideNova(t *testing.T, mode, nova, behind string) config.Config {
+	t.Helper()
+	c, err := config.Load(nil, nil, map[string]string{
+		"OS_DEFAULT__HOST":                    "ctl-1",
+		"OS_DATABASE__CONNECTION":             "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db"),
+		"OS_NOVA__TRANSPORT_URL":              nova,
+		"OS_SCHEDULER__MODE":                  mode,
+		"OS_SCHEDULER__FORWARD_TRANSPORT_URL": behind,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := OpenStore(t.Context(), c, "ctl-2.example.org.0a1b2c3d", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Present(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
+	own, other, stock := topicName("ctl-1"), topicName("ctl-2.example.org"), "controller"
+	for name, c := range map[string]struct {
+		mode   string
+		nova   []string // who serves Nova's topic
+		behind []string // and the one behind; nil where none is configured
+		want   []string // what each finding says, after whether all is well
+	}{
+		"nobody but nova-scheduler":   {modeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},
+		"interposed":                  {modeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)"}},
+		"two replicas":                {modeInterpose, []string{own, other}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
+		"two processes of a machine":  {modeInterpose, []string{own, own}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
+		"in turn":                     {modeInterpose, []string{own, other, stock}, []string{stock}, []string{"wrong Almanac and nova-scheduler answer in turn", "2 and 1 consumers: stop nova-scheduler there", "well"}},
+		"a stranger in turn":          {modeReplace, []string{own, topicName("ctl-9")}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "1 and 1 consumers", "well"}},
+		"in turn, though off":         {modeOff, []string{own, stock}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "restart almanacd"}},
+		"only Almanac, though off":    {modeOff, []string{own}, nil, []string{"wrong Almanac answers Nova, and mode is off: start nova-scheduler"}},
+		"not started yet":             {modeInterpose, []string{stock}, []string{stock}, []string{"wrong nova-scheduler answers Nova (1 consumer), and Almanac does not", "well"}},
+		"nobody behind":               {modeInterpose, []string{own}, []string{}, []string{"well", "wrong Nobody decides, and every request fails"}},
+		"replaced":                    {modeReplace, []string{own}, []string{stock}, []string{"well Almanac answers Nova", "well What Almanac cannot judge, nova-scheduler decides"}},
+		"replaced, and nobody behind": {modeReplace, []string{own}, []string{}, []string{"well", "wrong Nobody decides what Almanac cannot judge"}},
+		"replaced, and none behind":   {modeReplace, []string{own}, nil, []string{"well", "well What Almanac cannot judge finds no host"}},
+		"a queue that nobody has":     {modeOff, nil, nil, []string{"wrong Nobody has served Nova's topic", "[nova] transport_url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nova, behind := labtest.RabbitMQ(t), ""
+			for _, server := range c.nova {
+				serveTopic(t, brokerOf(t, nova), server)
+			}
+			if c.behind != nil {
+				behind = labtest.RabbitMQ(t)
+				for _, server := range c.behind {
+					serveTopic(t, brokerOf(t, behind), server)
+				}
+			}
+			m, err := LookAtNova(t.Context(), besideNova(t, c.mode, nova, behind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkFindings(t, m, c.want)
+		})
+	}
+}
+
+// checkFindings looks for each of want, in order, in the findings.
+func checkFindings(t *testing.T, m NovaMode, want []string) {
+	t.Helper()
+	text, well := "", true
+	for _, f := range m.Findings {
+		verdict := "well"
+		if !f.Well {
+			verdict, well = "wrong", false
+		}
+		text += fmt.Sprintf("%s %s\n", verdict, f.Text)
+	}
+	rest := text
+	for _, part := range want {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("%q is not, in this order, in\n%s", part, text)
+		}
+		rest = after
+	}
+	if m.Well() != well {
+		t.Errorf("Well is %v of\n%s", m.Well(), text)
+	}
+}
+
+func TestNovaModeCountsTheRequestsThatNobodyTakes(t *testing.T) {
+	for mode, starting := range map[string]string{modeOff: "start nova-scheduler.", modeInterpose: "start almanacd."} {
+		nova, behind := labtest.RabbitMQ(t), labtest.RabbitMQ(t)
+		transport := brokerOf(t, nova)
+		serveTopic(t, transport, "controller")()
+		for range 3 {
+			if err := transport.Publish(t.Context(), oslo.Message{Key: topic.Topic, Body: []byte("{}"), Mandatory: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := LookAtNova(t.Context(), besideNova(t, mode, nova, behind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFindings(t, m, []string{"wrong Nobody answers Nova", starting, "3 now"})
+		if m.Nova.Waiting != 3 {
+			t.Errorf("%+v", m.Nova)
+		}
+	}
+}
+
+func TestNovaModeTellsWhatKeepsItFromLooking(t *testing.T) {
+	nova := labtest.RabbitMQ(t)
+	for name, c := range map[string]struct{ nova, behind, want string }{
+		"no broker":       {"", "", "[nova] transport_url: is needed"},
+		"the same broker": {nova, nova, "go in a circle"},
+		"no such host":    {nova, nova + "-not-there", "has no virtual host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := LookAtNova(t.Context(), besideNova(t, modeInterpose, c.nova, c.behind))
+			if err == nil || fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "almanac:almanac@") {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

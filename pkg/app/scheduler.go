@@ -1,0 +1,227 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/nova/topic"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// The modes in which Nova's topic scheduler is served.
+const (
+	modeOff       = "off"
+	modeInterpose = "interpose"
+	modeReplace   = "replace"
+)
+
+// sweepEvery is how often what was claimed for nobody is released.
+const sweepEvery = 5 * time.Second
+
+// schedules says that Nova's requests for hosts are answered.
+func schedules(c config.Config) bool { return c.Scheduler.Mode != modeOff }
+
+// checkScheduler refuses settings of the scheduler that do not go together.
+func checkScheduler(c config.Config) error {
+	if !schedules(c) {
+		return nil
+	}
+	if !onOpenStack(c) {
+		return fault.Field("[scheduler] mode", "is %s, which takes [inventory] source = openstack", c.Scheduler.Mode)
+	}
+	if !has(c, roleAPI) || !has(c, roleInventory) {
+		return fault.Field("[scheduler] mode", "is %s, which takes the roles api and inventory in the same process", c.Scheduler.Mode)
+	}
+	if novaTransport(c) == "" {
+		return fault.Field("[nova] transport_url", "is needed with [scheduler] mode = %s, here or in [DEFAULT]", c.Scheduler.Mode)
+	}
+	if c.Scheduler.Mode == modeInterpose && c.Scheduler.ForwardTransportURL == "" {
+		return fault.Field("[scheduler] forward_transport_url", "is needed with mode = interpose: who decides there is a nova-scheduler")
+	}
+	if err := checkForward(c); err != nil {
+		return err
+	}
+	if c.Scheduler.Mode != modeReplace {
+		return nil
+	}
+	if c.Cells == (config.Cells{}) {
+		return fault.Field("[api_database] connection", "is needed with [scheduler] mode = replace, or [nova] cells_file or cell: "+
+			"Nova has to be told the cell of each host")
+	}
+	_, err := pipeline(c, nil, nil)
+	return err
+}
+
+// checkForward refuses to pass requests on to the topic that they come from.
+func checkForward(c config.Config) error {
+	if c.Scheduler.ForwardTransportURL == "" {
+		return nil
+	}
+	from, err := oslo.ParseURL(novaTransport(c))
+	if err != nil {
+		return fmt.Errorf("[nova]: %w", err)
+	}
+	to, err := oslo.ParseURL(c.Scheduler.ForwardTransportURL)
+	if err != nil {
+		return fmt.Errorf("[scheduler]: forward_transport_url: %w", err)
+	}
+	if from.VirtualHost == to.VirtualHost && len(from.Hosts) > 0 && len(to.Hosts) > 0 && from.Hosts[0].Address() == to.Hosts[0].Address() {
+		return fault.Field("[scheduler] forward_transport_url", "is the virtual host on which Nova asks Almanac; "+
+			"the nova-scheduler that decides needs another one, or requests would go in a circle")
+	}
+	return nil
+}
+
+// novaTransport is Nova's message broker.
+func novaTransport(c config.Config) string {
+	if c.Nova.TransportURL != "" {
+		return c.Nova.TransportURL
+	}
+	return c.Default.TransportURL
+}
+
+// serveNova lets this process answer on Nova's topic scheduler.
+func (a *App) serveNova(bus *bus, hosts *inventory.Keeper) error {
+	if !schedules(a.config) {
+		return nil
+	}
+	transport, at, err := a.openTransport(bus, "nova scheduler", novaTransport(a.config))
+	if err != nil {
+		return fmt.Errorf("[nova] transport_url: %w", err)
+	}
+	queues, err := othersQueues(at, a.config.Rabbit)
+	if err != nil {
+		return fmt.Errorf("[nova] transport_url: %w", err)
+	}
+	log := a.log.With("component", "scheduler")
+	o := topic.Options{
+		Promises: a.reservationFilter(), States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
+		Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Now: a.clock.now, Elapsed: stopwatch(), Log: log,
+	}
+	if behind, err := a.openBehind(bus); err != nil {
+		return err
+	} else if behind != nil {
+		o.Behind = behind
+	}
+	if a.config.Scheduler.Mode == modeReplace {
+		choice, err := pipeline(a.config, a.desk, hosts)
+		if err != nil {
+			return err
+		}
+		placer := dispatch.New(dispatch.Options{
+			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Decisions: a.recorder,
+			Now: time.Now, Draw: rand.IntN, Log: log,
+		})
+		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
+		o.Placer, o.Filters = placer, choice.Filters
+	}
+	answers := &topic.Service{Options: o}
+	server := oslo.NewServer(transport, oslo.ServerOptions{
+		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(a.machine), Queues: queues, Endpoints: answers.Endpoints(),
+		Workers: a.config.Scheduler.Workers, Grace: a.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: log,
+	})
+	a.services = append(a.services, service{"Nova's topic " + topic.Topic, server.Serve})
+	return nil
+}
+
+// topicName names Almanac's server on Nova's topic, apart from a nova-scheduler of the
+// same machine.
+func topicName(machine string) string { return "almanac." + machine }
+
+// openBehind gives the nova-scheduler that requests are passed on to; nil where there is
+// none.
+func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
+	url := a.config.Scheduler.ForwardTransportURL
+	if url == "" {
+		return nil, nil
+	}
+	transport, at, err := a.openTransport(bus, "nova-scheduler behind", url)
+	if err != nil {
+		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
+	}
+	queues, err := othersQueues(at, a.config.Rabbit)
+	if err != nil {
+		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
+	}
+	client := oslo.NewClient(transport, oslo.ClientOptions{
+		Queues: queues, Timeout: a.config.Default.RPCResponseTimeout, Monitor: a.config.Default.RPCResponseTimeout,
+		NewID: uuid.NewString, Now: time.Now,
+	})
+	a.closers = append(a.closers, func() error {
+		client.Close()
+		return nil
+	})
+	return client, nil
+}
+
+// pipeline gives how hosts are chosen. Without promises and hosts it only shows whether
+// the names in the configuration are known.
+func pipeline(c config.Config, promises weighers.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
+	f := c.Filters
+	o := filters.Options{
+		OwnTraits: fence.OwnPrefix, DefaultAvailabilityZone: c.Scheduler.DefaultZone,
+		EnableIsolatedAggregateFiltering:     c.Scheduler.IsolateAggregates,
+		LimitTenantsToPlacementAggregate:     c.Scheduler.LimitTenants,
+		PlacementAggregateRequiredForTenants: c.Scheduler.TenantAggregateRequired,
+		ImagePropertiesDefaultArchitecture:   f.DefaultArchitecture,
+	}
+	if p, ok := promises.(filters.Promises); ok {
+		o.Reservation = reservationFilter(c, p)
+	}
+	list, err := filters.New(f.EnabledFilters, o)
+	if err != nil {
+		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
+	}
+	weighted, err := weighers.Choose(f.WeightClasses, map[string]float64{
+		"cpu_weight_multiplier": f.CPU, "ram_weight_multiplier": f.RAM, "disk_weight_multiplier": f.Disk,
+		"io_ops_weight_multiplier": f.IOOps, "build_failure_weight_multiplier": f.BuildFailure,
+		"free_time_weight_multiplier": f.FreeTime, "kw_ranking_weight_multiplier": f.KWRanking,
+	}, weighers.Ports{Promises: promises, Efficiencies: hosts})
+	if err != nil {
+		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
+	}
+	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest}, nil
+}
+
+// reservationFilter gives what keeps instances off promised hosts.
+func (a *App) reservationFilter() filters.Reservation { return reservationFilter(a.config, a.desk) }
+
+func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
+	return filters.Reservation{Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime)}
+}
+
+// castsHeard gives what has the hosts read again soon after Nova has told of a change:
+// Placement follows a moment later, and changes come in crowds.
+func (a *App) castsHeard(bus *bus) func() {
+	heard := make(chan struct{}, 1)
+	a.services = append(a.services, service{"casts of Nova", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-heard:
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(openstack.DefaultGather):
+				bus.pokeHosts()
+			}
+		}
+	}})
+	return func() { poke(heard) }
+}

@@ -1,0 +1,103 @@
+package config
+
+import "time"
+
+// Scheduler is section [scheduler]: whether Nova's requests for hosts are answered.
+// Options that Nova has there too keep their names.
+type Scheduler struct {
+	Mode                string // "off", "interpose" or "replace"
+	ForwardTransportURL string // of the nova-scheduler behind; may hold a password; empty: none
+	Workers             int
+	MaxAttempts         int
+	DecisionRetention   time.Duration
+
+	LimitTenants, TenantAggregateRequired bool
+	IsolateAggregates                     bool
+	DefaultZone                           string // [DEFAULT] default_availability_zone
+}
+
+// FilterScheduler is section [filter_scheduler], as Nova has it.
+type FilterScheduler struct {
+	EnabledFilters, WeightClasses []string
+	HostSubsetSize                int
+	ShuffleBest                   bool
+	DefaultArchitecture           string // empty: none
+
+	CPU, RAM, Disk, IOOps, BuildFailure float64 // multipliers
+	FreeTime, KWRanking                 float64
+}
+
+// Cells says in which cell a host is, which Nova's API does not tell.
+type Cells struct {
+	APIDatabase string // [api_database] connection; may hold a password; empty: not asked
+	File        string // empty: none
+	UUID        string // of the only cell; empty: several
+}
+
+func schedulerOptions(s *Scheduler) []option {
+	return []option{
+		choice(&s.Mode, "mode", "off", []string{"off", "interpose", "replace"},
+			"Whether Almanac serves Nova's topic scheduler, on the message broker of [nova] transport_url. interpose: each "+
+				"request is narrowed to the hosts it may use and passed on to the nova-scheduler at forward_transport_url. "+
+				"replace: Almanac decides, and passes on only what it cannot judge."),
+		text(&s.ForwardTransportURL, "forward_transport_url", "",
+			"Message broker of the nova-scheduler that requests are passed on to: another virtual host than Nova's own.").asSecret(),
+		integer(&s.Workers, "workers", 64, 1, 10_000, "How many requests are under way at once."),
+		integer(&s.MaxAttempts, "max_attempts", 3, 1, 100,
+			"On how many hosts Nova tries to build an instance: one more than the alternates it is given."),
+		duration(&s.DecisionRetention, "decision_retention", 7*day, time.Hour, 365*day,
+			"How long it is kept why instances were placed where they are."),
+		boolean(&s.LimitTenants, "limit_tenants_to_placement_aggregate", false,
+			"A project that aggregates name in filter_tenant_id uses their hosts only. As in Nova."),
+		boolean(&s.TenantAggregateRequired, "placement_aggregate_required_for_tenants", false,
+			"With it, a project that no aggregate names uses no host at all. As in Nova."),
+		boolean(&s.IsolateAggregates, "enable_isolated_aggregate_filtering", false,
+			"Hosts of aggregates with trait:X=required in their metadata are for instances that require X. As in Nova; "+
+				"the hosts of reservations are kept for them in any case."),
+	}
+}
+
+func zoneOptions(s *Scheduler) []option {
+	return []option{
+		text(&s.DefaultZone, "default_availability_zone", "nova", "Availability zone of hosts that no aggregate gives one. As in Nova."),
+	}
+}
+
+func filterSchedulerOptions(f *FilterScheduler) []option {
+	return []option{
+		list(&f.EnabledFilters, "enabled_filters", []string{
+			"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
+		}, "Filters that a host has to pass in mode replace, in their order, beside those that always count: the reservations, "+
+			"and what Placement would say."),
+		list(&f.WeightClasses, "weight_classes", []string{"nova.scheduler.weights.all_weighers"},
+			"Weighers that rank the hosts in mode replace, by the names of their classes; all_weighers are all there are."),
+		integer(&f.HostSubsetSize, "host_subset_size", 1, 1, 1_000_000, "Among how many of the best hosts one is drawn."),
+		boolean(&f.ShuffleBest, "shuffle_best_same_weighed_hosts", false, "Hosts that are equally good come in a random order."),
+		text(&f.DefaultArchitecture, "image_properties_default_architecture", "",
+			"Architecture of images that do not name one, such as x86_64. Empty means any."),
+		float(&f.CPU, "cpu_weight_multiplier", 1, "How much free VCPUs count."),
+		float(&f.RAM, "ram_weight_multiplier", 1, "How much free memory counts."),
+		float(&f.Disk, "disk_weight_multiplier", 1, "How much free disk counts."),
+		float(&f.IOOps, "io_ops_weight_multiplier", -1, "How much heavy work of instances counts."),
+		float(&f.BuildFailure, "build_failure_weight_multiplier", 1_000_000, "How much builds that have failed count against a host."),
+		float(&f.FreeTime, "free_time_weight_multiplier", 10,
+			"How much the time until the next reservation of a host counts, for instances without a reservation."),
+		float(&f.KWRanking, "kw_ranking_weight_multiplier", 1, "How much FLOPS per watt count."),
+	}
+}
+
+func apiDatabaseOptions(c *Cells) []option {
+	return []option{
+		text(&c.APIDatabase, "connection", "",
+			"Nova's API database, as Nova's own configuration names it. Almanac reads in it which host is in which cell, "+
+				"and nothing else; a user who may SELECT on host_mappings and cell_mappings will do.").asSecret(),
+	}
+}
+
+func cellOptions(c *Cells) []option {
+	return []option{
+		text(&c.File, "cells_file", "",
+			"Instead of [api_database] connection: a file with what `nova-manage cell_v2 list_hosts` prints, read again when it changes."),
+		text(&c.UUID, "cell", "", "Instead of both, where all hosts are in one cell: its UUID, as `nova-manage cell_v2 list_cells` prints it."),
+	}
+}

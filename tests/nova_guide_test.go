@@ -1,0 +1,72 @@
+package tests
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// rows gives the first cells of the lines of a table, of which the first is written as
+// name says, sorted and with a space between them.
+func rows(t *testing.T, path, name, second string) (list []string) {
+	t.Helper()
+	pattern := regexp.MustCompile("(?m)^\\| `(" + name + ")` \\| " + second)
+	for _, row := range pattern.FindAllStringSubmatch(readText(t, path), -1) {
+		list = append(list, strings.Join(row[1:], " "))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestTheGuideListsWhatIsPassedOn(t *testing.T) {
+	_, list, _ := strings.Cut(readText(t, novaPath), "## What replace passes on")
+	list, _, _ = strings.Cut(list, "\n## ")
+	var matters []string
+	for _, m := range object.Matters() {
+		matters = append(matters, m.What)
+	}
+	slices.Sort(matters)
+	if diff := cmp.Diff(matters, matches(`(?m)^- (.+);$`, list)); diff != "" {
+		t.Errorf("(-code +guide):\n%s", diff)
+	}
+}
+
+func TestTheGuideListsTheFilters(t *testing.T) {
+	_, err := filters.New([]string{"NUMATopologyFilter"}, filters.Options{})
+	_, names, _ := strings.Cut(fmt.Sprint(err), "which has ")
+	var have []string
+	for name := range strings.SplitSeq(names, ", ") {
+		enabled := "no"
+		if slices.Contains(filters.Enabled, name) {
+			enabled = "yes"
+		}
+		have = append(have, name+" "+enabled)
+	}
+	slices.Sort(have)
+	if diff := cmp.Diff(have, rows(t, novaPath, `\w+(?:Filter|Isolation)`, `(yes|no)\b`)); diff != "" {
+		t.Errorf("whether they are enabled (-code +guide):\n%s", diff)
+	}
+}
+
+func TestTheGuideListsTheWeighers(t *testing.T) {
+	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, w := range all {
+		have = append(have, w.Name()+" "+w.Option)
+	}
+	slices.Sort(have)
+	if diff := cmp.Diff(have, rows(t, novaPath, `\w+Weigher`, "`\\[filter_scheduler\\] (\\w+)`")); diff != "" {
+		t.Errorf("and their multipliers (-code +guide):\n%s", diff)
+	}
+}

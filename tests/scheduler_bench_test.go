@@ -1,0 +1,194 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// BenchmarkSelectDestinations is row 6 of the figures: a host for one instance, asked
+// over RabbitMQ as nova-conductor asks, and claimed in Placement before the answer. Every
+// call of Almanac is followed by one of the nova-scheduler behind it, so that both meet
+// the same machine. Placement stands behind a proxy that takes the time of its answers.
+func BenchmarkSelectDestinations(b *testing.B) {
+	cloud := labtest.OpenStack(b)
+	placement := labtest.Interpose(b, cloud.Placement)
+	behind := labtest.SchedulerBehind(b, "placement.endpoint_override="+placement.URL)
+	stock := newAsker(b, cloud, placement, behind)
+	b.Run(fmt.Sprintf("hosts=%d", len(cloud.Hosts(b))), func(b *testing.B) {
+		b.Run("nova-scheduler", func(b *testing.B) {
+			b.Run("one caller", func(b *testing.B) { benchmarkOneCaller(b, stock, nil) })
+			b.Run("four callers", func(b *testing.B) { benchmarkFourCallers(b, stock) })
+		})
+		for _, way := range []string{interpose, replace} {
+			b.Run(way, func(b *testing.B) {
+				startAtTopic(b, cloud, way, behind, "OS_PLACEMENT__ENDPOINT_OVERRIDE="+placement.URL)
+				almanac := newAsker(b, cloud, placement, labtest.NovaTransport(b))
+				b.Run("one caller", func(b *testing.B) { benchmarkOneCaller(b, almanac, stock) })
+				b.Run("four callers", func(b *testing.B) { benchmarkFourCallers(b, almanac) })
+			})
+		}
+	})
+}
+
+// The ways in which almanacd serves Nova's topic `scheduler`.
+const interpose, replace = "interpose", "replace"
+
+// atTopic are the settings of an almanacd that serves Nova's topic.
+func atTopic(t testing.TB, way, behind string) []string {
+	return []string{
+		"OS_SCHEDULER__MODE=" + way, "OS_SCHEDULER__FORWARD_TRANSPORT_URL=" + behind,
+		"OS_SCHEDULER__ENABLE_ISOLATED_AGGREGATE_FILTERING=true", // as in the lab's Nova
+		"OS_NOVA__TRANSPORT_URL=" + labtest.NovaTransport(t), "OS_API_DATABASE__CONNECTION=" + labtest.NovaAPIDatabase(t),
+	}
+}
+
+// startAtTopic starts an almanacd in the place of nova-scheduler, and returns when it
+// serves the topic.
+func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, settings ...string) *service {
+	t.Helper()
+	database := labtest.Database(t)
+	migrate(t, database)
+	all := append(atTopic(t, way, behind),
+		"OS_DATABASE__CONNECTION="+database, "OS_DEFAULT__TRANSPORT_URL="+labtest.RabbitMQ(t),
+		"OS_API__AUTH_STRATEGY=keystone", "OS_INVENTORY__SOURCE=openstack",
+		"OS_KEYSTONE_AUTHTOKEN__AUTH_URL="+cloud.AuthURL, "OS_KEYSTONE_AUTHTOKEN__USERNAME="+labtest.Almanac.Name,
+		"OS_KEYSTONE_AUTHTOKEN__PASSWORD="+labtest.Almanac.Password, "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME="+labtest.Almanac.Project)
+	s := startOn(t, tenHosts, append(all, settings...)...)
+	takeTopic(t)
+	return s
+}
+
+// takeTopic leaves the topic to an almanacd that has started, and returns when that
+// serves it. Somebody has to serve it all the time: without its fanout exchange, which
+// goes with the last queue, Nova refuses to change aggregates.
+func takeTopic(t testing.TB) {
+	t.Helper()
+	labtest.TakeSchedulerAway(t)
+	labtest.NewConductor(t, labtest.NovaTransport(t)).AwaitScheduler()
+}
+
+// asker asks whoever serves the topic for a host.
+type asker struct {
+	*labtest.Conductor
+	cloud     labtest.Cloud
+	placement *labtest.Meddler
+}
+
+func newAsker(b *testing.B, cloud labtest.Cloud, placement *labtest.Meddler, transportURL string) *asker {
+	return &asker{labtest.NewConductor(b, transportURL), cloud, placement}
+}
+
+// answer is what one call has cost. What it says of Placement holds where nobody else
+// asks at that time.
+type answer struct {
+	took, placement time.Duration
+	requests        int // of Placement
+}
+
+// ask asks for a host for a small instance, of which there is room for many, and takes
+// its allocation away again, which is not counted.
+func (a *asker) ask(b *testing.B, admin *labtest.REST) (got answer) {
+	id := uuid.NewString()
+	begun := time.Now()
+	_, err := a.SelectDestinations(b.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{id}, true, true)
+	got.took = time.Since(begun)
+	got.requests, got.placement = a.placement.Busy(begun)
+	if err != nil {
+		b.Errorf("ask for a host: %v", err)
+		return got
+	}
+	if status := admin.Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil); status != http.StatusNoContent {
+		b.Errorf("the instance that has a host has no allocation there: status %d", status)
+	}
+	return got
+}
+
+// benchmarkOneCaller asks one, and after each call the other if there is one.
+func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
+	admin := asked.cloud.REST(b, labtest.Admin)
+	for range 5 {
+		asked.ask(b, admin) // connections and caches are warm then
+	}
+	var answers, others []answer
+	for b.Loop() {
+		answers = append(answers, asked.ask(b, admin))
+		if beside != nil {
+			others = append(others, beside.ask(b, admin))
+		}
+	}
+	reportTook(b, answers)
+	outside := middle(answers, func(a answer) time.Duration { return a.took - a.placement })
+	b.ReportMetric(milliseconds(outside), "outside-Placement-p50-ms")
+	b.ReportMetric(float64(middle(answers, func(a answer) int { return a.requests })), "Placement-requests/op")
+	if beside != nil {
+		stock, took := middle(others, answer.whole), middle(answers, answer.whole)
+		b.ReportMetric(milliseconds(stock), "nova-scheduler-p50-ms")
+		b.ReportMetric(milliseconds(took-stock), "added-p50-ms")
+		b.ReportMetric(stock.Seconds()/took.Seconds(), "times-faster")
+	}
+}
+
+// benchmarkFourCallers has four that ask all the time. The rate is that of callers who
+// have nothing else to do.
+func benchmarkFourCallers(b *testing.B, asked *asker) {
+	var mu sync.Mutex
+	var answers []answer
+	var callers sync.WaitGroup
+	work := make(chan struct{})
+	const number = 4
+	for range number {
+		admin := asked.cloud.REST(b, labtest.Admin)
+		callers.Go(func() {
+			for range work {
+				got := asked.ask(b, admin)
+				mu.Lock()
+				answers = append(answers, got)
+				mu.Unlock()
+			}
+		})
+	}
+	for b.Loop() {
+		work <- struct{}{}
+	}
+	close(work)
+	callers.Wait()
+	reportTook(b, answers)
+	var all time.Duration
+	for _, a := range answers {
+		all += a.took
+	}
+	b.ReportMetric(number*float64(len(answers))/all.Seconds(), "calls/s")
+}
+
+func (a answer) whole() time.Duration { return a.took }
+
+func reportTook(b *testing.B, answers []answer) {
+	took := make([]time.Duration, 0, len(answers))
+	for _, a := range answers {
+		took = append(took, a.took)
+	}
+	slices.Sort(took)
+	for _, percent := range []int{50, 90, 99} {
+		b.ReportMetric(milliseconds(took[len(took)*percent/100]), fmt.Sprintf("p%d-ms", percent))
+	}
+}
+
+// middle is the median of a figure.
+func middle[T int | time.Duration](answers []answer, figure func(answer) T) T {
+	var all []T
+	for _, a := range answers {
+		all = append(all, figure(a))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
