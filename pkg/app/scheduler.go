@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/weighers"
 )
@@ -95,7 +96,7 @@ func novaTransport(c config.Config) string {
 }
 
 // serveNova lets this process answer on Nova's topic scheduler.
-func (a *App) serveNova(bus *bus, hosts *inventory.Keeper) error {
+func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) error {
 	if !schedules(a.config) {
 		return nil
 	}
@@ -107,9 +108,10 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper) error {
 	if err != nil {
 		return fmt.Errorf("[nova] transport_url: %w", err)
 	}
+	queues.Leave = true // the other services of Nova go on casting to everybody
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
-		Promises: a.reservationFilter(), States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
+		Promises: a.reservationFilter(), Guests: db, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
 		Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
 	if behind, err := a.openBehind(bus); err != nil {
@@ -128,6 +130,10 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper) error {
 		})
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
 		o.Placer, o.Filters = placer, choice.Filters
+		o.Reread = func(ctx context.Context) error {
+			_, err := a.cloud.source.Hosts(ctx)
+			return err
+		}
 	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(transport, oslo.ServerOptions{
@@ -201,7 +207,10 @@ func pipeline(c config.Config, promises weighers.Promises, hosts weighers.Effici
 func (a *App) reservationFilter() filters.Reservation { return reservationFilter(a.config, a.desk) }
 
 func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
-	return filters.Reservation{Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime)}
+	return filters.Reservation{
+		Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
+		Eviction: seconds(c.Reservation.EvictionTime), Class: fence.OwnName,
+	}
 }
 
 // castsHeard gives what has the hosts read again soon after Nova has told of a change:

@@ -50,6 +50,10 @@ type QueueOptions struct {
 	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are
 	// quorum queues too, and fanout exchanges outlive the broker.
 	TransientQuorum bool
+	// Leave has the queues of one process left to their TTL, as oslo does it. Else they
+	// are deleted with it, and a fanout exchange with the last of its queues: oslo's
+	// senders, which declare an exchange once, fail then.
+	Leave bool
 	// MaxMemoryLength and MaxMemoryBytes are rabbit_quorum_max_memory_length and
 	// rabbit_quorum_max_memory_bytes; 0 sets none.
 	MaxMemoryLength, MaxMemoryBytes int
@@ -114,6 +118,6 @@ func (o QueueOptions) transient(q Queue) Queue {
 	if o.TransientQuorum {
 		q.Durable, q.Args = true, o.quorum()
 	}
-	q.Args["x-expires"], q.Temporary = int32(ttl.Milliseconds()), true
+	q.Args["x-expires"], q.Temporary = int32(ttl.Milliseconds()), !o.Leave
 	return q
 }

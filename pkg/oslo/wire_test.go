@@ -74,6 +74,14 @@ func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 				quorumQueue("scheduler"), quorumQueue("scheduler.host"), fanoutQueue(60_000),
 			},
 		},
+		"left to their time": {
+			options: oslo.QueueOptions{Leave: true},
+			want: []oslo.Queue{
+				{Name: "scheduler", Key: "scheduler", Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}},
+				{Name: "scheduler.host", Key: "scheduler.host", Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}},
+				left(fanoutQueue(1_800_000)),
+			},
+		},
 		"as quorum queues all": {
 			options: oslo.QueueOptions{Quorum: true, DeliveryLimit: 5, TransientTTL: time.Minute, TransientQuorum: true},
 			want: []oslo.Queue{
@@ -106,6 +114,11 @@ func fanoutQueue(expires int32) oslo.Queue {
 		Exchange: oslo.Exchange{Name: "scheduler_fanout", Kind: oslo.Fanout, AutoDelete: true},
 		Args:     map[string]any{"x-expires": expires},
 	}
+}
+
+func left(q oslo.Queue) oslo.Queue {
+	q.Temporary = false
+	return q
 }
 
 func quorumQueue(name string) oslo.Queue {
