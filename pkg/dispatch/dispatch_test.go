@@ -164,6 +164,25 @@ func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
 	}
 }
 
+// A reading that was under way while an instance was placed may have it or not, so that
+// it counts twice.
+func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
+	b := calm(t, 4)
+	reading := b.board.Begin()
+	b.place(t, request(2, "a"))
+	states, err := inventory.NewStates([]inventory.HostState{{Name: host(0), Node: host(0), Provider: provider(0), Stocks: b.stocks(0)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.board.Take(reading, states, nil)
+	b.calls = nil
+	b.place(t, request(2, "b"))
+	b.called(t, "look", "claim")
+	if _, err := b.Place(t.Context(), request(1, "c")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a full host: %v", err)
+	}
+}
+
 // Placement may refuse for a reason that cannot be seen.
 func TestAHostThatIsRefusedThoughThereIsRoomIsLeftOut(t *testing.T) {
 	b := calm(t, 4, 4)

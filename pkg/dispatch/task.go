@@ -25,9 +25,10 @@ const (
 // task is one request while it is placed.
 type task struct {
 	*Dispatcher
-	request  placing.Request
-	decision placing.Decision
-	refusals map[string]int // by host
+	request   placing.Request
+	decision  placing.Decision
+	refusals  map[string]int // by host
+	clarified bool
 	// lost are claims of which nobody knows whether they have been granted, or will be.
 	lost []placing.Claim
 }
@@ -49,6 +50,9 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 	for range choices {
 		var c chosen
 		if c, err = t.choose(); err != nil {
+			if t.clarify(ctx, err) {
+				continue
+			}
 			break
 		}
 		if err = t.claim(ctx, c.claims); err == nil {
@@ -178,6 +182,21 @@ func (c chosen) hosts(refusal error) []string {
 		}
 	}
 	return names
+}
+
+// clarify reads the hosts anew, once, on which something may count twice, so that there
+// may be more room than there seems; it says whether to choose again.
+func (t *task) clarify(ctx context.Context, refusal error) bool {
+	hosts := t.Board.Unclear()
+	if t.clarified || len(hosts) == 0 || !fault.Is(refusal, fault.Conflict) {
+		return false
+	}
+	t.clarified = true
+	if err := t.Looker.Look(ctx, hosts); err != nil {
+		t.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", t.request.ID, "error", err)
+		return false
+	}
+	return true
 }
 
 // lookAt reads hosts anew that were refused. The request does without those that cannot

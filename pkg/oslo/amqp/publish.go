@@ -48,6 +48,13 @@ func newPublisher(l *link) *publisher {
 // after 30 s.
 func (t *Transport) Publish(ctx context.Context, m oslo.Message) error {
 	p := t.publisher
+	return p.within(ctx, func(ctx context.Context) error { return p.publish(ctx, m) },
+		func() error { return p.link.health.unconfirmed("it was not taken in time") })
+}
+
+// within lets act speak to the broker, for 30 s where ctx has no deadline. late gives
+// the error where that takes longer.
+func (p *publisher) within(ctx context.Context, act func(ctx context.Context) error, late func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	select {
@@ -64,7 +71,7 @@ func (t *Transport) Publish(ctx context.Context, m oslo.Message) error {
 	go func() {
 		defer p.link.tasks.Done()
 		defer func() { <-p.slots }()
-		result <- p.publish(ctx, m)
+		result <- act(ctx)
 	}()
 	select {
 	case err := <-result:
@@ -75,7 +82,7 @@ func (t *Transport) Publish(ctx context.Context, m oslo.Message) error {
 	case err := <-result: // it knows better why
 		return err
 	case <-time.After(publishGrace):
-		return p.link.health.unconfirmed("it was not taken in time")
+		return late()
 	}
 }
 
