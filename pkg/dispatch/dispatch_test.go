@@ -183,6 +183,28 @@ func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 	}
 }
 
+// The server of the topic goes on after it.
+func TestAPanicHoldsNoRoom(t *testing.T) {
+	b := calm(t, 4)
+	b.fate = func(string) fate { panic("an answer of Placement that nobody expected") }
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("there was no panic")
+			}
+		}()
+		_, _ = b.Place(t.Context(), request(4, "a"))
+	}()
+	states, err := inventory.NewStates([]inventory.HostState{{Name: host(0), Node: host(0), Provider: provider(0), Stocks: b.stocks(0)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.board.Take(b.board.Begin(), states, nil)
+	if used := b.board.Load().Column("VCPU").Used; used[0] != 0 {
+		t.Errorf("%d VCPU are held", used[0])
+	}
+}
+
 // Placement may refuse for a reason that cannot be seen.
 func TestAHostThatIsRefusedThoughThereIsRoomIsLeftOut(t *testing.T) {
 	b := calm(t, 4, 4)

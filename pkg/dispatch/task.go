@@ -55,11 +55,9 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 			}
 			break
 		}
-		if err = t.claim(ctx, c.claims); err == nil {
-			c.hold.Settle()
+		if err = t.claimHeld(ctx, c); err == nil {
 			return c.Placed, nil
 		}
-		t.drop(c.hold)
 		if !crowded(err) || ctx.Err() != nil {
 			break
 		}
@@ -70,6 +68,15 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 		err = &fault.Error{Kind: fault.Conflict, Message: "others took the room on the hosts that were chosen, each time; try again", Err: err}
 	}
 	return Placed{}, err
+}
+
+// claimHeld claims what was chosen, and ends its hold, whatever happens.
+func (t *task) claimHeld(ctx context.Context, c chosen) (err error) {
+	defer c.hold.Settle() // which does nothing where it is ended
+	if err = t.claim(ctx, c.claims); err != nil {
+		t.drop(c.hold)
+	}
+	return err
 }
 
 // crowded says that other hosts, or a second look at the same, may help.

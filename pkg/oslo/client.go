@@ -176,11 +176,15 @@ func (c *Client) call(ctx context.Context, target Target, method string, args an
 	answers := c.expect(r.id)
 	defer c.forget(r.id)
 	deadline, _ := ctx.Deadline()
+	expiration := deadline.Sub(c.options.Now())
+	if c.options.Monitor > 0 {
+		expiration = min(expiration, c.options.Monitor) // nobody waits longer for a server to take it
+	}
 	err = c.transport.Publish(ctx, Message{
 		Exchange:   c.options.Queues.topicExchange(target.Exchange),
 		Key:        target.address(),
 		Body:       body,
-		Expiration: max(deadline.Sub(c.options.Now()), time.Millisecond),
+		Expiration: max(expiration, time.Millisecond),
 	})
 	if err != nil {
 		return reply{}, err

@@ -1,6 +1,7 @@
 package oslo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -18,6 +19,9 @@ func (c Context) RequestID() string { return c.text("request_id") }
 
 // GlobalRequestID is the id the user's request has across services, or "".
 func (c Context) GlobalRequestID() string { return c.text("global_request_id") }
+
+// UserID is the id of the user who asks, or "".
+func (c Context) UserID() string { return cmp.Or(c.text("user_id"), c.text("user")) }
 
 func (c Context) text(key string) string {
 	var text string

@@ -24,9 +24,10 @@ const (
 func (s *Server) handle(work context.Context, r *Request, expiration time.Duration, release func()) {
 	ctx, cancel := WithContext(work, r.Context), context.CancelFunc(func() {})
 	switch {
+	case r.monitor > 0 && expiration <= r.monitor: // the signs of life keep the caller waiting
 	case expiration > 0:
 		ctx, cancel = context.WithTimeout(ctx, expiration)
-	case r.monitor == 0: // else the signs of life keep the caller waiting
+	default:
 		ctx, cancel = context.WithTimeout(ctx, defaultResponse)
 	}
 	defer cancel()
@@ -62,6 +63,9 @@ func (s *Server) dispatch(ctx context.Context, r *Request) (result any, err erro
 			err = fmt.Errorf("handle %s: panic: %v", r.Method, cause)
 		}
 	}()
+	if r.wrong != nil {
+		return nil, r.wrong
+	}
 	served := false
 	for _, endpoint := range s.options.Endpoints {
 		if endpoint.Namespace != r.Namespace || !compatible(cmp.Or(endpoint.Version, "1.0"), r.Version) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // Request is one call or cast as a handler sees it.
@@ -20,6 +22,8 @@ type Request struct {
 	replyTo string        // _reply_q
 	monitor time.Duration // _timeout: how long the caller waits for a sign of life; 0 as long as the call
 	unique  string        // _unique_id
+	// wrong is why the request cannot be read, though it can be answered.
+	wrong error
 }
 
 // Decode reads the arguments into args, a pointer to a struct or map.
@@ -55,7 +59,8 @@ func (r *Request) encode() ([]byte, error) {
 	return seal(fields)
 }
 
-// decodeRequest reads the message of a request.
+// decodeRequest reads the message of a request. It fails where there is nobody to be
+// told what is wrong with it.
 func decodeRequest(body []byte) (*Request, error) {
 	fields, err := unseal(body)
 	if err != nil {
@@ -68,8 +73,11 @@ func decodeRequest(body []byte) (*Request, error) {
 		"_msg_id": &r.id, "_reply_q": &r.replyTo, "_timeout": &seconds, "_unique_id": &r.unique,
 	} {
 		if err := field(fields, name, value); err != nil {
-			return nil, err
+			r.wrong = fault.New(fault.Invalid, "the request is not readable: %v", err)
 		}
+	}
+	if r.wrong != nil && (r.id == "" || r.replyTo == "") {
+		return nil, r.wrong
 	}
 	r.monitor = time.Duration(seconds * float64(time.Second))
 	return r, nil

@@ -129,6 +129,20 @@ func quorumQueue(name string) oslo.Queue {
 	}
 }
 
+// The caller has given up by then, and what is done for it nobody hears of.
+func TestARequestThatNobodyTakesDoesNotOutliveItsCaller(t *testing.T) {
+	r := &recorder{}
+	client := oslo.NewClient(r, oslo.ClientOptions{Monitor: time.Millisecond, NewID: fixedID, Now: time.Now})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if err := client.Call(ctx, oslo.Target{Exchange: "nova", Topic: "scheduler"}, "select_destinations", nil, nil); err == nil {
+		t.Error("it was answered")
+	}
+	if got := r.published[0].Expiration; got > time.Millisecond {
+		t.Errorf("given up after 1 ms, and the message lives for %v", got)
+	}
+}
+
 func TestARequestIsWrittenAsOsloWritesIt(t *testing.T) {
 	r := &recorder{}
 	begin := time.Now()

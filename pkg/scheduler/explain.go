@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -102,8 +103,14 @@ func placements(s *inventory.States, picks []Pick) []placing.Placement {
 	return list
 }
 
-// reason says in a sentence for the tenant why the nth of so many instances found no host.
-func reason(steps []step, n, instances int) string {
+// telling are the filters whose reasons the owner of a reservation may read, of its hosts.
+// All other reasons are for operators: they may tell of hosts, of their trouble and of
+// other projects (nova/scheduler/manager.py _ensure_sufficient_hosts).
+var telling = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
+
+// reason says in a sentence for the tenant why the nth of so many instances found no
+// host; inside a reservation or not.
+func reason(steps []step, n, instances int, inside bool) string {
 	var last step
 	if len(steps) > 0 {
 		last = steps[len(steps)-1]
@@ -116,8 +123,10 @@ func reason(steps []step, n, instances int) string {
 	if instances > 1 {
 		subject = fmt.Sprintf(" for instance %d of %d", n+1, instances)
 	}
-	if why, same := last.onlyReason(); same {
-		return sentence(why, subject)
+	if inside && slices.Contains(telling, last.filter.Name()) {
+		if why, same := last.onlyReason(); same {
+			return sentence(why, subject)
+		}
 	}
 	return fmt.Sprintf("%s %s refused the last %d%s.", notEnough, last.filter.Name(), refused, subject)
 }

@@ -37,7 +37,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 			decision.Filters, decision.Refused = counts(steps), refused(s, steps)
 		}
 		if w.hosts.Count() == 0 {
-			decision.Reason = reason(steps, n, len(r.Instances))
+			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "")
 			return Plan{Decision: decision}
 		}
 		w.rank(len(r.Instances))

@@ -69,13 +69,16 @@ func TestTheReasonIsASentenceForTheTenant(t *testing.T) {
 		"no host is known":      {nil, 0, []string{"a"}, "There are not enough hosts available. None is known."},
 		"no host, with filters": {[]filters.Filter{refuse{name: "F"}}, 0, []string{"a"}, "There are not enough hosts available. None is known."},
 		"no instance":           {nil, 2, nil, "The request is for no instance."},
-		"one reason for all":    {[]filters.Filter{refuse{name: "F", reasons: same}}, 2, []string{"a"}, "The hosts are asleep."},
+		"one reason for all":    {[]filters.Filter{refuse{name: "ReservationFilter", reasons: same}}, 2, []string{"a"}, "The hosts are asleep."},
+		"one that is the operator's": {
+			[]filters.Filter{refuse{name: "ComputeFilter", reasons: same}}, 2, []string{"a"}, "There are not enough hosts available. ComputeFilter refused the last 2.",
+		},
 		"several reasons": {
 			[]filters.Filter{refuse{name: "F", reasons: map[int]string{0: "one", 1: "two"}}}, 2, []string{"a"},
 			"There are not enough hosts available. F refused the last 2.",
 		},
 		"one reason for all that another filter has left": {
-			[]filters.Filter{refuse{name: "E", reasons: map[int]string{2: "other"}}, refuse{name: "F", reasons: same}}, 3, []string{"a"},
+			[]filters.Filter{refuse{name: "E", reasons: map[int]string{2: "other"}}, refuse{name: "ReservationFilter", reasons: same}}, 3, []string{"a"},
 			"The hosts are asleep.",
 		},
 		"for the second instance": {
@@ -85,7 +88,9 @@ func TestTheReasonIsASentenceForTheTenant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := scheduler.Pipeline{Filters: tc.filters}
-			plan := p.Plan(statesOf(t, equalHosts(tc.hosts)), requestFor(3, tc.instances...), 0, nil)
+			r := requestFor(3, tc.instances...)
+			r.Hints = map[string][]string{placing.ReservationHint: {"r1"}}
+			plan := p.Plan(statesOf(t, equalHosts(tc.hosts)), r, 0, nil)
 			if got := plan.Decision.Reason; got != tc.want {
 				t.Errorf("the reason is %q, want %q", got, tc.want)
 			}
@@ -93,6 +98,14 @@ func TestTheReasonIsASentenceForTheTenant(t *testing.T) {
 				t.Errorf("it has picked %v", plan.Picks)
 			}
 		})
+	}
+}
+
+func TestOutsideAReservationNoReasonOfAHostIsTold(t *testing.T) {
+	p := scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{}}}
+	plan := p.Plan(statesOf(t, equalHosts(2)), requestFor(1000, "a"), 0, nil)
+	if got := plan.Decision.Reason; got != "There are not enough hosts available. CapacityFilter refused the last 2." {
+		t.Errorf("the reason is %q", got)
 	}
 }
 
@@ -258,7 +271,7 @@ func TestAForcedHostPassesNovasFiltersButNotPlacement(t *testing.T) {
 		t.Errorf("it picks %v, want host 1: %s", plan.Picks, plan.Decision.Reason)
 	}
 	r.Resources["VCPU"] = 5
-	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || !strings.Contains(plan.Decision.Reason, "4 VCPU are free, 5 are asked for") {
+	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || !strings.Contains(plan.Decision.Reason, "CapacityFilter refused the last 1") {
 		t.Errorf("it picks %v: %s", plan.Picks, plan.Decision.Reason)
 	}
 }

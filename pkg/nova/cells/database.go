@@ -15,7 +15,7 @@ const (
 	answerTime = 10 * time.Second
 	// query leaves the columns of cell_mappings alone that hold passwords of the cells
 	// (nova/db/api/models.py CellMapping).
-	query = "SELECT h.host, c.uuid FROM host_mappings h JOIN cell_mappings c ON c.id = h.cell_id"
+	query = "SELECT h.host, c.uuid FROM host_mappings h JOIN cell_mappings c ON c.id = h.cell_id WHERE NOT c.disabled"
 )
 
 // Database is Nova's API database. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type Database struct{ pool *sql.DB }
 
 // OpenDatabase gives the database of the connection, such as [api_database] connection
 // in Nova's configuration. A user will do who may read host and cell_id of host_mappings,
-// and id and uuid of cell_mappings; nothing is ever written. It connects to nothing yet,
+// and id, uuid and disabled of cell_mappings; nothing is ever written. It connects to nothing yet,
 // and fails with an Invalid fault about a connection that cannot work.
 func OpenDatabase(connection string, log *slog.Logger) (*Database, error) {
 	pool, err := store.OpenForeign(connection, log)
@@ -39,7 +39,7 @@ func OpenDatabase(connection string, log *slog.Logger) (*Database, error) {
 func (d *Database) Close() error { return d.pool.Close() }
 
 // Cells gives the cell of each host that nova-manage cell_v2 discover_hosts has found,
-// also of those in disabled cells. It fails with an Unavailable fault.
+// without those of disabled cells, which get no instances. It fails with an Unavailable fault.
 func (d *Database) Cells(ctx context.Context) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

@@ -85,7 +85,9 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 		ImageProperties: imageProperties(image),
 	}
 	crosses := destination(r.object("requested_destination", "Destination 1"), &p)
-	p.Rebuild = slices.Equal(p.Hints["_nova_check_type"], []string{"rebuild"})
+	// A rebuild forces the host of its instance (nova/compute/api.py rebuild). Without, the
+	// hint is not Nova's.
+	p.Rebuild = slices.Equal(p.Hints["_nova_check_type"], []string{"rebuild"}) && len(p.ForceHosts) > 0
 	p.Required, p.Forbidden = f.traits()
 	p.Required = sorted(append(p.Required, image.texts("traits_required")...))
 	if !p.Rebuild {
