@@ -53,7 +53,7 @@ func count(on []inventory.Instance, id string, request []string) (others, own in
 		switch i := &on[n]; {
 		case slices.Contains(request, i.ID):
 			own++
-		case i.ReservationID() == id || slices.Contains(i.Hints[placing.ReservationHint], id):
+		case i.ReservationID() == id:
 			others++
 		}
 	}

@@ -41,8 +41,9 @@ func TestTheSlicesOfAReservationAreCountedDown(t *testing.T) {
 	rooms := func(used int64) map[string]inventory.Stock {
 		return map[string]inventory.Stock{classOf("r1"): {Total: 2, Ratio: 1, Used: used}}
 	}
-	hinted := inventory.Instance{ID: "i7", Hints: hint("r1")}
-	other := inventory.Instance{ID: "i8", Hints: hint("r2")}
+	hinted := inventory.Instance{ID: "i7", Reservation: "r1"}
+	other := inventory.Instance{ID: "i8", Reservation: "r2"}
+	liar := inventory.Instance{ID: "i9", Hints: hint("r1")}
 	for name, tc := range map[string]struct {
 		a, b     []inventory.Instance
 		room     map[string]inventory.Stock // of a
@@ -55,6 +56,7 @@ func TestTheSlicesOfAReservationAreCountedDown(t *testing.T) {
 		"one of two":                   {own("i1"), nil, nil, []string{"n1"}, "a,b", ""},
 		"all on a host":                {own("i1", "i2"), nil, nil, []string{"n1"}, "b", "holds on the host are all there"},
 		"one by its hint":              {append(own("i1"), hinted), nil, nil, []string{"n1"}, "b", "are all there"},
+		"one that was not let in":      {append(own("i1"), liar), nil, nil, []string{"n1"}, "a,b", ""},
 		"another reservation's":        {append(own("i1"), other), nil, nil, []string{"n1"}, "a,b", ""},
 		"what Placement has given":     {nil, nil, rooms(2), []string{"n1"}, "b", "are all there"},
 		"the same twice":               {own("i1"), nil, rooms(1), []string{"n1"}, "a,b", ""},

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,20 @@ type Instance struct {
 	Locked bool
 	// Preemptible says that it may be terminated to make room.
 	Preemptible bool
+	// Reservation is the one that it was let into by its hint; empty is none, or that this is
+	// not known. That Hints name one proves nothing: anybody may write there what he likes.
+	Reservation string
+}
+
+// Guest is what is remembered of an instance from the request that placed it.
+type Guest struct {
+	Reservation string // that it was let into by its hint; empty is none
+	Preemptible bool   // by its hint
+}
+
+// Recognize completes i with what is remembered of it.
+func (i *Instance) Recognize(g Guest) {
+	i.Reservation, i.Preemptible = g.Reservation, i.Preemptible || g.Preemptible
 }
 
 // Flavor is the shape of an instance.
@@ -41,8 +56,11 @@ type Flavor struct {
 // that names the reservation it was made for.
 const ReservationMark = "almanac:reservation"
 
-// ReservationID is the reservation in which the instance was made; empty is none.
-func (i *Instance) ReservationID() string { return i.Flavor.ExtraSpecs[ReservationMark] }
+// ReservationID is the reservation in which the instance was made, by its flavor or by
+// its hint; empty is none.
+func (i *Instance) ReservationID() string {
+	return cmp.Or(i.Flavor.ExtraSpecs[ReservationMark], i.Reservation)
+}
 
 // groupHint is the scheduler hint of the boot request that names a server group by its id
 // (nova/api/openstack/compute/schemas/servers.py).

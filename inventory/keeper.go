@@ -39,13 +39,22 @@ type Dated interface {
 	Age() int64
 }
 
+// Guests remembers of instances what was known when they were placed.
+type Guests interface {
+	// Guests gives what is remembered, by the instance's id; with instances, of no others.
+	Guests(ctx context.Context, instances ...string) (map[string]Guest, error)
+}
+
 // KeeperOptions are what a Keeper is made of.
 type KeeperOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
-	Rules      DoubtRules
-	Now        func() span.Instant
-	Log        *slog.Logger // is told when doubt begins and when it ends
+	// Guests is asked after each reading: who is on a host by then was placed before. Nil
+	// remembers none.
+	Guests Guests
+	Rules  DoubtRules
+	Now    func() span.Instant
+	Log    *slog.Logger // is told when doubt begins and when it ends
 }
 
 // Keeper keeps the current snapshot: the hosts of a Source under the settings of
@@ -127,6 +136,10 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 		k.trust.Store(new(k.trust.Load().afterNothing()))
 		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
 	}
+	hosts, err := k.recognize(ctx, hosts)
+	if err != nil {
+		return fmt.Errorf("read what is known of instances: %w", err)
+	}
 	overrides, err := k.options.Hosts.Overrides(ctx)
 	if err != nil {
 		return fmt.Errorf("read host settings: %w", err)
@@ -150,6 +163,26 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 	}
 	k.read.Store(int64(read)) // last, so that nobody takes the hosts of before for new ones
 	return nil
+}
+
+// recognize gives the hosts with instances that are known as what is remembered of them.
+func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
+	if k.options.Guests == nil {
+		return hosts, nil
+	}
+	guests, err := k.options.Guests.Guests(ctx)
+	if err != nil || len(guests) == 0 {
+		return hosts, err
+	}
+	hosts = slices.Clone(hosts)
+	for i := range hosts {
+		h := &hosts[i]
+		h.Instances = slices.Clone(h.Instances) // the source may go on to use them
+		for at := range h.Instances {
+			h.Instances[at].Recognize(guests[h.Instances[at].ID])
+		}
+	}
+	return hosts, nil
 }
 
 // tell writes into the log that doubt has begun, or that it has ended.

@@ -92,7 +92,7 @@ func anyInstance() *rapid.Generator[inventory.Instance] {
 			Hints: rapid.OneOf(
 				rapid.Just[map[string][]string](nil), rapid.MapOfN(rapid.String(), anyNames(), 0, 3),
 			).Draw(t, "hints"),
-			Locked: truth("locked"), Preemptible: truth("preemptible"),
+			Locked: truth("locked"), Preemptible: truth("preemptible"), Reservation: text("reservation"),
 		}
 	})
 }

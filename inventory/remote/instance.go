@@ -23,6 +23,7 @@ type instance struct {
 	Hints       map[string][]string `json:"hints"`
 	Locked      bool                `json:"locked,omitempty"`
 	Preemptible bool                `json:"preemptible,omitempty"`
+	Reservation string              `json:"reservation,omitempty"`
 }
 
 // flavor is inventory.Flavor on the wire.
@@ -42,7 +43,7 @@ func instanceOf(i *inventory.Instance) instance {
 			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: amounts(i.Flavor.Resources),
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
-		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible,
+		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Reservation: i.Reservation,
 	}
 }
 
@@ -54,6 +55,6 @@ func (i *instance) inventory() inventory.Instance {
 			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: resource.Vector(i.Flavor.Resources),
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
-		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible,
+		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Reservation: i.Reservation,
 	}
 }

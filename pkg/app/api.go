@@ -61,7 +61,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	a.addUpkeep(db, bus, hosts)
 	a.addRecorder(db)
-	if err := a.serveNova(bus, hosts); err != nil {
+	if err := a.serveNova(bus, hosts, db); err != nil {
 		return err
 	}
 	if keystoneCheck != nil {
@@ -119,7 +119,7 @@ func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return inventory.OpenKeeper(ctx, source, inventory.KeeperOptions{
-		Hosts: db, Properties: db, Now: a.clock.now, Log: a.log.With("component", "inventory"),
+		Hosts: db, Properties: db, Guests: db, Now: a.clock.now, Log: a.log.With("component", "inventory"),
 		Rules: inventory.DoubtRules{
 			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
 			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),

@@ -84,8 +84,10 @@ func preemptibleRule(c config.Config) inventory.PreemptibleRule {
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
-func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper) *ground.Cloud {
-	return ground.New(c.compute, c.placement, hosts.Snapshot, preemptibleRule(cfg))
+func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper, guests inventory.Guests) *ground.Cloud {
+	return ground.New(ground.Options{
+		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: guests,
+	})
 }
 
 // stewardRules gives what the operator has settled about starts and ends.
@@ -149,13 +151,15 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 	if err != nil {
 		return err
 	}
-	on := c.ground(a.config, hosts)
+	on := c.ground(a.config, hosts, db)
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
 	carry.steward = upkeep.NewSteward(upkeep.StewardOptions{
 		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
 		Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	})
-	a.add(carry.steward.Preparation(db, a.desk.News()))
+	a.add(carry.steward.Preparation(db, a.desk.News()), upkeep.Forgetting(upkeep.ForgettingOptions{
+		Guests: db, Leases: db, Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
+	}))
 	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules = on, on, rules.Fence
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {

@@ -61,7 +61,7 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (kept int,
 	if err != nil {
 		return 0, err
 	}
-	on := ground.New(cloud.compute, cloud.placement, func() *inventory.Snapshot { return snapshot }, inventory.PreemptibleRule{})
+	on := ground.New(ground.Options{Compute: cloud.compute, Placement: cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
 	layout, err := on.Layout(ctx)
 	if err != nil {
 		return 0, err

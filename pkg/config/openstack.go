@@ -64,7 +64,8 @@ func preemptibleOptions(p *Preemptible) []option {
 			"Extra spec of a flavor: where it is true the flavor's instances are preemptible. Empty means none."),
 		text(&p.Hint, "hint", "preemptible",
 			"Scheduler hint of a boot request: where it is true the instance is preemptible. Empty means none. It takes "+
-				"a Nova that tells the hints of an instance, which begins with microversion 2.100."),
+				"[scheduler] mode = interpose or replace, or a Nova that tells the hints of an instance, which begins with "+
+				"microversion 2.100."),
 		list(&p.Projects, "projects", nil, "Ids of projects all of whose instances are preemptible."),
 	}
 }

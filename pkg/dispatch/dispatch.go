@@ -141,10 +141,22 @@ func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, err
 	decision := t.decision
 	decision.Way, decision.At, decision.Took = placing.Replaced, span.At(begun), d.Now().Sub(begun).Microseconds()
 	if err != nil {
-		decision.Placements, decision.Reason = nil, fault.Of(err).Message
+		decision.Placements, decision.Reason = nil, forTenant(fault.Of(err))
 	}
 	d.Decisions.Keep(decision)
 	return placed, err
+}
+
+// forTenant gives why there is no place as the tenant may read it: a service's own words
+// are not for him.
+func forTenant(f *fault.Error) string {
+	switch f.Kind {
+	case fault.Conflict:
+		return f.Message
+	case fault.Unavailable:
+		return "Placement did not grant it in time; try again later"
+	}
+	return "the scheduler has failed; ask the operator"
 }
 
 // Return takes back what Place has given: who asked could not be told.

@@ -18,6 +18,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0002_replicas", Migrate: addReplicas},
 	{ID: "0003_power", Migrate: addPower},
 	{ID: "0004_decisions", Migrate: addDecisions},
+	{ID: "0005_guests", Migrate: addGuests},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

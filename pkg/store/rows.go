@@ -140,12 +140,20 @@ type subjectRow struct {
 	Decision string `gorm:"column:decision_hash;primaryKey;size:32;index:idx_decision_subjects_decision"`
 }
 
+type guestRow struct {
+	Instance    string `gorm:"column:instance_id;primaryKey;size:255"`
+	Reservation string `gorm:"column:reservation_id;size:255;not null"` // empty is none
+	Preemptible bool   `gorm:"not null"`
+	At          int64  `gorm:"column:placed_at;not null;index:idx_guests_placed"` // when it was asked for last
+}
+
 func (reservationRow) TableName() string { return "reservations" }
 func (claimRow) TableName() string       { return "claims" }
 func (eventRow) TableName() string       { return "events" }
 func (keyRow) TableName() string         { return "idempotency_keys" }
 func (overrideRow) TableName() string    { return "host_overrides" }
 func (hiddenRow) TableName() string      { return "hidden_properties" }
+func (guestRow) TableName() string       { return "guests" }
 func (hostRow) TableName() string        { return "host_versions" }
 func (usageRow) TableName() string       { return "project_usage" }
 func (changeRow) TableName() string      { return "changes" }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -93,6 +94,13 @@ func questions(s *Store) []call {
 			_, err := s.Decisions(ctx, "j")
 			return err
 		}, []string{"SELECT decisions"}},
+		{"remember guests", func(ctx context.Context) error {
+			return s.SaveGuests(ctx, []string{"i", "j"}, inventory.Guest{Reservation: "r"}, 7)
+		}, []string{"INSERT guests"}},
+		{"recognize some", func(ctx context.Context) error {
+			_, err := s.Guests(ctx, "i", "j", "k")
+			return err
+		}, []string{"SELECT guests"}},
 		{"find nothing new", func(ctx context.Context) error {
 			_, err := s.Recall(ctx, booking.Recall{Since: last})
 			return err

@@ -54,6 +54,7 @@ func drawTown(t *rapid.T) *town {
 	w.rules.Preemptible = rapid.SampledFrom([]upkeep.Order{upkeep.DeleteGuest, upkeep.ShelveGuest, upkeep.MigrateGuest, upkeep.AwaitGuest}).Draw(t, "preemptible")
 	w.rules.EndGrace = rapid.SampledFrom([]int64{0, 5, 60}).Draw(t, "grace")
 	w.restart()
+	w.hinted = rapid.Bool().Draw(t, "by hint")
 	w.start(1, rapid.SampledFrom([]reservation.OnEnd{reservation.Delete, reservation.Shelve, reservation.Stop, reservation.Leave}).Draw(t, "on_end"), "a", "b")
 	w.looks = rapid.IntRange(0, 3).Draw(t, "looks")
 	for n, host := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "c", "c", "z"}), 0, 3).Draw(t, "strangers") {

@@ -126,6 +126,7 @@ func TestAStrangerIsReportedAndNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.lay()
+	w.cloud.put(inventory.Instance{ID: "by hint", ProjectID: "p-r1", Host: "a", Status: "ACTIVE", Launched: 9_900, Reservation: "r1"})
 	w.want("the findings are", w.found(), "stranger early")
 	w.want("the fix", w.fix(), "stranger early: ")
 	if len(w.cloud.orders) > 0 {

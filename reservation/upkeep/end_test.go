@@ -22,16 +22,24 @@ func (w *town) finish() error {
 }
 
 func TestTheInstancesOfTheOwnerAreDealtWithAsOnEndSays(t *testing.T) {
+	for _, hinted := range []bool{false, true} {
+		dealtWithAsOnEndSays(t, hinted)
+	}
+}
+
+func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 	for onEnd, want := range map[reservation.OnEnd]struct{ orders, a string }{
 		reservation.Delete: {"[stop own-a stop own-b delete own-a delete own-b]", "gone"},
 		reservation.Stop:   {"[stop own-a stop own-b]", "SHUTOFF on a"},
 		reservation.Shelve: {"[shelve own-a shelve own-b]", "SHELVED_OFFLOADED on "},
 		reservation.Leave:  {"[]", "ACTIVE on a"},
 	} {
-		w := running(t, onEnd, "a", "b")
+		w := newTown(t, "a", "b", "c", "d")
+		w.hinted = hinted
+		w.start(1, onEnd, "a", "b")
 		w.putStranger("other", "c", preemptible)
 		if err := w.finish(); err != nil {
-			t.Fatalf("%s: %v", onEnd, err)
+			t.Fatalf("%s, by hint %v: %v", onEnd, hinted, err)
 		}
 		state := "gone"
 		if i, there := w.guest("own-a"); there {
@@ -45,13 +53,13 @@ func TestTheInstancesOfTheOwnerAreDealtWithAsOnEndSays(t *testing.T) {
 			orders[2], orders[3] = orders[3], orders[2]
 		}
 		if got := fmt.Sprint(orders); got != want.orders || state != want.a {
-			t.Errorf("%s: orders %s, and the instance is %s; want %s and %s", onEnd, got, state, want.orders, want.a)
+			t.Errorf("%s, by hint %v: orders %s, and the instance is %s; want %s and %s", onEnd, hinted, got, state, want.orders, want.a)
 		}
 		if left := w.traces(1); len(left) > 0 || w.admitted(1) {
-			t.Errorf("%s: on the cloud is left %v", onEnd, left)
+			t.Errorf("%s, by hint %v: on the cloud is left %v", onEnd, hinted, left)
 		}
 		if host, err := w.boot("next", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
-			t.Errorf("%s: the hosts are not back in the pool: %q, %v", onEnd, host, err)
+			t.Errorf("%s, by hint %v: the hosts are not back in the pool: %q, %v", onEnd, hinted, host, err)
 		}
 	}
 }

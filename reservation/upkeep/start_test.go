@@ -213,21 +213,24 @@ func TestAStartThatComesAfterTheEndOrAfterTheCancellationLetsNobodyIn(t *testing
 }
 
 func TestAReservationOfInstancesSharesItsHostsWithOthersOfItsKindOnly(t *testing.T) {
-	w := newTown(t, "a")
-	w.bookInstances(1, 0, "a")
-	w.bookInstances(2, 10, "a")
-	if err := w.begin(1, reservation.StartEvent); err != nil {
-		t.Fatal(err)
+	for _, hinted := range []bool{false, true} {
+		w := newTown(t, "a")
+		w.hinted = hinted
+		w.bookInstances(1, 0, "a")
+		w.bookInstances(2, 10, "a")
+		if err := w.begin(1, reservation.StartEvent); err != nil {
+			t.Fatal(err)
+		}
+		w.putOwn(1, "own-1", "a")
+		w.pass(10)
+		if err := w.begin(2, reservation.StartEvent); err != nil || !w.admitted(2) {
+			t.Errorf("beside the other's instance, by hint %v: admitted %v, %v", hinted, w.admitted(2), err)
+		}
+		w.bookInstances(3, 20, "a")
+		w.putStranger("x", "a", nil)
+		w.pass(10)
+		mustFail(t, w.begin(3, reservation.StartEvent), fault.Conflict, "a host is occupied by an instance (ACTIVE) of another project")
 	}
-	w.putOwn(1, "own-1", "a")
-	w.pass(10)
-	if err := w.begin(2, reservation.StartEvent); err != nil || !w.admitted(2) {
-		t.Errorf("beside the other's instance: admitted %v, %v", w.admitted(2), err)
-	}
-	w.bookInstances(3, 20, "a")
-	w.putStranger("x", "a", nil)
-	w.pass(10)
-	mustFail(t, w.begin(3, reservation.StartEvent), fault.Conflict, "a host is occupied by an instance (ACTIVE) of another project")
 }
 
 func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {

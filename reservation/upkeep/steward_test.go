@@ -35,6 +35,8 @@ type town struct {
 	ails map[string]func(*inventory.Host)
 	gone map[string]bool
 	log  bytes.Buffer
+	// hinted has the owners' instances be there by their hint, with any flavor.
+	hinted bool
 	// waited, where it is not nil, is called after each second that the steward waits.
 	waited func()
 
@@ -243,10 +245,13 @@ func (w *town) start(n int, onEnd reservation.OnEnd, hosts ...string) {
 
 // putOwn has an instance of the reservation run on the host.
 func (w *town) putOwn(n int, instance, host string) {
-	w.put(inventory.Instance{
-		ID: instance, ProjectID: fmt.Sprintf("p%d", n), Host: host, Status: "ACTIVE",
-		Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: id(n)}},
-	})
+	i := inventory.Instance{ID: instance, ProjectID: fmt.Sprintf("p%d", n), Host: host, Status: "ACTIVE"}
+	if w.hinted {
+		i.Reservation = id(n)
+	} else {
+		i.Flavor.ExtraSpecs = map[string]string{inventory.ReservationMark: id(n)}
+	}
+	w.put(i)
 }
 
 // putStranger has an instance that belongs to no reservation run on the host.

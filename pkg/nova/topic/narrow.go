@@ -1,9 +1,6 @@
 package topic
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
@@ -14,8 +11,8 @@ import (
 
 // narrow gives what keeps a request to the hosts that it may use, so that Placement
 // narrows too: Nova asks it for a thousand candidates at most, and a list of hosts to be
-// ignored counts afterwards only. Ignored are those hosts alone that the fence on the
-// cloud does not keep from it, because a change is on its way.
+// ignored counts afterwards only. They are ignored too, since the fence on the cloud
+// follows the promises a moment later.
 //
 // A preemptible request that finds no host outside the fence is tried again inside, on
 // hosts that are promised for later. It gives why no host may be used, where none may.
@@ -41,7 +38,10 @@ func allow(promises filters.Reservation, q *question, s *inventory.States, now s
 		return allowed, ""
 	}
 	test.Keep(allowed)
-	if allowed.Count() == 0 && s.Len() > 0 {
+	if allowed.Empty() && s.Len() > 0 {
+		if q.held == nil {
+			return nil, "there are not enough hosts available" // by whom they are reserved is their business
+		}
 		return nil, test.Why(0)
 	}
 	return allowed, ""
@@ -65,7 +65,7 @@ func outside(preemptible bool, allowed hostset.Set, s *inventory.States) []objec
 		return []object.Narrowing{{IgnoreHosts: names(s, without(s.All(), allowed))}}
 	}
 	members := s.Members(fenced.UUID)
-	first := object.Narrowing{ForbiddenAggregates: []string{fenced.UUID}, IgnoreHosts: names(s, without(without(s.All(), allowed), members))}
+	first := object.Narrowing{ForbiddenAggregates: []string{fenced.UUID}, IgnoreHosts: names(s, without(s.All(), allowed))}
 	later := without(members, without(members, allowed))
 	if !preemptible || later.Count() == 0 {
 		return []object.Narrowing{first}
@@ -97,17 +97,4 @@ func names(s *inventory.States, hosts hostset.Set) (list []string) {
 		list = append(list, s.Host(i).Name)
 	}
 	return list
-}
-
-// demand adds an extra spec of the fence to what the request asks of a host.
-func (q *question) demand(spec, value string) {
-	if trait, is := strings.CutPrefix(spec, "trait:"); is {
-		q.request.Required = append(q.request.Required, trait)
-		return
-	}
-	if class, is := strings.CutPrefix(spec, "resources:"); is {
-		if amount, err := strconv.ParseInt(value, 10, 64); err == nil {
-			q.request.Resources[class] = amount
-		}
-	}
 }

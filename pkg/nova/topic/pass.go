@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -46,8 +47,11 @@ func why(err error) string {
 	if remote, ok := errors.AsType[*oslo.RemoteError](err); ok && isNoValidHost(err) {
 		return remote.Message
 	}
-	return "the scheduler has failed; ask the operator"
+	return failed
 }
+
+// failed is all that the tenant is told of what only the operator can mend.
+const failed = "the scheduler has failed; ask the operator"
 
 func (s *Service) ask(ctx context.Context, q *question, states *inventory.States, now span.Instant) (answer json.RawMessage, err error) {
 	if s.Behind == nil {
@@ -63,6 +67,9 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 		}
 	}
 	switch {
+	case isNoValidHost(err) && q.held != nil:
+		// nova-scheduler does not know of reservations, and says less.
+		return nil, noValidHost(fmt.Sprintf("None of the hosts of reservation %s can hold this; see what runs on them already.", q.held.ID))
 	case err == nil, isNoValidHost(err):
 		return answer, err
 	case fault.Is(err, fault.Conflict):
@@ -71,7 +78,11 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 		s.Log.ErrorContext(ctx, "the nova-scheduler behind has not answered", "request_id", q.request.ID, "error", err)
 		return nil, noValidHost("The scheduler does not answer; try again later.")
 	}
-	return nil, err // an exception of Nova's, which its conductor knows
+	if _, is := errors.AsType[*oslo.RemoteError](err); is {
+		return nil, err // an exception of Nova's, which its conductor knows
+	}
+	s.Log.ErrorContext(ctx, "a request for hosts was not passed on", "request_id", q.request.ID, "error", err)
+	return nil, noValidHost(sentence(failed))
 }
 
 func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (answer json.RawMessage, err error) {

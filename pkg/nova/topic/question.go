@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -22,6 +23,9 @@ type question struct {
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation
+	// outlived says that the instances were in a reservation by their hint, which is over:
+	// Nova goes on to send the hint whenever they are moved.
+	outlived bool
 }
 
 // read reads a call.
@@ -32,11 +36,8 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 		Objects    bool     `json:"return_objects"`
 		Alternates bool     `json:"return_alternates"`
 	}
-	if err := r.Decode(&q.args); err != nil {
-		return nil, err
-	}
-	if err := r.Decode(&args); err != nil {
-		return nil, err
+	if r.Decode(&q.args) != nil || r.Decode(&args) != nil {
+		return nil, fault.New(fault.Invalid, "the arguments are not those of select_destinations")
 	}
 	raw, there := q.args["spec_obj"]
 	if !there {
@@ -53,6 +54,11 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 	if q.request, q.beyond, err = q.spec.Request(o); err != nil {
 		return nil, err
 	}
+	if q.request.ProjectID == "" {
+		return nil, fault.Field("project_id", "is missing: there is no project that the instances are for")
+	}
+	// Nova has not always kept the user (nova/scheduler/utils.py claim_resources).
+	q.request.UserID = cmp.Or(q.request.UserID, r.Context.UserID())
 	q.objects = args.Objects
 	return q, nil
 }

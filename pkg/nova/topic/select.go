@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
@@ -13,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
@@ -22,13 +25,19 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 	q, err := s.read(ctx, r)
 	if err != nil {
 		s.Log.WarnContext(ctx, "a request for hosts cannot be read", "error", err)
-		return nil, noValidHost("The request cannot be read: " + fault.Of(err).Message)
+		return nil, noValidHost(unreadable(fault.Of(err)))
 	}
+	aggregates, _ := s.news.unread()
+	s.catchUp(ctx, aggregates)
 	states := s.States()
 	if states == nil {
 		return nil, noValidHost("Almanac has not read the hosts of the cloud yet; try again later.")
 	}
-	if refusal := s.resolve(q, begun); refusal != "" {
+	refusal := s.resolve(ctx, q, begun)
+	if refusal == "" {
+		refusal = s.remember(ctx, q, begun)
+	}
+	if refusal != "" {
 		s.Decisions.Keep(placing.Decision{
 			RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
 			Way: s.way(q), At: begun, Reason: refusal, Considered: states.Len(),
@@ -43,14 +52,74 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 
 // resolve finds the reservation that the request names, and adds what its hosts ask for.
 // It gives why the request may not use it; empty where it may, or names none.
-func (s *Service) resolve(q *question, now span.Instant) (refusal string) {
+func (s *Service) resolve(ctx context.Context, q *question, now span.Instant) (refusal string) {
+	if q.request.Rebuild {
+		return "" // it keeps its host, and nothing is promised anew
+	}
 	held, refusal := s.Promises.Resolve(&q.request, now)
-	if refusal != "" || held == nil || q.request.Rebuild {
+	if refusal != "" && s.outlived(ctx, q) {
+		q.outlived = true
+		delete(q.request.Hints, placing.ReservationHint)
+		held, refusal = s.Promises.Resolve(&q.request, now)
+	}
+	if refusal != "" || held == nil {
 		return refusal
 	}
 	q.held = held
-	for spec, value := range fence.Requires(held) {
-		q.demand(spec, value)
+	// Its claims say which hosts it has; their traits are seen only with the next reading.
+	q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })
+	if held.Kind == reservation.Instances {
+		q.request.Resources[fence.OwnName(held.ID)] = 1
+	}
+	return ""
+}
+
+// outlived says that the instances were placed by the request's hint before, and that its
+// reservation is over.
+func (s *Service) outlived(ctx context.Context, q *question) bool {
+	hint := q.request.Hints[placing.ReservationHint]
+	if len(hint) != 1 || s.Guests == nil {
+		return false
+	}
+	if _, live := s.Promises.Promises.Reservation(hint[0]); live {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	defer cancel()
+	known, err := s.Guests.Guests(ctx, q.request.Instances...)
+	if err != nil {
+		s.Log.ErrorContext(ctx, "what instances were for was not read", "request_id", q.request.ID, "error", err)
+		return false
+	}
+	for _, id := range q.request.Instances {
+		if _, placed := known[id]; !placed {
+			return false
+		}
+	}
+	return true
+}
+
+// memoryTimeout is how long the database may take to remember a request.
+const memoryTimeout = time.Second
+
+// remember stores of the instances what their hints say: in which reservation they are,
+// and that they may make room. That comes before they have a host, so that whoever sees
+// one on a host can know whose guest it is; those that find none are forgotten in time.
+// It gives why the request cannot go on; empty where it can.
+func (s *Service) remember(ctx context.Context, q *question, now span.Instant) (refusal string) {
+	byHint := inventory.PreemptibleRule{Hint: s.Rule.Hint}
+	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: q.request.Hints})}
+	if _, hinted := q.request.Hints[placing.ReservationHint]; hinted && q.held != nil {
+		g.Reservation = q.held.ID
+	}
+	if g == (inventory.Guest{}) && !q.outlived || q.request.Rebuild || s.Guests == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	defer cancel()
+	if err := s.Guests.SaveGuests(ctx, q.request.Instances, g, now); err != nil {
+		s.Log.ErrorContext(ctx, "what instances are for was not stored, so they are not placed", "request_id", q.request.ID, "error", err)
+		return "what the hints of the request are for cannot be stored now; try again later"
 	}
 	return ""
 }
@@ -58,6 +127,12 @@ func (s *Service) resolve(q *question, now span.Instant) (refusal string) {
 // beyond says whether the request has to be passed on, since something of it cannot be
 // judged here.
 func (s *Service) beyond(q *question, states *inventory.States) bool {
+	if s.Behind == nil { // the filters refuse what they cannot judge, host by host
+		return len(q.beyond) > 0
+	}
+	if g := q.request.Group; g != nil && strings.HasPrefix(g.Policy, "soft-") {
+		q.beyond = append(q.beyond, "it belongs to a server group of policy "+g.Policy)
+	}
 	if what := filters.Beyond(s.Filters, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
@@ -78,12 +153,20 @@ func (s *Service) way(q *question) string {
 // place decides here.
 func (s *Service) place(ctx context.Context, q *question) (any, error) {
 	placed, err := s.Placer.Place(ctx, &q.request)
+	if _, freed := s.news.unread(); freed > 0 && fault.Is(err, fault.Conflict) {
+		s.catchUp(ctx, freed)
+		placed, err = s.Placer.Place(ctx, &q.request)
+	}
 	if err != nil {
 		f := fault.Of(err)
-		if f.Kind != fault.Conflict {
-			s.Log.ErrorContext(ctx, "a request for hosts has failed", "request_id", q.request.ID, "error", err)
+		if f.Kind == fault.Conflict {
+			return nil, noValidHost(sentence(f.Message) + q.among())
 		}
-		return nil, noValidHost(sentence(f.Message))
+		s.Log.ErrorContext(ctx, "a request for hosts has failed", "request_id", q.request.ID, "error", err)
+		if f.Kind == fault.Unavailable {
+			return nil, noValidHost(sentence(f.Message))
+		}
+		return nil, noValidHost(sentence(failed)) // what a service has said is not for the tenant
 	}
 	answer := make([][]object.Selection, len(placed.Selections))
 	for i, hosts := range placed.Selections {
@@ -97,6 +180,23 @@ func (s *Service) place(ctx context.Context, q *question) (any, error) {
 		}
 	}
 	return object.Answer(answer, q.objects), nil
+}
+
+// unreadable tells the tenant what of a request cannot be read.
+func unreadable(f *fault.Error) string {
+	what := f.Message
+	if f.Field != "" {
+		what = f.Field + " " + what
+	}
+	return "The request cannot be read: " + strings.TrimSuffix(what, ".") + "."
+}
+
+// among tells the tenant among which hosts there is no place, where it is not all.
+func (q *question) among() string {
+	if q.held == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Only the hosts of reservation %s were asked.", q.held.ID)
 }
 
 // isNoValidHost says whether it is Nova's exception for a request without a place.

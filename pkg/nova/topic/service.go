@@ -48,6 +48,12 @@ type Decisions interface {
 	Keep(d placing.Decision)
 }
 
+// Guests remembers what instances were placed for, where Nova may not tell it again.
+type Guests interface {
+	inventory.Guests
+	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+}
+
 // Options are what a Service is made of.
 type Options struct {
 	// Placer decides; nil has everything passed on.
@@ -55,6 +61,7 @@ type Options struct {
 	// Behind is where requests are passed on to; nil where there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
+	Guests   Guests           // nil remembers nothing
 	Filters  []filters.Filter // of the Placer: some cannot judge every request
 	// Alternates is how many further hosts are given with each, to a caller who wants some.
 	Alternates int
@@ -63,14 +70,19 @@ type Options struct {
 	Decisions  Decisions
 	// Changed is told that something has changed on the cloud.
 	Changed func()
+	// Reread has the States show what the cloud has now; nil leaves them as they are.
+	Reread  func(ctx context.Context) error
 	Now     func() span.Instant
 	Elapsed func() time.Duration // a stopwatch
 	Log     *slog.Logger
 }
 
-// Service answers on the topic. It keeps nothing between requests; any number of
-// replicas may share the topic.
-type Service struct{ Options }
+// Service answers on the topic. Between requests it keeps only what casts have told, which
+// each server hears; any number of replicas may share the topic.
+type Service struct {
+	Options
+	news news
+}
 
 // Endpoints are what an oslo.Server of the topic serves.
 func (s *Service) Endpoints() []oslo.Endpoint {
@@ -89,6 +101,7 @@ var casts = []string{"update_aggregates", "delete_aggregate", "update_instance_i
 
 // follow takes a cast over, and passes it on.
 func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
+	s.news.take(r.Method)
 	// Every compute syncs every two minutes, whether something has changed or not.
 	if r.Method != "sync_instance_info" {
 		s.Changed()

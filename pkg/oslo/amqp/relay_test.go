@@ -1,6 +1,7 @@
 package amqp_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -25,7 +26,8 @@ type relay struct {
 	listener net.Listener
 	wires    []net.Conn
 	silent   bool
-	silenced chan struct{} // the broker said something that nobody heard
+	asked    bool          // since then the broker was sent a message
+	silenced chan struct{} // after that it said something that nobody heard
 }
 
 func newRelay(t *testing.T, url string) *relay {
@@ -76,7 +78,7 @@ func (r *relay) carry(wire net.Conn) {
 	r.wires = append(r.wires, wire, broker)
 	r.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(broker, wire)
+		_, _ = io.Copy(broker, io.TeeReader(wire, r))
 		broker.Close()
 	}()
 	buffer := make([]byte, 64<<10)
@@ -94,11 +96,19 @@ func (r *relay) carry(wire net.Conn) {
 	}
 }
 
+// Write notes what the broker is sent.
+func (r *relay) Write(sent []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = r.asked || r.silent && bytes.Contains(sent, []byte("oslo.message"))
+	return len(sent), nil
+}
+
 // swallows says whether what the broker says is lost.
 func (r *relay) swallows() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.silent {
+	if r.silent && r.asked {
 		select {
 		case r.silenced <- struct{}{}:
 		default:
@@ -127,7 +137,7 @@ func (r *relay) awaitSilenced(t *testing.T) {
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.silent = false
+	r.silent, r.asked = false, false
 	for _, wire := range r.wires {
 		wire.Close()
 	}

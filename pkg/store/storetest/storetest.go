@@ -56,6 +56,12 @@ type (
 		Decisions(ctx context.Context, id string) ([]placing.Decision, error)
 		PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
 	}
+	guests interface {
+		inventory.Guests
+		SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+		OldGuests(ctx context.Context, before span.Instant) ([]string, error)
+		ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
+	}
 	purger interface {
 		Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (int, error)
 	}
@@ -82,6 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
+	t.Run("guests", func(t *testing.T) { testGuests(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }

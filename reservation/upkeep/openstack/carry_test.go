@@ -72,7 +72,7 @@ func through(t *testing.T, l *lab, computeAt, placementAt string) *openstack.Clo
 	l.must(err)
 	place, err := placement.New(session, rest.Options{Override: placementAt, Wait: wait})
 	l.must(err)
-	return openstack.New(compute, place, func() *inventory.Snapshot { return l.snapshot }, inventory.PreemptibleRule{})
+	return openstack.New(openstack.Options{Compute: compute, Placement: place, Hosts: func() *inventory.Snapshot { return l.snapshot }})
 }
 
 func TestAStepWhoseAnswerIsLostIsDoneAgainWithoutHarm(t *testing.T) {

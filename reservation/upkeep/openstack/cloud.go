@@ -19,15 +19,27 @@ type Cloud struct {
 	placement   *placement.Client
 	hosts       func() *inventory.Snapshot
 	preemptible inventory.PreemptibleRule
+	guests      inventory.Guests
 	turns       turns
 	traits      traits
 	made        sync.Map // inventory.Aggregate by name: those made here
 }
 
-// New gives a cloud that knows from hosts which provider in Placement is whose, and
-// from preemptible which instances make room.
-func New(compute *nova.Client, placement *placement.Client, hosts func() *inventory.Snapshot, preemptible inventory.PreemptibleRule) *Cloud {
-	return &Cloud{compute: compute, placement: placement, hosts: hosts, preemptible: preemptible}
+// Options are what a Cloud is made of.
+type Options struct {
+	Compute   *nova.Client
+	Placement *placement.Client
+	// Hosts tells which provider in Placement is whose.
+	Hosts func() *inventory.Snapshot
+	// Preemptible says which instances make room.
+	Preemptible inventory.PreemptibleRule
+	// Guests remembers who was placed by a hint; nil remembers nobody.
+	Guests inventory.Guests
+}
+
+// New gives a cloud.
+func New(o Options) *Cloud {
+	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, guests: o.Guests}
 }
 
 // provider gives the id of the host's resource provider. Of a host that is not in the

@@ -44,20 +44,36 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	if err != nil {
 		return nil, err
 	}
-	guests := map[string]inventory.Instance{}
+	found := map[string]inventory.Instance{}
 	for _, s := range servers {
-		guests[s.ID] = c.known(s)
+		found[s.ID] = s.Instance
 		delete(consumers, s.ID)
 	}
-	if err := c.addHolders(ctx, host, consumers, guests); err != nil {
+	if err := c.addHolders(ctx, host, consumers, found); err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(guests), byID), nil
+	guests := slices.SortedFunc(maps.Values(found), byID)
+	return guests, c.recognize(ctx, guests)
 }
 
-func (c *Cloud) known(s nova.Server) inventory.Instance {
-	s.Preemptible = c.preemptible.Marks(&s.Instance)
-	return s.Instance
+// recognize completes what Nova has told of instances.
+func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) error {
+	ids := make([]string, len(instances))
+	for n := range instances {
+		i := &instances[n]
+		ids[n], i.Preemptible = i.ID, c.preemptible.Marks(i)
+	}
+	if c.guests == nil || len(ids) == 0 {
+		return nil
+	}
+	known, err := c.guests.Guests(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for n := range instances {
+		instances[n].Recognize(known[instances[n].ID])
+	}
+	return nil
 }
 
 // addHolders adds to the guests what the consumers are that hold a place on the host.
@@ -107,23 +123,35 @@ func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[strin
 		return false, err
 	}
 	s.Host = host
-	guests[id] = c.known(s)
+	guests[id] = s.Instance
 	return true, nil
 }
 
 // Of gives the instances that were made in the reservation, wherever they are, sorted
-// by ID: those of its project whose flavor, as it was then, names it.
+// by ID: those of its project whose flavor, as it was then, names it, and those that were
+// placed by their hint.
 func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: r.ProjectID})
 	if err != nil {
 		return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)
 	}
-	var own []inventory.Instance
-	for _, s := range servers {
-		if s.ReservationID() == r.ID {
-			own = append(own, c.known(s))
-		}
+	own := make([]inventory.Instance, len(servers))
+	for i := range servers {
+		own[i] = servers[i].Instance
 	}
+	if err := c.recognize(ctx, own); err != nil {
+		return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)
+	}
+	own = slices.DeleteFunc(own, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
 	slices.SortFunc(own, byID)
 	return own, nil
+}
+
+// Exists says whether Nova has an instance with the id.
+func (c *Cloud) Exists(ctx context.Context, id string) (bool, error) {
+	_, err := c.compute.Server(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -116,6 +116,35 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	l.await("the host is empty", func() bool { return len(l.on(host)) == 0 })
 }
 
+func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
+	l := newLab(t)
+	r := l.reservation(reservation.Hosts, 1)
+	i := l.boot(l.admin, l.tiny(), r.Claims[0].Host)
+	r.ProjectID = i.ProjectID
+	known := func(want string, preemptible bool) {
+		t.Helper()
+		on := l.on(i.Host)
+		of, err := l.cloud.Of(t.Context(), r)
+		l.must(err)
+		if len(on) != 1 || on[0].ReservationID() != want || on[0].Preemptible != preemptible {
+			t.Errorf("on the host is %+v, want one of reservation %q, preemptible %v", on, want, preemptible)
+		}
+		if got := slices.Contains(ids(of), i.ID); got != (want == r.ID) {
+			t.Errorf("it is of the reservation: %v", got)
+		}
+	}
+	known("", false)
+	l.guests[i.ID] = inventory.Guest{Reservation: r.ID, Preemptible: true}
+	known(r.ID, true)
+	for id, want := range map[string]bool{i.ID: true, uuid.NewString(): false} {
+		if there, err := l.cloud.Exists(t.Context(), id); there != want || err != nil {
+			t.Errorf("it exists: %v, %v; want %v", there, err, want)
+		}
+	}
+	l.order(i, upkeep.DeleteGuest)
+	l.await("the host is empty", func() bool { return len(l.on(i.Host)) == 0 })
+}
+
 func TestAPlaceOfWhichOnlyPlacementKnowsIsAGuest(t *testing.T) {
 	l := newLab(t)
 	host, consumer := l.free[0], uuid.NewString()

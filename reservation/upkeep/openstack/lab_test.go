@@ -35,6 +35,20 @@ type lab struct {
 	owner     *labtest.REST // of the reservations
 	snapshot  *inventory.Snapshot
 	free      []string // hosts
+	guests    remembered
+}
+
+// remembered are guests by their instance's id.
+type remembered map[string]inventory.Guest
+
+func (r remembered) Guests(_ context.Context, instances ...string) (map[string]inventory.Guest, error) {
+	some := map[string]inventory.Guest{}
+	for _, id := range instances {
+		if g, known := r[id]; known {
+			some[id] = g
+		}
+	}
+	return some, nil
 }
 
 const now span.Instant = 1_000_000
@@ -42,7 +56,7 @@ const now span.Instant = 1_000_000
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	identity := labtest.OpenStack(t).Identity
-	l := &lab{t: t, admin: identity.REST(t, labtest.Almanac), owner: identity.REST(t, labtest.Demo)}
+	l := &lab{t: t, admin: identity.REST(t, labtest.Almanac), owner: identity.REST(t, labtest.Demo), guests: remembered{}}
 	u := labtest.Almanac
 	session, err := keystone.NewSession(keystone.Connection{
 		AuthURL: identity.AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
@@ -52,7 +66,10 @@ func newLab(t *testing.T) *lab {
 	l.must(err)
 	l.placement, err = placement.New(session, rest.Options{})
 	l.must(err)
-	l.cloud = openstack.New(l.compute, l.placement, func() *inventory.Snapshot { return l.snapshot }, inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"})
+	l.cloud = openstack.New(openstack.Options{
+		Compute: l.compute, Placement: l.placement, Hosts: func() *inventory.Snapshot { return l.snapshot },
+		Preemptible: inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"}, Guests: l.guests,
+	})
 	l.look()
 	return l
 }

@@ -1,0 +1,110 @@
+package topic_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/nova/topic"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// guests are what was saved, by the instance's id.
+type guests struct {
+	saved map[string]inventory.Guest
+	err   error
+}
+
+func (g *guests) SaveGuests(ctx context.Context, instances []string, guest inventory.Guest, at span.Instant) error {
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > 2*time.Second || at != now {
+		return errors.New("the request would wait, or the time is wrong")
+	}
+	for _, id := range instances {
+		g.saved[id] = guest
+	}
+	return g.err
+}
+
+func (g *guests) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+	return g.saved, g.err
+}
+
+// following fails the test where instances are placed before they were saved.
+type following struct {
+	placer
+	t      *testing.T
+	guests *guests
+}
+
+func (f following) Place(ctx context.Context, r *placing.Request) (dispatch.Placed, error) {
+	if f.guests.err != nil || len(f.guests.saved) == 0 {
+		f.t.Error("it was placed before what it is for was stored")
+	}
+	return f.placer.Place(ctx, r)
+}
+
+func TestWhatAHintSaysIsStoredBeforeTheAnswer(t *testing.T) {
+	two := args(t, hint("own"), nil)
+	two["instance_uuids"] = []string{"i1", "i2"}
+	own, foreign := inventory.Guest{Reservation: "own"}, args(t, hint("foreign"), nil)
+	foreign["instance_uuids"] = []string{"i3"}
+	g := &guests{saved: map[string]inventory.Guest{}}
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	if _, err := b.ask(t, two); err != nil {
+		t.Fatal(err)
+	}
+	spot := args(t, fields{"scheduler_hints": map[string][]string{"preemptible": {"true"}}}, nil)
+	spot["instance_uuids"] = []string{"i4"}
+	if _, err := b.ask(t, spot); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.ask(t, foreign)
+	checkRefusal(t, err, "NoValidHost", novaException, "has no reservation foreign")
+	for name, other := range map[string]map[string]any{
+		"no hint": args(t, nil, nil), "a reservation's flavor": args(t, nil, map[string]string{inventory.ReservationMark: "own"}),
+		"a preemptible flavor": args(t, nil, map[string]string{"preemptible": "true"}),
+	} {
+		if _, err := b.ask(t, other); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff(map[string]inventory.Guest{"i1": own, "i2": own, "i4": {Preemptible: true}}, g.saved); d != "" {
+		t.Errorf("saved are (-want +got):\n%s", d)
+	}
+}
+
+func TestAPromiseThatCannotBeStoredIsNotGiven(t *testing.T) {
+	g := &guests{saved: map[string]inventory.Guest{}, err: errors.New("the database is away")}
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	_, err := b.ask(t, args(t, hint("own"), nil))
+	checkRefusal(t, err, "NoValidHost", novaException, "What the hints of the request are for cannot be stored now; try again later.")
+}
+
+func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
+	g := &guests{saved: map[string]inventory.Guest{"moved": {Reservation: "ended"}, "waits": {Reservation: "ending"}}}
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	ask := func(instance, reservation string) error {
+		one := args(t, hint(reservation), nil)
+		one["instance_uuids"] = []string{instance}
+		_, err := b.ask(t, one)
+		return err
+	}
+	checkRefusal(t, ask("new", "ended"), "NoValidHost", novaException, "has no reservation ended, or it is over")
+	checkRefusal(t, ask("waits", "ending"), "NoValidHost", novaException, "Reservation ending is ending")
+	if err := ask("moved", "ended"); err != nil {
+		t.Errorf("a server of a reservation that is over: %v", err)
+	}
+	if d := cmp.Diff(map[string]inventory.Guest{"moved": {}, "waits": {Reservation: "ending"}}, g.saved); d != "" {
+		t.Errorf("remembered are (-want +got):\n%s", d)
+	}
+	// Nova sends the hint for ever.
+	if err := ask("moved", "ended"); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}

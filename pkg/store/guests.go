@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// SaveGuests remembers g of instances that are about to be placed, with one statement for
+// batch of them, instead of what was remembered before.
+func (s *Store) SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error {
+	rows := make([]guestRow, len(instances))
+	for i, id := range instances {
+		rows[i] = guestRow{Instance: id, Reservation: g.Reservation, Preemptible: g.Preemptible, At: int64(at)}
+	}
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		return tx.Clauses(clause.OnConflict{UpdateAll: true}).CreateInBatches(rows, batch).Error
+	})
+	if err != nil {
+		return fmt.Errorf("store what %d instances are placed for: %w", len(instances), err)
+	}
+	return nil
+}
+
+// Guests implements inventory.Guests.
+func (s *Store) Guests(ctx context.Context, instances ...string) (map[string]inventory.Guest, error) {
+	parts := slices.Collect(slices.Chunk(instances, batch))
+	if len(instances) == 0 {
+		parts = [][]string{nil}
+	}
+	known := map[string]inventory.Guest{}
+	for _, part := range parts {
+		var rows []guestRow
+		err := s.look(ctx, func(db *gorm.DB) error {
+			if part != nil {
+				db = db.Where("instance_id IN ?", part)
+			}
+			return db.Find(&rows).Error
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read what instances were placed for: %w", err)
+		}
+		for _, row := range rows {
+			known[row.Instance] = inventory.Guest{Reservation: row.Reservation, Preemptible: row.Preemptible}
+		}
+	}
+	return known, nil
+}
+
+// OldGuests gives the instances of which something is remembered that were asked for last
+// before an instant, the longest ago first.
+func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances []string, err error) {
+	err = s.look(ctx, func(db *gorm.DB) error {
+		return db.Model(&guestRow{}).Where("placed_at < ?", before).Order("placed_at, instance_id").Pluck("instance_id", &instances).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read which instances were placed long ago: %w", err)
+	}
+	return instances, nil
+}
+
+// ForgetGuests forgets instances, but for those that were asked for again at an instant or
+// later. It fails with ErrLeaseLost where the lease has moved on.
+func (s *Store) ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
+	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
+		for part := range slices.Chunk(instances, batch) {
+			if err := tx.Where("instance_id IN ? AND placed_at < ?", part, before).Delete(&guestRow{}).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget %d instances: %w", len(instances), err)
+	}
+	return nil
+}
