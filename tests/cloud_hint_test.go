@@ -1,8 +1,8 @@
 package tests
 
 import (
+	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,46 +11,36 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// reservedHosts are how many of the lab's hosts are reserved.
-const reservedHosts = 4
+// keepsReservedHosts: half of the hosts are for the hint of their owner alone before,
+// during and until the end of a reservation, to servers of any flavor.
+func (b *beside) keepsReservedHosts() {
+	b.t.Helper()
+	hosts := b.cloud.Hosts(b.t)
+	reserved, others := hosts[:4], hosts[4:]
+	b.pool("cmp-*")
+	r := b.reserve(b.demo, v1.ReservationRequest{
+		Name: "render", HostProperties: among(reserved...), Quantity: new(len(reserved)),
+		StartTime: new(b.soon(3600)), Duration: new(v1.Duration(3600)),
+	})
+	b.prepared(r)
+	hint := map[string]any{"reservation": r.ID}
 
-// TestReservedHostsAreForTheHintOfTheirOwner asks for servers with any flavor before,
-// during and after a reservation. Nova takes no more candidates from Placement than half
-// of the hosts, and keeps nobody off by itself: what is not narrowed is not found.
-func TestReservedHostsAreForTheHintOfTheirOwner(t *testing.T) {
-	for _, way := range []string{interpose, replace} {
-		t.Run(way, func(t *testing.T) {
-			b := placing(t, way, []string{"scheduler.max_placement_results=4", "scheduler.enable_isolated_aggregate_filtering=false"},
-				"OS_RESERVATION__LEAD_TIME=2h")
-			hosts := b.cloud.Hosts(t)
-			reserved, others := hosts[:reservedHosts], hosts[reservedHosts:]
-			b.pool("cmp-*")
-			r := b.reserve(b.demo, v1.ReservationRequest{
-				Name: "render", HostProperties: among(reserved...), Quantity: new(reservedHosts),
-				StartTime: new(b.soon(3600)), Duration: new(v1.Duration(3600)),
-			})
-			b.prepared(r)
-			hint := map[string]any{"reservation": r.ID}
+	b.tellsWhy(b.demo, r.ID, wish{name: "too early", hints: hint})
+	b.placed(b.demo2, others, 0, wish{name: "five at once", count: 5})
+	b.keptOff(reserved, others)
+	b.startsNow(r)
+	b.usedByOwner(r, reserved)
+	b.keptOff(reserved, others)
+	b.wrongHints(r)
 
-			b.tellsWhy(b.demo, r.ID, wish{name: "too early", hints: hint})
-			b.keptOff(reserved, others)
-			b.startsNow(r)
-			b.usedByOwner(r, reserved)
-			b.keptOff(reserved, others)
-			b.wrongHints(r)
-			b.unleaked()
-
-			b.endsSoon(r.ID)
-			b.becomes(r.ID, "ended")
-			b.traceless(r.ID)
-			b.tellsWhy(b.demo, r.ID, wish{name: "too late", hints: hint})
-			for i := range reserved {
-				b.placed(b.admin, reserved[i:i+1], 1, wish{name: "forced", fields: map[string]any{"host": reserved[i]}})
-			}
-			b.deletesAll()
-			b.quiet()
-		})
+	b.endsWithItsGuests(r, reserved)
+	b.traceless(r.ID)
+	b.tellsWhy(b.demo, r.ID, wish{name: "too late", hints: hint})
+	for i := range reserved[:2] {
+		b.placed(b.admin, reserved[i:i+1], 1, wish{name: "forced", fields: map[string]any{"host": reserved[i]}})
 	}
+	b.deletesAll()
+	b.quiet()
 }
 
 // startsNow begins a reservation that was to begin later.
@@ -66,12 +56,8 @@ func (b *beside) startsNow(r v1.Reservation) {
 // where an admin asks for one; all other hosts can be filled.
 func (b *beside) keptOff(reserved, others []string) {
 	b.t.Helper()
-	half := len(others) / 2
-	b.placed(b.demo, others, half, wish{name: "beside the reservation", count: half, flavor: big})
-	b.placed(b.demo2, others, len(others)-half, wish{name: "beside it too", count: len(others) - half, flavor: big})
-	for _, who := range []*tenant{b.demo, b.demo2} {
-		b.unplaced(who, wish{name: "no room but on promised hosts", flavor: big})
-	}
+	b.placed(b.demo2, others, len(others), wish{name: "beside the reservation", count: len(others), flavor: big})
+	b.unplaced(b.demo, wish{name: "no room but on promised hosts", flavor: big})
 	b.unplaced(b.admin, wish{name: "forced to a promised host", fields: map[string]any{"host": reserved[0]}})
 	b.unplaced(b.admin, wish{name: "forced in a zone to a promised host", fields: map[string]any{"availability_zone": "nova:" + reserved[1]}})
 	b.deletesAll()
@@ -95,19 +81,33 @@ func (b *beside) usedByOwner(r v1.Reservation, reserved []string) {
 		}
 		return hints
 	}
-	own := b.placed(b.demo, reserved, len(reserved), wish{name: "one on each", count: len(reserved), flavor: big, hints: hint()})
-	b.tellsWhy(b.demo, "", wish{name: "one too many", flavor: big, hints: hint()})
-	b.remove(own[0])
+	all := len(reserved)
+	b.placed(b.demo, reserved, all-1, wish{name: "one on each but one", count: all - 1, flavor: big, hints: hint()})
 	b.tellsWhy(b.demo, "", wish{name: "two for one host", count: 2, flavor: big, hints: hint()})
-	b.placed(b.demo, []string{own[0].Host}, 1, wish{name: "one for one host", flavor: big, hints: hint()})
+	b.placed(b.demo, reserved, 1, wish{name: "one for one host", flavor: big, hints: hint()})
 	b.deletesAll()
 
 	together, apart := b.group(b.demo, "affinity"), b.group(b.demo, "anti-affinity")
-	b.placed(b.demo, reserved, 1, wish{name: "together", count: 2, hints: hint("group", together)})
-	b.placed(b.demo, reserved, len(reserved), wish{name: "apart", count: len(reserved), hints: hint("group", apart)})
-	b.tellsWhy(b.demo, "", wish{name: "one too many to be apart", hints: hint("group", apart)})
-	b.placed(b.demo, reserved, 1, wish{name: "in the zone", fields: map[string]any{"availability_zone": "nova"}, hints: hint()})
+	b.placed(b.demo, reserved, 1, wish{name: "together", count: 2, fields: map[string]any{"availability_zone": "nova"}, hints: hint("group", together)})
+	b.placed(b.demo, reserved, 2, wish{name: "apart", count: 2, hints: hint("group", apart)})
 	b.deletesAll()
+}
+
+// endsWithItsGuests: a server that came in by its hint is known as the reservation's, and
+// goes with its end. Nova here does not tell hints.
+func (b *beside) endsWithItsGuests(r v1.Reservation, reserved []string) {
+	b.t.Helper()
+	guest := b.placed(b.demo, reserved, 1, wish{name: "until the end", hints: map[string]any{"reservation": r.ID, "preemptible": "true"}})[0]
+	b.await("the server is known as the reservation's", func() bool {
+		host, err := b.admin.almanac.Host(b.t.Context(), guest.Host)
+		return err == nil && slices.ContainsFunc(host.Instances, func(i v1.Instance) bool {
+			return i.ID == guest.ID && i.ReservationID == r.ID && i.Preemptible
+		})
+	})
+	b.quiet()
+	b.endsSoon(r.ID)
+	b.becomes(r.ID, "ended")
+	b.reach("", guest.ID)
 }
 
 // wrongHints: nobody learns of a reservation of others whether it is there.
@@ -119,11 +119,7 @@ func (b *beside) wrongHints(r v1.Reservation) {
 	if strings.ReplaceAll(foreign, r.ID, unknown) != first {
 		b.t.Errorf("of a foreign reservation one is told %q, and of one that is not there %q", foreign, first)
 	}
-	for name, hint := range map[string]any{
-		"a name": "render", "empty": "", "several": []string{r.ID, unknown}, "long": strings.Repeat("7", 255),
-	} {
-		b.tellsWhy(b.demo, "", wish{name: name, hints: map[string]any{"reservation": hint}})
-	}
+	b.tellsWhy(b.demo, "", wish{name: "a name", hints: map[string]any{"reservation": r.Name}})
 }
 
 // tellsWhy has Nova find no host for servers with a hint. The tenant is told that it is

@@ -54,16 +54,22 @@ func atTopic(t testing.TB, way, behind string) []string {
 // serves the topic.
 func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, settings ...string) *service {
 	t.Helper()
+	s := startOn(t, tenHosts, append(besideNova(t, cloud, way, behind), settings...)...)
+	takeTopic(t)
+	return s
+}
+
+// besideNova are the settings of almanacds that serve Nova's topic together, with a
+// database of their own.
+func besideNova(t testing.TB, cloud labtest.Cloud, way, behind string) []string {
+	t.Helper()
 	database := labtest.Database(t)
 	migrate(t, database)
-	all := append(atTopic(t, way, behind),
+	return append(atTopic(t, way, behind),
 		"OS_DATABASE__CONNECTION="+database, "OS_DEFAULT__TRANSPORT_URL="+labtest.RabbitMQ(t),
 		"OS_API__AUTH_STRATEGY=keystone", "OS_INVENTORY__SOURCE=openstack",
 		"OS_KEYSTONE_AUTHTOKEN__AUTH_URL="+cloud.AuthURL, "OS_KEYSTONE_AUTHTOKEN__USERNAME="+labtest.Almanac.Name,
 		"OS_KEYSTONE_AUTHTOKEN__PASSWORD="+labtest.Almanac.Password, "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME="+labtest.Almanac.Project)
-	s := startOn(t, tenHosts, append(all, settings...)...)
-	takeTopic(t)
-	return s
 }
 
 // takeTopic leaves the topic to an almanacd that has started, and returns when that
