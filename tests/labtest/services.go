@@ -46,13 +46,16 @@ func ReviveCompute(t testing.TB, host string) {
 }
 
 // RestartComputes stops and starts every nova-compute: it forgets what it has known of
-// Placement.
+// Placement. It returns when all are up again.
 func RestartComputes(t testing.TB) {
 	t.Helper()
-	occupy(t)
+	cloud := OpenStack(t)
 	t.Cleanup(func() { makeWhole(t) })
 	for _, process := range computeProcesses(t) {
 		lab(t, "stop", process.service)
+	}
+	for _, host := range cloud.Hosts(t) { // else they seem to be up for some seconds yet
+		cloud.awaitCompute(t, host, "down")
 	}
 	makeWhole(t)
 }

@@ -1,5 +1,12 @@
 # Processes of the lab: started in sessions of their own, named by pid files.
 
+# written FILE: what comes in is the file, all at once: a service that starts meanwhile,
+# and `up` starts all that is missing side by side, reads the old one or the new one.
+written() {
+  cat >"$1.new"
+  mv "$1.new" "$1"
+}
+
 # Whatever runs for a lab, and whatever that starts, has the lab's folder in
 # its environment under a name that no test has.
 mark() { export ALMANAC_LAB_SERVICE=$LAB; }

@@ -158,6 +158,7 @@ func drawn(t *testing.T, random *rand.Rand) json.RawMessage {
 	}
 	if random.IntN(5) == 0 {
 		values["scheduler_hints"] = map[string]any{"_nova_check_type": []string{one("rebuild", "resize")}}
+		values["force_hosts"] = []string{"cmp-003"} // as Nova does with this hint
 	}
 	return edited(t, values)
 }

@@ -45,7 +45,7 @@ computes_layout() {
 }
 
 almanac_conf() {
-  cat >"$LAB/almanac.conf" <<E
+  written "$LAB/almanac.conf" <<E
 [DEFAULT]
 transport_url = $(rabbitmq_url)
 [api]

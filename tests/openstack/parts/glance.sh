@@ -28,7 +28,7 @@ glance_schema() {
 
 glance_settings() {
   mkdir -p "$LAB"/glance/{images,tasks,staging}
-  cat >"$LAB/glance/glance.conf" <<E
+  written "$LAB/glance/glance.conf" <<E
 [DEFAULT]
 use_stderr = true
 bind_host = 127.0.0.1

@@ -94,7 +94,7 @@ keystone_settings() {
   local kind key
   (umask 077; mkdir -p "$LAB"/keystone/{fernet,credential})
   # cheap password hashes: they are slow on purpose, and here nobody guesses
-  cat >"$LAB/keystone/keystone.conf" <<E
+  written "$LAB/keystone/keystone.conf" <<E
 [DEFAULT]
 use_stderr = true
 [database]
@@ -127,7 +127,7 @@ keystone_openrc() {
   local user project
   for user in admin:admin demo:demo demo2:demo2 reader:demo almanac:service; do
     project=${user#*:} user=${user%:*}
-    cat >"$LAB/openrc.$user" <<E
+    written "$LAB/openrc.$user" <<E
 export OS_AUTH_URL=$1 OS_REGION_NAME=RegionOne OS_IDENTITY_API_VERSION=3
 export OS_COMPUTE_API_VERSION=2.90 OS_PLACEMENT_API_VERSION=1.39
 export OS_USERNAME=$user OS_PASSWORD=$PASSWORD OS_PROJECT_NAME=$project

@@ -38,7 +38,7 @@ mariadb_sql() { mariadb --no-defaults -h 127.0.0.1 -P "$(mariadb_port)" -u alman
 # A commit is on disk before it is acknowledged, as in production: tests kill
 # servers and look for what was promised.
 mariadb_settings() {
-  cat >"$LAB/mariadb.cnf" <<E
+  written "$LAB/mariadb.cnf" <<E
 [mariadbd]
 bind-address = 127.0.0.1
 skip-name-resolve

@@ -67,11 +67,13 @@ nova_settings() {
   mkdir -p "$LAB/nova"
   # a lab keeps its options, as it keeps its tables
   [ -e "$LAB/nova/schema" ] || nova_options ${NOVA_OPTIONS:-} >"$LAB/nova/options.conf"
-  nova_conf >"$LAB/nova/nova.conf"
-  if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf" >>"$LAB/nova/nova.conf"; fi
+  {
+    nova_conf
+    if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf"; fi
+  } | written "$LAB/nova/nova.conf"
   # apart from what nova-compute reads: shown a database it complains, and many
   # hosts do well to begin their periodic work at different times
-  cat >"$LAB/nova/control.conf" <<E
+  written "$LAB/nova/control.conf" <<E
 [DEFAULT]
 periodic_fuzzy_delay = 0
 [api_database]

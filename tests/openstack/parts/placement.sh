@@ -26,7 +26,7 @@ placement_schema() {
 
 placement_settings() {
   mkdir -p "$LAB/placement"
-  cat >"$LAB/placement/placement.conf" <<E
+  written "$LAB/placement/placement.conf" <<E
 [DEFAULT]
 use_stderr = true
 [placement_database]

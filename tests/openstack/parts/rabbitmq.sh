@@ -44,7 +44,7 @@ rabbitmq_virtual_host() {
 
 # rabbitmq_settings PORT
 rabbitmq_settings() {
-  cat >"$LAB/rabbitmq.conf" <<'E'
+  written "$LAB/rabbitmq.conf" <<'E'
 default_user = almanac
 default_pass = almanac
 log.console = true
