@@ -73,10 +73,18 @@ func (d *Desk) modify(
 	for {
 		again.decide(d)
 		a, err := d.modifyOnce(ctx, by, id, doing, hold)
-		if err == nil {
-			return a.next, nil
-		}
 		q := Recall{IDs: []string{id}}
+		switch {
+		case err == nil && (again.fresh || a.next.Version != a.before.Version):
+			return a.next, nil
+		case err == nil:
+			// Nothing was stored that would have failed on what memory does not know yet.
+			again.fresh = true
+			if err := d.poll(ctx, q); err != nil {
+				return reservation.Reservation{}, err
+			}
+			continue
+		}
 		if a != nil {
 			q.Hosts, q.Project = a.next.HostNames(), a.next.ProjectID
 		}

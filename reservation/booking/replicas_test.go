@@ -473,3 +473,24 @@ func TestACancelledReservationIsNotStartedAfterAll(t *testing.T) {
 	}
 	s.check(t)
 }
+
+// A change to what memory takes for the present state must not be answered from it.
+func TestWhatAnotherReplicaHasChangedIsChangedBack(t *testing.T) {
+	all := replicas(t, 2, named("a", "b"))
+	id := all[0].book(t, during(1, 100, 200)).ID
+	if err := all[1].desk.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[0].desk.Change(t.Context(), owner, id, ends(300)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := all[1].desk.Change(t.Context(), owner, id, ends(200)); err != nil || r.Span.End != at(200) {
+		t.Fatalf("it ends at %v, %v", r.Span.End, err)
+	}
+	if err := all[0].desk.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := all[0].desk.Reservation(id); r.Span.End != at(200) {
+		t.Errorf("the client was told that it ends at 200, and it ends at %v", r.Span.End)
+	}
+}
