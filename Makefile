@@ -26,7 +26,7 @@ run: build ## build and start Almanac on the embedded default
 	@bin/almanacd
 
 check: ## format, vet, layout and the quick tests, in under two minutes
-	@test -z "$$(gofmt -l cmd filters inventory pkg reservation tests)" || { gofmt -l cmd filters inventory pkg reservation tests; echo 'run gofmt -w on these files'; exit 1; }
+	@test -z "$$(gofmt -l cmd filters inventory pkg reservation tests weighers)" || { gofmt -l cmd filters inventory pkg reservation tests weighers; echo 'run gofmt -w on these files'; exit 1; }
 	@CGO_ENABLED=0 $(GO) vet ./...
 	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
 
