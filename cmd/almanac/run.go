@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
@@ -34,7 +35,7 @@ type process struct {
 // run carries out a command line and gives its exit code. Data goes to stdout,
 // messages to stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string, now func() time.Time) int {
-	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: now, pause: sleep}
+	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: now, pause: job.Pause}
 	return p.run(ctx, args)
 }
 
@@ -160,17 +161,6 @@ func needsOne(what string) cobra.PositionalArgs {
 		if len(args) != 1 {
 			return fmt.Errorf("needs one %s, got %d; put one with blanks in quotes", what, len(args))
 		}
-		return nil
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
 		return nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
 // Options say where Almanac is and how to call it. Only URL is needed.
@@ -53,19 +54,8 @@ func New(o Options) (*Client, error) {
 		o.HTTPClient = http.DefaultClient
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = job.Pause
 	}
 	base := strings.TrimRight(o.URL, "/")
 	return &Client{options: o, base: strings.TrimSuffix(base, "/v1")}, nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

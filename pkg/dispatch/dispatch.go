@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -70,23 +71,12 @@ type Dispatcher struct {
 // New gives a Dispatcher. Its Sweep has to be called again and again.
 func New(o Options) *Dispatcher {
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = job.Pause
 	}
 	d := &Dispatcher{Options: o}
 	d.leftovers.turn = make(chan struct{}, 1)
 	d.leftovers.turn <- struct{}{}
 	return d
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Placed is where the instances of a request go.

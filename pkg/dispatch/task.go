@@ -191,8 +191,8 @@ func (c chosen) hosts(refusal error) []string {
 	return names
 }
 
-// clarify reads the hosts anew, once, on which something may count twice, so that there
-// may be more room than there seems; it says whether to choose again.
+// clarify reads the hosts anew, once, on which there may be more room than there seems; it
+// says whether to choose again.
 func (t *task) clarify(ctx context.Context, refusal error) bool {
 	hosts := t.Board.Unclear()
 	if t.clarified || len(hosts) == 0 || !fault.Is(refusal, fault.Conflict) {

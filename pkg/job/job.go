@@ -1,5 +1,5 @@
 // Package job runs periodic work. A Job is a value with one step, so that a test
-// calls the step and never waits.
+// calls the step and never waits. It also has the pause of work that is tried again.
 package job
 
 import (
@@ -45,5 +45,17 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 			failures++
 		}
 		timer.Reset(j.Every)
+	}
+}
+
+// Pause waits, unless ctx ends before: then it gives the context's error.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

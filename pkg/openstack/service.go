@@ -20,6 +20,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
 // Session is a user's stay with Keystone.
@@ -100,22 +101,11 @@ func NewService(session Session, kind Kind, o Options) (*Service, error) {
 	}
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = job.Pause
 	}
 	s := &Service{kind: kind, options: o, session: session, slots: make(chan struct{}, atOnce)}
 	s.http = s.newHTTP(trust)
 	return s, nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Calls is how many requests have been sent to the service so far.

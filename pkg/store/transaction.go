@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
 const (
@@ -142,14 +144,7 @@ func (s *Store) pause(ctx context.Context, n int) bool {
 	if s.options.Random != nil {
 		wait = time.Duration(s.options.Random() * float64(wait))
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return job.Pause(ctx, wait) == nil
 }
 
 // plain gives the context's error where it ended the work, whatever the driver
