@@ -38,18 +38,6 @@ func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
 	return reservation.Reservation{}, false
 }
 
-// NextClaim gives the first time in which host is promised that ends after t;
-// claims that touch or share it come as one.
-func (d *Desk) NextClaim(host string, t span.Instant) (span.Span, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	number, known := d.roster.numbers[host]
-	if !known {
-		return span.Span{}, false
-	}
-	return d.calendar.NextBusy(number, t)
-}
-
 // Promised gives each host that is promised at t or later, once, with the first time
 // that is not over at t: one that ends after t, or whose end is still to be carried out.
 // Claims that touch or share the host come as one, without Slices.
