@@ -17,14 +17,13 @@ import (
 // until the next reading.
 type Board struct {
 	current atomic.Pointer[States]
-	changed chan struct{}
-
-	mu     sync.Mutex
-	clock  Mark                  // of the last event
-	base   *States               // the last reading, corrected by looks
-	read   Mark                  // when it began
-	looks  map[string]correction // by host; those that began after it did
-	claims []*claim              // that it does not contain, in the order in which they were made
+	mu      sync.Mutex
+	clock   Mark                  // of the last event
+	base    *States               // the last reading, corrected by looks
+	read    Mark                  // when it began
+	looks   map[string]correction // by host; those that began after it did
+	claims  []*claim              // that it does not contain, in the order in which they were made
+	freed   map[string]Mark       // hosts that something has left since
 }
 
 // Mark is a moment in the life of a board. The zero Mark is before all others.
@@ -55,14 +54,11 @@ type Hold struct {
 
 // NewBoard gives a board without states.
 func NewBoard() *Board {
-	return &Board{changed: make(chan struct{}, 1), looks: map[string]correction{}}
+	return &Board{looks: map[string]correction{}, freed: map[string]Mark{}}
 }
 
 // Load gives the current states; nil before the first reading.
 func (b *Board) Load() *States { return b.current.Load() }
-
-// Changed has a value when a reading was taken since the last value.
-func (b *Board) Changed() <-chan struct{} { return b.changed }
 
 // Begin gives the mark that a reading of the cloud has to have, before it begins.
 func (b *Board) Begin() Mark {
@@ -97,10 +93,20 @@ func (b *Board) Take(m Mark, s *States, underWay func(instance string) bool) {
 		c.arriving = true
 		return underWay == nil || !underWay(c.take.Instance)
 	})
+	maps.DeleteFunc(b.freed, func(_ string, left Mark) bool { return left < m })
 	b.lay()
-	select {
-	case b.changed <- struct{}{}:
-	default:
+}
+
+// Freed notes that an instance has left the host, so that there may be more room than the
+// states have. A host that they do not have is left alone.
+func (b *Board) Freed(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == nil {
+		return
+	}
+	if i, there := b.base.Index(host); there {
+		b.freed[b.base.Host(i).Name] = b.tick()
 	}
 }
 
@@ -167,17 +173,24 @@ func (h *Hold) Undo() {
 	h.board.lay()
 }
 
-// Unclear names the hosts on which a claim may count twice: it was settled after the last
-// reading began, which may contain it all the same. A look at them tells.
+// Unclear names the hosts on which there may be more room than the states have: where an
+// instance has left, and where a claim may count twice, since it was settled after the
+// last reading began, which may contain it all the same. A look at them tells.
 func (b *Board) Unclear() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var hosts []string
+	for host, left := range b.freed {
+		if b.looks[host].began < left {
+			hosts = append(hosts, host)
+		}
+	}
 	for _, c := range b.claims {
 		if c.settled != 0 && !c.arriving && b.looks[c.host].began < c.settled && !slices.Contains(hosts, c.host) {
 			hosts = append(hosts, c.host)
 		}
 	}
+	slices.Sort(hosts)
 	return hosts
 }
 

@@ -53,15 +53,35 @@ func TestABoardHasNoStatesBeforeTheFirstReading(t *testing.T) {
 	if _, err := b.Place(taking(0, "x", 1)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v", err)
 	}
-	select {
-	case <-b.Changed():
-		t.Error("it has changed")
-	default:
-	}
+	b.Freed("a")
 	b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
-	if <-b.Changed(); used(b)[0] != 3 {
-		t.Errorf("used %v", used(b))
+	if used(b)[0] != 3 || len(b.Unclear()) > 0 {
+		t.Errorf("used %v, unclear %v", used(b), b.Unclear())
 	}
+}
+
+func TestAHostThatAnInstanceHasLeftIsUnclearUntilItIsRead(t *testing.T) {
+	hosts := []inventory.HostState{{Name: "a", Stocks: cpus(1)}, {Name: "b", Stocks: cpus(1)}, {Name: "c", Stocks: cpus(1)}}
+	b := board(t, hosts...)
+	early := b.Begin()
+	for _, host := range []string{"C", "a", "nobody"} {
+		b.Freed(host)
+	}
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if got := b.Unclear(); !slices.Equal(got, want) {
+			t.Errorf("%s %v are unclear, want %v", when, got, want)
+		}
+	}
+	expect("at first", "a", "c")
+	b.Correct(b.Begin(), "a", cpus(0))
+	expect("after a look at a", "c")
+	b.Take(early, states(t, hosts), nil)
+	expect("after a reading that began before", "c")
+	b.Freed("a")
+	expect("when another has left a", "a", "c")
+	b.Take(b.Begin(), states(t, hosts), nil)
+	expect("after a reading")
 }
 
 func TestWhatIsPlacedCountsAtOnce(t *testing.T) {

@@ -112,7 +112,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
 		Promises: a.reservationFilter(), Guests: db, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
-		Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Now: a.clock.now, Elapsed: stopwatch(), Log: log,
+		Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
 	if behind, err := a.openBehind(bus); err != nil {
 		return err
@@ -176,17 +176,15 @@ func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
 
 // pipeline gives how hosts are chosen. Without promises and hosts it only shows whether
 // the names in the configuration are known.
-func pipeline(c config.Config, promises weighers.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
+func pipeline(c config.Config, promises filters.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
 	f := c.Filters
 	o := filters.Options{
-		OwnTraits: fence.OwnPrefix, DefaultAvailabilityZone: c.Scheduler.DefaultZone,
+		Reservation: reservationFilter(c, promises),
+		OwnTraits:   fence.OwnPrefix, DefaultAvailabilityZone: c.Scheduler.DefaultZone,
 		EnableIsolatedAggregateFiltering:     c.Scheduler.IsolateAggregates,
 		LimitTenantsToPlacementAggregate:     c.Scheduler.LimitTenants,
 		PlacementAggregateRequiredForTenants: c.Scheduler.TenantAggregateRequired,
 		ImagePropertiesDefaultArchitecture:   f.DefaultArchitecture,
-	}
-	if p, ok := promises.(filters.Promises); ok {
-		o.Reservation = reservationFilter(c, p)
 	}
 	list, err := filters.New(f.EnabledFilters, o)
 	if err != nil {

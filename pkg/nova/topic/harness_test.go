@@ -196,6 +196,9 @@ func serve(t testing.TB, o topic.Options) *bench {
 	}
 	o.Promises = filters.Reservation{Promises: promised, Fence: filters.FenceAlways, Class: fence.OwnName}
 	o.Rule, o.Alternates, o.Decisions = inventory.PreemptibleRule{ExtraSpec: "preemptible", Hint: "preemptible"}, 2, &b.kept
+	if o.Freed == nil {
+		o.Freed = func(string) {}
+	}
 	o.Changed = func() { b.changes <- struct{}{} }
 	o.Now, o.Elapsed = func() span.Instant { return now }, func() time.Duration { return 0 }
 	answers := &topic.Service{Options: o}

@@ -3,21 +3,17 @@ package topic_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// cloudThatChanges has room from one reading on; those before are counted.
+// cloudThatChanges counts its readings.
 type cloudThatChanges struct {
-	placer
-	readings, places int
-	room             int // the number of that reading
-	fails            bool
+	readings int
+	fails    bool
 }
 
 func (c *cloudThatChanges) read(context.Context) error {
@@ -28,50 +24,51 @@ func (c *cloudThatChanges) read(context.Context) error {
 	return nil
 }
 
-func (c *cloudThatChanges) Place(ctx context.Context, r *placing.Request) (dispatch.Placed, error) {
-	c.places++
-	if c.readings < c.room {
-		return dispatch.Placed{}, fault.New(fault.Conflict, "all hosts are full")
-	}
-	return c.placer.Place(ctx, r)
-}
-
-func TestRequestsSeeWhatCastsHaveTold(t *testing.T) {
+func TestRequestsSeeWhatCastsHaveToldOfAggregates(t *testing.T) {
 	for name, c := range map[string]struct {
-		cast             string
-		room             int
-		fails            bool
-		readings, places int // after two requests
-		placed           bool
+		cast     string
+		fails    bool
+		readings int // after two requests
 	}{
-		"no cast":                         {readings: 0, places: 2, placed: true},
-		"no cast, no room":                {room: 1, readings: 0, places: 2},
-		"an aggregate":                    {cast: "update_aggregates", readings: 1, places: 2, placed: true},
-		"an aggregate that is gone":       {cast: "delete_aggregate", readings: 1, places: 2, placed: true},
-		"an aggregate that is not read":   {cast: "update_aggregates", fails: true, readings: 1, places: 2, placed: true},
-		"an instance that is gone":        {cast: "delete_instance_info", readings: 0, places: 2, placed: true},
-		"the room of one that is gone":    {cast: "delete_instance_info", room: 1, readings: 1, places: 3, placed: true},
-		"no room, though one is gone":     {cast: "delete_instance_info", room: 2, readings: 1, places: 3},
-		"no room, and one that has begun": {cast: "update_instance_info", room: 1, readings: 0, places: 2},
+		"no cast":                       {readings: 0},
+		"an aggregate":                  {cast: "update_aggregates", readings: 1},
+		"an aggregate that is gone":     {cast: "delete_aggregate", readings: 1},
+		"an aggregate that is not read": {cast: "update_aggregates", fails: true, readings: 1},
+		"an instance that has begun":    {cast: "update_instance_info", readings: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cloud := &cloudThatChanges{room: c.room, fails: c.fails}
-			b := serve(t, topic.Options{Placer: cloud, Reread: cloud.read})
+			cloud := &cloudThatChanges{fails: c.fails}
+			b := serve(t, topic.Options{Placer: placer{}, Reread: cloud.read})
 			if c.cast != "" {
-				target := oslo.Target{Exchange: topic.Exchange, Topic: topic.Topic, Version: "4.0"}
-				if err := b.client.Fanout(t.Context(), target, c.cast, map[string]any{}); err != nil {
-					t.Fatal(err)
-				}
-				<-b.changes
+				b.cast(t, c.cast, map[string]any{})
 			}
-			var err error
 			for range 2 {
-				_, err = b.ask(t, args(t, nil, nil))
+				if _, err := b.ask(t, args(t, nil, nil)); err != nil {
+					t.Error(err)
+				}
 			}
-			if placed := err == nil; placed != c.placed || cloud.readings != c.readings || cloud.places != c.places {
-				t.Errorf("placed %v after %d readings and %d plans, want %v, %d, %d: %v",
-					placed, cloud.readings, cloud.places, c.placed, c.readings, c.places, err)
+			if cloud.readings != c.readings {
+				t.Errorf("the hosts were read %d times, want %d", cloud.readings, c.readings)
 			}
 		})
 	}
+}
+
+func TestAHostThatAnInstanceHasLeftIsNoted(t *testing.T) {
+	var freed []string
+	b := serve(t, topic.Options{Placer: placer{}, Freed: func(host string) { freed = append(freed, host) }})
+	b.cast(t, "delete_instance_info", map[string]any{"host_name": "cmp-003", "instance_uuid": "i"})
+	if !slices.Equal(freed, []string{"cmp-003"}) {
+		t.Errorf("noted are %v", freed)
+	}
+}
+
+// cast casts to every scheduler, and returns when the service has taken it.
+func (b *bench) cast(t *testing.T, method string, args any) {
+	t.Helper()
+	target := oslo.Target{Exchange: topic.Exchange, Topic: topic.Topic, Version: "4.0"}
+	if err := b.client.Fanout(t.Context(), target, method, args); err != nil {
+		t.Fatal(err)
+	}
+	<-b.changes
 }

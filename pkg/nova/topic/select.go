@@ -27,8 +27,7 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 		s.Log.WarnContext(ctx, "a request for hosts cannot be read", "error", err)
 		return nil, noValidHost(unreadable(fault.Of(err)))
 	}
-	aggregates, _ := s.news.unread()
-	s.catchUp(ctx, aggregates)
+	s.catchUp(ctx)
 	states := s.States()
 	if states == nil {
 		return nil, noValidHost("Almanac has not read the hosts of the cloud yet; try again later.")
@@ -153,10 +152,6 @@ func (s *Service) way(q *question) string {
 // place decides here.
 func (s *Service) place(ctx context.Context, q *question) (any, error) {
 	placed, err := s.Placer.Place(ctx, &q.request)
-	if _, freed := s.news.unread(); freed > 0 && fault.Is(err, fault.Conflict) {
-		s.catchUp(ctx, freed)
-		placed, err = s.Placer.Place(ctx, &q.request)
-	}
 	if err != nil {
 		f := fault.Of(err)
 		if f.Kind == fault.Conflict {

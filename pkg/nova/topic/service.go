@@ -70,6 +70,8 @@ type Options struct {
 	Decisions  Decisions
 	// Changed is told that something has changed on the cloud.
 	Changed func()
+	// Freed is told of a host that an instance has left.
+	Freed func(host string)
 	// Reread has the States show what the cloud has now; nil leaves them as they are.
 	Reread  func(ctx context.Context) error
 	Now     func() span.Instant
@@ -101,7 +103,19 @@ var casts = []string{"update_aggregates", "delete_aggregate", "update_instance_i
 
 // follow takes a cast over, and passes it on.
 func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
-	s.news.take(r.Method)
+	switch r.Method {
+	case "update_aggregates", "delete_aggregate":
+		s.news.take()
+	case "delete_instance_info":
+		var args struct {
+			Host string `json:"host_name"`
+		}
+		if err := r.Decode(&args); err != nil {
+			s.Log.WarnContext(ctx, "a cast of an instance that is gone cannot be read", "error", err)
+		} else {
+			s.Freed(args.Host)
+		}
+	}
 	// Every compute syncs every two minutes, whether something has changed or not.
 	if r.Method != "sync_instance_info" {
 		s.Changed()
