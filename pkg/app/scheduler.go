@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
@@ -17,10 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/store"
-	"github.com/almanac-cloud/almanac/reservation/fence"
-	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // The modes in which Nova's topic scheduler is served.
@@ -172,43 +168,6 @@ func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
 		return nil
 	})
 	return client, nil
-}
-
-// pipeline gives how hosts are chosen. Without promises and hosts it only shows whether
-// the names in the configuration are known.
-func pipeline(c config.Config, promises filters.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
-	f := c.Filters
-	o := filters.Options{
-		Reservation: reservationFilter(c, promises),
-		OwnTraits:   fence.OwnPrefix, DefaultAvailabilityZone: c.Scheduler.DefaultZone,
-		EnableIsolatedAggregateFiltering:     c.Scheduler.IsolateAggregates,
-		LimitTenantsToPlacementAggregate:     c.Scheduler.LimitTenants,
-		PlacementAggregateRequiredForTenants: c.Scheduler.TenantAggregateRequired,
-		ImagePropertiesDefaultArchitecture:   f.DefaultArchitecture,
-	}
-	list, err := filters.New(f.EnabledFilters, o)
-	if err != nil {
-		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
-	}
-	weighted, err := weighers.Choose(f.WeightClasses, map[string]float64{
-		"cpu_weight_multiplier": f.CPU, "ram_weight_multiplier": f.RAM, "disk_weight_multiplier": f.Disk,
-		"io_ops_weight_multiplier": f.IOOps, "build_failure_weight_multiplier": f.BuildFailure,
-		"free_time_weight_multiplier": f.FreeTime, "kw_ranking_weight_multiplier": f.KWRanking,
-	}, weighers.Ports{Promises: promises, Efficiencies: hosts})
-	if err != nil {
-		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
-	}
-	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest}, nil
-}
-
-// reservationFilter gives what keeps instances off promised hosts.
-func (a *App) reservationFilter() filters.Reservation { return reservationFilter(a.config, a.desk) }
-
-func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
-	return filters.Reservation{
-		Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
-		Eviction: seconds(c.Reservation.EvictionTime), Class: fence.OwnName,
-	}
 }
 
 // castsHeard gives what has the hosts read again soon after Nova has told of a change:

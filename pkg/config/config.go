@@ -36,6 +36,7 @@ type Config struct {
 	Preemptible   Preemptible
 	Scheduler     Scheduler
 	Filters       FilterScheduler
+	Weighers      Weighers
 	Cells         Cells
 
 	Folder string // of the first file that was read; empty without one

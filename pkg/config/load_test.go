@@ -268,8 +268,11 @@ poll_interval = 60
 			LimitTenants: true, TenantAggregateRequired: true, IsolateAggregates: true, DefaultZone: "zone1",
 		},
 		Filters: config.FilterScheduler{
-			EnabledFilters: []string{"ComputeFilter"}, WeightClasses: []string{"RAMWeigher", "CPUWeigher"}, HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64",
-			CPU: 0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7,
+			EnabledFilters: []string{"ComputeFilter"}, HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64",
+		},
+		Weighers: config.Weighers{
+			Classes: []string{"RAMWeigher", "CPUWeigher"},
+			CPU:     0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7,
 		},
 		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
@@ -341,8 +344,11 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			EnabledFilters: []string{
 				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 			},
-			WeightClasses: []string{"nova.scheduler.weights.all_weighers"}, HostSubsetSize: 1,
-			CPU: 1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1,
+			HostSubsetSize: 1,
+		},
+		Weighers: config.Weighers{
+			Classes: []string{"nova.scheduler.weights.all_weighers"},
+			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1,
 		},
 		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
 	}

@@ -16,15 +16,12 @@ type Scheduler struct {
 	DefaultZone                           string // [DEFAULT] default_availability_zone
 }
 
-// FilterScheduler is section [filter_scheduler], as Nova has it.
+// FilterScheduler is section [filter_scheduler], as Nova has it, but for the weighers.
 type FilterScheduler struct {
-	EnabledFilters, WeightClasses []string
-	HostSubsetSize                int
-	ShuffleBest                   bool
-	DefaultArchitecture           string // empty: none
-
-	CPU, RAM, Disk, IOOps, BuildFailure float64 // multipliers
-	FreeTime, KWRanking                 float64
+	EnabledFilters      []string
+	HostSubsetSize      int
+	ShuffleBest         bool
+	DefaultArchitecture string // empty: none
 }
 
 // Cells says in which cell a host is, which Nova's API does not tell.
@@ -69,20 +66,10 @@ func filterSchedulerOptions(f *FilterScheduler) []option {
 			"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 		}, "Filters that a host has to pass in mode replace, in their order, beside those that always count: the reservations, "+
 			"and what Placement would say."),
-		list(&f.WeightClasses, "weight_classes", []string{"nova.scheduler.weights.all_weighers"},
-			"Weighers that rank the hosts in mode replace, by the names of their classes; all_weighers are all there are."),
 		integer(&f.HostSubsetSize, "host_subset_size", 1, 1, 1_000_000, "Among how many of the best hosts one is drawn."),
 		boolean(&f.ShuffleBest, "shuffle_best_same_weighed_hosts", false, "Hosts that are equally good come in a random order."),
 		text(&f.DefaultArchitecture, "image_properties_default_architecture", "",
 			"Architecture of images that do not name one, such as x86_64. Empty means any."),
-		float(&f.CPU, "cpu_weight_multiplier", 1, "How much free VCPUs count."),
-		float(&f.RAM, "ram_weight_multiplier", 1, "How much free memory counts."),
-		float(&f.Disk, "disk_weight_multiplier", 1, "How much free disk counts."),
-		float(&f.IOOps, "io_ops_weight_multiplier", -1, "How much heavy work of instances counts."),
-		float(&f.BuildFailure, "build_failure_weight_multiplier", 1_000_000, "How much builds that have failed count against a host."),
-		float(&f.FreeTime, "free_time_weight_multiplier", 10,
-			"How much the time until the next reservation of a host counts, for instances without a reservation."),
-		float(&f.KWRanking, "kw_ranking_weight_multiplier", 1, "How much FLOPS per watt count."),
 	}
 }
 

@@ -61,7 +61,7 @@ func table(c *Config) []section {
 		{"placement", clientOptions(&c.Placement, "Placement")},
 		{"preemptible", preemptibleOptions(&c.Preemptible)},
 		{"scheduler", schedulerOptions(&c.Scheduler)},
-		{"filter_scheduler", filterSchedulerOptions(&c.Filters)},
+		{"filter_scheduler", slices.Concat(filterSchedulerOptions(&c.Filters), weigherOptions(&c.Weighers))},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
 		{"lifecycle", []option{
