@@ -61,17 +61,14 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 	}
 	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool), there: make(map[string]bool)}
 	if q.All {
-		err = find.add(tx.Where("status IN ?", live()))
-		if err == nil {
-			got.Hosts, err = hostVersions(tx)
-		}
+		got.Hosts, err = find.all()
 	} else {
 		got.Hosts, err = find.named(got.Log)
-		got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
 	}
 	if err != nil {
 		return got, nil, err
 	}
+	got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(find.unknown)), batch) {
 		var found []reservationRow
 		if err := tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
@@ -124,6 +121,21 @@ func (f *finding) add(found *gorm.DB) error {
 		}
 	}
 	return nil
+}
+
+// all adds all that live, and the reservations asked for. It gives the versions of all
+// hosts.
+func (f *finding) all() ([]booking.HostVersion, error) {
+	if err := f.add(f.tx.Where("status IN ?", live())); err != nil {
+		return nil, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(f.asked.IDs), func(id string) bool { return f.there[id] })
+	for chunk := range slices.Chunk(rest, batch) {
+		if err := f.add(f.tx.Where("id IN ?", chunk)); err != nil {
+			return nil, err
+		}
+	}
+	return hostVersions(f.tx)
 }
 
 // named adds the reservations that the question and the log name, and those that

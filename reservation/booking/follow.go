@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -36,16 +34,9 @@ func (d *Desk) Resync(ctx context.Context) error {
 }
 
 func (d *Desk) resync(ctx context.Context) (err error) {
-	for range 3 { // what is stored between the two questions may contradict them
-		// What is over goes first, so that it does not stand in the way of the new.
-		known := d.storedReservations()
-		q := Recall{IDs: slices.Collect(maps.Keys(known)), Since: math.MaxInt64}
-		var missing []string
-		if missing, err = d.recall(ctx, q, nil); err == nil {
-			maps.DeleteFunc(known, func(id string, _ int64) bool { return !slices.Contains(missing, id) })
-			_, err = d.recall(ctx, Recall{All: true}, known)
-		}
-		if !errors.Is(err, errContradiction) {
+	for range 3 { // what is stored before the answer and not asked for may be over in it
+		live, stored := d.versions()
+		if err = d.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
 			break
 		}
 	}
@@ -55,17 +46,18 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 	return nil
 }
 
-// storedReservations gives the versions of those that memory knows to be stored.
-func (d *Desk) storedReservations() map[string]int64 {
+// versions gives the ids of those that live in memory, and the versions of those of
+// which no change is in flight.
+func (d *Desk) versions() (live []string, stored map[string]int64) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	known := make(map[string]int64, len(d.live))
+	stored = make(map[string]int64, len(d.live))
 	for id, e := range d.live {
-		if e.attempt == nil {
-			known[id] = e.r.Version
+		if live = append(live, id); e.attempt == nil {
+			stored[id] = e.r.Version
 		}
 	}
-	return known
+	return live, stored
 }
 
 // poll reads what the log and the question name and takes it over.
@@ -80,7 +72,7 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 		return nil // another has looked since
 	}
 	d.polls.begun.Add(1)
-	_, err := d.recall(ctx, q, nil)
+	err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
 		// Something that is over still stands in the way: the log has not told yet.
 		err = d.resync(ctx)
@@ -98,34 +90,33 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 // errContradiction says that what was read does not fit beside what memory has.
 var errContradiction = errors.New("the records contradict what is known")
 
-// recall asks the records and takes over what they answer. It gives the ids asked for
-// of which nothing is stored. missing are those that were so before, with the
-// versions that memory has of them: they are forgotten unless they have been seen to
-// meanwhile.
-func (d *Desk) recall(ctx context.Context, q Recall, missing map[string]int64) (gone []string, err error) {
+// recall asks the records and takes over what they answer. Of the reservations asked
+// for, those of which nothing is stored are forgotten where stored has them, with the
+// version that memory had before: unless they have been seen to meanwhile.
+func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.tail.low), d.version
 	q.IDs = slices.Clone(q.IDs)
 	var doubts []*attempt
 	for a := range d.attempts {
-		if a.doubt && !q.All { // which does not answer for single ones
+		if a.doubt {
 			doubts, q.IDs = append(doubts, a), append(q.IDs, a.next.ID)
 		}
 	}
 	d.mu.RUnlock()
 	got, err := d.options.Records.Recall(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("read what has changed: %w", err)
+		return fmt.Errorf("read what has changed: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.adopt(got, doubts, missing); err != nil {
-		return nil, err
+	if err := d.adopt(got, doubts, stored); err != nil {
+		return err
 	}
 	if !q.All && q.Since == d.tail.low {
 		d.tail.advance(got.Log, d.elapsed())
 	}
-	return got.Gone, nil
+	return nil
 }
 
 // version is the one that memory has of a stored reservation, or in which it left.
@@ -150,9 +141,9 @@ func (e *entry) stored() int64 {
 // adopt takes over what the records held at one moment, all or nothing; mu is held.
 // doubts are the attempts in doubt whose reservations were asked for: what the
 // records do not have of them was not stored.
-func (d *Desk) adopt(got Recalled, doubts []*attempt, missing map[string]int64) error {
+func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
-	x.gone = d.gone(got, missing)
+	x.gone = d.gone(got, stored)
 	if err := d.exchange(x); err != nil {
 		return err
 	}
@@ -189,6 +180,7 @@ type exchange struct {
 func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	var x exchange
 	touched, strange := make(map[string]bool), make(map[string]bool)
+	lags := d.lags(got, false)
 	for _, r := range got.Reservations {
 		e, live := d.live[r.ID]
 		switch {
@@ -197,6 +189,8 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		case !live && !r.Status.Live():
 			d.left.bury(r.ID, r.Version)
 			continue
+		case !live && slices.ContainsFunc(r.HostNames(), lags):
+			continue // it was over when memory last had all that was live there
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
 		d.roster.admit(r.HostNames(), d.calendar)
@@ -223,28 +217,38 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	return x
 }
 
-// gone gives the entries that are forgotten: those missing, in the version that they
-// had then, and only where the answer is not older than what memory knows of their
-// hosts. One that lags behind may not have them yet.
-func (d *Desk) gone(got Recalled, missing map[string]int64) (list []*entry) {
-	if len(missing) == 0 {
-		return nil
-	}
-	versions := make(map[string]int64, len(got.Hosts))
-	for _, h := range got.Hosts {
-		versions[h.Host] = h.Version
-	}
-	for id, version := range missing {
+// gone gives the entries that are forgotten: those of which nothing is stored, in the
+// version that they had before, and not where the answer lags behind, which may not have
+// them yet.
+func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
+	lags := d.lags(got, true)
+	for _, id := range got.Gone {
+		version, asked := stored[id]
 		e, live := d.live[id]
-		if !live || e.attempt != nil || e.r.Version != version {
+		if !asked || !live || e.attempt != nil || e.r.Version != version {
 			continue
 		}
-		lags := slices.ContainsFunc(e.r.HostNames(), func(host string) bool { return versions[host] < d.known[host] })
-		if !lags {
+		if !slices.ContainsFunc(e.r.HostNames(), lags) {
 			list = append(list, e)
 		}
 	}
 	return list
+}
+
+// lags tells of which hosts memory knows more than an answer does, which was read before
+// something that is known was stored, or where it has not arrived. Of a host that the
+// answer does not name it says unnamed.
+func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
+	versions := make(map[string]int64, len(got.Hosts))
+	for _, h := range got.Hosts {
+		versions[h.Host] = h.Version
+	}
+	return func(host string) bool {
+		if version, named := versions[host]; named {
+			return version < d.known[host]
+		}
+		return unnamed
+	}
 }
 
 // exchange exchanges claims in the calendar. After an error it is as it was.

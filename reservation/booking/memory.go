@@ -72,10 +72,10 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	got := Recalled{Log: slices.Clone(m.log[min(q.Since, int64(len(m.log))):])}
 	ids := append(slices.Clone(q.IDs), idsOf(got.Log)...)
 	if q.All {
-		got.Log, ids = got.Log[max(0, len(got.Log)-1):], nil
+		got.Log, ids = got.Log[max(0, len(got.Log)-1):], q.IDs
 	}
 	for _, id := range q.IDs {
-		if _, ok := m.reservations[id]; !ok && !q.All {
+		if _, ok := m.reservations[id]; !ok {
 			got.Gone = append(got.Gone, id)
 		}
 	}

@@ -52,7 +52,7 @@ type Usage struct {
 type Recall struct {
 	// Since is a place in the log; what lies behind it is given.
 	Since int64
-	// All asks for every live reservation and every host.
+	// All asks for every live reservation and every host, beside IDs.
 	All bool
 	// IDs, Hosts and Project ask for reservations, for the live ones with claims on
 	// the hosts, and for the live ones of the project, where it is not empty.

@@ -54,6 +54,10 @@ func testQuestions(t *testing.T, s Subject) {
 		"by host":            {booking.Recall{Hosts: []string{"b"}}, []string{"three", "two"}, []booking.HostVersion{at("b", 2)}},
 		"by project":         {booking.Recall{Project: "demo"}, []string{"two"}, nil},
 		"all":                {booking.Recall{All: true}, []string{"four", "three", "two"}, []booking.HostVersion{at("a", 2), at("b", 2), at("c", 1)}},
+		"all, and what is over by id": {
+			booking.Recall{All: true, IDs: []string{"one", "three"}},
+			[]string{"four", "one", "three", "two"}, []booking.HostVersion{at("a", 2), at("b", 2), at("c", 1)},
+		},
 		"all but what is known": {
 			booking.Recall{All: true, Known: knowing(map[string]int64{"two": 1, "three": 0})},
 			[]string{"four", "three"}, []booking.HostVersion{at("a", 2), at("b", 2), at("c", 1)},
