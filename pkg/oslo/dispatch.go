@@ -20,24 +20,22 @@ const (
 	replyPause    = 250 * time.Millisecond
 )
 
-// handle does the work of one request and answers it.
-func (s *Server) handle(work context.Context, r *Request, expiration time.Duration, release func()) {
-	ctx, cancel := WithContext(work, r.Context), context.CancelFunc(func() {})
-	switch {
-	case r.monitor > 0 && expiration <= r.monitor: // the signs of life keep the caller waiting
-	case expiration > 0:
-		ctx, cancel = context.WithTimeout(ctx, expiration)
-	default:
-		ctx, cancel = context.WithTimeout(ctx, defaultResponse)
+// handle does the work of one request, for which it has a worker, and answers it.
+func (s *Server) handle(work context.Context, r *Request, expiration time.Duration) {
+	ctx, giveUp := context.WithCancel(WithContext(work, r.Context))
+	defer giveUp()
+	if r.monitor <= 0 || expiration > r.monitor { // else the signs of life keep the caller waiting
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(expiration, defaultResponse))
+		defer cancel()
 	}
-	defer cancel()
 	alive, done := context.WithCancel(ctx)
 	if r.id != "" && r.monitor >= 2*time.Second {
-		s.running.Go(func() { s.heartbeat(alive, r) })
+		s.running.Go(func() { s.heartbeat(alive, r, giveUp) })
 	}
 	result, err := s.dispatch(ctx, r)
 	done()
-	release()
+	<-s.slots
 	if err != nil {
 		s.options.Log.Debug("request failed", "topic", s.options.Topic, "method", r.Method,
 			"request_id", r.Context.RequestID(), "error", err)
@@ -45,12 +43,26 @@ func (s *Server) handle(work context.Context, r *Request, expiration time.Durati
 	if r.id == "" {
 		return
 	}
-	answer, cancelAnswer := context.WithTimeout(work, cmp.Or(min(expiration, replyPatience), replyPatience))
-	defer cancelAnswer()
-	if err := s.answer(answer, r, result, err); err != nil {
+	if s.tell(work, r, expiration, result, err) && r.undo != nil {
+		r.undo()
+	}
+}
+
+// tell answers r. It says whether the caller is known not to have the result.
+func (s *Server) tell(work context.Context, r *Request, expiration time.Duration, result any, failure error) (missed bool) {
+	message, failure := encodeReply(r, result, failure)
+	returned, err := s.answer(work, r, message, cmp.Or(min(expiration, replyPatience), replyPatience))
+	if err != nil {
 		s.options.Log.Warn("gave up on a reply", "topic", s.options.Topic, "method", r.Method,
 			"request_id", r.Context.RequestID(), "error", err)
 	}
+	switch {
+	case failure != nil || returned:
+		return true
+	case err != nil || r.undo == nil:
+		return false
+	}
+	return s.unread(work, r, r.patience(expiration))
 }
 
 // dispatch calls the first endpoint that has the method
@@ -82,48 +94,66 @@ func (s *Server) dispatch(ctx context.Context, r *Request) (result any, err erro
 	return nil, unsupportedVersion(r.Version, r.Method)
 }
 
-// heartbeat sends signs of life, twice in the time the caller waits for one.
-func (s *Server) heartbeat(ctx context.Context, r *Request) {
+// heartbeat sends signs of life, twice in the time the caller waits for one. It gives the
+// work up when the caller has had none in that time, since its queue is not there.
+func (s *Server) heartbeat(ctx context.Context, r *Request, giveUp context.CancelFunc) {
 	beat := time.NewTicker(r.monitor / 2)
 	defer beat.Stop()
-	for {
+	for missed := 0; missed < 2; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
-			// One that does not arrive is followed by the next.
-			_ = s.send(ctx, r, reply{})
+		}
+		// One that does not arrive for another reason is followed by the next.
+		if err := s.send(ctx, r, reply{}); errors.Is(err, ErrUnroutable) {
+			missed++
+		} else {
+			missed = 0
 		}
 	}
+	giveUp()
 }
 
-// answer sends the reply until it is taken or ctx ends. A reply that arrives
-// twice does no harm: the caller has forgotten the call.
-func (s *Server) answer(ctx context.Context, r *Request, result any, err error) error {
+// encodeReply gives the answer for a result or a failure; where the result cannot be
+// encoded, that is the failure.
+func encodeReply(r *Request, result any, failure error) (reply, error) {
 	message := reply{Ending: true}
-	if err == nil {
-		if message.Result, err = marshal(result); err != nil {
-			err = fmt.Errorf("encode result of %s: %w", r.Method, err)
+	if failure == nil {
+		if message.Result, failure = marshal(result); failure == nil {
+			return message, nil
 		}
+		failure = fmt.Errorf("encode result of %s: %w", r.Method, failure)
 	}
-	if err != nil {
-		text, encodeErr := remoteError(err).encode()
-		if encodeErr != nil {
-			return fmt.Errorf("encode failure of %s: %w", r.Method, encodeErr)
-		}
-		message.Failure = &text
+	text, err := remoteError(failure).encode()
+	if err != nil { // of a foreign exception: at least that there is one
+		text, _ = remoteError(fmt.Errorf("encode failure of %s: %w", r.Method, err)).encode()
 	}
-	for {
+	message.Failure = &text
+	return message, failure
+}
+
+// answer sends the reply until it is taken, the patience is over or ctx ends. A reply that
+// arrives twice does no harm: the caller has forgotten the call. returned says that the
+// broker has given it back each time, since there is no queue of the caller's.
+func (s *Server) answer(ctx context.Context, r *Request, message reply, patience time.Duration) (returned bool, err error) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	for returned = true; ; {
 		err := s.send(ctx, r, message)
 		if err == nil {
-			return nil
+			return false, nil
 		}
+		gone := errors.Is(err, ErrUnroutable)
+		returned = returned && gone
 		select {
 		case <-ctx.Done():
-			if errors.Is(err, ErrUnroutable) {
-				return fmt.Errorf("the caller's queue %s is gone", r.replyTo)
+			return false, err
+		case <-over.C:
+			if gone {
+				err = fmt.Errorf("the caller's queue %s is gone", r.replyTo)
 			}
-			return err
+			return returned, err
 		case <-time.After(replyPause):
 		}
 	}

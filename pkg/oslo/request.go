@@ -24,6 +24,25 @@ type Request struct {
 	unique  string        // _unique_id
 	// wrong is why the request cannot be read, though it can be answered.
 	wrong error
+	undo  func()
+}
+
+// Undo has f called, once, where the caller gets no result: the handler fails after all,
+// or the caller is gone, and the answer has been unread for longer than it would have
+// waited for a sign of life. Where nobody knows whether the answer has arrived, or the
+// server is stopped before that is known, f is not called. A handler calls Undo at most
+// once, before it returns; in a cast that does nothing.
+func (r *Request) Undo(f func()) { r.undo = f }
+
+// patience is how long the caller waits for a sign of life; expiration is its message's.
+func (r *Request) patience(expiration time.Duration) time.Duration {
+	switch {
+	case r.monitor > 0:
+		return max(r.monitor, shortestPatience)
+	case expiration > 0:
+		return max(expiration, shortestPatience)
+	}
+	return defaultResponse
 }
 
 // Decode reads the arguments into args, a pointer to a struct or map.

@@ -44,7 +44,8 @@ type Server struct {
 	options   ServerOptions
 	ready     chan struct{}
 	seen      recent
-	slots     chan struct{}
+	slots     chan struct{} // one value for each worker that is busy
+	kept      chan struct{} // and for each request whose caller is waited for
 	running   sync.WaitGroup
 }
 
@@ -58,6 +59,7 @@ func NewServer(transport Transport, o ServerOptions) *Server {
 		options:   o,
 		ready:     make(chan struct{}),
 		slots:     make(chan struct{}, o.Workers),
+		kept:      make(chan struct{}, mostKept),
 	}
 }
 
@@ -114,22 +116,25 @@ func (s *Server) receive(ctx, work context.Context, d Delivery) {
 		_ = d.Requeue() // what cannot be given back now comes back by itself
 		return
 	}
-	release := func() { <-s.slots }
 	if err := d.Ack(); err != nil {
-		release() // the broker delivers it again
+		<-s.slots // the broker delivers it again
 		return
 	}
 	r, err := decodeRequest(d.Body)
 	if err != nil {
 		s.options.Log.Warn("dropped a request that is not readable", "topic", s.options.Topic, "error", err)
-		release()
+		<-s.slots
 		return
 	}
 	if s.seen.before(r.unique) {
-		release()
+		<-s.slots
 		return
 	}
-	s.running.Go(func() { s.handle(work, r, d.Expiration, release) })
+	s.running.Go(func() {
+		if s.wanted(work, r, r.patience(d.Expiration)) {
+			s.handle(work, r, d.Expiration)
+		}
+	})
 }
 
 // recent remembers the last ids (oslo_messaging/_drivers/amqp.py, _MsgIdCache).

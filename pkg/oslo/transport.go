@@ -19,6 +19,18 @@ type Transport interface {
 	// At most prefetch messages of a queue are handed out and not yet settled.
 	// It waits for a broker that is away until ctx ends; errors as Publish.
 	Subscribe(ctx context.Context, queues []Queue, prefetch int, deliver func(Delivery)) (Subscription, error)
+	// Inspect looks at a queue and changes nothing. A queue that is not there is no
+	// error. Errors are Unavailable, or Denied: the user has no right to the queue.
+	Inspect(ctx context.Context, queue string) (QueueStatus, error)
+}
+
+// QueueStatus is how a queue is at a moment.
+type QueueStatus struct {
+	Exists bool
+	// Messages wait for a consumer; those that one has taken and not acknowledged yet
+	// are not among them.
+	Messages  int
+	Consumers int
 }
 
 // ErrUnroutable says that a mandatory message had no queue to go to.

@@ -30,6 +30,10 @@ func (r *recorder) Subscribe(_ context.Context, queues []oslo.Queue, _ int, deli
 	return r, nil
 }
 
+func (r *recorder) Inspect(context.Context, string) (oslo.QueueStatus, error) {
+	return oslo.QueueStatus{Exists: true, Consumers: 1}, nil
+}
+
 func (r *recorder) Close()                {}
 func (r *recorder) Done() <-chan struct{} { return r.done }
 func (r *recorder) Err() error            { return nil }

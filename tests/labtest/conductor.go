@@ -18,8 +18,9 @@ import (
 // Conductor asks the servers of Nova's topic `scheduler` as nova-conductor does
 // (nova/scheduler/rpcapi.py). Its methods may be called at the same time.
 type Conductor struct {
-	t      testing.TB
-	client *oslo.Client
+	t         testing.TB
+	transport *amqp.Transport
+	client    *oslo.Client
 }
 
 // callTimeout and callMonitor are Nova's long_rpc_timeout and rpc_response_timeout.
@@ -31,6 +32,12 @@ const (
 // NewConductor gives one on the virtual host of a transport_url, whose query has the
 // options of Nova's queues there. The end of the test closes it.
 func NewConductor(t testing.TB, transportURL string) *Conductor {
+	t.Helper()
+	return NewPatientConductor(t, transportURL, callMonitor)
+}
+
+// NewPatientConductor gives one that waits for so many whole seconds for a sign of life.
+func NewPatientConductor(t testing.TB, transportURL string, patience time.Duration) *Conductor {
 	t.Helper()
 	u, err := oslo.ParseURL(transportURL)
 	if err != nil {
@@ -47,8 +54,8 @@ func NewConductor(t testing.TB, transportURL string) *Conductor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Conductor{t: t, client: oslo.NewClient(transport, oslo.ClientOptions{
-		Queues: queues, Timeout: callTimeout, Monitor: callMonitor, NewID: oslotest.NewID, Now: time.Now,
+	c := &Conductor{t: t, transport: transport, client: oslo.NewClient(transport, oslo.ClientOptions{
+		Queues: queues, Timeout: callTimeout, Monitor: patience, NewID: oslotest.NewID, Now: time.Now,
 	})}
 	t.Cleanup(func() {
 		c.client.Close()
@@ -57,6 +64,25 @@ func NewConductor(t testing.TB, transportURL string) *Conductor {
 		}
 	})
 	return c
+}
+
+// Die ends it as a SIGKILL would: its queue for replies stays for a while, and nobody
+// reads it.
+func (c *Conductor) Die() {
+	c.t.Helper()
+	if err := c.transport.Close(); err != nil {
+		c.t.Errorf("end a conductor: %v", err)
+	}
+}
+
+// Waiting says how many requests of the topic nobody has taken.
+func (c *Conductor) Waiting() int {
+	c.t.Helper()
+	queue, err := c.transport.Inspect(c.t.Context(), "scheduler")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return queue.Messages
 }
 
 // scheduler is the target of calls; server is one of its servers, "" any.

@@ -207,6 +207,17 @@ func Hang(m *Meddler, _ http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
+// Late lets the service do what is asked once proceed is closed.
+func Late(proceed <-chan struct{}) Wrong {
+	return func(m *Meddler, w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-proceed:
+		case <-m.ended:
+		}
+		m.proxy.ServeHTTP(w, r)
+	}
+}
+
 // Cut ends the connection without an answer; nothing is forwarded.
 func Cut(*Meddler, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 

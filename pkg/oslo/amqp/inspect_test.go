@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-func inspect(t *testing.T, transport *amqp.Transport, queue string) amqp.QueueStatus {
+func inspect(t *testing.T, transport *amqp.Transport, queue string) oslo.QueueStatus {
 	t.Helper()
 	status, err := transport.Inspect(soon(t), queue)
 	if err != nil {
@@ -30,8 +30,8 @@ func TestInspectTellsWhoReadsAQueueAndWhatWaitsInIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := labtest.RabbitMQ(t)
 			looking, calling := opened(t, url), opened(t, url)
-			look := func() amqp.QueueStatus { return inspect(t, looking, target.Topic) }
-			if diff := cmp.Diff(amqp.QueueStatus{}, look()); diff != "" {
+			look := func() oslo.QueueStatus { return inspect(t, looking, target.Topic) }
+			if diff := cmp.Diff(oslo.QueueStatus{}, look()); diff != "" {
 				t.Errorf("a queue that is not there: %s", diff)
 			}
 			ctx, stop := context.WithCancel(t.Context())
@@ -41,7 +41,7 @@ func TestInspectTellsWhoReadsAQueueAndWhatWaitsInIt(t *testing.T) {
 			})
 			go func() { served <- server.Serve(ctx) }()
 			<-server.Ready()
-			eventually(t, "a consumer", func() bool { return look() == amqp.QueueStatus{Exists: true, Consumers: 1} })
+			eventually(t, "a consumer", func() bool { return look() == oslo.QueueStatus{Exists: true, Consumers: 1} })
 			stop()
 			if err := <-served; err != nil {
 				t.Error(err)
@@ -51,7 +51,7 @@ func TestInspectTellsWhoReadsAQueueAndWhatWaitsInIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "three messages", func() bool { return look() == amqp.QueueStatus{Exists: true, Messages: 3} })
+			eventually(t, "three messages", func() bool { return look() == oslo.QueueStatus{Exists: true, Messages: 3} })
 		})
 	}
 }

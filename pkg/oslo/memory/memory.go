@@ -134,6 +134,29 @@ func (b *Broker) delete(name string) {
 	}
 }
 
+// Inspect looks at a queue; see oslo.Transport.
+func (b *Broker) Inspect(ctx context.Context, name string) (oslo.QueueStatus, error) {
+	if err := ctx.Err(); err != nil {
+		return oslo.QueueStatus{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return oslo.QueueStatus{}, errClosed()
+	}
+	q, there := b.queues[name]
+	if !there {
+		return oslo.QueueStatus{}, nil
+	}
+	status := oslo.QueueStatus{Exists: true, Messages: len(q.waiting)}
+	for s := range b.running {
+		if slices.Contains(s.queues, q) {
+			status.Consumers++
+		}
+	}
+	return status, nil
+}
+
 // Close ends all subscriptions.
 func (b *Broker) Close() error {
 	b.mu.Lock()

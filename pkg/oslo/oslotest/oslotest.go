@@ -51,6 +51,12 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 		"NothingIsReadableToAServerAndItStillServes":  testGarbage,
 		"AHandlerThatPanicsAnswersAndTheServerStays":  testPanic,
 		"RequestsWaitInTheQueueUntilAServerReadsThem": testWaiting,
+		"InspectTellsWhoReadsAQueueAndWhatWaitsInIt":  testInspect,
+		"ARequestWhoseCallerIsGoneIsNotServed":        testGoneCaller,
+		"ARequestIsServedOnceItsCallerIsBack":         testReturningCaller,
+		"WorkEndsOnceItsCallersQueueIsGone":           testLostCaller,
+		"WhatTheCallerDoesNotLearnIsUndone":           testUndo,
+		"WhatTheCallerLearnsLateIsNotUndone":          testLateAnswer,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

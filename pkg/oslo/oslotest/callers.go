@@ -1,0 +1,257 @@
+package oslotest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+)
+
+func testInspect(t *testing.T, c *cloud) {
+	queue := oslo.Queue{Name: "almanac.q", Exchange: oslo.Exchange{Name: "almanac", Kind: oslo.Topic}, Key: "almanac.q"}
+	subscribe := func() oslo.Subscription {
+		s, err := c.transport.Subscribe(c.soon(), []oslo.Queue{queue}, 1, func(d oslo.Delivery) { _ = d.Ack() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	c.is(queue.Name, oslo.QueueStatus{})
+	one, other := subscribe(), subscribe()
+	c.is(queue.Name, oslo.QueueStatus{Exists: true, Consumers: 2})
+	one.Close()
+	other.Close()
+	if err := c.transport.Publish(c.soon(), oslo.Message{Key: queue.Name, Body: []byte("{}"), Mandatory: true}); err != nil {
+		t.Fatal(err)
+	}
+	c.is(queue.Name, oslo.QueueStatus{Exists: true, Messages: 1})
+}
+
+// is waits until the queue is as it should be.
+func (c *cloud) is(queue string, want oslo.QueueStatus) {
+	c.Helper()
+	for ctx := c.soon(); ; {
+		got, err := c.transport.Inspect(ctx, queue)
+		if err != nil {
+			c.Fatalf("queue %s is not yet %+v: %v", queue, want, err)
+		}
+		if got == want {
+			return
+		}
+	}
+}
+
+// said is a log of which a test hears each message.
+type said chan string
+
+func (s said) Enabled(context.Context, slog.Level) bool { return true }
+func (s said) WithAttrs([]slog.Attr) slog.Handler       { return s }
+func (s said) WithGroup(string) slog.Handler            { return s }
+func (s said) Handle(_ context.Context, r slog.Record) error {
+	s <- r.Message
+	return nil
+}
+
+// serveLogged runs a server like cloud.serve does, and gives its log.
+func (c *cloud) serveLogged(methods map[string]oslo.Handler) said {
+	c.Helper()
+	log := make(said, 100)
+	server := oslo.NewServer(c.transport, oslo.ServerOptions{
+		Exchange: target.Exchange, Topic: target.Topic, Name: "one", Workers: 1, Grace: 100 * time.Millisecond,
+		Endpoints: []oslo.Endpoint{{Version: "1.4", Methods: methods}}, NewID: NewID, Log: slog.New(log),
+	})
+	c.background(server.Serve)
+	c.wait(server.Ready(), "the server is ready")
+	return log
+}
+
+const (
+	// waits is how long, in seconds, the callers of these tests wait for a sign of life.
+	waits = 2
+	// lasts is the expiration of their requests.
+	lasts = 5 * time.Second
+)
+
+// ask sends a request to method, to be answered on the queue replies.
+func (c *cloud) ask(method, replies string) {
+	c.Helper()
+	inner := fmt.Sprintf(`{"method": %q, "args": {"n": 3}, "_msg_id": "0123", "_reply_q": %q, "_timeout": %d}`, method, replies, waits)
+	body, _ := json.Marshal(map[string]string{"oslo.version": "2.0", "oslo.message": inner})
+	err := c.transport.Publish(c.soon(), oslo.Message{
+		Exchange: oslo.Exchange{Name: target.Exchange, Kind: oslo.Topic}, Key: target.Topic, Body: body, Expiration: lasts,
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// replies reads a reply queue, which stays when the reading ends, and gives the results
+// in it.
+func (c *cloud) replies(queue string) (reading oslo.Subscription, results <-chan string) {
+	c.Helper()
+	got := make(chan string, 10)
+	reading, err := c.transport.Subscribe(c.soon(), []oslo.Queue{{Name: queue}}, 1, func(d oslo.Delivery) {
+		var outer struct {
+			Message string `json:"oslo.message"`
+		}
+		var inner struct {
+			Result json.RawMessage
+			Ending bool
+		}
+		if json.Unmarshal(d.Body, &outer) == nil && json.Unmarshal([]byte(outer.Message), &inner) == nil && inner.Ending {
+			got <- string(inner.Result)
+		}
+		_ = d.Ack()
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(reading.Close)
+	return reading, got
+}
+
+func testGoneCaller(t *testing.T, c *cloud) {
+	served := make(chan string, 10)
+	log := c.serveLogged(map[string]oslo.Handler{
+		"late":   func(_ context.Context, r *oslo.Request) (any, error) { served <- r.Method; return nil, nil },
+		"double": double,
+	})
+	c.ask("late", "reply_deleted")
+	left, _ := c.replies("reply_left")
+	left.Close()
+	c.ask("late", "reply_left")
+	// The one worker is free for others all the time.
+	for range 2 {
+		var got number
+		if err := c.client(oslo.ClientOptions{}).Call(c.soon(), target, "double", number{4}, &got); err != nil || got.N != 8 {
+			t.Errorf("got %d, %v", got.N, err)
+		}
+		if text := receive(c, log, "it is dropped"); text != "dropped a request whose caller is gone" {
+			t.Errorf("the server says: %s", text)
+		}
+	}
+	if len(served) > 0 {
+		t.Error("a request was served for which nobody waits")
+	}
+}
+
+func testReturningCaller(t *testing.T, c *cloud) {
+	served := make(chan string, 10)
+	c.serveLogged(map[string]oslo.Handler{"double": func(ctx context.Context, r *oslo.Request) (any, error) {
+		served <- "served"
+		return double(ctx, r)
+	}})
+	c.ask("double", "reply_late")
+	// The server has it once it has left the queue.
+	c.is(target.Topic, oslo.QueueStatus{Exists: true, Consumers: 1})
+	_, results := c.replies("reply_late")
+	if result := receive(c, results, "the answer comes"); result != `{"n":6}` {
+		t.Errorf("got %s", result)
+	}
+	if len(served) != 1 {
+		t.Errorf("it was served %d times", len(served))
+	}
+}
+
+func testLostCaller(t *testing.T, c *cloud) {
+	began, ended := make(chan struct{}), make(chan error, 1)
+	c.serveLogged(map[string]oslo.Handler{"hang": func(ctx context.Context, r *oslo.Request) (any, error) {
+		_, err := hang(began)(ctx, r)
+		ended <- err
+		return nil, err
+	}})
+	client := oslo.NewClient(c.transport, oslo.ClientOptions{Monitor: waits * time.Second, NewID: NewID, Now: now})
+	called := make(chan error, 1)
+	go func() { called <- client.Call(c.soon(), target, "hang", nil, nil) }()
+	c.wait(began, "the call begins")
+	client.Close()
+	if err := receive(c, ended, "the work ends"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the work ends with %v", err)
+	}
+	receive(c, called, "the call ends")
+}
+
+// undoer serves methods whose handlers begin, wait, and answer; what they have done can
+// be undone.
+type undoer struct {
+	began, undone chan string
+	hold          chan struct{}
+}
+
+func newUndoer() undoer {
+	return undoer{make(chan string, 10), make(chan string, 10), make(chan struct{}, 10)}
+}
+
+// answer gives a handler that answers when hold says so.
+func (u undoer) answer(result any, err error) oslo.Handler {
+	return func(_ context.Context, r *oslo.Request) (any, error) {
+		r.Undo(func() { u.undone <- r.Method })
+		u.began <- r.Method
+		<-u.hold
+		if r.Method == "panic" {
+			panic("hidden")
+		}
+		return result, err
+	}
+}
+
+func testUndo(t *testing.T, c *cloud) {
+	u := newUndoer()
+	c.serveLogged(map[string]oslo.Handler{
+		"fail": u.answer(nil, errors.New("after all")), "break": u.answer(make(chan int), nil), "panic": u.answer(nil, nil),
+		"leave": u.answer(nil, nil), "delete": u.answer(nil, nil), "read": u.answer(nil, nil),
+	})
+	client := oslo.NewClient(c.transport, oslo.ClientOptions{Timeout: lasts, Monitor: waits * time.Second, NewID: NewID, Now: now})
+	called := make(chan error, 1)
+	go func() { called <- client.Call(c.soon(), target, "read", nil, nil) }()
+	receive(c, u.began, "the call begins")
+	u.hold <- struct{}{}
+	if err := receive(c, called, "the call ends"); err != nil {
+		t.Errorf("an answer that is read: %v", err)
+	}
+	for _, method := range []string{"fail", "break", "panic", "leave", "delete"} {
+		switch method {
+		case "delete":
+			go func() { called <- client.Call(c.soon(), target, method, nil, nil) }()
+			receive(c, u.began, "the call begins")
+			client.Close()
+		default:
+			reading, _ := c.replies("reply_" + method)
+			c.ask(method, "reply_"+method)
+			if receive(c, u.began, "the request begins"); method == "leave" {
+				reading.Close()
+			}
+		}
+		u.hold <- struct{}{}
+		if got := receive(c, u.undone, method+" is undone"); got != method {
+			t.Errorf("undone is %s, not %s", got, method)
+		}
+	}
+}
+
+func testLateAnswer(t *testing.T, c *cloud) {
+	u := newUndoer()
+	log := c.serveLogged(map[string]oslo.Handler{"answer": u.answer(number{6}, nil)})
+	reading, _ := c.replies("reply_late")
+	c.ask("answer", "reply_late")
+	receive(c, u.began, "the request begins")
+	reading.Close()
+	u.hold <- struct{}{}
+	c.is("reply_late", oslo.QueueStatus{Exists: true, Messages: 1})
+	_, results := c.replies("reply_late")
+	if result := receive(c, results, "the answer comes"); result != `{"n":6}` {
+		t.Errorf("got %s", result)
+	}
+	select {
+	case <-u.undone:
+		t.Error("what the caller has learnt was undone")
+	case text := <-log:
+		t.Errorf("the server says: %s", text)
+	case <-time.After((waits + 1) * time.Second): // nothing is to happen
+	}
+}
