@@ -22,6 +22,7 @@ type HostState struct {
 	Provider string
 	Cell     string // UUID; empty where nobody has told
 	Zone     string // availability zone; that of a host in no aggregate with one is Nova's default
+	IP       string // address of its nova-compute (host_ip); empty is not known
 	// Up says that its nova-compute has reported lately, Enabled that nobody has switched
 	// it off, and DisabledReason why somebody has.
 	Up, Enabled    bool
@@ -37,6 +38,12 @@ type HostState struct {
 	// IOOps is how many of its instances do heavy work (nova/compute/stats.py io_workload),
 	// FailedBuilds how many builds have failed on it since the last that did not.
 	IOOps, FailedBuilds int64
+	// DiskMissing is by how much less disk is free on the host than its instances leave, in
+	// GiB: cached images, and what they have grown by (disk_available_least of Nova).
+	DiskMissing int64
+	// PCIDevices is how many of its PCI devices are free, as far as its nova-compute lets
+	// Placement know of them (nova/conf/pci.py report_in_placement).
+	PCIDevices int64
 	// Beyond says why the host cannot be judged here, whatever is asked of it; empty where
 	// it can.
 	Beyond string
@@ -97,6 +104,9 @@ type States struct {
 	// ioOps and failedBuilds are those of the hosts, by place.
 	ioOps, failedBuilds []int64
 
+	guests   *guests
+	received []int // places of hosts that have got instances since guests
+
 	columns map[string]*Column // by resource class, of those that many hosts have
 	// rare are the places of the hosts that have one of the other classes: each
 	// reservation has one of its own, which few hosts have. Their columns are made when
@@ -113,12 +123,15 @@ type Column struct {
 	// down. Real is Total - Reserved.
 	Limit, Real, Used []int64
 	Min, Max, Step    []int64
+	// Offered is Total * Ratio - Reserved: what nova-scheduler has of VCPU to weigh
+	// (nova/compute/resource_tracker.py counts what is reserved as used).
+	Offered []float64
 }
 
 func newColumn(hosts int) *Column {
 	cells := make([]int64, 6*hosts)
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
-	c := &Column{Limit: part(0), Real: part(1), Used: part(2), Min: part(3), Max: part(4), Step: part(5)}
+	c := &Column{Limit: part(0), Real: part(1), Used: part(2), Min: part(3), Max: part(4), Step: part(5), Offered: make([]float64, hosts)}
 	for i := range c.Step {
 		c.Step[i] = 1
 	}
@@ -128,10 +141,12 @@ func newColumn(hosts int) *Column {
 func (c *Column) set(i int, s Stock) {
 	c.Limit[i], c.Real[i], c.Used[i] = s.Limit(), s.Real(), s.Used
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
+	c.Offered[i] = float64(float64(s.Total)*s.Ratio) - float64(s.Reserved)
 }
 
 func (c *Column) clear(i int) {
 	c.Limit[i], c.Real[i], c.Used[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 1
+	c.Offered[i] = 0
 }
 
 func (c *Column) clone() *Column {
@@ -142,6 +157,7 @@ func (c *Column) clone() *Column {
 	copy(next.Min, c.Min)
 	copy(next.Max, c.Max)
 	copy(next.Step, c.Step)
+	copy(next.Offered, c.Offered)
 	return next
 }
 
@@ -164,6 +180,7 @@ func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	s.gatherSets()
 	s.gatherAggregates()
 	s.layColumns()
+	s.guests = &guests{rows: s.rows}
 	return s, nil
 }
 
@@ -365,6 +382,7 @@ func (s *States) With(takes []Take) *States {
 			}
 		}
 		h.receive(t)
+		next.received = append(slices.Clip(next.received), t.Host)
 		next.ioOps[t.Host] = h.IOOps
 	}
 	return &next

@@ -23,6 +23,8 @@ type EventOptions struct {
 	Queue string
 	// Gather is how long after a change its followers are waited for; 0 is DefaultGather.
 	Gather time.Duration
+	// Builds, where it is not nil, counts those that have failed.
+	Builds *Builds
 	Log    *slog.Logger
 }
 
@@ -33,6 +35,7 @@ const DefaultGather = time.Second
 // reading before the next one is due. What is missed, the next reading finds.
 type Events struct {
 	listener *oslo.Listener
+	builds   *Builds
 	gather   time.Duration
 	heard    chan struct{}
 	changed  chan struct{}
@@ -41,7 +44,7 @@ type Events struct {
 // NewEvents gives the events; Serve starts them.
 func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	e := &Events{
-		gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		builds: o.Builds, gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 	if len(o.Topics) == 0 {
 		o.Topics = []string{"versioned_notifications"}
@@ -106,6 +109,7 @@ func poke(c chan<- struct{}) {
 var kinds = []string{"instance.", "service.", "aggregate.", "compute."}
 
 func (e *Events) hear(_ context.Context, n oslo.Notification) error {
+	e.builds.hear(n)
 	telling := slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(n.EventType, kind) })
 	if telling && n.EventType != "instance.exists" { // which Nova says of every instance now and then
 		poke(e.heard)

@@ -25,8 +25,10 @@ type Options struct {
 	// cells that Cells tells; nil knows none.
 	Board *inventory.Board
 	Cells Cells
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Builds has those that have failed, for the Board; nil has none.
+	Builds *Builds
+	Now    func() time.Time
+	Log    *slog.Logger
 }
 
 // Cells tells in which cell each host is: its UUID by the name of the nova-compute. The

@@ -24,7 +24,9 @@ func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts 
 			notes = append(notes, fmt.Sprintf("the cells of the hosts stay those known before: %v", err))
 		}
 	}
-	states, err := inventory.NewStates(hostStates(c, hosts, s.cells), c.aggregates)
+	rows := hostStates(c, hosts, s.cells)
+	s.options.Builds.lay(rows)
+	states, err := inventory.NewStates(rows, c.aggregates)
 	if err != nil {
 		return append(notes, fmt.Sprintf("the states of the hosts stay those known before: %v", err))
 	}
@@ -44,9 +46,9 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 		h, node := &hosts[i], nodes[hosts[i].Provider]
 		service, there := services[h.Name]
 		state := inventory.HostState{
-			Name: h.Name, Node: node.Name, Provider: h.Provider, Cell: cmp.Or(cells[h.Name], cells[""]), Zone: h.Zone,
+			Name: h.Name, Node: node.Name, Provider: h.Provider, Cell: cmp.Or(cells[h.Name], cells[""]), Zone: h.Zone, IP: node.IP,
 			Up: service.Up, Enabled: there && !service.Disabled, DisabledReason: service.Reason,
-			HypervisorType: node.Type, HypervisorVersion: node.Version,
+			HypervisorType: node.Type, HypervisorVersion: node.Version, DiskMissing: node.DiskMissing,
 			Instances: h.Instances, IOOps: heavy(h.Instances),
 		}
 		if len(cells) > 0 && state.Cell == "" && state.Enabled { // Nova cannot build there
@@ -57,6 +59,9 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 			k := c.holdings[p.ID]
 			tree = append(tree, placement.Held{Provider: p, Inventories: k.inventories, Used: k.used})
 			state.Traits = append(state.Traits, k.traits...)
+			if slices.Contains(k.traits, pciDevice) {
+				state.PCIDevices += free(k)
+			}
 		}
 		slices.Sort(state.Traits)
 		state.Traits = slices.Compact(state.Traits)
@@ -64,6 +69,18 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 		states[i] = state
 	}
 	return states
+}
+
+// pciDevice is the trait of the providers of PCI devices
+// (nova/compute/pci_placement_translator.py).
+const pciDevice = "COMPUTE_MANAGED_PCI_DEVICE"
+
+// free is how much of anything a provider has left.
+func free(k holding) (n int64) {
+	for class, i := range k.inventories {
+		n += max(0, i.Total-i.Reserved-k.used[class])
+	}
+	return n
 }
 
 // stocks gives what a tree of providers has, by resource class. split are the classes for

@@ -26,7 +26,7 @@ func TestTheStateOfAHostIsWhatNovaAndPlacementSayOfIt(t *testing.T) {
 	own := fence.OwnName("6f1c")
 	rows := statesOf(small(func(c *cloud) {
 		c.services[1].Disabled, c.services[1].Reason = true, "kernel update"
-		c.hypervisors[1].Version = 9002000
+		c.hypervisors[1].Version, c.hypervisors[1].IP = 9002000, "10.0.0.7"
 		c.providers = append(c.providers, placement.Provider{ID: "ours", Name: fence.ProviderPrefix + "a", Root: "pa", Parent: "pa"})
 		c.holdings["ours"] = holding{
 			inventories: map[string]placement.Inventory{own: {Total: 4, Ratio: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1}}, used: map[string]int64{own: 3},
@@ -39,7 +39,7 @@ func TestTheStateOfAHostIsWhatNovaAndPlacementSayOfIt(t *testing.T) {
 	}), map[string]string{"a": "cell-1", "gone": "cell-2"})
 	want := []inventory.HostState{
 		{
-			Name: "a", Node: "a.example.org", Provider: "pa", Cell: "cell-1", Zone: "nova", Up: true, Enabled: true,
+			Name: "a", Node: "a.example.org", Provider: "pa", Cell: "cell-1", Zone: "nova", IP: "10.0.0.7", Up: true, Enabled: true,
 			HypervisorType: "QEMU", HypervisorVersion: 9002000, IOOps: 1,
 			Stocks: map[string]inventory.Stock{
 				"VCPU":      {Provider: "pa", Total: 16, Ratio: 4, Used: 2},
@@ -119,6 +119,24 @@ func TestAClassThatMoreThanOneProviderOffersIsSplit(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" || !slices.Equal(split, tc.split) {
 			t.Errorf("%s: split %v, stocks (-want +got):\n%s", name, split, diff)
 		}
+	}
+}
+
+func TestFreePCIDevicesAreThoseThatPlacementLists(t *testing.T) {
+	rows := statesOf(small(func(c *cloud) {
+		device := func(id, trait string, total, used int64) {
+			c.providers = append(c.providers, placement.Provider{ID: id, Name: id, Root: "pa", Parent: "pa"})
+			c.holdings[id] = holding{
+				inventories: map[string]placement.Inventory{"CUSTOM_PCI_8086_1572": {Total: total, Ratio: 1}},
+				used:        map[string]int64{"CUSTOM_PCI_8086_1572": used}, traits: []string{trait},
+			}
+		}
+		device("a_0000:81:00.0", "COMPUTE_MANAGED_PCI_DEVICE", 8, 3)
+		device("a_0000:82:00.0", "COMPUTE_MANAGED_PCI_DEVICE", 1, 1)
+		device("a_gpu", "CUSTOM_OTHER", 4, 0)
+	}), nil)
+	if got := []int64{rows[0].PCIDevices, rows[1].PCIDevices}; !slices.Equal(got, []int64{5, 0}) {
+		t.Errorf("%v devices are free, want 5 and 0", got)
 	}
 }
 

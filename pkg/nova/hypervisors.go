@@ -12,9 +12,12 @@ type Hypervisor struct {
 	ID   string // UUID, also of its resource provider in Placement
 	Name string // hypervisor_hostname, also of its resource provider
 	Host string // of its nova-compute
+	IP   string // host_ip, of its nova-compute
 	Type string // "QEMU", "ironic", …
 	// Version is of its kind of hypervisor, 1002003 for 1.2.3; 0 is not known.
 	Version int64
+	// DiskMissing is by how much less disk is free on it than its instances leave, in GiB.
+	DiskMissing int64
 }
 
 // beforeUptime is the last microversion at which the list of hypervisors comes from
@@ -22,8 +25,9 @@ type Hypervisor struct {
 var beforeUptime = openstack.Microversion{Major: 2, Minor: 87}
 
 // Hypervisors gives the compute nodes there are (GET /os-hypervisors/detail,
-// nova/api/openstack/compute/hypervisors.py). Their capacity is left to Placement:
-// Nova does not tell it since 2.88.
+// nova/api/openstack/compute/hypervisors.py). Their capacity is left to Placement, which
+// counts what instances were promised; what is missing on the disk beyond that, only Nova
+// tells.
 //
 // Nova leaves nodes without a service out of a page that it has cut already, and then
 // takes the page for the last one: only an empty page is the end.
@@ -35,9 +39,12 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 			Hypervisors []struct {
 				ID      string
 				Name    string `json:"hypervisor_hostname"`
+				IP      string `json:"host_ip"`
 				Type    string `json:"hypervisor_type"`
 				Version int64  `json:"hypervisor_version"`
 				Service struct{ Host string }
+				Disk    *int64 `json:"free_disk_gb"`         // null before its first report
+				Least   *int64 `json:"disk_available_least"` // null where its driver does not tell
 			} `json:"hypervisors"`
 		}
 		if err := c.service.GetAtMost(ctx, beforeUptime, doing, path, &body); err != nil {
@@ -51,7 +58,11 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 			if h.ID == "" || h.Name == "" || h.Service.Host == "" {
 				return "", false, c.service.Senseless(doing, "a hypervisor has no id, name or host")
 			}
-			all = append(all, Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, Type: h.Type, Version: h.Version})
+			one := Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, IP: h.IP, Type: h.Type, Version: h.Version}
+			if h.Disk != nil && h.Least != nil {
+				one.DiskMissing = max(0, *h.Disk-*h.Least)
+			}
+			all = append(all, one)
 			last = h.ID
 		}
 		return last, last != "", nil

@@ -85,15 +85,36 @@ func TestHypervisorsAreReadWithoutTheirUptime(t *testing.T) {
 		if r.URL.Query().Has("marker") {
 			return `{"hypervisors": []}`
 		}
-		return `{"hypervisors": [{"id": "u", "hypervisor_hostname": "a.example.org", "hypervisor_type": "QEMU",
+		return `{"hypervisors": [{"id": "u", "hypervisor_hostname": "a.example.org", "host_ip": "10.0.0.7", "hypervisor_type": "QEMU",
 			"hypervisor_version": 9002000, "service": {"id": "s", "host": "a", "disabled_reason": null}, "vcpus": 8, "uptime": null}]}`
 	})
 	got, err := c.Hypervisors(t.Context())
-	if diff := cmp.Diff([]nova.Hypervisor{{ID: "u", Name: "a.example.org", Host: "a", Type: "QEMU", Version: 9002000}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]nova.Hypervisor{{ID: "u", Name: "a.example.org", Host: "a", IP: "10.0.0.7", Type: "QEMU", Version: 9002000}}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]string{"2.87 /v2.1/os-hypervisors/detail?limit=1000", "2.87 /v2.1/os-hypervisors/detail?limit=1000&marker=u"}, *asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDiskIsMissingOnAHypervisorWhereTheHostHasLessThanNovaCounts(t *testing.T) {
+	for want, columns := range map[int64]string{
+		0:  `"free_disk_gb": null, "disk_available_least": 5`,
+		1:  `"free_disk_gb": 6, "disk_available_least": 5`,
+		-1: `"free_disk_gb": 6, "disk_available_least": null`,
+		-2: `"free_disk_gb": 6, "disk_available_least": 9`,
+		11: `"free_disk_gb": 6, "disk_available_least": -5`,
+	} {
+		c, _ := reader(t, func(r *http.Request) string {
+			if r.URL.Query().Has("marker") {
+				return `{"hypervisors": []}`
+			}
+			return `{"hypervisors": [{"id": "u", "hypervisor_hostname": "n", "service": {"host": "a"}, ` + columns + `}]}`
+		})
+		got, err := c.Hypervisors(t.Context())
+		if err != nil || len(got) != 1 || got[0].DiskMissing != max(0, want) {
+			t.Errorf("%s: %+v, %v", columns, got, err)
+		}
 	}
 }
 

@@ -26,6 +26,8 @@ type Request struct {
 	// Host and Node ask for one host, by the name of its nova-compute or of its
 	// hypervisor; Cell for a host in the cell with that UUID. Empty is any.
 	Host, Node, Cell string
+	// PreferredCell is the cell that the instance is in, where it may be moved to another.
+	PreferredCell string
 	// MemberOf asks for a host that is in one aggregate of each list, NotMemberOf for one
 	// that is in none; aggregates by UUID.
 	MemberOf    [][]string
@@ -37,6 +39,7 @@ type Request struct {
 	Group                               *Group // server group; nil is none
 	FlavorName                          string
 	ExtraSpecs                          map[string]string // of the flavor
+	ImageID                             string            // of the image; empty where it boots from a volume
 	ImageProperties                     map[string]string // of the image, as "hw_architecture"
 	// Alternates is how many further hosts are wanted beside each that is chosen.
 	Alternates int

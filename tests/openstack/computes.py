@@ -26,7 +26,15 @@ from oslo_service import threadgroup
 
 
 class LabDriver(fake.MediumFakeDriver):
-    """10 VCPU, 8 GiB and 1028 GB whose guests outlive the process, as a hypervisor's do, and can be live-migrated."""
+    """10 VCPU, 8 GiB and 1028 GB whose guests outlive the process, as a hypervisor's do, and can be live-migrated.
+
+    The property fails_on of a guest names hosts, apart by spaces, on which it cannot be built.
+    """
+
+    def spawn(self, context, instance, *args, **kwargs):
+        if instance.host in instance.metadata.get('fails_on', '').split():
+            raise RuntimeError('%s is not to be built here' % instance.uuid)
+        super().spawn(context, instance, *args, **kwargs)
 
     def plug_vifs(self, instance, network_info):
         # called for each instance of the host when nova-compute starts

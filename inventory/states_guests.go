@@ -1,0 +1,56 @@
+package inventory
+
+import (
+	"slices"
+	"sync"
+)
+
+// guests say on which hosts of one NewStates the instances are. They are gathered when
+// somebody asks first: most requests do not.
+type guests struct {
+	rows   rows
+	gather sync.Once
+	// on is the place of the host of each instance by its id, the first where there are
+	// several; others are the rest, of instances on their way from one to another.
+	on     map[string]int
+	others map[string][]int
+}
+
+func (g *guests) of(instance string) []int {
+	g.gather.Do(func() {
+		count := 0
+		for _, h := range g.rows.all() {
+			count += len(h.Instances)
+		}
+		g.on, g.others = make(map[string]int, count), map[string][]int{}
+		for i, h := range g.rows.all() {
+			for n := range h.Instances {
+				id := h.Instances[n].ID
+				if _, known := g.on[id]; known {
+					g.others[id] = append(g.others[id], i)
+				} else {
+					g.on[id] = i
+				}
+			}
+		}
+	})
+	first, known := g.on[instance]
+	if !known {
+		return nil
+	}
+	return append([]int{first}, g.others[instance]...)
+}
+
+// HostsOf gives the places of the hosts that an instance is on, or on its way to, in
+// ascending order; none of one that nobody knows.
+func (s *States) HostsOf(instance string) []int {
+	hosts := s.guests.of(instance)
+	for _, i := range s.received {
+		here := s.Host(i).Instances
+		if slices.ContainsFunc(here, func(o Instance) bool { return o.ID == instance }) {
+			hosts = append(hosts, i)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}

@@ -1,0 +1,62 @@
+package tests
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestHostsAreAvoidedWhileBuildsFailThere lets builds fail on all hosts but one, and
+// succeed on one of them.
+func TestHostsAreAvoidedWhileBuildsFailThere(t *testing.T) {
+	cloud := labtest.OpenStack(t)
+	s := &siege{T: t, cloud: cloud, admin: cloud.REST(t, labtest.Admin)}
+	t.Cleanup(s.clean)
+	startOn(t, tenHosts, append(besideNova(t, cloud, replace, ""), "OS_NOVA__NOTIFICATIONS=true")...)
+	takeTopic(t)
+	s.caller = labtest.NewConductor(t, labtest.NovaTransport(t))
+	s.served()
+
+	hosts := cloud.Hosts(t)
+	good, bad := hosts[0], hosts[1:]
+	for _, host := range bad {
+		s.builds(host, strings.Join(bad, " "), "ERROR")
+	}
+	// By room alone each would go to the emptiest host.
+	s.eventually("a row of requests that all get the one good host", func() bool {
+		for range 2 * len(hosts) {
+			if s.next() != good {
+				return false
+			}
+		}
+		return true
+	})
+	s.builds(bad[0], "", "ACTIVE")
+	s.eventually("a request that gets the host on which a build has succeeded", func() bool { return s.next() == bad[0] })
+
+	s.remove()
+	for _, a := range s.asked {
+		s.admin.Must(http.MethodDelete, "placement", "/allocations/"+a.instance, nil, nil)
+	}
+}
+
+// builds asks Nova for a server on a host, of which the build fails on some.
+func (s *siege) builds(host, failsOn, status string) {
+	s.Helper()
+	s.bootWith(map[string]any{"availability_zone": "nova:" + host, "metadata": map[string]string{"fails_on": failsOn}})
+	id := s.servers[len(s.servers)-1]
+	s.eventually("a server on "+host+" that is "+status, func() bool { return s.status(id) == status })
+}
+
+// next gives the host that the next request gets.
+func (s *siege) next() string {
+	s.Helper()
+	a := s.ask()
+	if a.err != nil {
+		s.Fatal(a.err)
+	}
+	s.asked = append(s.asked, a)
+	return a.host.Host
+}
