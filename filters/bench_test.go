@@ -37,10 +37,14 @@ func cloud(b *testing.B) (*inventory.States, filters.Options) {
 		aggregates[n].Zone = fmt.Sprint("az", n)
 	}
 	aggregates[4].Metadata["trait:CUSTOM_GOLD"], aggregates[5].Metadata["filter_tenant_id"] = "required", "p1"
+	for _, a := range aggregates[2:] {
+		a.Metadata["max_io_ops_per_host"], a.Metadata["max_instances_per_host"], a.Metadata["ssd"] = "4", "6", "true, fast"
+		a.Metadata["instance_type"], a.Metadata["os_distro"] = "m1.small,m1.large", "debian,ubuntu"
+	}
 	for n := range rows {
 		h := inventory.HostState{
 			Name: fmt.Sprintf("node-%05d", n), Node: fmt.Sprintf("node-%05d.example.org", n), Zone: fmt.Sprint("az", n%4), Cell: "c1", Up: n%10 > 0, Enabled: true,
-			HypervisorType: "QEMU", HypervisorVersion: 7002000, Traits: []string{"COMPUTE_NODE", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE"},
+			IP: fmt.Sprintf("10.0.%d.%d", n/250, n%250), IOOps: int64(n % 5), HypervisorType: "QEMU", HypervisorVersion: 7002000, Traits: []string{"COMPUTE_NODE", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE"},
 			Stocks: map[string]inventory.Stock{
 				"VCPU": {Total: 64, Ratio: 4, Used: int64(n % 300)}, "MEMORY_MB": {Total: 1 << 18, Reserved: 512, Ratio: 1, Used: int64(n%300) << 10}, "DISK_GB": {Total: 4000, Ratio: 1, Used: int64(n % 4000)},
 			},
@@ -56,7 +60,8 @@ func cloud(b *testing.B) (*inventory.States, filters.Options) {
 		}
 	}
 	return states(b, rows, aggregates...), filters.Options{
-		Reservation: filters.Reservation{Promises: promised}, DefaultAvailabilityZone: "nova",
+		Reservation: filters.Reservation{Promises: promised}, DefaultAvailabilityZone: "nova", MaxIOOpsPerHost: 8, MaxInstancesPerHost: 50,
+		IsolatedImages: []string{"image"}, IsolatedHosts: []string{"node-00001", "node-00002"}, RestrictIsolatedHostsToIsolatedImages: true,
 		EnableIsolatedAggregateFiltering: true, LimitTenantsToPlacementAggregate: true, OwnTraits: "CUSTOM_ALMANAC_",
 	}
 }
@@ -70,7 +75,25 @@ func BenchmarkFilter(b *testing.B) {
 	for name, change := range map[string]func(r *placing.Request){
 		"CapacityFilter": nil, "TraitFilter": nil, "AggregateFilter": nil, "IsolatedAggregateFilter": nil, "ZoneFilter": nil, "DestinationFilter": nil,
 		"JudgeableFilter": nil, "ComputeFilter": nil, "AvailabilityZoneFilter": nil, "AggregateMultiTenancyIsolation": nil, "ReservationFilter": nil,
-		"TenantAggregateFilter": nil,
+		"TenantAggregateFilter": nil, "IsolatedHostsFilter": nil, "IoOpsFilter": nil, "AggregateIoOpsFilter": nil, "NumInstancesFilter": nil,
+		"AggregateNumInstancesFilter": nil,
+		"AggregateTypeAffinityFilter": func(r *placing.Request) { r.FlavorName = "m1.large" },
+		"AggregateInstanceExtraSpecsFilter": func(r *placing.Request) {
+			r.ExtraSpecs = map[string]string{"ssd": "<or> fast <or> true", "aggregate_instance_extra_specs:os_distro": "debian"}
+		},
+		"AggregateImagePropertiesIsolation": func(r *placing.Request) { r.ImageProperties = map[string]string{"os_distro": "debian"} },
+		"SameHostFilter": func(r *placing.Request) {
+			r.Hints = map[string][]string{"same_host": {"5c6e3e52-0c0c-4d0e-9a4e-000001000002"}}
+		},
+		"DifferentHostFilter": func(r *placing.Request) {
+			r.Hints = map[string][]string{"different_host": {"5c6e3e52-0c0c-4d0e-9a4e-000001000002"}}
+		},
+		"SimpleCIDRAffinityFilter": func(r *placing.Request) {
+			r.Hints = map[string][]string{"build_near_host_ip": {"10.0.3.7"}, "cidr": {"/23"}}
+		},
+		"JsonFilter": func(r *placing.Request) {
+			r.Hints = map[string][]string{"query": {`["and", [">=", "$free_ram_mb", 1024], [">=", "$free_disk_mb", 204800]]`}}
+		},
 		"ReservationFilter/slices": func(r *placing.Request) {
 			r.Hints, r.ProjectID, r.Resources = hint("r1"), "", nil
 		},
@@ -88,7 +111,7 @@ func BenchmarkFilter(b *testing.B) {
 		if change != nil {
 			change(&r)
 		}
-		list, err := filters.New(append(filters.Enabled, "AvailabilityZoneFilter", "AggregateMultiTenancyIsolation"), options)
+		list, err := filters.New(append(filters.Enabled, judging...), options)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 //
 // Nova's API tells some of the attributes only, and none of the statistics that drivers
 // such as Ironic's add: a host of which something else is asked for is refused.
-type ComputeCapabilities struct{}
+type ComputeCapabilities struct{ once }
 
 // Name is the filter's name.
 func (ComputeCapabilities) Name() string { return "ComputeCapabilitiesFilter" }
@@ -30,11 +30,11 @@ func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.I
 	if unasked(r) {
 		return nil
 	}
-	wants := capabilities(s, r)
-	if wants == nil {
+	list := capabilities(s, r)
+	if list == nil {
 		return nil
 	}
-	return wants
+	return &wants{list: list}
 }
 
 // Beyond says which extra spec asks for what Nova's API does not tell.
@@ -50,26 +50,44 @@ func (ComputeCapabilities) Beyond(s *inventory.States, r *placing.Request) strin
 	return ""
 }
 
-// attribute gives a host's value as Nova writes it; false where it is not known.
-type attribute func(h *inventory.HostState) (string, bool)
+// fact is a host's value of an attribute: a number, or else a text.
+type fact struct {
+	counted bool
+	number  int64
+	text    string
+}
+
+// String gives the value as Nova writes it.
+func (f fact) String() string {
+	if f.counted {
+		return strconv.FormatInt(f.number, 10)
+	}
+	return f.text
+}
+
+// attribute gives a host's value; false where it is not known.
+type attribute func(h *inventory.HostState) (fact, bool)
 
 func text(of func(h *inventory.HostState) string) attribute {
-	return func(h *inventory.HostState) (string, bool) { value := of(h); return value, value != "" }
+	return func(h *inventory.HostState) (fact, bool) { value := of(h); return fact{text: value}, value != "" }
 }
 
 func number(of func(h *inventory.HostState) int64) attribute {
-	return func(h *inventory.HostState) (string, bool) { return strconv.FormatInt(of(h), 10), true }
+	return func(h *inventory.HostState) (fact, bool) { return fact{counted: true, number: of(h)}, true }
 }
 
 // stock gives an attribute of a resource class. Placement splits the vCPUs of a host
 // that has pinned ones, and Nova's host state does not.
 func stock(class string, of func(s inventory.Stock) int64) attribute {
-	return func(h *inventory.HostState) (string, bool) {
+	return func(h *inventory.HostState) (fact, bool) {
 		s, there := h.Stocks[class]
 		_, split := h.Stocks["PCPU"]
-		return strconv.FormatInt(of(s), 10), there && !(split && class == "VCPU")
+		return fact{counted: true, number: of(s)}, there && !(split && class == "VCPU")
 	}
 }
+
+// ioWorkload is a statistic, and no attribute.
+const ioWorkload = "io_workload"
 
 // attributes are those of Nova's host state that its API tells
 // (nova/scheduler/host_manager.py HostState), and the statistics likewise.
@@ -79,26 +97,31 @@ var attributes = map[string]attribute{
 	"hypervisor_hostname": text(func(h *inventory.HostState) string { return h.Node }),
 	"uuid":                text(func(h *inventory.HostState) string { return h.Provider }),
 	"cell_uuid":           text(func(h *inventory.HostState) string { return h.Cell }),
+	"host_ip":             text(func(h *inventory.HostState) string { return h.IP }),
 	"hypervisor_type":     text(func(h *inventory.HostState) string { return h.HypervisorType }),
-	"hypervisor_version": func(h *inventory.HostState) (string, bool) {
-		return strconv.FormatInt(h.HypervisorVersion, 10), h.HypervisorVersion != 0
+	"hypervisor_version": func(h *inventory.HostState) (fact, bool) {
+		return fact{counted: true, number: h.HypervisorVersion}, h.HypervisorVersion != 0
 	},
 	"num_instances":        number(func(h *inventory.HostState) int64 { return int64(len(h.Instances)) }),
 	"num_io_ops":           number(func(h *inventory.HostState) int64 { return h.IOOps }),
-	"io_workload":          number(func(h *inventory.HostState) int64 { return h.IOOps }),
+	ioWorkload:             number(func(h *inventory.HostState) int64 { return h.IOOps }),
 	"failed_builds":        number(func(h *inventory.HostState) int64 { return h.FailedBuilds }),
 	"vcpus_total":          stock("VCPU", func(s inventory.Stock) int64 { return s.Total }),
 	"vcpus_used":           stock("VCPU", func(s inventory.Stock) int64 { return s.Used }),
 	"total_usable_ram_mb":  stock("MEMORY_MB", func(s inventory.Stock) int64 { return s.Total }),
 	"free_ram_mb":          stock("MEMORY_MB", func(s inventory.Stock) int64 { return s.Total - s.Reserved - s.Used }),
 	"total_usable_disk_gb": stock("DISK_GB", func(s inventory.Stock) int64 { return s.Total }),
+	"free_disk_mb": func(h *inventory.HostState) (fact, bool) {
+		s, there := h.Stocks["DISK_GB"]
+		return fact{counted: true, number: (s.Total - s.Reserved - s.Used - h.DiskMissing) * 1024}, there
+	},
 }
 
 // untold are the other attributes of Nova's host state, which a key without a namespace
 // may name. Names that begin with __ are attributes too.
 var untold = []string{
 	"_lock_name", "aggregates", "consume_from_request", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio", "disk_mb_used",
-	"free_disk_mb", "host_ip", "instances", "limits", "metrics", "numa_topology", "pci_stats", "ram_allocation_ratio", "service", "stats",
+	"instances", "limits", "metrics", "numa_topology", "pci_stats", "ram_allocation_ratio", "service", "stats",
 	"supported_instances", "update", "updated", "_update_from_compute_node", "_locked_consume_from_request",
 }
 
@@ -111,7 +134,7 @@ func known(key string) bool {
 
 // ofDriver stands for any other key without a namespace: it counts on the hosts only
 // whose driver adds it to the statistics, as Ironic's does with a node's capabilities.
-func ofDriver(h *inventory.HostState) (string, bool) { return "", h.HypervisorType != "ironic" }
+func ofDriver(h *inventory.HostState) (fact, bool) { return fact{}, h.HypervisorType != "ironic" }
 
 // want is what one extra spec asks of hosts.
 type want struct {
@@ -123,10 +146,15 @@ type want struct {
 	comparison
 }
 
-type wants []*want
+// wants are all that is asked. Where two values cannot be compared Nova fails the
+// request, and all hosts are refused.
+type wants struct {
+	list   []*want
+	failed string
+}
 
 // capabilities gives what the extra specs ask, by key; nil where they ask nothing.
-func capabilities(s *inventory.States, r *placing.Request) (list wants) {
+func capabilities(s *inventory.States, r *placing.Request) (list []*want) {
 	for _, key := range slices.Sorted(maps.Keys(r.ExtraSpecs)) {
 		w := want{s: s, key: key, name: key, of: attributes[key], comparison: compare(r.ExtraSpecs[key])}
 		scope := strings.Split(key, ":")
@@ -155,17 +183,23 @@ func (w *want) unknown() bool {
 	return false
 }
 
-func (l wants) Keep(hosts hostset.Set) {
-	for _, w := range l {
+func (l *wants) Keep(hosts hostset.Set) {
+	for _, w := range l.list {
 		if w.of == nil || w.inner {
 			clear(hosts)
 			return
 		}
-		last, passes, asked := "", false, false
+		var last fact
+		passes, asked := false, false
 		for i := range hosts.All() {
 			value, told := w.of(w.s.Host(i))
 			if told && (!asked || value != last) {
-				passes, _ = w.holds(value)
+				var err error
+				if passes, err = w.holds(value.String()); err != nil {
+					l.failed = fmt.Sprintf("the extra spec %s cannot be compared with %s of a host: %v", w.key, w.name, err)
+					clear(hosts)
+					return
+				}
 				last, asked = value, true
 			}
 			if !told || !passes {
@@ -175,8 +209,8 @@ func (l wants) Keep(hosts hostset.Set) {
 	}
 }
 
-func (l wants) Why(i int) string {
-	for _, w := range l {
+func (l *wants) Why(i int) string {
+	for _, w := range l.list {
 		if w.of == nil {
 			return fmt.Sprintf("the extra spec %s asks for %s, which Nova does not tell of its hosts", w.key, w.name)
 		}
@@ -187,12 +221,9 @@ func (l wants) Why(i int) string {
 		if w.inner {
 			return fmt.Sprintf("the extra spec %s asks for a part of %s, which has none", w.key, w.name)
 		}
-		switch passes, err := w.holds(value); {
-		case err != nil:
-			return fmt.Sprintf("the extra spec %s cannot be compared with %s of the host: %v", w.key, w.name, err)
-		case !passes:
+		if passes, err := w.holds(value.String()); !passes && err == nil {
 			return fmt.Sprintf("%s of the host is %q, the extra spec %s asks for %q", w.name, value, w.key, w.text)
 		}
 	}
-	return ""
+	return l.failed
 }

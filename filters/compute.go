@@ -9,7 +9,7 @@ import (
 
 // Compute refuses hosts whose nova-compute is disabled or has not reported lately
 // (nova/scheduler/filters/compute_filter.py).
-type Compute struct{}
+type Compute struct{ once }
 
 // Name is the filter's name.
 func (Compute) Name() string { return "ComputeFilter" }

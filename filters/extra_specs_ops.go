@@ -2,6 +2,7 @@ package filters
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -103,20 +104,36 @@ func ordered(op string, order int) bool {
 
 // float reads a number as Python's float does: decimal, with _ between digits, inf and nan.
 func float(word string) (float64, error) {
+	digits := joined(word)
+	if strings.ContainsAny(digits, "xX_") {
+		return 0, fmt.Errorf("%q is no number", word)
+	}
+	number, err := strconv.ParseFloat(digits, 64)
+	if err != nil && !math.IsInf(number, 0) {
+		return 0, fmt.Errorf("%q is no number", word)
+	}
+	return number, nil
+}
+
+// integer reads a whole number as Python's int does. One that is too large to be kept is
+// the largest that can be.
+func integer(word string) (int64, error) {
+	number, err := strconv.ParseInt(joined(word), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%q is no whole number", word)
+	}
+	return number, nil
+}
+
+// joined gives a number without the blanks around it and the _ between its digits.
+func joined(word string) string {
 	digits := []byte(word)
 	for n := len(digits) - 2; n > 0; n-- {
 		if digits[n] == '_' && digit(digits[n-1]) && digit(word[n+1]) {
 			digits = append(digits[:n], digits[n+1:]...)
 		}
 	}
-	if strings.ContainsAny(string(digits), "xX_") {
-		return 0, fmt.Errorf("%q is no number", word)
-	}
-	number, err := strconv.ParseFloat(strings.TrimFunc(string(digits), blank), 64)
-	if err != nil && !math.IsInf(number, 0) {
-		return 0, fmt.Errorf("%q is no number", word)
-	}
-	return number, nil
+	return strings.TrimFunc(string(digits), blank)
 }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }

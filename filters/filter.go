@@ -10,11 +10,11 @@ import (
 // Filter says which hosts may hold an instance, for all hosts at once.
 //
 // Each filter knows by itself in which requests it has a say, so that a pipeline asks
-// all of them always. The filters of Nova have none where hosts or nodes are forced,
-// unless Nova asks for a check of such a host by its hint _nova_check_type
-// (nova/scheduler/host_manager.py get_filtered_hosts); those that do Placement's work
-// and the reservations' have. A rebuild stays where it is: of it only the forced and
-// ignored hosts count, and the filters that Nova runs then (RUN_ON_REBUILD).
+// all of them always, but a Once for the first instance only. The filters of Nova have
+// none where hosts or nodes are forced, unless Nova asks for a check of such a host by its
+// hint _nova_check_type (nova/scheduler/host_manager.py get_filtered_hosts); those that do
+// Placement's work and the reservations' have. A rebuild stays where it is: of it only the
+// forced and ignored hosts count, and the filters that Nova runs then (RUN_ON_REBUILD).
 type Filter interface {
 	// Name is Nova's or the papers', as in enabled_filters.
 	Name() string
@@ -31,6 +31,19 @@ type Test interface {
 	// Why says in a sentence why host i was taken out.
 	Why(i int) string
 }
+
+// Once is a filter that Nova asks for the first instance of a request only: what it looks
+// at does not change within one (nova/filters.py run_filter_once_per_request).
+type Once interface {
+	Filter
+	OncePerRequest()
+}
+
+// once makes a filter a Once.
+type once struct{}
+
+// OncePerRequest makes the filter a Once.
+func (once) OncePerRequest() {}
 
 // Partial is a filter that depends on facts about hosts that Nova's API does not tell.
 // A host of which it cannot tell is refused; where a request meets such a host,

@@ -20,6 +20,7 @@ import (
 // libvirt the architecture is from the host's traits, and whether there is KVM is not
 // known. A host of which it is not known is refused.
 type ImageProperties struct {
+	once
 	// DefaultArchitecture is that of images which name none
 	// (image_properties_default_architecture); empty is any.
 	DefaultArchitecture string

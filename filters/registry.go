@@ -18,6 +18,18 @@ type Options struct {
 	LimitTenantsToPlacementAggregate     bool
 	PlacementAggregateRequiredForTenants bool
 	ImagePropertiesDefaultArchitecture   string
+
+	IsolatedImages, IsolatedHosts              []string
+	RestrictIsolatedHostsToIsolatedImages      bool
+	MaxIOOpsPerHost, MaxInstancesPerHost       int64
+	AggregateImagePropertiesIsolationNamespace string // empty: every key counts
+	AggregateImagePropertiesIsolationSeparator string
+	MetricsWeightSetting                       []string // as Metrics.Setting
+	// Alone says that there is no other scheduler for what cannot be judged here.
+	Alone bool
+	// Available are the classes that enabled filters may be (available_filters): AllFilters
+	// or paths of classes of Nova. Empty is AllFilters.
+	Available []string
 }
 
 // Enabled are the filters of Nova that run where the operator names none, in their
@@ -26,28 +38,64 @@ var Enabled = []string{
 	"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 }
 
+// AllFilters is the name, among the available filters, that stands for all of Nova's.
+const AllFilters = "nova.scheduler.filters.all_filters"
+
+// modules are the modules of Nova's filters in package nova.scheduler.filters.
+var modules = map[string]string{
+	"AggregateImagePropertiesIsolation": "aggregate_image_properties_isolation",
+	"AggregateInstanceExtraSpecsFilter": "aggregate_instance_extra_specs",
+	"AggregateIoOpsFilter":              "io_ops_filter",
+	"AggregateMultiTenancyIsolation":    "aggregate_multitenancy_isolation",
+	"AggregateNumInstancesFilter":       "num_instances_filter",
+	"AggregateTypeAffinityFilter":       "type_filter",
+	"AllHostsFilter":                    "all_hosts_filter",
+	"AvailabilityZoneFilter":            "availability_zone_filter",
+	"ComputeCapabilitiesFilter":         "compute_capabilities_filter",
+	"ComputeFilter":                     "compute_filter",
+	"DifferentHostFilter":               "affinity_filter",
+	"ImagePropertiesFilter":             "image_props_filter",
+	"IoOpsFilter":                       "io_ops_filter",
+	"IsolatedHostsFilter":               "isolated_hosts_filter",
+	"JsonFilter":                        "json_filter",
+	"MetricsFilter":                     "metrics_filter",
+	"NUMATopologyFilter":                "numa_topology_filter",
+	"NumInstancesFilter":                "num_instances_filter",
+	"PciPassthroughFilter":              "pci_passthrough_filter",
+	"SameHostFilter":                    "affinity_filter",
+	"ServerGroupAffinityFilter":         "affinity_filter",
+	"ServerGroupAntiAffinityFilter":     "affinity_filter",
+	"SimpleCIDRAffinityFilter":          "affinity_filter",
+}
+
+// Names gives the names of Nova's filters, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(modules)) }
+
+// pathOf gives the path of the class of a filter of Nova.
+func pathOf(name string) string { return "nova.scheduler.filters." + modules[name] + "." + name }
+
 // ofNova gives Nova's filters by name.
 func ofNova(o Options) map[string]Filter {
 	known := map[string]Filter{}
 	for _, f := range []Filter{
+		allHosts, numaTopology, pciPassthrough, Metrics{o.MetricsWeightSetting},
 		Compute{}, ComputeCapabilities{}, &ImageProperties{DefaultArchitecture: o.ImagePropertiesDefaultArchitecture},
-		ServerGroupAntiAffinity{}, ServerGroupAffinity{}, AvailabilityZone{}, MultiTenancy{},
+		ServerGroupAntiAffinity{}, ServerGroupAffinity{}, AvailabilityZone{}, MultiTenancy{}, TypeAffinity{}, InstanceExtraSpecs{},
+		ImageIsolation{Namespace: o.AggregateImagePropertiesIsolationNamespace, Separator: o.AggregateImagePropertiesIsolationSeparator},
+		SameHost{}, DifferentHost{}, &SimpleCIDRAffinity{}, JSON{},
+		&IsolatedHosts{Images: o.IsolatedImages, Hosts: o.IsolatedHosts, Open: !o.RestrictIsolatedHostsToIsolatedImages},
+		IOOps{o.MaxIOOpsPerHost}, &AggregateIOOps{Most: o.MaxIOOpsPerHost},
+		NumInstances{o.MaxInstancesPerHost}, &AggregateNumInstances{Most: o.MaxInstancesPerHost},
 	} {
 		known[f.Name()] = f
 	}
 	return known
 }
 
-// missing are the filters of Nova that are not here (nova/scheduler/filters).
-var missing = []string{
-	"AggregateImagePropertiesIsolation", "AggregateInstanceExtraSpecsFilter", "AggregateIoOpsFilter", "AggregateNumInstancesFilter",
-	"AggregateTypeAffinityFilter", "AllHostsFilter", "DifferentHostFilter", "IoOpsFilter", "IsolatedHostsFilter", "JsonFilter", "MetricsFilter",
-	"NUMATopologyFilter", "NumInstancesFilter", "PciPassthroughFilter", "SameHostFilter", "SimpleCIDRAffinityFilter",
-}
-
 // New gives the filters that always run, then those that enabled names, in its order
 // and each once. The first ones do Placement's work and the reservations'. It fails
-// with an Invalid fault where enabled names one that is not here.
+// with an Invalid fault where enabled names one that is not here, is not available, or
+// would let no host pass.
 func New(enabled []string, o Options) ([]Filter, error) {
 	o.Reservation.kept = new(keptPromises)
 	list := []Filter{Destination{}, o.Reservation, Zone{o.DefaultAvailabilityZone}, Aggregates{}}
@@ -58,22 +106,62 @@ func New(enabled []string, o Options) ([]Filter, error) {
 		list = append(list, IsolatedAggregates{o.OwnTraits})
 	}
 	list = append(list, Traits{}, Capacity{}, &Judgeable{})
+	available, err := o.available()
+	if err != nil {
+		return nil, err
+	}
 	known := ofNova(o)
 	for _, name := range enabled {
-		f, is := known[name]
-		switch {
-		case !is && slices.Contains(missing, name):
-			return nil, fault.Field("enabled_filters", "%s of Nova is not in Almanac, which has %s",
-				name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		case !is && slices.ContainsFunc(list, named(name)):
-			// It runs anyway.
-		case !is:
-			return nil, fault.Field("enabled_filters", "%s", fault.Unknown("filter", name, slices.Sorted(maps.Keys(known))))
-		case !slices.ContainsFunc(list, named(name)):
-			list = append(list, f)
+		if slices.ContainsFunc(list, named(name)) {
+			continue
 		}
+		if err := o.refuse(name, available); err != nil {
+			return nil, err
+		}
+		list = append(list, known[name])
 	}
 	return list, nil
+}
+
+// refuse says why a filter cannot be enabled.
+func (o Options) refuse(name string, available []string) error {
+	const field = "enabled_filters"
+	class, metrics := name[strings.LastIndexByte(name, '.')+1:], Metrics{o.MetricsWeightSetting}
+	switch {
+	case slices.Contains(available, name):
+		if name == metrics.Name() && o.Alone && metrics.untold() != "" {
+			return fault.Field(field, "%s would refuse all hosts: %s, and there is no nova-scheduler to pass requests on to", name, metrics.untold())
+		}
+		return nil
+	case modules[name] != "":
+		return fault.Field(field, "%s is not among the available_filters", name)
+	case name == AllFilters:
+		return fault.Field(field, "%s is for available_filters; enabled are filters by name", name)
+	case modules[class] != "":
+		return fault.Field(field, "%s is the path of a class; as in Nova, its name alone is meant here: %s", name, class)
+	default:
+		return fault.Field(field, "%s", fault.Unknown("filter", name, Names()))
+	}
+}
+
+// available gives which of Nova's filters may be enabled. It fails where a class is not
+// one of Nova's, since Python is not run here.
+func (o Options) available() (names []string, err error) {
+	if len(o.Available) == 0 {
+		return Names(), nil
+	}
+	for _, path := range o.Available {
+		if path == AllFilters {
+			names = append(names, Names()...)
+			continue
+		}
+		class := path[strings.LastIndexByte(path, '.')+1:]
+		if modules[class] == "" || path != pathOf(class) {
+			return nil, fault.Field("available_filters", "%q is no filter of Nova; filters of others, in Python, do not run here", path)
+		}
+		names = append(names, class)
+	}
+	return names, nil
 }
 
 func named(name string) func(Filter) bool { return func(f Filter) bool { return f.Name() == name } }

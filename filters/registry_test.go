@@ -39,14 +39,65 @@ func TestFiltersRunInOrder(t *testing.T) {
 	}
 }
 
-func TestAFilterThatIsNotThereIsRefused(t *testing.T) {
-	for name, want := range map[string]string{
-		"NUMATopologyFilter": "NUMATopologyFilter of Nova is not in Almanac, which has AggregateMultiTenancyIsolation, AvailabilityZoneFilter,",
-		"ComputerFilter":     `did you mean "ComputeFilter"?`,
-		"":                   "there is no filter",
+func TestEachFilterOfNovaIsThere(t *testing.T) {
+	names := strings.Fields(`AggregateImagePropertiesIsolation AggregateInstanceExtraSpecsFilter AggregateIoOpsFilter AggregateMultiTenancyIsolation
+		AggregateNumInstancesFilter AggregateTypeAffinityFilter AllHostsFilter AvailabilityZoneFilter ComputeCapabilitiesFilter ComputeFilter
+		DifferentHostFilter ImagePropertiesFilter IoOpsFilter IsolatedHostsFilter JsonFilter MetricsFilter NUMATopologyFilter NumInstancesFilter
+		PciPassthroughFilter SameHostFilter ServerGroupAffinityFilter ServerGroupAntiAffinityFilter SimpleCIDRAffinityFilter`)
+	list, err := filters.New(names, filters.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, f := range list[len(list)-len(names):] {
+		if f.Name() != names[n] {
+			t.Errorf("%s is at the place of %s", f.Name(), names[n])
+		}
+	}
+}
+
+func TestNovaAsksSomeFiltersOncePerRequest(t *testing.T) {
+	again := map[string]bool{}
+	list, err := filters.New([]string{"ComputeFilter", "JsonFilter", "IoOpsFilter", "ComputeCapabilitiesFilter"}, filters.Options{})
+	for _, f := range list {
+		_, once := f.(filters.Once)
+		again[f.Name()] = !once
+	}
+	want := map[string]bool{
+		"DestinationFilter": true, "ReservationFilter": true, "ZoneFilter": true, "AggregateFilter": true, "TraitFilter": true, "CapacityFilter": true,
+		"JudgeableFilter": true, "ComputeFilter": false, "JsonFilter": true, "IoOpsFilter": true, "ComputeCapabilitiesFilter": false,
+	}
+	if diff := cmp.Diff(want, again); diff != "" || err != nil {
+		t.Errorf("asked for each instance (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestFiltersThatCannotRunAreRefused(t *testing.T) {
+	metrics := []string{"cpu.percent=1"}
+	for name, tc := range map[string]struct {
+		enabled []string
+		options filters.Options
+		want    string // of the error; empty is none
+	}{
+		"another name":      {[]string{"ComputerFilter"}, filters.Options{}, `did you mean "ComputeFilter"?`},
+		"no name":           {[]string{""}, filters.Options{}, "there is no filter"},
+		"a path":            {[]string{"nova.scheduler.filters.compute_filter.ComputeFilter"}, filters.Options{}, "its name alone is meant here: ComputeFilter"},
+		"all filters":       {[]string{filters.AllFilters}, filters.Options{}, "is for available_filters"},
+		"all are available": {[]string{"JsonFilter"}, filters.Options{Available: []string{filters.AllFilters}}, ""},
+		"one is available": {[]string{"JsonFilter"}, filters.Options{
+			Available: []string{"nova.scheduler.filters.json_filter.JsonFilter"}}, ""},
+		"another is available": {[]string{"JsonFilter"}, filters.Options{
+			Available: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"}}, "JsonFilter is not among the available_filters"},
+		"one of somebody else": {[]string{"ComputeFilter"}, filters.Options{
+			Available: []string{filters.AllFilters, "site.filters.RackFilter"}}, `"site.filters.RackFilter" is no filter of Nova`},
+		"one in another module": {[]string{"ComputeFilter"}, filters.Options{
+			Available: []string{"nova.scheduler.filters.json_filter.ComputeFilter"}}, "is no filter of Nova"},
+		"metrics, with nobody to ask":    {[]string{"MetricsFilter"}, filters.Options{Alone: true, MetricsWeightSetting: metrics}, "the metric cpu.percent, and there is no nova-scheduler"},
+		"metrics, with somebody to ask":  {[]string{"MetricsFilter"}, filters.Options{MetricsWeightSetting: metrics}, ""},
+		"no metrics, with nobody to ask": {[]string{"MetricsFilter"}, filters.Options{Alone: true, MetricsWeightSetting: []string{"=1", "cpu", "cpu=x"}}, ""},
 	} {
-		if _, err := filters.New([]string{name}, filters.Options{}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want a word on %q", name, err, want)
+		_, err := filters.New(tc.enabled, tc.options)
+		if (err == nil) != (tc.want == "") || err != nil && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want a word on %q", name, err, tc.want)
 		}
 	}
 }

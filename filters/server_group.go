@@ -45,44 +45,25 @@ func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ sp
 	if unasked(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
 		return nil
 	}
-	a := antiAffinity{s: s, most: max(r.Group.MaxPerHost, 1), members: make(map[string]bool, len(r.Group.Members))}
-	for _, id := range r.Group.Members {
-		a.members[id] = true
+	most, on := max(r.Group.MaxPerHost, 1), map[int]int{}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(r.Group.Members))) {
+		for _, i := range s.HostsOf(id) {
+			on[i]++
+		}
+	}
+	open := s.All().Clone()
+	for i, members := range on {
+		if members >= most {
+			open.Remove(i)
+		}
 	}
 	if len(r.Instances) > 0 {
-		a.self = r.Instances[0]
+		open.Unite(hostsOf(s, r.Instances[:1]))
 	}
-	return a
-}
-
-type antiAffinity struct {
-	s       *inventory.States
-	self    string
-	members map[string]bool
-	most    int
-}
-
-func (a antiAffinity) Keep(hosts hostset.Set) {
-	for i := range hosts.All() {
-		if a.full(i) {
-			hosts.Remove(i)
+	return sieve{open, func(int) string {
+		if most == 1 {
+			return "a member of the server group is on the host"
 		}
-	}
-}
-
-func (a antiAffinity) full(i int) bool {
-	on, here := 0, a.s.InstancesOn(i)
-	for n := range here {
-		if a.members[here[n].ID] {
-			on++
-		}
-	}
-	return on >= a.most && (a.self == "" || !slices.ContainsFunc(here, func(o inventory.Instance) bool { return o.ID == a.self }))
-}
-
-func (a antiAffinity) Why(int) string {
-	if a.most == 1 {
-		return "a member of the server group is on the host"
-	}
-	return fmt.Sprintf("%d members of the server group are on the host, as many as may be", a.most)
+		return fmt.Sprintf("%d members of the server group are on the host, as many as may be", most)
+	}}
 }

@@ -1,11 +1,9 @@
 package filters
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -48,41 +46,4 @@ func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.In
 	default:
 		return nil
 	}
-}
-
-// MultiTenancy keeps other projects' requests off the hosts of aggregates whose
-// metadata filter_tenant_id lists projects, with commas between them
-// (nova/scheduler/filters/aggregate_multitenancy_isolation.py). A host that is in
-// several takes the projects of all of them.
-type MultiTenancy struct{}
-
-// Name is the filter's name.
-func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
-
-// For prepares the filter.
-func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
-		return nil
-	}
-	var bound, own hostset.Set
-	for _, a := range s.Aggregates() {
-		list, is := a.Metadata[tenantKey]
-		if !is {
-			continue
-		}
-		if bound == nil {
-			bound, own = hostset.New(s.Len()), hostset.New(s.Len())
-		}
-		bound.Unite(s.Members(a.UUID))
-		if slices.ContainsFunc(strings.Split(list, ","), func(p string) bool { return strings.TrimSpace(p) == r.ProjectID }) {
-			own.Unite(s.Members(a.UUID))
-		}
-	}
-	if bound == nil {
-		return nil
-	}
-	open := s.All().Clone()
-	bound.Subtract(own)
-	open.Subtract(bound)
-	return sieve{open, func(int) string { return "the host is in an aggregate of other projects" }}
 }

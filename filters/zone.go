@@ -44,7 +44,7 @@ func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test 
 
 // AvailabilityZone keeps a request to the hosts of the availability zone it asks for,
 // the default one included (nova/scheduler/filters/availability_zone_filter.py).
-type AvailabilityZone struct{}
+type AvailabilityZone struct{ once }
 
 // Name is the filter's name.
 func (AvailabilityZone) Name() string { return "AvailabilityZoneFilter" }

@@ -1,6 +1,12 @@
-"""Asks Nova's own filters: reads {"hosts": [...], "aggregates": [...], "requests": [...]} and prints for each
-request and each filter a list with "yes", "no" or "error" for each host."""
+"""Asks Nova's own filters: reads a question as JSON from standard input and prints the answer.
 
+{"matches": [[value, asked], ...]}: of each pair "yes", "no" or "error".
+{"worlds": [{"hosts", "aggregates", "options", "filters", "requests", "chains"}, ...]}: for each world "answers", for
+each request and each filter a letter for each host: "y", "n", "e" for an exception, "?" where it depends on the order of
+a set; and "chains", for each the hosts that its instances get, one after the other, null where there is none, or "error".
+"filters" are the paths of all of Nova's."""
+
+import copy
 import json
 import sys
 import types
@@ -9,21 +15,18 @@ import warnings
 warnings.simplefilter("ignore")
 
 from nova import conf, objects
-from nova.scheduler import host_manager
-from nova.scheduler.filters import (affinity_filter, aggregate_multitenancy_isolation, availability_zone_filter,
-                                    compute_capabilities_filter, extra_specs_ops, image_props_filter)
+from nova.scheduler import filters, host_manager
+from nova.scheduler.filters import aggregate_instance_extra_specs, extra_specs_ops, utils
 
 objects.register_all()
 conf.CONF([], project="nova", default_config_files=[])
 
-FILTERS = {
-    "ComputeCapabilitiesFilter": compute_capabilities_filter.ComputeCapabilitiesFilter(),
-    "ImagePropertiesFilter": image_props_filter.ImagePropertiesFilter(),
-    "ServerGroupAffinityFilter": affinity_filter.ServerGroupAffinityFilter(),
-    "ServerGroupAntiAffinityFilter": affinity_filter.ServerGroupAntiAffinityFilter(),
-    "AvailabilityZoneFilter": availability_zone_filter.AvailabilityZoneFilter(),
-    "AggregateMultiTenancyIsolation": aggregate_multitenancy_isolation.AggregateMultiTenancyIsolation(),
-}
+
+class Partly(types.SimpleNamespace):
+    """An object of which Nova asks what it has."""
+
+    def __contains__(self, name):
+        return hasattr(self, name)
 
 
 def state(host, aggregates):
@@ -34,6 +37,7 @@ def state(host, aggregates):
     h.stats = {"io_workload": host["attributes"]["num_io_ops"]}
     h.instances = {i: None for i in host["instances"]}
     h.aggregates = [objects.Aggregate(metadata=a["metadata"]) for a in aggregates if host["name"] in a["hosts"]]
+    h.metrics = []
     return h
 
 
@@ -43,28 +47,85 @@ def spec(request):
         group = objects.InstanceGroup(
             uuid=group["id"], policy=group["policy"], policies=[group["policy"]], hosts=group["hosts"], members=group["members"],
             _rules={"max_server_per_host": str(group["most"])} if group["most"] else {})
-    return types.SimpleNamespace(
-        flavor=objects.Flavor(extra_specs=request["extra_specs"]),
-        image=types.SimpleNamespace(properties=request["image"]),
-        instance_group=group, instance_uuid=request["instance"],
-        availability_zone=request["zone"], project_id=request["project"])
+    image = Partly(properties=request["image"])
+    if request["image_id"]:
+        image.id = request["image_id"]
+    hints = objects.RequestSpec(scheduler_hints=request["hints"])
+    return Partly(
+        get_scheduler_hint=hints.get_scheduler_hint,
+        flavor=objects.Flavor(extra_specs=request["extra_specs"], name=request["flavor"]),
+        image=image, instance_group=group, instance_uuid=request["instance"], scheduler_hints=request["hints"],
+        availability_zone=request["zone"], project_id=request["project"], pci_requests=None, numa_topology=None,
+        vcpus=1, memory_mb=512, root_gb=1, ephemeral_gb=0)
 
 
 def answer(ask, *args):
     try:
-        return "yes" if ask(*args) else "no"
+        return "y" if ask(*args) else "n"
     except Exception:
-        return "error"
+        return "e"
+
+
+by_host = utils.aggregate_metadata_get_by_host
+
+
+def ask(name, f, h, s):
+    """Asks a filter. One that walks a set is asked in two orders."""
+    if name != "AggregateInstanceExtraSpecsFilter" or not s.flavor.extra_specs:
+        return answer(f._filter_one, h, s)
+    answers = set()
+    for order in (sorted, lambda values: sorted(values, reverse=True)):
+        aggregate_instance_extra_specs.utils = types.SimpleNamespace(
+            aggregate_metadata_get_by_host=lambda h: {k: order(v) for k, v in by_host(h).items()})
+        answers.add(answer(f._filter_one, h, s))
+    aggregate_instance_extra_specs.utils = utils
+    return answers.pop() if len(answers) == 1 else "?"
+
+
+def chain(handler, known, hosts, request, chain):
+    """Places instances one after the other as nova/scheduler/manager.py does, on the first of the hosts by name."""
+    hosts, s, picks = copy.deepcopy(hosts), spec(request), []
+    for index, instance in enumerate(chain["instances"]):
+        s.instance_uuid = instance
+        try:
+            hosts = handler.get_filtered_objects([known[name] for name in chain["filters"]], hosts, s, index)
+        except Exception:
+            return "error"
+        if not hosts:
+            return picks + [None]
+        picked = min(hosts, key=lambda h: h.host)
+        picks.append(picked.host)
+        picked.consume_from_request(s)
+        if s.instance_group is not None:
+            s.instance_group.hosts.append(picked.host)
+            picked.instances[instance] = None
+    return picks
+
+
+def asked(world, known):
+    for option, value in world["options"].items():
+        conf.CONF.set_override(option, value, group="filter_scheduler")
+    hosts = [state(h, world["aggregates"]) for h in world["hosts"]]
+    handler = filters.HostFilterHandler()
+    return {
+        "answers": [{name: "".join(ask(name, known[name], h, s) for h in hosts) for name in world["filters"]}
+                    for s in map(spec, world["requests"])],
+        "chains": [chain(handler, known, hosts, world["requests"][c["request"]], c) for c in world["chains"]],
+    }
 
 
 def main():
     question = json.load(sys.stdin)
     if "matches" in question:
-        json.dump([answer(extra_specs_ops.match, *m) for m in question["matches"]], sys.stdout)
+        words = {"y": "yes", "n": "no", "e": "error"}
+        json.dump([words[answer(extra_specs_ops.match, *m)] for m in question["matches"]], sys.stdout)
         return
-    hosts = [state(h, question["aggregates"]) for h in question["hosts"]]
-    json.dump([{name: [answer(f.host_passes, h, s) for h in hosts] for name, f in FILTERS.items()}
-               for s in map(spec, question["requests"])], sys.stdout)
+    classes = filters.all_filters()
+    known = {cls.__name__: cls() for cls in classes}
+    json.dump({
+        "filters": [cls.__module__ + "." + cls.__name__ for cls in classes],
+        "worlds": [asked(world, known) for world in question["worlds"]],
+    }, sys.stdout)
 
 
 main()

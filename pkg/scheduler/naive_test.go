@@ -9,7 +9,8 @@ import (
 )
 
 // naive places instances one host and one number at a time, with Nova's default filters
-// and CPU, memory, disk, operations and build failures as weighers; equal hosts by name.
+// and CPU, memory, disk, operations, build failures and soft server groups as weighers;
+// equal hosts by name.
 type naive struct {
 	hosts []*naiveHost // by name
 }
@@ -84,7 +85,7 @@ func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []stri
 		}{
 			{1, func(h *naiveHost) float64 {
 				s := h.Stocks["VCPU"]
-				return float64(int64(float64(s.Total-s.Reserved)*s.Ratio) - s.Used)
+				return float64(float64(s.Total)*s.Ratio) - float64(s.Reserved) - float64(s.Used)
 			}, true},
 			{1, func(h *naiveHost) float64 { s := h.Stocks["MEMORY_MB"]; return float64(s.Total - s.Reserved - s.Used) }, true},
 			{1, func(h *naiveHost) float64 {
@@ -93,6 +94,7 @@ func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []stri
 			}, true},
 			{-1, func(h *naiveHost) float64 { return float64(h.IOOps) }, true},
 			{-1e6, func(h *naiveHost) float64 { return float64(h.FailedBuilds) }, false},
+			{soft(r), func(h *naiveHost) float64 { return float64(h.members) }, false},
 		} {
 			var raw []float64
 			for _, h := range left {
@@ -117,6 +119,17 @@ func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []stri
 		return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a.Name, b.Name))
 	})
 	return left
+}
+
+// soft is 1 where members of the request's group are wanted on a host, and -1 where not.
+func soft(r *placing.Request) float64 {
+	switch {
+	case r.Group != nil && r.Group.Policy == "soft-affinity":
+		return 1
+	case r.Group != nil && r.Group.Policy == "soft-anti-affinity":
+		return -1
+	}
+	return 0
 }
 
 // plan gives the host of each instance and its alternates, by name; nil where not all

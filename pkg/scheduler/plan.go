@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/placing"
@@ -32,7 +33,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	picks := make([]Pick, 0, len(r.Instances))
 	for n, instance := range r.Instances {
 		w.present(r, n)
-		steps := w.filter()
+		steps := w.filter(n)
 		if n == 0 {
 			decision.Filters, decision.Refused = counts(steps), refused(s, steps)
 		}
@@ -53,7 +54,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	if len(picks) > 1 && r.Alternates > 0 {
 		// What the instances have taken counts for the alternates too.
 		w.present(r, len(picks)-1)
-		w.filter()
+		w.filter(len(picks) - 1)
 		w.rank(len(picks))
 	}
 	w.chooseAlternates(picks)
@@ -96,11 +97,14 @@ func (w *walk) present(r *placing.Request, n int) {
 	w.request = &rest
 }
 
-// filter takes those out of hosts that may not hold the instance. It stops at the filter
-// that leaves none (nova/filters.py get_filtered_objects).
-func (w *walk) filter() []step {
+// filter takes those out of hosts that may not hold the nth instance. It stops at the
+// filter that leaves none (nova/filters.py get_filtered_objects).
+func (w *walk) filter(n int) []step {
 	steps := make([]step, 0, len(w.pipeline.Filters))
 	for _, f := range w.pipeline.Filters {
+		if _, once := f.(filters.Once); once && n > 0 {
+			continue
+		}
 		next := step{filter: f, left: w.hosts.Count()}
 		if next.test = f.For(w.states, w.request, w.now); next.test != nil {
 			next.refused = w.hosts.Clone()

@@ -307,3 +307,22 @@ func TestPlansAreMadeAtOnceByMany(t *testing.T) {
 		}
 	}
 }
+
+func TestSomeFiltersAreAskedOncePerRequest(t *testing.T) {
+	s, err := inventory.NewStates(equalHosts(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"ComputeCapabilitiesFilter": 2, "JsonFilter": 0} {
+		list, err := filters.New([]string{name}, filters.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := requestFor(1, "one", "two")
+		r.ExtraSpecs, r.Hints = map[string]string{"capabilities:vcpus_used": "== 0"}, map[string][]string{"query": {`["=", "$vcpus_used", 0]`}}
+		p := scheduler.Pipeline{Filters: slices.DeleteFunc(list, func(f filters.Filter) bool { return f.Name() != name })}
+		if got := p.Plan(s, r, 0, nil).Picks; len(got) != want {
+			t.Errorf("%s lets %d instances on a host without any, want %d", name, len(got), want)
+		}
+	}
+}

@@ -22,7 +22,10 @@ func pipelineOf(tb testing.TB) scheduler.Pipeline {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	weigh, err := weighers.Choose([]string{"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher"}, nil, weighers.Ports{})
+	weigh, err := weighers.Choose([]string{
+		"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher",
+		"ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher",
+	}, nil, weighers.Ports{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func drawRequest(t *rapid.T, rows []inventory.HostState) *placing.Request {
 	if len(rows) > 0 && rapid.IntRange(0, 5).Draw(t, "forced") == 0 {
 		r.ForceHosts = []string{name()}
 	}
-	if policy := rapid.SampledFrom([]string{"", "affinity", "anti-affinity"}).Draw(t, "policy"); policy != "" {
+	if policy := rapid.SampledFrom([]string{"", "affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"}).Draw(t, "policy"); policy != "" {
 		r.Group = &placing.Group{ID: "group", Policy: policy, MaxPerHost: rapid.IntRange(0, 2).Draw(t, "most")}
 		for _, row := range rows {
 			if len(row.Instances) > 0 && rapid.IntRange(0, 4).Draw(t, "member") == 0 {

@@ -1,0 +1,136 @@
+package filters
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// SimpleCIDRAffinity keeps a request to the hosts whose addresses are in the network of
+// the hints build_near_host_ip and cidr, which is /24 where it is not given
+// (nova/scheduler/filters/affinity_filter.py). A host without a known address is refused.
+type SimpleCIDRAffinity struct {
+	once
+	addresses kept[[]netip.Addr]
+}
+
+// Name is the filter's name.
+func (*SimpleCIDRAffinity) Name() string { return "SimpleCIDRAffinityFilter" }
+
+// For prepares the filter.
+func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	near := r.Hints["build_near_host_ip"]
+	if unasked(r) || empty(near) {
+		return nil
+	}
+	size, given := r.Hints["cidr"]
+	if !given {
+		size = []string{"/24"}
+	}
+	if len(near) != 1 || len(size) != 1 {
+		return never("the hints build_near_host_ip and cidr take one value each")
+	}
+	n, err := network(near[0] + size[0])
+	if err != nil {
+		return never(fmt.Sprintf("the hints build_near_host_ip and cidr make no network: %v", err))
+	}
+	return nearby{s, n, f.addresses.get(s, addresses)}
+}
+
+func addresses(s *inventory.States) []netip.Addr {
+	list := make([]netip.Addr, s.Len())
+	for i := range list {
+		list[i], _ = netip.ParseAddr(s.Host(i).IP)
+	}
+	return list
+}
+
+type nearby struct {
+	s         *inventory.States
+	network   netip.Prefix
+	addresses []netip.Addr
+}
+
+func (n nearby) Keep(hosts hostset.Set) {
+	for i := range hosts.All() {
+		if !n.network.Contains(n.addresses[i]) {
+			hosts.Remove(i)
+		}
+	}
+}
+
+func (n nearby) Why(i int) string {
+	if !n.addresses[i].IsValid() {
+		return "the address of the host is not known"
+	}
+	return fmt.Sprintf("the address %s of the host is not in %s", n.addresses[i], n.network.Masked())
+}
+
+// network reads an address and the size of its network as netaddr's IPNetwork does: of an
+// IPv4 address the last parts may be missing, and the size is a length, a mask or the
+// opposite of one.
+func network(text string) (netip.Prefix, error) {
+	first, size, sized := strings.Cut(text, "/")
+	address, err := partialIPv4(first)
+	if err != nil {
+		if address, err = netip.ParseAddr(first); err != nil || !address.Is6() || address.Zone() != "" {
+			return netip.Prefix{}, fmt.Errorf("%q is no address", first)
+		}
+	}
+	length := address.BitLen()
+	if sized {
+		number, err := integer(size)
+		if err != nil {
+			number, err = maskLength(size, address)
+		}
+		if err != nil || number < 0 || number > int64(length) {
+			return netip.Prefix{}, fmt.Errorf("%q is no size of a network of %s", size, address)
+		}
+		length = int(number)
+	}
+	return netip.PrefixFrom(address, length), nil
+}
+
+var errNoAddress = errors.New("no IPv4 address")
+
+// partialIPv4 reads the first one to four parts of an address; the others are 0.
+func partialIPv4(text string) (netip.Addr, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, errNoAddress
+	}
+	var bytes [4]byte
+	for n, part := range parts {
+		number, err := integer(part)
+		if err != nil || number < 0 || number > 255 {
+			return netip.Addr{}, errNoAddress
+		}
+		bytes[n] = byte(number)
+	}
+	return netip.AddrFrom4(bytes), nil
+}
+
+// maskLength gives the length that a mask, or its opposite, has for a network of address.
+func maskLength(text string, address netip.Addr) (int64, error) {
+	mask, err := netip.ParseAddr(text)
+	if err != nil || mask.BitLen() != address.BitLen() || mask.Zone() != "" {
+		return 0, errNoAddress
+	}
+	var bits strings.Builder
+	for _, b := range mask.AsSlice() {
+		fmt.Fprintf(&bits, "%08b", b)
+	}
+	for _, first := range []string{"1", "0"} { // a mask begins with ones
+		rest := strings.TrimLeft(bits.String(), first)
+		if !strings.Contains(rest, first) {
+			return int64(bits.Len() - len(rest)), nil
+		}
+	}
+	return 0, errNoAddress
+}

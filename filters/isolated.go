@@ -1,0 +1,49 @@
+package filters
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// IsolatedHosts keeps some images to some hosts, and unless Open says otherwise other
+// images off these (nova/scheduler/filters/isolated_hosts_filter.py). Hosts are named with
+// the case of their letters.
+type IsolatedHosts struct {
+	once
+	Images, Hosts []string // isolated_images, isolated_hosts
+	Open          bool     // restrict_isolated_hosts_to_isolated_images is false
+
+	isolated kept[hostset.Set]
+}
+
+// Name is the filter's name.
+func (*IsolatedHosts) Name() string { return "IsolatedHostsFilter" }
+
+// For prepares the filter.
+func (f *IsolatedHosts) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	inside := r.ImageID != "" && slices.Contains(f.Images, r.ImageID)
+	if forced(r) || !inside && f.Open {
+		return nil
+	}
+	isolated := f.isolated.get(s, f.gather)
+	if inside {
+		return sieve{isolated, func(int) string { return "the image is for isolated hosts, and the host is none" }}
+	}
+	others := s.All().Clone()
+	others.Subtract(isolated)
+	return sieve{others, func(int) string { return "the host is isolated, and the image is not for isolated hosts" }}
+}
+
+func (f *IsolatedHosts) gather(s *inventory.States) hostset.Set {
+	hosts := hostset.New(s.Len())
+	for _, name := range f.Hosts {
+		if i, known := s.Index(name); known && s.Host(i).Name == name {
+			hosts.Add(i)
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,213 @@
+package filters
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+)
+
+// term is a part of a query: it gives its value for a host. nil is nothing, which does not
+// count among the arguments of an operator.
+type term func(h *inventory.HostState) (any, error)
+
+// errUntold says that a host's attribute is not known here.
+var errUntold = errors.New("which Nova does not tell of its hosts")
+
+// Limits of a query: how deep lists lie in lists, where Python gives up too, and how many
+// digits a number has (Python's sys.int_info.default_max_str_digits).
+const (
+	deepestQuery = 200
+	mostDigits   = 4300
+)
+
+// parseQuery reads a query: [operator, argument, …] as JSON. An argument is such a list, a
+// value, or "$attribute" of a host. What Python reads and JSON does not have, as NaN, is
+// refused.
+func parseQuery(text string) (term, error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var query any
+	if err := decoder.Decode(&query); err != nil {
+		return nil, errors.New("it is no JSON")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more after its JSON")
+	}
+	query, err := numbered(query, 0)
+	if err != nil {
+		return nil, err
+	}
+	if word, is := query.(string); is { // Python takes a text for a list of letters
+		var letters []any
+		for _, letter := range word {
+			letters = append(letters, string(letter))
+		}
+		query = letters
+	}
+	if list, is := query.([]any); is {
+		return operation(list)
+	}
+	if truth(query) {
+		return nil, errors.New("it is no list")
+	}
+	return constant(true), nil
+}
+
+// numbered gives a JSON value with its numbers as int64, *big.Int or float64, as Python
+// reads them.
+func numbered(value any, depth int) (_ any, err error) {
+	if depth > deepestQuery {
+		return nil, fmt.Errorf("it is nested more than %d deep", deepestQuery)
+	}
+	switch v := value.(type) {
+	case json.Number:
+		return numeric(v.String())
+	case []any:
+		for n := range v {
+			if v[n], err = numbered(v[n], depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name], err = numbered(v[name], depth+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}
+
+func numeric(text string) (any, error) {
+	if strings.ContainsAny(text, ".eE") {
+		number, _ := strconv.ParseFloat(text, 64) // infinite where it is too large
+		return number, nil
+	}
+	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return number, nil
+	}
+	if len(text) > mostDigits {
+		return nil, fmt.Errorf("a number has more than %d digits", mostDigits)
+	}
+	number, _ := new(big.Int).SetString(text, 10)
+	return number, nil
+}
+
+func constant(value any) term { return func(*inventory.HostState) (any, error) { return value, nil } }
+
+var operators = []string{"=", "<", ">", "in", "<=", ">=", "not", "or", "and"}
+
+// operation reads a list. An empty one is true.
+func operation(list []any) (term, error) {
+	if len(list) == 0 {
+		return constant(true), nil
+	}
+	operator, is := list[0].(string)
+	if !is || !slices.Contains(operators, operator) {
+		return nil, fmt.Errorf("there is no operator %v", list[0])
+	}
+	arguments := make([]term, len(list)-1)
+	for n, value := range list[1:] {
+		var err error
+		if arguments[n], err = argument(value); err != nil {
+			return nil, err
+		}
+	}
+	return func(h *inventory.HostState) (any, error) { return apply(operator, arguments, h) }, nil
+}
+
+func argument(value any) (term, error) {
+	switch v := value.(type) {
+	case []any:
+		return operation(v)
+	case string:
+		if path, is := strings.CutPrefix(v, "$"); is {
+			return looked(path)
+		}
+		if v == "" {
+			return constant(nil), nil
+		}
+	}
+	return constant(value), nil
+}
+
+// looked reads the name of an attribute, with a dot before each name of a part of it.
+func looked(path string) (term, error) {
+	name, _, inner := strings.Cut(path, ".")
+	of := attributes[name]
+	switch {
+	case name == ioWorkload:
+		return constant(nil), nil
+	case of != nil && inner:
+		return nil, fmt.Errorf("%s of a host has no parts", name)
+	case of != nil:
+	case slices.Contains(untold, name) || strings.HasPrefix(name, "__"):
+		of = func(*inventory.HostState) (fact, bool) { return fact{}, false }
+	default:
+		return constant(nil), nil
+	}
+	return func(h *inventory.HostState) (any, error) {
+		value, told := of(h)
+		switch {
+		case !told:
+			return nil, fmt.Errorf("$%s, %w", path, errUntold)
+		case value.counted:
+			return value.number, nil
+		default:
+			return value.text, nil
+		}
+	}, nil
+}
+
+// apply gives what an operator makes of its arguments. All of them are asked, so that one
+// that has no answer is never passed over.
+func apply(operator string, arguments []term, h *inventory.HostState) (any, error) {
+	var first any
+	count, all, some := 0, true, false
+	flipped := flags{}
+	for _, argument := range arguments {
+		value, err := argument(h)
+		if err != nil {
+			return nil, err
+		}
+		if value == nil {
+			continue
+		}
+		count++
+		is := truth(value)
+		switch operator {
+		case "not":
+			flipped = append(flipped, !is)
+			continue
+		case "and", "or":
+		default:
+			if count == 1 {
+				first = value
+				continue
+			}
+			if is, err = compared(operator, first, value); err != nil {
+				return nil, err
+			}
+		}
+		all, some = all && is, some || is
+	}
+	switch operator {
+	case "not":
+		return flipped, nil
+	case "or":
+		return some, nil
+	case "and":
+		return all, nil
+	case "in":
+		return count > 1 && some, nil
+	default:
+		return count > 1 && all, nil
+	}
+}

@@ -1,0 +1,220 @@
+package filters
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// bound gives the hosts of the aggregates that have a key in their metadata, and of these
+// the ones with an aggregate that has a value there that fits. Values have commas between
+// them (nova/scheduler/filters/utils.py aggregate_metadata_get_by_host).
+func bound(s *inventory.States, key string, fits func(value string) bool) (all, fitting hostset.Set) {
+	all, fitting = hostset.New(s.Len()), hostset.New(s.Len())
+	for _, a := range s.Aggregates() {
+		list, has := a.Metadata[key]
+		if !has {
+			continue
+		}
+		all.Unite(s.Members(a.UUID))
+		for value := range strings.SplitSeq(list, ",") {
+			if fits(strings.TrimFunc(value, space)) {
+				fitting.Unite(s.Members(a.UUID))
+				break
+			}
+		}
+	}
+	return all, fitting
+}
+
+// outside gives the hosts that no value under the key binds but one that fits.
+func outside(s *inventory.States, key string, fits func(value string) bool) hostset.Set {
+	all, fitting := bound(s, key, fits)
+	all.Subtract(fitting)
+	open := s.All().Clone()
+	open.Subtract(all)
+	return open
+}
+
+// MultiTenancy keeps other projects' requests off the hosts of aggregates whose
+// metadata filter_tenant_id lists projects
+// (nova/scheduler/filters/aggregate_multitenancy_isolation.py). A host that is in
+// several takes the projects of all of them.
+type MultiTenancy struct{ once }
+
+// Name is the filter's name.
+func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
+
+// For prepares the filter.
+func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) {
+		return nil
+	}
+	open := outside(s, tenantKey, func(project string) bool { return project == r.ProjectID })
+	return sieve{open, func(int) string { return "the host is in an aggregate of other projects" }}
+}
+
+// TypeAffinity keeps a host whose aggregates have names of flavors in their metadata
+// instance_type to these flavors (nova/scheduler/filters/type_filter.py).
+type TypeAffinity struct{ once }
+
+// Name is the filter's name.
+func (TypeAffinity) Name() string { return "AggregateTypeAffinityFilter" }
+
+// For prepares the filter.
+func (TypeAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) {
+		return nil
+	}
+	open := outside(s, "instance_type", func(flavor string) bool { return flavor == r.FlavorName })
+	return sieve{open, func(int) string { return "the host is in an aggregate for other flavors than " + r.FlavorName }}
+}
+
+// ImageIsolation keeps a host to images whose properties are as the metadata of its
+// aggregates has them, as far as an image has such a property
+// (nova/scheduler/filters/aggregate_image_properties_isolation.py).
+type ImageIsolation struct {
+	once
+	// Namespace and Separator begin the keys that count
+	// (aggregate_image_properties_isolation_namespace and _separator); without a namespace
+	// all do.
+	Namespace, Separator string
+}
+
+// Name is the filter's name.
+func (ImageIsolation) Name() string { return "AggregateImagePropertiesIsolation" }
+
+// For prepares the filter.
+func (f ImageIsolation) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if forced(r) {
+		return nil
+	}
+	open, keys := s.All().Clone(), f.keys(r)
+	for _, key := range keys {
+		open.Keep(fittingImage(s, r, key))
+	}
+	return sieve{open, func(i int) string {
+		for _, key := range keys {
+			if !fittingImage(s, r, key).Has(i) {
+				return fmt.Sprintf("the host is in an aggregate for images with another %s than %q", key, r.ImageProperties[key])
+			}
+		}
+		return ""
+	}}
+}
+
+func fittingImage(s *inventory.States, r *placing.Request, key string) hostset.Set {
+	return outside(s, key, func(value string) bool { return value == r.ImageProperties[key] })
+}
+
+// keys gives the properties of the image that count, sorted.
+func (f ImageIsolation) keys(r *placing.Request) (keys []string) {
+	for key, value := range r.ImageProperties {
+		if !nothing(key, value) && (f.Namespace == "" || strings.HasPrefix(key, f.Namespace+f.Separator)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// nothing says that Nova's filter takes a property for one that the image does not have:
+// it is empty, or a number or a truth value that is false.
+func nothing(key, value string) bool {
+	return value == "" || value == "[]" || (value == "0" || value == "False") && !slices.Contains(textual, key)
+}
+
+// textual are the properties that are any text (nova/objects/image_meta.py).
+var textual = strings.Fields("hw_auto_disk_config hw_cpu_realtime_mask hw_disk_type hw_machine_type hw_mem_page_size img_owner_id " +
+	"img_root_device_name img_signature os_admin_user os_command_line os_distro")
+
+// InstanceExtraSpecs keeps a request to hosts that have in the metadata of their
+// aggregates what the extra specs of its flavor ask for: those without a namespace, and
+// those of aggregate_instance_extra_specs
+// (nova/scheduler/filters/aggregate_instance_extra_specs.py).
+type InstanceExtraSpecs struct{ once }
+
+// Name is the filter's name.
+func (InstanceExtraSpecs) Name() string { return "AggregateInstanceExtraSpecsFilter" }
+
+// For prepares the filter.
+func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) {
+		return nil
+	}
+	var specs []membership
+	for _, spec := range slices.Sorted(maps.Keys(r.ExtraSpecs)) {
+		key := spec
+		if namespace, rest, scoped := strings.Cut(spec, ":"); scoped {
+			if key = rest; namespace != "aggregate_instance_extra_specs" {
+				continue
+			}
+		}
+		specs = append(specs, newMembership(s, spec, key, compare(r.ExtraSpecs[spec])))
+	}
+	if specs == nil {
+		return nil
+	}
+	return &memberships{specs: specs}
+}
+
+// membership is what an extra spec asks of the aggregates of a host.
+type membership struct {
+	spec, key string
+	asked     comparison
+	// having are the hosts that have the key, fitting those with a value as asked for, and
+	// wrong those with one that cannot be compared; err says why.
+	having, fitting, wrong hostset.Set
+	err                    error
+}
+
+func newMembership(s *inventory.States, spec, key string, asked comparison) membership {
+	m := membership{spec: spec, key: key, asked: asked}
+	m.having, m.fitting = bound(s, key, func(value string) bool { fits, _ := asked.holds(value); return fits })
+	_, m.wrong = bound(s, key, func(value string) bool {
+		_, err := asked.holds(value)
+		if err != nil {
+			m.err = err
+		}
+		return err != nil
+	})
+	return m
+}
+
+// memberships are those of all extra specs. Where a value cannot be compared, Nova fails
+// the request or not, as chance orders the values of a host; here it is refused.
+type memberships struct {
+	specs  []membership
+	failed string
+}
+
+func (m *memberships) Keep(hosts hostset.Set) {
+	for _, spec := range m.specs {
+		wrong := hosts.Clone()
+		if wrong.Keep(spec.wrong); !wrong.Empty() {
+			m.failed = fmt.Sprintf("the extra spec %s cannot be compared with what an aggregate has for it: %v", spec.spec, spec.err)
+			clear(hosts)
+			return
+		}
+		hosts.Keep(spec.fitting)
+	}
+}
+
+func (m *memberships) Why(i int) string {
+	for _, spec := range m.specs {
+		switch {
+		case spec.fitting.Has(i):
+		case !spec.having.Has(i):
+			return fmt.Sprintf("no aggregate of the host has %s, for which the extra spec %s asks", spec.key, spec.spec)
+		default:
+			return fmt.Sprintf("the aggregates of the host have another %s than the extra spec %s asks for, %q", spec.key, spec.spec, spec.asked.text)
+		}
+	}
+	return m.failed
+}

@@ -1,0 +1,71 @@
+package filters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// passing is a filter of Nova that refuses nothing here.
+type passing struct{ name string }
+
+// Name is the filter's name.
+func (p passing) Name() string { return p.name }
+
+// For gives nil: every host passes.
+func (passing) For(*inventory.States, *placing.Request, span.Instant) Test { return nil }
+
+// The filters that refuse nothing: AllHostsFilter does not in Nova either, and what the
+// others refuse hosts for, NUMA topologies, pinned CPUs and PCI devices, is in no request
+// that gets here, since pkg/nova/object cannot judge it.
+var (
+	allHosts       = passing{"AllHostsFilter"}
+	numaTopology   = passing{"NUMATopologyFilter"}
+	pciPassthrough = passing{"PciPassthroughFilter"}
+)
+
+// Metrics refuses hosts whose nova-compute does not measure some metrics
+// (nova/scheduler/filters/metrics_filter.py). Nova's API does not tell what it measures, so
+// that where there are any metrics all hosts are refused.
+type Metrics struct {
+	// Setting has the metrics as "name=ratio" ([metrics] weight_setting). As in Nova, what
+	// is not like that does not count.
+	Setting []string
+}
+
+// Name is the filter's name.
+func (Metrics) Name() string { return "MetricsFilter" }
+
+// For prepares the filter.
+func (f Metrics) For(_ *inventory.States, r *placing.Request, _ span.Instant) Test {
+	if unasked(r) || f.untold() == "" {
+		return nil
+	}
+	return never(f.untold())
+}
+
+// Beyond says that the metrics are not told.
+func (f Metrics) Beyond(_ *inventory.States, r *placing.Request) string {
+	if unasked(r) {
+		return ""
+	}
+	return f.untold()
+}
+
+// untold names a metric that hosts need; empty is none.
+func (f Metrics) untold() string {
+	n := slices.IndexFunc(f.Setting, func(metric string) bool {
+		name, ratio, _ := strings.Cut(metric, "=")
+		_, err := float(ratio)
+		return name != "" && err == nil
+	})
+	if n < 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(f.Setting[n], "=")
+	return fmt.Sprintf("Nova does not tell whether a host measures the metric %s", name)
+}
