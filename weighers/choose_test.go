@@ -2,6 +2,7 @@ package weighers_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,20 +12,36 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
+// releases are those up to the one with the newest weigher.
+var releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy"}
+
 func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
-	all := []string{"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher", "FreeTimeWeigher", "KWRankingWeigher"}
+	zed := []string{
+		"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher", "PCIWeigher", "ServerGroupSoftAffinityWeigher",
+		"ServerGroupSoftAntiAffinityWeigher", "CrossCellWeigher", "MetricsWeigher",
+	}
+	bobcat := append(slices.Clone(zed), "HypervisorVersionWeigher", "NumInstancesWeigher")
+	ours := []string{"FreeTimeWeigher", "KWRankingWeigher"}
 	for name, tc := range map[string]struct {
-		names, want []string
+		names    []string
+		releases []string
+		want     []string
 	}{
-		"all":                  {[]string{"nova.scheduler.weights.all_weighers"}, all},
-		"all, and one again":   {[]string{"RAMWeigher", "nova.scheduler.weights.all_weighers"}, all},
-		"none":                 {nil, nil},
-		"Nova's by path":       {[]string{"nova.scheduler.weights.ram.RAMWeigher"}, []string{"RAMWeigher"}},
-		"by class":             {[]string{"RAMWeigher", "FreeTimeWeigher"}, []string{"RAMWeigher", "FreeTimeWeigher"}},
-		"in the order of ours": {[]string{"KWRankingWeigher", "CPUWeigher", "CPUWeigher"}, []string{"CPUWeigher", "KWRankingWeigher"}},
+		"all of zed":            {[]string{"nova.scheduler.weights.all_weighers"}, releases[:1], slices.Concat(zed, ours)},
+		"all of antelope":       {[]string{"nova.scheduler.weights.all_weighers"}, releases[:2], slices.Concat(zed, ours)},
+		"all of bobcat":         {[]string{"nova.scheduler.weights.all_weighers"}, releases[:3], slices.Concat(bobcat, ours)},
+		"all of epoxy":          {[]string{"nova.scheduler.weights.all_weighers"}, releases, slices.Concat(bobcat, []string{"ImagePropertiesWeigher"}, ours)},
+		"all, and one again":    {[]string{"RAMWeigher", "nova.scheduler.weights.all_weighers"}, nil, slices.Concat([]string{"RAMWeigher"}, zed, ours)},
+		"none":                  {nil, releases, nil},
+		"Nova's by path":        {[]string{"nova.scheduler.weights.ram.RAMWeigher"}, nil, []string{"RAMWeigher"}},
+		"two of one file":       {[]string{"nova.scheduler.weights.affinity.ServerGroupSoftAntiAffinityWeigher"}, nil, []string{"ServerGroupSoftAntiAffinityWeigher"}},
+		"by class":              {[]string{"RAMWeigher", "FreeTimeWeigher"}, nil, []string{"RAMWeigher", "FreeTimeWeigher"}},
+		"in the order of names": {[]string{"KWRankingWeigher", "CPUWeigher"}, nil, []string{"KWRankingWeigher", "CPUWeigher"}},
+		"twice":                 {[]string{"CPUWeigher", "nova.scheduler.weights.cpu.CPUWeigher"}, nil, []string{"CPUWeigher", "CPUWeigher"}},
+		"a new one":             {[]string{"NumInstancesWeigher"}, releases[:4], []string{"NumInstancesWeigher"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := weighers.Choose(tc.names, nil, weighers.Ports{})
+			list, err := weighers.Choose(tc.names, nil, weighers.Ports{Nova: weighers.Nova{Releases: tc.releases}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +57,8 @@ func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 }
 
 func TestMultipliersAreTheDefaultUnlessSet(t *testing.T) {
-	list, err := weighers.Choose([]string{weighers.AllWeighers}, map[string]float64{"ram_weight_multiplier": -2, "kw_ranking_weight_multiplier": 0}, weighers.Ports{})
+	list, err := weighers.Choose([]string{weighers.AllWeighers}, map[string]float64{"ram_weight_multiplier": -2, "kw_ranking_weight_multiplier": 0},
+		weighers.Ports{Nova: weighers.Nova{Releases: releases}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,18 +77,35 @@ func TestChoosingWeighersFailsWithASentence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		names       []string
 		multipliers map[string]float64
+		nova        weighers.Nova
 		want        string
 	}{
-		"a slip":            {[]string{"RAMWeiger"}, nil, `weight_classes: there is no weigher "RAMWeiger"; did you mean "RAMWeigher"?`},
-		"a slip in a path":  {[]string{"nova.scheduler.weights.ram.RamWeighers"}, nil, `did you mean "nova.scheduler.weights.ram.RAMWeigher"?`},
-		"a slip in all":     {[]string{"nova.scheduler.weights.all_weigher"}, nil, `did you mean "nova.scheduler.weights.all_weighers"?`},
-		"nothing like it":   {[]string{"x"}, nil, `there is no weigher "x"`},
-		"no finite number":  {nil, map[string]float64{"ram_weight_multiplier": math.Inf(1)}, "ram_weight_multiplier: is not a finite number"},
-		"no number at all":  {nil, map[string]float64{"cpu_weight_multiplier": math.NaN()}, "cpu_weight_multiplier: is not a finite number"},
-		"an unknown option": {nil, map[string]float64{"rom_weight_multiplier": 1}, `did you mean "ram_weight_multiplier"?`},
+		"a slip":            {[]string{"RAMWeiger"}, nil, weighers.Nova{}, `weight_classes: there is no weigher "RAMWeiger"; did you mean "RAMWeigher"?`},
+		"a slip in a path":  {[]string{"nova.scheduler.weights.ram.RamWeighers"}, nil, weighers.Nova{}, `did you mean "nova.scheduler.weights.ram.RAMWeigher"?`},
+		"a slip in all":     {[]string{"nova.scheduler.weights.all_weigher"}, nil, weighers.Nova{}, `did you mean "nova.scheduler.weights.all_weighers"?`},
+		"nothing like it":   {[]string{"x"}, nil, weighers.Nova{}, `there is no weigher "x"`},
+		"no finite number":  {nil, map[string]float64{"ram_weight_multiplier": math.Inf(1)}, weighers.Nova{}, "ram_weight_multiplier: is not a finite number"},
+		"no number at all":  {nil, map[string]float64{"cpu_weight_multiplier": math.NaN()}, weighers.Nova{}, "cpu_weight_multiplier: is not a finite number"},
+		"an unknown option": {nil, map[string]float64{"rom_weight_multiplier": 1}, weighers.Nova{}, `did you mean "ram_weight_multiplier"?`},
+		"one of Nova's own": {[]string{"nova.scheduler.weights.affinity._SoftAffinityWeigherBase"}, nil, weighers.Nova{}, "there is no weigher"},
+		"one of a third":    {[]string{"company.weights.CoffeeWeigher"}, nil, weighers.Nova{}, `there is no weigher "company.weights.CoffeeWeigher"`},
+		"a newer one": {
+			[]string{"NumInstancesWeigher"}, nil, weighers.Nova{Releases: releases[:2]},
+			"weight_classes: has NumInstancesWeigher, which Nova has since its release bobcat (nova_release)",
+		},
+		"metrics without a number": {
+			[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a=1", "b"}}, `weight_setting of [metrics]: has "b", which must be name=number`,
+		},
+		"metrics with a blank":       {[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a =1"}}, `has "a =1"`},
+		"a property without a name":  {[]string{weighers.AllWeighers}, nil, weighers.Nova{Releases: releases, ImageProperties: []string{"=1"}}, `image_props_weight_setting: has "=1"`},
+		"metrics nobody else weighs": {[]string{"MetricsWeigher"}, nil, weighers.Nova{Metrics: []string{"a=1"}, Alone: true}, "which Nova's API does not tell"},
+		"images nobody else weighs": {
+			[]string{weighers.AllWeighers}, map[string]float64{"image_props_weight_multiplier": -1}, weighers.Nova{Releases: releases, Alone: true},
+			"image_props_weight_multiplier: has ImagePropertiesWeigher count what Nova's API does not tell",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := weighers.Choose(tc.names, tc.multipliers, weighers.Ports{})
+			_, err := weighers.Choose(tc.names, tc.multipliers, weighers.Ports{Nova: tc.nova})
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want an invalid %q", err, tc.want)
 			}

@@ -7,17 +7,32 @@ import (
 )
 
 // DiskWeigher prefers hosts with much free disk, overcommitment not counted
-// (nova/scheduler/weights/disk.py). Placement does not know disk_available_least, which
-// is smaller where images are cached on the host or instances have grown.
-type DiskWeigher struct{}
+// (nova/scheduler/weights/disk.py).
+type DiskWeigher struct{ missing fixed[missingDisk] }
 
 // Name is the weigher's name.
-func (DiskWeigher) Name() string { return "DiskWeigher" }
+func (*DiskWeigher) Name() string { return "DiskWeigher" }
 
-// Weigh gives free disk in MiB; it is negative where more is given away than there is.
-func (DiskWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
-	c := s.Column("DISK_GB")
-	for k, i := range hosts {
-		raw[k] = float64((c.Real[i] - c.Used[i]) * 1024)
+// Weigh gives free disk in MiB, without what is missing on the host itself; it is negative
+// where more is given away than there is.
+func (w *DiskWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
+	c, missing := s.Column("DISK_GB"), w.missing.get(s)
+	all := 0.0
+	if len(missing) == 1 {
+		all, missing = missing[0], nil
 	}
+	for k, i := range hosts {
+		raw[k] = float64((c.Real[i]-c.Used[i])*1024) - all
+	}
+	if missing != nil {
+		for k, i := range hosts {
+			raw[k] -= missing[i]
+		}
+	}
+}
+
+type missingDisk struct{}
+
+func (missingDisk) of(h *inventory.HostState) float64 {
+	return float64(h.DiskMissing) * 1024
 }

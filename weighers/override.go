@@ -12,6 +12,7 @@ import (
 // overrides are the multipliers that aggregates set for a weigher.
 type overrides struct {
 	hosts  hostset.Set // that have one of their own
+	unread hostset.Set // that have one which cannot be read
 	values []float64   // by place in States
 }
 
@@ -19,35 +20,34 @@ type overrides struct {
 // (nova/scheduler/utils.py get_weight_multiplier): of a host in several such aggregates
 // the least counts, and where one of them cannot be read, the configured one.
 func overridden(s *inventory.States, weighers []Weighted) []*overrides {
-	places := make(map[string]int, len(weighers))
-	for i, w := range weighers {
-		if w.Option != "" {
-			places[w.Option] = i
+	options := make(map[string]*overrides, len(weighers))
+	for _, w := range weighers {
+		if w.Option != "" && !(w.OffAtZero && w.Multiplier == 0) {
+			options[w.Option] = nil
 		}
 	}
-	own := make([]*overrides, len(weighers))
-	unread := make([]hostset.Set, len(weighers))
 	for a := range s.Aggregates() {
 		aggregate := &s.Aggregates()[a]
 		for key, text := range aggregate.Metadata {
-			i, is := places[key]
+			o, is := options[key]
 			if !is {
 				continue
 			}
-			if own[i] == nil {
-				own[i] = &overrides{hosts: hostset.New(s.Len()), values: make([]float64, s.Len())}
-				unread[i] = hostset.New(s.Len())
+			if o == nil {
+				o = &overrides{hosts: hostset.New(s.Len()), unread: hostset.New(s.Len()), values: make([]float64, s.Len())}
+				options[key] = o
 			}
 			if value, ok := parseMultiplier(text); ok {
-				own[i].lower(s.Members(aggregate.UUID), value)
+				o.lower(s.Members(aggregate.UUID), value)
 			} else {
-				unread[i].Unite(s.Members(aggregate.UUID))
+				o.unread.Unite(s.Members(aggregate.UUID))
 			}
 		}
 	}
-	for i, o := range own {
-		if o != nil {
-			o.forget(unread[i])
+	own := make([]*overrides, len(weighers))
+	for i, w := range weighers {
+		if own[i] = options[w.Option]; own[i] != nil {
+			own[i].forget(own[i].unread)
 		}
 	}
 	return own
@@ -69,13 +69,21 @@ func (o *overrides) forget(hosts hostset.Set) {
 	}
 }
 
-// parseMultiplier reads a decimal number, as Nova does. What is not finite is no
-// multiplier: it would make the weights of hosts incomparable.
+// parseMultiplier reads a decimal number, as Python does for Nova. What is not finite is
+// no multiplier: it would make the weights of hosts incomparable.
 func parseMultiplier(text string) (float64, bool) {
-	digits := strings.TrimSpace(text)
-	if strings.ContainsAny(digits, "xX") { // hexadecimal to Go, nothing to Python
-		return 0, false
+	text = strings.TrimSpace(text)
+	digit := func(i int) bool { return i >= 0 && i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	for i := range text {
+		switch text[i] {
+		case 'x', 'X': // a number to Go only
+			return 0, false
+		case '_':
+			if !digit(i-1) || !digit(i+1) {
+				return 0, false
+			}
+		}
 	}
-	value, err := strconv.ParseFloat(digits, 64)
+	value, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	return value, err == nil && !math.IsInf(value, 0) && !math.IsNaN(value)
 }

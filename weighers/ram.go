@@ -17,5 +17,7 @@ func (RAMWeigher) Name() string { return "RAMWeigher" }
 // Weigh gives free memory in MiB; it is negative where more is given away than there is.
 func (RAMWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	c := s.Column("MEMORY_MB")
-	weighFree(c.Real, c.Used, hosts, raw)
+	for k, i := range hosts {
+		raw[k] = float64(c.Real[i] - c.Used[i])
+	}
 }

@@ -42,7 +42,7 @@ func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Requ
 	k.raw = slices.Grow(k.raw[:0], len(hosts))[:len(hosts)]
 	own := overridden(s, weighers)
 	for i, w := range weighers {
-		if w.Multiplier == 0 && own[i] == nil {
+		if w.Multiplier == 0 && own[i] == nil || w.addsNothing(s, r) {
 			continue
 		}
 		w.Weigh(s, r, now, hosts, k.raw)
@@ -51,6 +51,12 @@ func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Requ
 		p.addTo(k.weights, hosts, k.raw)
 		k.parts = append(k.parts, p)
 	}
+}
+
+// addsNothing says so before anything is weighed.
+func (w *Weighted) addsNothing(s *inventory.States, r *placing.Request) bool {
+	i, can := w.Weigher.(indifferent)
+	return can && w.Min == nil && w.Max == nil && i.Indifferent(s, r)
 }
 
 // Forget lets go of what the ranking was made of, and keeps the room for another.
@@ -255,7 +261,7 @@ func (k *Ranking) Parts(hosts []int) []map[string]float64 {
 		p.clamp(raw)
 		for n, host := range hosts {
 			at, _ := slices.BinarySearch(ascending, host)
-			parts[n][p.Name()] = p.multiplier(host) * normal(raw[at], p.low, p.high)
+			parts[n][p.Name()] += p.multiplier(host) * normal(raw[at], p.low, p.high)
 		}
 	}
 	return parts

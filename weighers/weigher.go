@@ -18,6 +18,12 @@ type Weigher interface {
 	Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64)
 }
 
+// indifferent is a weigher that can tell that it gives all hosts the same raw weight for
+// a request. Where it has neither Min nor Max it adds nothing then, and is not asked.
+type indifferent interface {
+	Indifferent(s *inventory.States, r *placing.Request) bool
+}
+
 // Weighted is a weigher with how much it counts.
 type Weighted struct {
 	Weigher
@@ -28,6 +34,9 @@ type Weighted struct {
 	// Negated says that the multiplier counts with the other sign, wherever it comes from
 	// (nova/scheduler/weights/compute.py).
 	Negated bool
+	// OffAtZero says that a Multiplier of 0 turns it off, whatever aggregates say
+	// (nova/scheduler/weights/image_props.py).
+	OffAtZero bool
 	// Min and Max, where they are not nil, bound the raw weights' range from outside
 	// (minval and maxval of nova/weights.py BaseWeigher).
 	Min, Max *float64

@@ -1,0 +1,34 @@
+package weighers
+
+import (
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// CrossCellWeigher prefers, for an instance that may be moved to another cell, the hosts
+// of the cell that it is in (nova/scheduler/weights/cross_cell.py).
+type CrossCellWeigher struct{}
+
+// Name is the weigher's name.
+func (CrossCellWeigher) Name() string { return "CrossCellWeigher" }
+
+// Indifferent says that the request has no wish for a cell.
+func (CrossCellWeigher) Indifferent(_ *inventory.States, r *placing.Request) bool {
+	return r.PreferredCell == ""
+}
+
+// Weigh gives 1 in the preferred cell, -1 in others, and 0 everywhere where none is
+// preferred.
+func (CrossCellWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.Instant, hosts []int, raw []float64) {
+	for k, i := range hosts {
+		switch r.PreferredCell {
+		case "":
+			raw[k] = 0
+		case s.Host(i).Cell:
+			raw[k] = 1
+		default:
+			raw[k] = -1
+		}
+	}
+}
