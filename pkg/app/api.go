@@ -16,9 +16,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/admission"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // parallelEvents is how many events one replica stores at once.
@@ -67,7 +69,11 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if keystoneCheck != nil {
 		a.add(job.Job{Name: "keystone", Every: keystoneEvery, Step: keystoneCheck})
 	}
-	server := api.New(a.apiOptions(db, hosts, callers, bus))
+	options, err := a.apiOptions(db, hosts, callers, bus)
+	if err != nil {
+		return err
+	}
+	server := api.New(options)
 	a.face = server
 	a.add(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look})
 	return nil
@@ -204,13 +210,19 @@ func (a *App) leave(db *store.Store) error {
 
 const leaveTimeout = 2 * time.Second
 
-func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) api.Options {
+func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) (api.Options, error) {
 	c := a.config
+	own, err := ownWeighers(c, weighers.Ports{Promises: a.desk, Efficiencies: hosts})
+	if err != nil {
+		return api.Options{}, fmt.Errorf("[filter_scheduler]: %w", err)
+	}
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
 	return api.Options{
 		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db,
 		Filter:        a.reservationFilter(),
+		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Log: a.log.With("component", "api")},
+		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
 		Ping: db.Ping, Probes: a.probes(bus, hosts),
 		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
@@ -219,7 +231,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 		Version: a.version, Now: a.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          a.log.With("component", "api"), Registry: m.registry,
-	}
+	}, nil
 }
 
 // probes look after the parts of this process.

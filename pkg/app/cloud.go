@@ -32,6 +32,7 @@ type cloud struct {
 	placement *placement.Client
 	source    *inventoryos.Source // where this process reads the hosts itself
 	board     *inventory.Board    // where it answers Nova too
+	builds    *inventoryos.Builds // nil where Nova does not tell of them
 }
 
 func (a *App) openCloud() (*cloud, error) {

@@ -29,7 +29,7 @@ func (a *App) listenToNova(b *bus) error {
 		return fmt.Errorf("%s: %w", option, err)
 	}
 	events := openstack.NewEvents(transport, openstack.EventOptions{
-		Queues: queues, Queue: "almanac." + a.replica, Log: a.log.With("component", "messaging"),
+		Queues: queues, Queue: "almanac." + a.replica, Builds: a.cloud.builds, Log: a.log.With("component", "messaging"),
 	})
 	log := a.log.With("component", "inventory")
 	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {

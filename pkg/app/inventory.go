@@ -80,7 +80,10 @@ func (a *App) ownSource() (inventory.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Board, o.Cells = inventory.NewBoard(), told
+		if a.config.Nova.Notifications {
+			a.cloud.builds = openstack.NewBuilds(time.Now)
+		}
+		o.Board, o.Cells, o.Builds = inventory.NewBoard(), told, a.cloud.builds
 		a.cloud.board = o.Board
 	}
 	a.cloud.source = openstack.NewSource(a.cloud.compute, a.cloud.placement, o)

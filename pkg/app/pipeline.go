@@ -2,9 +2,11 @@ package app
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/weighers"
@@ -33,16 +35,53 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 		LimitTenantsToPlacementAggregate:     c.Scheduler.LimitTenants,
 		PlacementAggregateRequiredForTenants: c.Scheduler.TenantAggregateRequired,
 		ImagePropertiesDefaultArchitecture:   c.Filters.DefaultArchitecture,
+
+		IsolatedImages: c.Filters.IsolatedImages, IsolatedHosts: c.Filters.IsolatedHosts,
+		RestrictIsolatedHostsToIsolatedImages:      c.Filters.RestrictIsolatedHosts,
+		MaxIOOpsPerHost:                            int64(c.Filters.MaxIOOps),
+		MaxInstancesPerHost:                        int64(c.Filters.MaxInstances),
+		AggregateImagePropertiesIsolationNamespace: c.Filters.ImagePropsNamespace,
+		AggregateImagePropertiesIsolationSeparator: c.Filters.ImagePropsSeparator,
+		MetricsWeightSetting:                       c.Weighers.MetricsSetting,
+		Available:                                  c.Filters.AvailableFilters,
+		Alone:                                      c.Scheduler.ForwardTransportURL == "",
+	}
+}
+
+// prefilters gives Nova's request filters that require traits, as its configuration and
+// its release have them.
+func prefilters(c config.Config) object.Prefilters {
+	since := func(release string) bool {
+		return slices.Index(config.Releases, c.Weighers.Release) >= slices.Index(config.Releases, release)
+	}
+	p := c.Prefilters
+	return object.Prefilters{
+		ImageTypes: p.ImageTypes, ImageMetadata: p.ImageMetadata, RoutedNetworks: p.RoutedNetworks,
+		PackedVirtqueues: since("caracal"), Sound: since("flamingo"),
 	}
 }
 
 func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	w := c.Weighers
+	p.Nova = weighers.Nova{
+		Releases: config.Releases[:slices.Index(config.Releases, w.Release)+1], ImageProperties: w.ImagePropsSetting, Metrics: w.MetricsSetting,
+		Alone: c.Scheduler.Mode == modeReplace && c.Scheduler.ForwardTransportURL == "",
+	}
 	return weighers.Choose(w.Classes, map[string]float64{
 		"cpu_weight_multiplier": w.CPU, "ram_weight_multiplier": w.RAM, "disk_weight_multiplier": w.Disk,
 		"io_ops_weight_multiplier": w.IOOps, "build_failure_weight_multiplier": w.BuildFailure,
+		"pci_weight_multiplier": w.PCI, "soft_affinity_weight_multiplier": w.SoftAffinity,
+		"soft_anti_affinity_weight_multiplier": w.SoftAntiAffinity, "cross_cell_move_weight_multiplier": w.CrossCell,
+		"metrics_weight_multiplier": w.Metrics, "hypervisor_version_weight_multiplier": w.HypervisorVersion,
+		"num_instances_weight_multiplier": w.NumInstances, "image_props_weight_multiplier": w.ImageProps,
 		"free_time_weight_multiplier": w.FreeTime, "kw_ranking_weight_multiplier": w.KWRanking,
 	}, p)
+}
+
+// ownWeighers are those that Nova has not got, with their multipliers.
+func ownWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
+	c.Weighers.Classes = []string{(*weighers.FreeTimeWeigher)(nil).Name(), (*weighers.KWRankingWeigher)(nil).Name()}
+	return chosenWeighers(c, p)
 }
 
 // reservationFilter gives what keeps instances off promised hosts.

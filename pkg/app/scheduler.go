@@ -108,7 +108,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
 		Promises: a.reservationFilter(), Guests: db, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
-		Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
+		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
 	if behind, err := a.openBehind(bus); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 			Now: time.Now, Draw: rand.IntN, Log: log,
 		})
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
-		o.Placer, o.Filters = placer, choice.Filters
+		o.Placer, o.Filters, o.Weighers = placer, choice.Filters, choice.Weighers
 		o.Reread = func(ctx context.Context) error {
 			_, err := a.cloud.source.Hosts(ctx)
 			return err

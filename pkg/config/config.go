@@ -37,6 +37,7 @@ type Config struct {
 	Scheduler     Scheduler
 	Filters       FilterScheduler
 	Weighers      Weighers
+	Prefilters    Prefilters
 	Cells         Cells
 
 	Folder string // of the first file that was read; empty without one

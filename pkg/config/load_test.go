@@ -173,6 +173,14 @@ placement_aggregate_required_for_tenants = true
 enable_isolated_aggregate_filtering = true
 [filter_scheduler]
 enabled_filters = ComputeFilter
+available_filters = nova.scheduler.filters.compute_filter.ComputeFilter
+max_io_ops_per_host = 6
+max_instances_per_host = 7
+isolated_images = i1, i2
+isolated_hosts = h1, h2
+restrict_isolated_hosts_to_isolated_images = false
+aggregate_image_properties_isolation_namespace = os
+aggregate_image_properties_isolation_separator = _
 weight_classes = RAMWeigher, CPUWeigher
 host_subset_size = 5
 image_properties_default_architecture = aarch64
@@ -182,8 +190,20 @@ ram_weight_multiplier = -2
 disk_weight_multiplier = 3
 io_ops_weight_multiplier = 4
 build_failure_weight_multiplier = 1e3
+nova_release = epoxy
+pci_weight_multiplier = 8
+soft_affinity_weight_multiplier = 9
+soft_anti_affinity_weight_multiplier = 10
+cross_cell_move_weight_multiplier = -11
+hypervisor_version_weight_multiplier = 12
+num_instances_weight_multiplier = -13
+image_props_weight_multiplier = 14
+image_props_weight_setting = os_distro=1, hw_machine_type=-2
 free_time_weight_multiplier = 6
 kw_ranking_weight_multiplier = 7
+[metrics]
+weight_setting = cpu.percent=-1
+weight_multiplier = 15
 [healing]
 enabled = false
 grace = 34
@@ -268,11 +288,15 @@ poll_interval = 60
 			LimitTenants: true, TenantAggregateRequired: true, IsolateAggregates: true, DefaultZone: "zone1",
 		},
 		Filters: config.FilterScheduler{
-			EnabledFilters: []string{"ComputeFilter"}, HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64",
+			EnabledFilters: []string{"ComputeFilter"}, AvailableFilters: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"},
+			HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64", MaxIOOps: 6, MaxInstances: 7,
+			IsolatedImages: []string{"i1", "i2"}, IsolatedHosts: []string{"h1", "h2"}, ImagePropsNamespace: "os", ImagePropsSeparator: "_",
 		},
 		Weighers: config.Weighers{
 			Classes: []string{"RAMWeigher", "CPUWeigher"},
-			CPU:     0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7,
+			CPU:     0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7, Release: "epoxy",
+			PCI: 8, SoftAffinity: 9, SoftAntiAffinity: 10, CrossCell: -11, HypervisorVersion: 12, NumInstances: -13, ImageProps: 14,
+			ImagePropsSetting: []string{"os_distro=1", "hw_machine_type=-2"}, MetricsSetting: []string{"cpu.percent=-1"}, Metrics: 15,
 		},
 		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
@@ -344,11 +368,13 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			EnabledFilters: []string{
 				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 			},
-			HostSubsetSize: 1,
+			AvailableFilters: []string{"nova.scheduler.filters.all_filters"},
+			HostSubsetSize:   1, MaxIOOps: 8, MaxInstances: 50, RestrictIsolatedHosts: true, ImagePropsSeparator: ".",
 		},
 		Weighers: config.Weighers{
 			Classes: []string{"nova.scheduler.weights.all_weighers"},
-			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1,
+			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1, Release: "zed",
+			PCI: 1, SoftAffinity: 1, SoftAntiAffinity: 1, CrossCell: 1e6, HypervisorVersion: 1, Metrics: 1,
 		},
 		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
 	}

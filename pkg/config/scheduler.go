@@ -16,14 +16,6 @@ type Scheduler struct {
 	DefaultZone                           string // [DEFAULT] default_availability_zone
 }
 
-// FilterScheduler is section [filter_scheduler], as Nova has it, but for the weighers.
-type FilterScheduler struct {
-	EnabledFilters      []string
-	HostSubsetSize      int
-	ShuffleBest         bool
-	DefaultArchitecture string // empty: none
-}
-
 // Cells says in which cell a host is, which Nova's API does not tell.
 type Cells struct {
 	APIDatabase string // [api_database] connection; may hold a password; empty: not asked
@@ -57,19 +49,6 @@ func schedulerOptions(s *Scheduler) []option {
 func zoneOptions(s *Scheduler) []option {
 	return []option{
 		text(&s.DefaultZone, "default_availability_zone", "nova", "Availability zone of hosts that no aggregate gives one. As in Nova."),
-	}
-}
-
-func filterSchedulerOptions(f *FilterScheduler) []option {
-	return []option{
-		list(&f.EnabledFilters, "enabled_filters", []string{
-			"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
-		}, "Filters that a host has to pass in mode replace, in their order, beside those that always count: the reservations, "+
-			"and what Placement would say."),
-		integer(&f.HostSubsetSize, "host_subset_size", 1, 1, 1_000_000, "Among how many of the best hosts one is drawn."),
-		boolean(&f.ShuffleBest, "shuffle_best_same_weighed_hosts", false, "Hosts that are equally good come in a random order."),
-		text(&f.DefaultArchitecture, "image_properties_default_architecture", "",
-			"Architecture of images that do not name one, such as x86_64. Empty means any."),
 	}
 }
 

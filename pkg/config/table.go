@@ -60,8 +60,9 @@ func table(c *Config) []section {
 		{"api_database", apiDatabaseOptions(&c.Cells)},
 		{"placement", clientOptions(&c.Placement, "Placement")},
 		{"preemptible", preemptibleOptions(&c.Preemptible)},
-		{"scheduler", schedulerOptions(&c.Scheduler)},
+		{"scheduler", slices.Concat(schedulerOptions(&c.Scheduler), prefilterOptions(&c.Prefilters))},
 		{"filter_scheduler", slices.Concat(filterSchedulerOptions(&c.Filters), weigherOptions(&c.Weighers))},
+		{"metrics", metricsOptions(&c.Weighers)},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
 		{"lifecycle", []option{

@@ -22,6 +22,8 @@ type Matter struct {
 	ExtraSpecs, ImageProperties, Fields []string
 	// Unless are values with which they do not, in lower case. Neither do empty ones.
 	Unless []string
+	// judged says whether it can be judged with these request filters; nil is never.
+	judged func(Prefilters) bool
 }
 
 // Matters gives all that cannot be judged here, in the order of the documentation. An
@@ -49,15 +51,20 @@ var matters = []Matter{
 		ImageProperties: []string{"hw_pci_numa_affinity_policy"}, Fields: []string{"pci_requests"},
 	},
 	{What: "accelerators", ExtraSpecs: []string{"accel:device_profile"}},
-	{What: "encrypted disks", Unless: untrue, ExtraSpecs: []string{"hw:ephemeral_encryption*"}, ImageProperties: []string{"hw_ephemeral_encryption*"}},
 	{What: "a trusted platform module", ExtraSpecs: []string{"hw:tpm_*"}, ImageProperties: []string{"hw_tpm_*"}},
 	{
 		What: "secure boot", ExtraSpecs: []string{"os:secure_boot"}, ImageProperties: []string{"os_secure_boot"},
 		Unless: []string{"disabled", "optional"},
 	},
 	{What: "stateless firmware", Unless: untrue, ExtraSpecs: []string{"hw:firmware_stateless"}, ImageProperties: []string{"hw_firmware_stateless"}},
-	{What: "packed virtqueues", Unless: untrue, ExtraSpecs: []string{"hw:virtio_packed_ring"}, ImageProperties: []string{"hw_virtio_packed_ring"}},
-	{What: "a sound device", ExtraSpecs: []string{"hw:sound_model"}, ImageProperties: []string{"hw_sound_model"}},
+	{
+		What: "packed virtqueues", ExtraSpecs: []string{"hw:virtio_packed_ring"}, ImageProperties: []string{"hw_virtio_packed_ring"},
+		Unless: untrue, judged: func(f Prefilters) bool { return f.PackedVirtqueues },
+	},
+	{
+		What: "a sound device", ExtraSpecs: []string{"hw:sound_model"}, ImageProperties: []string{"hw_sound_model"},
+		judged: func(f Prefilters) bool { return f.Sound },
+	},
 	{
 		What:       "a resource class other than VCPU, MEMORY_MB, DISK_GB and CUSTOM_*",
 		ExtraSpecs: []string{"resources:*"},
@@ -67,7 +74,6 @@ var matters = []Matter{
 		ExtraSpecs: []string{"resources<group>:*", "trait<group>:*"}, Fields: []string{"requested_resources"},
 	},
 	{What: "traits of the root provider, or a common subtree", Fields: []string{"request_level_params"}},
-	{What: "a move to another cell", Fields: []string{"requested_destination.allow_cross_cell_move"}},
 }
 
 // harmless are the extra specs "hw:…" that do not matter to where an instance goes
@@ -79,21 +85,22 @@ var harmless = []string{
 	"hw:vif_multiqueue_enabled", "hw:viommu_model", "hw:watchdog_action",
 }
 
-// beyondOf gives what of a request cannot be judged. crosses says that it may leave the
-// cell it is in, which it should do last only (weights/cross_cell.py).
+// beyondOf gives what of a request cannot be judged.
 //
 // The network metadata of a request matters only with a NUMA topology, and a port that
 // needs more than a network has a request group or a PCI request for it.
-func beyondOf(r reader, p *placing.Request, crosses bool) Beyond {
+func beyondOf(r reader, p *placing.Request, filters Prefilters) Beyond {
 	asked := map[string]bool{
 		"numa_topology":        !r.null("numa_topology"),
 		"pci_requests":         len(r.object("pci_requests", "InstancePCIRequests 1").list("requests")) > 0,
 		"requested_resources":  len(r.list("requested_resources")) > 0,
 		"request_level_params": hasParams(r.object("request_level_params", "RequestLevelParams 1")),
-		"requested_destination.allow_cross_cell_move": crosses,
 	}
 	var beyond Beyond
 	for _, m := range matters {
+		if m.judged != nil && m.judged(filters) {
+			continue
+		}
 		beyond = append(beyond, m.inMap(p.ExtraSpecs, m.ExtraSpecs, "the flavor's extra spec")...)
 		beyond = append(beyond, m.inMap(p.ImageProperties, m.ImageProperties, "the image's property")...)
 		for _, field := range m.Fields {
@@ -146,7 +153,7 @@ func unknown(extraSpecs map[string]string) []string {
 	var sentences []string
 	for key := range extraSpecs {
 		known := func(m Matter) bool { return named(key, m.ExtraSpecs) }
-		if strings.HasPrefix(key, "hw:") && !slices.Contains(harmless, key) && !slices.ContainsFunc(matters, known) {
+		if strings.HasPrefix(key, "hw:") && !slices.Contains(harmless, key) && !slices.Contains(prefiltered, key) && !slices.ContainsFunc(matters, known) {
 			sentences = append(sentences, fmt.Sprintf("the flavor's extra spec %.100s is not known", key))
 		}
 	}

@@ -120,9 +120,15 @@ func TestNovaReadsOurSelections(t *testing.T) {
 // drawn gives a request of a random flavor, image and destination, of things that matter
 // to Nova and things that do not.
 func drawn(t *testing.T, random *rand.Rand) json.RawMessage {
+	values, _ := drawnValues(random)
+	return edited(t, values)
+}
+
+// drawnValues gives what is edited of a drawn request, and the extra specs among it.
+func drawnValues(random *rand.Rand) (values map[string]any, extraSpecs map[string]string) {
 	one := func(values ...string) string { return values[random.IntN(len(values))] }
 	amount := func() string { return one("0", "1", " 7 ", "1_0", "-1", "x", "", "+2", "1.5") }
-	extraSpecs := make(map[string]string)
+	extraSpecs = make(map[string]string)
 	for range random.IntN(4) {
 		switch random.IntN(8) {
 		case 0, 1:
@@ -141,7 +147,7 @@ func drawn(t *testing.T, random *rand.Rand) json.RawMessage {
 			extraSpecs[one("hw:watchdog_action", "hw:cpu_sockets", "quota:x", "group_policy", "almanac:reservation", "hw_rng:allowed")] = one("none", "1", "isolate")
 		}
 	}
-	values := map[string]any{
+	values = map[string]any{
 		"flavor.extra_specs": extraSpecs, "is_bfv": random.IntN(3) == 0, "flavor.root_gb": random.IntN(3),
 		"flavor.ephemeral_gb": random.IntN(3), "flavor.swap": random.IntN(3) * random.IntN(1500), "flavor.vcpus": 1 + random.IntN(4),
 	}
@@ -160,7 +166,18 @@ func drawn(t *testing.T, random *rand.Rand) json.RawMessage {
 		values["scheduler_hints"] = map[string]any{"_nova_check_type": []string{one("rebuild", "resize")}}
 		values["force_hosts"] = []string{"cmp-003"} // as Nova does with this hint
 	}
-	return edited(t, values)
+	return values, extraSpecs
+}
+
+// askedOf is what Nova asks of Placement for a request.
+type askedOf struct {
+	Error               string
+	Resources           map[string]int64
+	Required, Forbidden []string
+	RootRequired        []string   `json:"root_required"`
+	MemberOf            [][]string `json:"member_of"`
+	NotMemberOf         []string   `json:"not_member_of"`
+	Rebuild, More       bool
 }
 
 // What is not beyond judging is asked of Placement by Nova exactly as we ask it.
@@ -174,15 +191,7 @@ func TestRequestsAskWhatNovaAsksOfPlacement(t *testing.T) {
 	for _, name := range captured(t, "select_destinations-*request") {
 		questions = append(questions, question{"asked", specOf(t, name[len("select_destinations-"):len(name)-len("request")])})
 	}
-	type answer struct {
-		Error               string
-		Resources           map[string]int64
-		Required, Forbidden []string
-		MemberOf            [][]string `json:"member_of"`
-		NotMemberOf         []string   `json:"not_member_of"`
-		Rebuild, More       bool
-	}
-	var answers []answer
+	var answers []askedOf
 	novaAnswers(t, questions, &answers)
 	judged, refused := 0, 0
 	for i, want := range answers {
@@ -196,11 +205,12 @@ func TestRequestsAskWhatNovaAsksOfPlacement(t *testing.T) {
 			continue
 		}
 		judged++
-		got := answer{
-			Resources: r.Resources, Required: r.Required, Forbidden: r.Forbidden,
+		got := askedOf{
+			Resources: r.Resources, Required: r.Required, Forbidden: r.Forbidden, RootRequired: slices.Concat(r.AnyOf...),
 			MemberOf: r.MemberOf, NotMemberOf: slices.Sorted(slices.Values(r.NotMemberOf)), Rebuild: r.Rebuild,
 		}
 		if r.Rebuild { // Nova asks nothing
+			want.RootRequired = nil
 			want.Forbidden = slices.DeleteFunc(want.Forbidden, func(trait string) bool { return trait == "COMPUTE_STATUS_DISABLED" })
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

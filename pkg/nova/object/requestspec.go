@@ -30,6 +30,7 @@ type Options struct {
 	// Alternates is how many further hosts are wanted beside each that is chosen.
 	Alternates  int
 	Preemptible inventory.PreemptibleRule
+	Prefilters  Prefilters
 }
 
 // ReadRequestSpec reads the argument spec_obj of select_destinations.
@@ -74,7 +75,8 @@ func (s RequestSpec) reader() reader {
 func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 	r := s.reader()
 	f := readFlavor(r)
-	image := r.object("image", "ImageMeta 1").object("properties", "ImageMetaProps 1")
+	image := r.object("image", "ImageMeta 1")
+	properties := image.object("properties", "ImageMetaProps 1")
 	p := placing.Request{
 		ID: o.ID, ProjectID: r.text("project_id"), UserID: r.text("user_id"),
 		Instances: instances(r, o.Instances), Alternates: o.Alternates,
@@ -82,23 +84,30 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 		ForceHosts: r.texts("force_hosts"), ForceNodes: r.texts("force_nodes"), IgnoreHosts: r.texts("ignore_hosts"),
 		Group:      group(r.object("instance_group", "InstanceGroup 1")),
 		FlavorName: f.name, ExtraSpecs: f.extraSpecs, Resources: f.resources(r.yes("is_bfv")),
-		ImageProperties: imageProperties(image),
+		ImageID: image.text("id"), ImageProperties: imageProperties(properties),
 	}
-	crosses := destination(r.object("requested_destination", "Destination 1"), &p)
+	destination(r.object("requested_destination", "Destination 1"), &p)
 	// A rebuild forces the host of its instance (nova/compute/api.py rebuild). Without, the
 	// hint is not Nova's.
 	p.Rebuild = slices.Equal(p.Hints["_nova_check_type"], []string{"rebuild"}) && len(p.ForceHosts) > 0
 	p.Required, p.Forbidden = f.traits()
-	p.Required = sorted(append(p.Required, image.texts("traits_required")...))
+	p.Required = sorted(append(p.Required, properties.texts("traits_required")...))
+	var doubts Beyond
 	if !p.Rebuild {
 		// What Nova asks of Placement in every request, request_filter.py compute_status_filter.
 		p.Forbidden = append(p.Forbidden, "COMPUTE_STATUS_DISABLED")
+		var required []string
+		required, doubts = o.Prefilters.traits(r, image, &p)
+		for _, trait := range required {
+			// Not in Required: they do not open an aggregate to a request (isolate_aggregates).
+			p.AnyOf = append(p.AnyOf, []string{trait})
+		}
 	}
 	p.Forbidden = sorted(p.Forbidden)
 	p.Preemptible = o.Preemptible.Marks(&inventory.Instance{
 		ProjectID: p.ProjectID, Flavor: inventory.Flavor{ExtraSpecs: p.ExtraSpecs}, Hints: p.Hints,
 	})
-	beyond := beyondOf(r, &p, crosses)
+	beyond := append(beyondOf(r, &p, o.Prefilters), doubts...)
 	if *r.err != nil {
 		return placing.Request{}, nil, fmt.Errorf("read RequestSpec: %w", *r.err)
 	}
@@ -122,19 +131,19 @@ func instances(r reader, given []string) []string {
 	return []string{id}
 }
 
-// destination reads where the request wants to go, and whether its cell is only a wish.
-func destination(d reader, p *placing.Request) (crosses bool) {
+// destination reads where the request wants to go. Its cell is only a wish where the
+// instance may leave it (nova/scheduler/host_manager.py get_host_states_by_uuids).
+func destination(d reader, p *placing.Request) {
 	p.Host, p.Node = d.text("host"), d.text("node")
 	for _, either := range d.texts("aggregates") {
 		p.MemberOf = append(p.MemberOf, strings.Split(either, ","))
 	}
 	p.NotMemberOf = d.texts("forbidden_aggregates")
-	cell := d.object("cell", "CellMapping 1").text("uuid")
+	cell := &p.Cell
 	if d.yes("allow_cross_cell_move") {
-		return cell != ""
+		cell = &p.PreferredCell
 	}
-	p.Cell = cell
-	return false
+	*cell = d.object("cell", "CellMapping 1").text("uuid")
 }
 
 // hints reads the scheduler hints: lists of strings. A value by itself is a list of one.

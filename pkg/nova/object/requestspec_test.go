@@ -17,17 +17,18 @@ func TestEveryCapturedRequestIsRead(t *testing.T) {
 	const (
 		cell     = "9508f4ea-bc66-4c1a-81c5-99a23ad5e3ce"
 		instance = "934e2e09-be20-41b7-bbd4-9e4807ebb6c0"
+		tiny     = "a1c331a0-940d-4963-a213-817ea3d8125a"
 	)
 	wants := map[string]placing.Request{
-		"":             {Hints: map[string][]string{"reservation": {"0f6c7a2e-5a52-4c64-9f0c-2d5a9a1b7c33"}, "prefer": {"cmp-005"}}},
+		"":             {ImageID: tiny, Hints: map[string][]string{"reservation": {"0f6c7a2e-5a52-4c64-9f0c-2d5a9a1b7c33"}, "prefer": {"cmp-005"}}},
 		"az-":          {Zone: "nova"},
 		"forced-az-":   {Zone: "nova", ForceHosts: []string{"cmp-003"}},
 		"forced-host-": {Host: "cmp-003"},
 		"forced-node-": {Node: "cmp-003"},
-		"multi-":       {FlavorName: "m1.small", Hints: map[string][]string{"reservation": {"multi"}}},
-		"failure-":     {Hints: map[string][]string{"only": {"nope"}}},
+		"multi-":       {ImageID: tiny, FlavorName: "m1.small", Hints: map[string][]string{"reservation": {"multi"}}},
+		"failure-":     {ImageID: tiny, Hints: map[string][]string{"only": {"nope"}}},
 		"failure-migrate-": {
-			IgnoreHosts: []string{"cmp-002"}, Cell: "de098817-22f4-46ba-8d2c-5cf7ad9fe113",
+			ImageID: tiny, IgnoreHosts: []string{"cmp-002"}, Cell: "de098817-22f4-46ba-8d2c-5cf7ad9fe113",
 			Hints: map[string][]string{"only": {"cmp-002"}, "reservation": {"aaaa", "bbbb"}},
 		},
 		"cold-migrate-":      {IgnoreHosts: []string{"cmp-001"}, Cell: cell},
@@ -39,11 +40,11 @@ func TestEveryCapturedRequestIsRead(t *testing.T) {
 		"unshelve-":          {Cell: cell, FlavorName: "m1.small"},
 		"unshelve-host-":     {Cell: cell, Host: "cmp-007", FlavorName: "m1.small"},
 		"rebuild-": {
-			ForceHosts: []string{"cmp-007"}, ForceNodes: []string{"cmp-007"}, Cell: cell, Rebuild: true, FlavorName: "m1.small",
+			ForceHosts: []string{"cmp-007"}, ForceNodes: []string{"cmp-007"}, Cell: cell, Rebuild: true, FlavorName: "m1.small", ImageID: "2e19a3c0-6870-47cd-bc3c-e3cc70579926",
 			Hints: map[string][]string{"_nova_check_type": {"rebuild"}},
 		},
 		"group-": {
-			Hints: map[string][]string{"group": {"abe37a6c-76a7-4eb4-9a1c-59fd0a0a316b"}},
+			ImageID: tiny, Hints: map[string][]string{"group": {"abe37a6c-76a7-4eb4-9a1c-59fd0a0a316b"}},
 			Group: &placing.Group{
 				ID: "abe37a6c-76a7-4eb4-9a1c-59fd0a0a316b", Policy: "anti-affinity",
 				Members: []string{"5764fcd0-6cdd-4365-a412-3b9118ff3ed7"},
@@ -57,6 +58,9 @@ func TestEveryCapturedRequestIsRead(t *testing.T) {
 		want.Resources = flavor{"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20}
 		if want.FlavorName == "" {
 			want.FlavorName, want.Resources = "m1.tiny", flavor{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+		}
+		if want.ImageID == "" {
+			want.ImageID = "664cc536-50c1-45d5-9962-2062d799bf9d"
 		}
 		if !want.Rebuild {
 			want.Forbidden = []string{"COMPUTE_STATUS_DISABLED"}
@@ -129,7 +133,6 @@ func TestADestinationIsRead(t *testing.T) {
 	for rule, tc := range map[string]struct {
 		values map[string]any
 		want   placing.Request
-		beyond int
 	}{
 		"all of it": {
 			values: to(map[string]any{
@@ -141,13 +144,13 @@ func TestADestinationIsRead(t *testing.T) {
 		"nulls": {values: to(map[string]any{"node": nil, "cell": nil, "aggregates": nil, "forbidden_aggregates": nil})},
 		"a cell that may be left": {
 			values: to(map[string]any{"cell": cell, "allow_cross_cell_move": true}),
-			beyond: 1,
+			want:   placing.Request{PreferredCell: "c-1"},
 		},
 		"unset": {values: map[string]any{"requested_destination": unset}},
 	} {
 		r, beyond := request(t, edited(t, tc.values), object.Options{})
-		got := placing.Request{Host: r.Host, Node: r.Node, Cell: r.Cell, MemberOf: r.MemberOf, NotMemberOf: r.NotMemberOf}
-		if diff := cmp.Diff(tc.want, got); diff != "" || len(beyond) != tc.beyond {
+		got := placing.Request{Host: r.Host, Node: r.Node, Cell: r.Cell, PreferredCell: r.PreferredCell, MemberOf: r.MemberOf, NotMemberOf: r.NotMemberOf}
+		if diff := cmp.Diff(tc.want, got); diff != "" || len(beyond) > 0 {
 			t.Errorf("%s (-want +got), beyond %q:\n%s", rule, beyond, diff)
 		}
 	}

@@ -199,6 +199,9 @@ func serve(t testing.TB, o topic.Options) *bench {
 	if o.Freed == nil {
 		o.Freed = func(string) {}
 	}
+	if o.Started == nil {
+		o.Started = func(string) {}
+	}
 	o.Changed = func() { b.changes <- struct{}{} }
 	o.Now, o.Elapsed = func() span.Instant { return now }, func() time.Duration { return 0 }
 	answers := &topic.Service{Options: o}

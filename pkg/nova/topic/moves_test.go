@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // noting is a placer that notes what it is asked.
@@ -42,19 +43,28 @@ func TestARequestOfOldWithoutAUserIsTheCallers(t *testing.T) {
 	}
 }
 
-func TestSoftGroupsArePassedOnWhereSomebodyWeighsThem(t *testing.T) {
-	for policy, passed := range map[string]int{"anti-affinity": 0, "soft-anti-affinity": 1, "soft-affinity": 1} {
+func TestMembersOfServerGroupsArePlacedHere(t *testing.T) {
+	for _, policy := range []string{"anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"} {
 		group := map[string]any{"nova_object.name": "InstanceGroup", "nova_object.namespace": "nova", "nova_object.version": "1.11", "nova_object.data": fields{
 			"id": 1, "uuid": "6f0fb0d4-5a52-4c64-9f0c-2d5a9a1b7c33", "name": "g", "policies": []string{policy}, "policy": policy, "members": []string{}, "hosts": []string{},
 		}}
 		stock := &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`[]`), nil }}
 		var asked placing.Request
 		_, err := serve(t, topic.Options{Placer: noting{asked: &asked}, Behind: stock}).ask(t, args(t, fields{"instance_group": group}, nil))
-		if err != nil || len(stock.specs) != passed {
-			t.Errorf("%s: passed on %d times, want %d: %v", policy, len(stock.specs), passed, err)
+		if err != nil || len(stock.specs) > 0 || asked.Group == nil || asked.Group.Policy != policy {
+			t.Errorf("%s: passed on %d times, placed as one of %+v: %v", policy, len(stock.specs), asked.Group, err)
 		}
-		if _, err := serve(t, topic.Options{Placer: noting{asked: &asked}}).ask(t, args(t, fields{"instance_group": group}, nil)); err != nil {
-			t.Errorf("%s, with nobody behind: %v", policy, err)
+	}
+}
+
+func TestARequestThatAWeigherCannotWeighIsPassedOn(t *testing.T) {
+	metrics := weighers.MetricsWeigher{Ratios: []weighers.Ratio{{Name: "cpu.percent", Value: -1}}}
+	for multiplier, passed := range map[float64]int{0: 0, 1: 1} {
+		stock := &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`[]`), nil }}
+		var asked placing.Request
+		o := topic.Options{Placer: noting{asked: &asked}, Behind: stock, Weighers: []weighers.Weighted{{Weigher: metrics, Multiplier: multiplier}}}
+		if _, err := serve(t, o).ask(t, args(t, nil, nil)); err != nil || len(stock.specs) != passed {
+			t.Errorf("with multiplier %v: passed on %d times, want %d: %v", multiplier, len(stock.specs), passed, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
@@ -30,9 +31,23 @@ func narrow(promises filters.Reservation, q *question, s *inventory.States, now 
 	return outside(q.request.Preemptible, allowed, s), ""
 }
 
-// allow gives the hosts that the reservations leave to the request.
+// allow gives the hosts that the reservations leave to the request. How many instances
+// there may yet be of a reservation of instances Placement counts: the states are older.
 func allow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (allowed hostset.Set, refusal string) {
 	allowed = s.All().Clone()
+	if q.held != nil && q.held.Kind == reservation.Instances {
+		judge := promises.Judge(q.request, now)
+		for i := range s.All().All() {
+			if word := judge(s.Host(i).Name); !word.Admitted() {
+				allowed.Remove(i)
+				refusal = word.Reason
+			}
+		}
+		if !allowed.Empty() {
+			refusal = ""
+		}
+		return allowed, refusal
+	}
 	test := promises.For(s, &q.request, now)
 	if test == nil {
 		return allowed, ""

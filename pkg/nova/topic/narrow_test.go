@@ -104,6 +104,30 @@ func withoutFence(t *testing.T) *inventory.States {
 	return states
 }
 
+// TestWhatIsLeftOfAReservationOfInstancesPlacementCounts: an instance that has gone may
+// seem to be there yet.
+func TestWhatIsLeftOfAReservationOfInstancesPlacementCounts(t *testing.T) {
+	full, err := inventory.NewStates([]inventory.HostState{{Name: "cmp-005", Instances: []inventory.Instance{
+		{ID: "i1", Reservation: "shared"}, {ID: "i2", Reservation: "shared"},
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stock := &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`[]`), nil }}
+	b := serve(t, topic.Options{Behind: stock, States: func() *inventory.States { return full }})
+	if _, err := b.ask(t, args(t, hint("shared"), nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := narrowing(t, stock.specs[0]); len(got.Ignored) > 0 || len(got.Classes) != 1 {
+		t.Errorf("the request is narrowed to %+v, want one of the reservation's class on any of its hosts", got)
+	}
+	stock.answer = func(json.RawMessage) (json.RawMessage, error) {
+		return nil, &oslo.RemoteError{Class: "NoValidHost", Module: novaException, Message: "No valid host was found. "}
+	}
+	_, err = b.ask(t, args(t, hint("shared"), nil))
+	checkRefusal(t, err, "NoValidHost", novaException, "Reservation shared has room for 0 more instances, 1 are asked for.")
+}
+
 func TestTheAnswerOfNovaSchedulerComesBackAsItIs(t *testing.T) {
 	want := `[[{"nova_object.name":"Selection","nova_object.namespace":"nova","nova_object.version":"1.9","nova_object.data":{"service_host":"cmp-007","nodename":"cmp-007","new":1e400}}]]`
 	for name, o := range map[string]topic.Options{"interpose": {}, "replace, of what it cannot judge": {Placer: placer{}}} {

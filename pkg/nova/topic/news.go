@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
 // news is what casts have told of aggregates and the states do not show yet. A stock
@@ -55,4 +57,29 @@ func (s *Service) catchUp(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.read = told
+}
+
+// hasMigrated says that an update_instance_info is about an instance that has left its host
+// alive. The host sends no other cast for that (nova/compute/manager.py
+// _post_live_migration).
+func hasMigrated(r *oslo.Request) bool {
+	type object[T any] struct {
+		Data T `json:"nova_object.data"`
+	}
+	var args struct {
+		Instances object[struct {
+			Objects []object[struct {
+				Task string `json:"task_state"`
+			}]
+		}] `json:"instance_info"`
+	}
+	if r.Decode(&args) != nil {
+		return false
+	}
+	for _, instance := range args.Instances.Data.Objects {
+		if instance.Data.Task == "migrating" {
+			return true
+		}
+	}
+	return false
 }

@@ -58,7 +58,11 @@ func TestAHostThatAnInstanceHasLeftIsNoted(t *testing.T) {
 	var freed []string
 	b := serve(t, topic.Options{Placer: placer{}, Freed: func(host string) { freed = append(freed, host) }})
 	b.cast(t, "delete_instance_info", map[string]any{"host_name": "cmp-003", "instance_uuid": "i"})
-	if !slices.Equal(freed, []string{"cmp-003"}) {
+	for host, task := range map[string]any{"cmp-004": "migrating", "cmp-005": nil} {
+		instance := fields{"nova_object.data": fields{"task_state": task}}
+		b.cast(t, "update_instance_info", map[string]any{"host_name": host, "instance_info": fields{"nova_object.data": fields{"objects": []any{instance}}}})
+	}
+	if !slices.Equal(freed, []string{"cmp-003", "cmp-004"}) {
 		t.Errorf("noted are %v", freed)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // passOn has the nova-scheduler behind decide among the hosts that the request may use,
@@ -68,8 +69,7 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 	}
 	switch {
 	case isNoValidHost(err) && q.held != nil:
-		// nova-scheduler does not know of reservations, and says less.
-		return nil, noValidHost(fmt.Sprintf("None of the hosts of reservation %s can hold this; see what runs on them already.", q.held.ID))
+		return nil, noValidHost(s.full(q, states, now))
 	case err == nil, isNoValidHost(err):
 		return answer, err
 	case fault.Is(err, fault.Conflict):
@@ -83,6 +83,18 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 	}
 	s.Log.ErrorContext(ctx, "a request for hosts was not passed on", "request_id", q.request.ID, "error", err)
 	return nil, noValidHost(sentence(failed))
+}
+
+// full says why no host of the request's reservation can hold it. nova-scheduler does not
+// know of reservations, and says less.
+func (s *Service) full(q *question, states *inventory.States, now span.Instant) string {
+	if test := s.Promises.For(states, &q.request, now); test != nil && q.held.Kind == reservation.Instances {
+		left := states.All().Clone()
+		if test.Keep(left); left.Empty() && states.Len() > 0 {
+			return sentence(test.Why(0)) // the same of all hosts: there is no room for so many
+		}
+	}
+	return fmt.Sprintf("None of the hosts of reservation %s can hold this; see what runs on them already.", q.held.ID)
 }
 
 func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (answer json.RawMessage, err error) {

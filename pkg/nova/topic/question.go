@@ -23,9 +23,6 @@ type question struct {
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation
-	// outlived says that the instances were in a reservation by their hint, which is over:
-	// Nova goes on to send the hint whenever they are moved.
-	outlived bool
 }
 
 // read reads a call.
@@ -47,7 +44,7 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 	if q.spec, err = object.ReadRequestSpec(raw); err != nil {
 		return nil, err
 	}
-	o := object.Options{ID: r.Context.RequestID(), Instances: args.Instances, Preemptible: s.Rule}
+	o := object.Options{ID: r.Context.RequestID(), Instances: args.Instances, Preemptible: s.Rule, Prefilters: s.Prefilters}
 	if args.Alternates {
 		o.Alternates = s.Alternates
 	}

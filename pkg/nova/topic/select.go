@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
@@ -16,7 +15,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/admission"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // selectDestinations answers on which hosts instances shall run.
@@ -32,11 +33,7 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 	if states == nil {
 		return nil, noValidHost("Almanac has not read the hosts of the cloud yet; try again later.")
 	}
-	refusal := s.resolve(ctx, q, begun)
-	if refusal == "" {
-		refusal = s.remember(ctx, q, begun)
-	}
-	if refusal != "" {
+	if refusal := s.admit(ctx, q, begun); refusal != "" {
 		s.Decisions.Keep(placing.Decision{
 			RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
 			Way: s.way(q), At: begun, Reason: refusal, Considered: states.Len(),
@@ -46,81 +43,29 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 	if s.Placer == nil || s.beyond(q, states) {
 		return s.passOn(ctx, q, states, begun)
 	}
-	return s.place(ctx, q)
+	return s.place(ctx, r, q)
 }
 
-// resolve finds the reservation that the request names, and adds what its hosts ask for.
-// It gives why the request may not use it; empty where it may, or names none.
-func (s *Service) resolve(ctx context.Context, q *question, now span.Instant) (refusal string) {
+// admit finds the reservation that the request names, and adds what its hosts ask for.
+// Whose guests the instances become is stored then. It gives why the request cannot go
+// on; empty where it can.
+func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (refusal string) {
 	if q.request.Rebuild {
 		return "" // it keeps its host, and nothing is promised anew
 	}
-	held, refusal := s.Promises.Resolve(&q.request, now)
-	if refusal != "" && s.outlived(ctx, q) {
-		q.outlived = true
-		delete(q.request.Hints, placing.ReservationHint)
-		held, refusal = s.Promises.Resolve(&q.request, now)
-	}
-	if refusal != "" || held == nil {
+	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Log: s.Log}
+	entry, refusal := by.Resolve(ctx, &q.request, now)
+	if refusal != "" {
 		return refusal
 	}
-	q.held = held
-	// Its claims say which hosts it has; their traits are seen only with the next reading.
-	q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })
-	if held.Kind == reservation.Instances {
-		q.request.Resources[fence.OwnName(held.ID)] = 1
-	}
-	return ""
-}
-
-// outlived says that the instances were placed by the request's hint before, and that its
-// reservation is over.
-func (s *Service) outlived(ctx context.Context, q *question) bool {
-	hint := q.request.Hints[placing.ReservationHint]
-	if len(hint) != 1 || s.Guests == nil {
-		return false
-	}
-	if _, live := s.Promises.Promises.Reservation(hint[0]); live {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
-	defer cancel()
-	known, err := s.Guests.Guests(ctx, q.request.Instances...)
-	if err != nil {
-		s.Log.ErrorContext(ctx, "what instances were for was not read", "request_id", q.request.ID, "error", err)
-		return false
-	}
-	for _, id := range q.request.Instances {
-		if _, placed := known[id]; !placed {
-			return false
+	if q.held = entry.Held; q.held != nil {
+		// Its claims say which hosts it has; their traits are seen only with the next reading.
+		q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })
+		if q.held.Kind == reservation.Instances {
+			q.request.Resources[fence.OwnName(q.held.ID)] = 1
 		}
 	}
-	return true
-}
-
-// memoryTimeout is how long the database may take to remember a request.
-const memoryTimeout = time.Second
-
-// remember stores of the instances what their hints say: in which reservation they are,
-// and that they may make room. That comes before they have a host, so that whoever sees
-// one on a host can know whose guest it is; those that find none are forgotten in time.
-// It gives why the request cannot go on; empty where it can.
-func (s *Service) remember(ctx context.Context, q *question, now span.Instant) (refusal string) {
-	byHint := inventory.PreemptibleRule{Hint: s.Rule.Hint}
-	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: q.request.Hints})}
-	if _, hinted := q.request.Hints[placing.ReservationHint]; hinted && q.held != nil {
-		g.Reservation = q.held.ID
-	}
-	if g == (inventory.Guest{}) && !q.outlived || q.request.Rebuild || s.Guests == nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
-	defer cancel()
-	if err := s.Guests.SaveGuests(ctx, q.request.Instances, g, now); err != nil {
-		s.Log.ErrorContext(ctx, "what instances are for was not stored, so they are not placed", "request_id", q.request.ID, "error", err)
-		return "what the hints of the request are for cannot be stored now; try again later"
-	}
-	return ""
+	return by.Remember(ctx, &q.request, entry, now)
 }
 
 // beyond says whether the request has to be passed on, since something of it cannot be
@@ -129,10 +74,10 @@ func (s *Service) beyond(q *question, states *inventory.States) bool {
 	if s.Behind == nil { // the filters refuse what they cannot judge, host by host
 		return len(q.beyond) > 0
 	}
-	if g := q.request.Group; g != nil && strings.HasPrefix(g.Policy, "soft-") {
-		q.beyond = append(q.beyond, "it belongs to a server group of policy "+g.Policy)
-	}
 	if what := filters.Beyond(s.Filters, states, &q.request); what != "" {
+		q.beyond = append(q.beyond, what)
+	}
+	if what := weighers.Beyond(s.Weighers, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
 	return len(q.beyond) > 0
@@ -149,8 +94,8 @@ func (s *Service) way(q *question) string {
 	}
 }
 
-// place decides here.
-func (s *Service) place(ctx context.Context, q *question) (any, error) {
+// place decides here. What is claimed is returned where the caller does not learn of it.
+func (s *Service) place(ctx context.Context, r *oslo.Request, q *question) (any, error) {
 	placed, err := s.Placer.Place(ctx, &q.request)
 	if err != nil {
 		f := fault.Of(err)
@@ -163,12 +108,12 @@ func (s *Service) place(ctx context.Context, q *question) (any, error) {
 		}
 		return nil, noValidHost(sentence(failed)) // what a service has said is not for the tenant
 	}
+	r.Undo(func() { s.Placer.Return(placed) })
 	answer := make([][]object.Selection, len(placed.Selections))
 	for i, hosts := range placed.Selections {
 		for _, host := range hosts {
 			one, err := selection(host)
 			if err != nil {
-				s.Placer.Return(placed)
 				return nil, err
 			}
 			answer[i] = append(answer[i], one)

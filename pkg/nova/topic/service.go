@@ -17,9 +17,12 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/admission"
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // Nova's names (nova/scheduler/rpcapi.py, nova/config.py).
@@ -48,12 +51,6 @@ type Decisions interface {
 	Keep(d placing.Decision)
 }
 
-// Guests remembers what instances were placed for, where Nova may not tell it again.
-type Guests interface {
-	inventory.Guests
-	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
-}
-
 // Options are what a Service is made of.
 type Options struct {
 	// Placer decides; nil has everything passed on.
@@ -61,17 +58,22 @@ type Options struct {
 	// Behind is where requests are passed on to; nil where there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
-	Guests   Guests           // nil remembers nothing
-	Filters  []filters.Filter // of the Placer: some cannot judge every request
+	Guests   admission.Guests    // nil remembers nothing
+	Filters  []filters.Filter    // of the Placer: some cannot judge every request
+	Weighers []weighers.Weighted // of the Placer: some cannot weigh every request
 	// Alternates is how many further hosts are given with each, to a caller who wants some.
 	Alternates int
 	States     func() *inventory.States
 	Rule       inventory.PreemptibleRule
+	// Prefilters are those that the nova-scheduler of this cloud runs.
+	Prefilters object.Prefilters
 	Decisions  Decisions
 	// Changed is told that something has changed on the cloud.
 	Changed func()
 	// Freed is told of a host that an instance has left.
 	Freed func(host string)
+	// Started is told of a host whose nova-compute has started and found instances there.
+	Started func(host string)
 	// Reread has the States show what the cloud has now; nil leaves them as they are.
 	Reread  func(ctx context.Context) error
 	Now     func() span.Instant
@@ -107,13 +109,16 @@ func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
 	case "update_aggregates", "delete_aggregate":
 		s.news.take()
 	case "delete_instance_info":
-		var args struct {
-			Host string `json:"host_name"`
+		if host := s.hostOf(ctx, r); host != "" {
+			s.Freed(host)
 		}
-		if err := r.Decode(&args); err != nil {
-			s.Log.WarnContext(ctx, "a cast of an instance that is gone cannot be read", "error", err)
-		} else {
-			s.Freed(args.Host)
+	case "update_instance_info":
+		if host := s.hostOf(ctx, r); host != "" && hasMigrated(r) {
+			s.Freed(host)
+		}
+		// Else it tells of what a user has done (nova/compute/manager.py init_host).
+		if host := s.hostOf(ctx, r); host != "" && r.Context.UserID() == "" {
+			s.Started(host)
 		}
 	}
 	// Every compute syncs every two minutes, whether something has changed or not.
@@ -127,6 +132,17 @@ func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
 		s.Log.WarnContext(ctx, "a cast was not passed on to nova-scheduler, which learns of it later", "method", r.Method, "error", err)
 	}
 	return nil, nil
+}
+
+// hostOf gives the host that a cast is about; empty where that cannot be read.
+func (s *Service) hostOf(ctx context.Context, r *oslo.Request) string {
+	var args struct {
+		Host string `json:"host_name"`
+	}
+	if err := r.Decode(&args); err != nil {
+		s.Log.WarnContext(ctx, "the host of a cast cannot be read", "method", r.Method, "error", err)
+	}
+	return args.Host
 }
 
 // ping and backdoor are what every service of Nova answers (nova/baserpc.py).

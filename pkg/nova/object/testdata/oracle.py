@@ -9,16 +9,23 @@ import logging
 import sys
 from unittest import mock
 
-import nova.conf  # noqa: F401 (nova.objects needs its options)
+import nova.conf
 from nova import context
+from nova.db.api import api as database
+from nova.db.api import models
 from nova import objects
+from nova.objects import aggregate
 from nova.objects import base
 from nova.scheduler import request_filter
 from nova.scheduler import utils
 from nova.virt import hardware
+from osprofiler import opts as osprofiler
 
 logging.disable()
 objects.register_all()
+CONF = nova.conf.CONF
+osprofiler.set_defaults(CONF)
+CONF([], project="nova", default_config_files=[])
 CONTEXT = context.get_admin_context()
 SERIALIZER = base.NovaObjectSerializer()
 
@@ -50,10 +57,44 @@ def asked(value):
     return ask(read(value))
 
 
+def prefiltered(value):
+    """The same in a cloud with these options and aggregates, after all request filters."""
+    for option, on in value["options"].items():
+        CONF.set_override(option, on, group="scheduler")
+    keep(value["aggregates"])
+    s = read(value["spec"])
+    request_filter.process_reqspec(CONTEXT, s)
+    return told(s)
+
+
+KEPT = {}
+
+
+def keep(aggregates):
+    """Keeps these aggregates alone in Nova's API database."""
+    if not KEPT:
+        CONF.set_override("connection", "sqlite://", group="api_database")
+        database.configure(CONF)
+        models.BASE.metadata.create_all(database.get_engine())
+    if KEPT.get("aggregates") == aggregates:
+        return
+    KEPT["aggregates"] = aggregates
+    # The methods of the objects would notify too.
+    for a in objects.AggregateList.get_all(CONTEXT):
+        aggregate._aggregate_delete_from_db(CONTEXT, a.id)
+    for a in aggregates:
+        aggregate._aggregate_create_in_db(CONTEXT, {"name": a["uuid"], "uuid": a["uuid"]}, a["metadata"])
+
+
 def ask(s):
     for fill in (request_filter.compute_status_filter, request_filter.accelerators_filter,
                  request_filter.ephemeral_encryption_filter):
         fill(CONTEXT, s)
+    return told(s)
+
+
+def told(s):
+    """What nova-scheduler asks of Placement for a request that is filtered."""
     hosts = mock.Mock()
     # Of two nodes none is asked for by itself, so that no query names one.
     hosts.get_compute_nodes_by_host_or_node.return_value = [None, None]
@@ -68,9 +109,10 @@ def ask(s):
         "forbidden": sorted(own.forbidden_traits | s.root_forbidden),
         "member_of": own.aggregates,
         "not_member_of": sorted(own.forbidden_aggregates),
+        "root_required": sorted(s.root_required),
         "rebuild": utils.request_is_rebuild(s),
         # What is in none of these is nothing that stocks and traits can tell.
-        "more": bool(groups or s.root_required or resources._same_subtree or s.numa_topology
+        "more": bool(groups or resources._same_subtree or s.numa_topology
                      or hardware.numa_get_constraints(s.flavor, s.image)),
     }
 
@@ -89,7 +131,7 @@ def answer(value):
     } for s in read(one)] for one in value]
 
 
-QUESTIONS = {"spec": spec, "asked": asked, "answer": answer}
+QUESTIONS = {"spec": spec, "asked": asked, "prefiltered": prefiltered, "answer": answer}
 
 
 def main():
