@@ -40,6 +40,7 @@ var bodies = map[string]struct{ method, path, right string }{
 	"host":   {"PATCH", "/v1/hosts/A", `{"reservable": true}`},
 	"hide":   {"PATCH", "/v1/properties/vcpus", `{"hidden": false}`},
 	"filter": {"POST", "/v1/scheduler/filter", `{"hosts": ["A"]}`},
+	"weigh":  {"POST", "/v1/scheduler/weigh", `{"hosts": ["A"]}`},
 }
 
 func TestABodyMustBeOneJSONObject(t *testing.T) {

@@ -78,7 +78,7 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 		place.Set(reflect.New(place.Type().Elem()))
 		place = place.Elem()
 	}
-	if t := place.Type(); t == reflect.TypeFor[v1.Resources]() || t == reflect.TypeFor[v1.PlacementRequest]() {
+	if t := place.Type(); t == reflect.TypeFor[v1.Resources]() || t == reflect.TypeFor[v1.PlacementRequest]() || t == reflect.TypeFor[v1.WeighRequest]() {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return fault.Field(name, "must be an object, not %s", shorten(raw))
@@ -112,6 +112,8 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 		want = "a list of texts"
 	case t == reflect.TypeFor[map[string]int64]():
 		want = "an object of whole numbers"
+	case t == reflect.TypeFor[map[string]string]():
+		want = "an object of texts"
 	default:
 		want = "an object"
 	}

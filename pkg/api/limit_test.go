@@ -28,6 +28,7 @@ func TestAProjectMaySendSoManyRequests(t *testing.T) {
 	for name, free := range map[string]answer{
 		"another project": c.other.get("/v1/hosts"), "an admin": c.admin.get("/v1/hosts"), "the health check": c.nobody.get("/healthcheck"),
 		"a scheduler": caller{c, "demo/service"}.post("/v1/scheduler/filter", `{"hosts": []}`),
+		"the plugin":  caller{c, "demo/service"}.post("/v1/scheduler/weigh", `{"hosts": []}`),
 	} {
 		if free.status != http.StatusOK {
 			t.Errorf("%s: got %v", name, free)

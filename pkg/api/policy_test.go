@@ -47,6 +47,7 @@ var calls = []call{
 	{"GET /v1/properties", "", "", 200, 200, 200, 200, 200, 403, "properties:list"},
 	{"PATCH /v1/properties/{name}", "", `{"hidden": false}`, 403, 403, 200, 403, 403, 403, "properties:update"},
 	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
+	{"POST /v1/scheduler/weigh", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:weigh"},
 	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
 	{"GET /v1/doctor", "", "", 403, 403, 200, 403, 403, 403, "doctor:get"},
 	{"POST /v1/doctor", "", `{"dry_run": true}`, 403, 403, 200, 403, 403, 403, "doctor:fix"},

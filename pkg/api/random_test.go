@@ -38,6 +38,7 @@ func TestNoBodyBreaksTheServer(t *testing.T) {
 			{"POST", "/v1/reservations?dry_run=true"}:               requests.Draw(rt, "request"),
 			{"PATCH", "/v1/reservations/" + r.ID + "?dry_run=true"}: changes.Draw(rt, "change"),
 			{"POST", "/v1/scheduler/filter"}:                        objects("hosts", "request").Draw(rt, "question"),
+			{"POST", "/v1/scheduler/weigh"}:                         objects("hosts", "request").Draw(rt, "question"),
 		} {
 			a := c.admin.send(call[0], call[1], encode(t, body))
 			if !slices.Contains([]int{http.StatusOK, http.StatusBadRequest, http.StatusConflict}, a.status) {

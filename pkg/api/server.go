@@ -20,15 +20,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/admission"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
 // Options are what the API serves, and how.
 type Options struct {
-	Desk          *booking.Desk
-	Reader        reservation.Reader
-	Inventory     *inventory.Keeper
-	Filter        filters.Reservation
+	Desk      *booking.Desk
+	Reader    reservation.Reader
+	Inventory *inventory.Keeper
+	Filter    filters.Reservation
+	Admission admission.Admission
+	// Weighers are those whose word nova-scheduler is given.
+	Weighers      []weighers.Weighted
 	Authenticator Authenticator
 	// KeystoneURI is where callers without a token are pointed to; empty where there
 	// is no Keystone.
@@ -132,6 +137,7 @@ func (s *server) routes(engine *gin.Engine) {
 	// What Nova asks and what operators look at has no limit.
 	inside := engine.Group("/v1", s.authenticate)
 	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.filterHosts)
+	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.weighHosts)
 	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.readiness)
 
 	v1 := engine.Group("/v1", s.authenticate, s.limit)

@@ -116,6 +116,7 @@ func TestSomeCallsAreForAdmins(t *testing.T) {
 		{"PATCH", "/v1/hosts/nothing", `{}`},
 		{"PATCH", "/v1/properties/vcpus", `{"hidden": true}`},
 		{"POST", "/v1/scheduler/filter", `{"hosts": ["A"]}`},
+		{"POST", "/v1/scheduler/weigh", `{"hosts": ["A"]}`},
 	} {
 		wantError(t, c.demo.send(call[0], call[1], call[2]), http.StatusForbidden)
 	}

@@ -39,7 +39,7 @@ var (
 		"decisions:get_all_projects", "decisions:get_hosts",
 	}
 	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix"}
-	service = []string{"scheduler:filter", "readiness:get"}
+	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}
 )
 
 func TestWhatEachPersonaMayDo(t *testing.T) {

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// weighHosts handles POST /v1/scheduler/weigh.
+func (s *server) weighHosts(c *gin.Context) {
+	var question v1.WeighQuestion
+	if _, err := s.body(c, &question); err != nil {
+		s.fail(c, err)
+		return
+	}
+	hosts, err := named(question.Hosts)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	asked := question.Request
+	if slices.Contains(asked.Instances, "") {
+		s.fail(c, fault.Field("request.instances", "an instance needs an id"))
+		return
+	}
+	r := &placing.Request{
+		ProjectID: asked.ProjectID, Hints: maps.Clone(asked.Hints), ExtraSpecs: asked.ExtraSpecs, Instances: asked.Instances,
+	}
+	r.Preemptible = asked.Preemptible || s.Admission.Rule.Marks(&inventory.Instance{
+		ProjectID: r.ProjectID, Hints: r.Hints, Flavor: inventory.Flavor{ExtraSpecs: r.ExtraSpecs},
+	})
+	now := s.Now()
+	held, refusal := s.admit(c.Request.Context(), r, now)
+	answer := v1.WeighAnswer{
+		Hosts: []string{}, Refused: map[string]string{}, Weights: weights(s.Weighers, hosts, r, now), Refusal: refusal,
+	}
+	judge := func(string) placing.Verdict { return placing.Refuse(refusal) }
+	if refusal == "" {
+		judge = s.Admission.Promises.Judge(*r, now)
+	}
+	for _, host := range question.Hosts {
+		if verdict := judge(host); verdict.Admitted() {
+			answer.Hosts = append(answer.Hosts, host)
+		} else {
+			answer.Refused[host] = verdict.Reason
+		}
+	}
+	if held != nil && refusal == "" && len(answer.Hosts) == 0 && len(question.Hosts) > 0 {
+		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s can hold this; see what runs on them already", held.ID)
+	}
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// admit finds the reservation that the request names, and has it remembered whose guests
+// its instances become. It gives why the request may not go on, in a sentence for the
+// tenant.
+func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant) (held *reservation.Reservation, refusal string) {
+	entry, refusal := s.Admission.Resolve(ctx, r, now)
+	if refusal != "" {
+		return nil, refusal
+	}
+	if held = entry.Held; held != nil && held.Kind == reservation.Instances && !counted(held, r) {
+		return nil, fmt.Sprintf("reservation %s is of instances, which take its flavor here: %s%s", held.ID, fence.FlavorPrefix, held.ID)
+	}
+	return held, s.Admission.Remember(ctx, r, entry, now)
+}
+
+// counted says that Placement counts the request's instances as those of the reservation.
+// nova-scheduler asks Placement for what the flavor says, and nothing can be added.
+func counted(held *reservation.Reservation, r *placing.Request) bool {
+	class := "resources:" + fence.OwnName(held.ID)
+	return r.ExtraSpecs[class] == fence.Requires(held)[class]
+}
+
+// named gives the states of hosts of which no more is known than their names.
+func named(hosts []string) (*inventory.States, error) {
+	if hosts == nil {
+		return nil, fault.Field("hosts", "is needed: the names of the hosts to weigh")
+	}
+	rows := make([]inventory.HostState, 0, len(hosts))
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(hosts))) {
+		if name == "" {
+			return nil, fault.Field("hosts", "a host needs a name")
+		}
+		rows = append(rows, inventory.HostState{Name: name})
+	}
+	s, err := inventory.NewStates(rows, nil)
+	if err != nil {
+		return nil, fault.Field("hosts", "%s", fault.Of(err).Message)
+	}
+	return s, nil
+}
+
+// weights weighs hosts by name. What aggregates set for single hosts is nova-scheduler's
+// to apply.
+func weights(by []weighers.Weighted, hosts *inventory.States, r *placing.Request, now span.Instant) map[string]float64 {
+	places := make([]int, hosts.Len())
+	for i := range places {
+		places[i] = i
+	}
+	var ranking weighers.Ranking
+	ranking.Rank(by, hosts, r, now, places)
+	list := make(map[string]float64, len(places))
+	for _, i := range places {
+		list[hosts.Host(i).Name] = ranking.Weight(i)
+	}
+	return list
+}

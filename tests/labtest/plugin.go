@@ -1,0 +1,69 @@
+package labtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pythonOfDebian is that for which Debian's packages of Nova are.
+const pythonOfDebian = "/usr/bin/python3"
+
+// SchedulerWith has another nova-scheduler of Debian's serve Nova's topic, until the end
+// of the test: with the Python package in a folder of sources, which pip installs as an
+// operator does, and with further options of Nova ("almanac.fail_open=true"). It returns
+// when that serves.
+func SchedulerWith(t testing.TB, sources string, options ...string) {
+	t.Helper()
+	occupy(t)
+	modules := InstallPython(t, sources)
+	main := NovaTransport(t)
+	address, _, _ := strings.Cut(main, "?")
+	t.Cleanup(func() { removeBehind(t) })
+	removeBehind(t) // what a test that was killed has left
+	labWith(t, []string{
+		"NOVA_MODULES=" + modules, "NOVA_OPTIONS=" + strings.Join(append([]string{"DEFAULT.transport_url=" + address}, options...), " "),
+	}, "start", "nova-scheduler-behind")
+	NewConductor(t, main).await(behindScheduler)
+	TakeSchedulerAway(t)
+}
+
+// SchedulerLog gives what the nova-scheduler of SchedulerWith has logged in this lab.
+func SchedulerLog(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder(t), "log", "nova-scheduler-behind.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// InstallPython has Debian's pip install a package from its sources, without a network,
+// and gives the folder of its modules.
+func InstallPython(t testing.TB, sources string) (modules string) {
+	t.Helper()
+	// setuptools leaves files beside the sources
+	copied := filepath.Join(t.TempDir(), "sources")
+	if err := os.CopyFS(copied, os.DirFS(sources)); err != nil {
+		t.Fatal(err)
+	}
+	modules = filepath.Join(private(t, folder(t), "modules"), "installed")
+	Python(t, copied, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", modules, ".")
+	return modules
+}
+
+// Python runs Debian's Python in a folder and gives what it prints.
+func Python(t testing.TB, in string, arguments ...string) string {
+	t.Helper()
+	folder(t) // whose lab has installed what Nova is made of
+	c := exec.CommandContext(t.Context(), pythonOfDebian, arguments...)
+	c.Dir = in
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("python3 %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out)
+}
