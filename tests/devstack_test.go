@@ -1,0 +1,302 @@
+package tests
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+const (
+	pluginFolder   = "../devstack"
+	devstackFolder = "testdata/devstack"
+)
+
+// TestTheDevStackPluginIsCleanShell: as shellcheck sees it, and as DevStack indents.
+func TestTheDevStackPluginIsCleanShell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make check leaves out what needs Debian's packages")
+	}
+	files := []string{"plugin.sh", "settings", "override-defaults"}
+	for i, name := range files {
+		files[i] = filepath.Join(pluginFolder, name)
+		for number, line := range strings.Split(readText(t, files[i]), "\n") {
+			indent := len(line) - len(strings.TrimLeft(line, " \t"))
+			if strings.Contains(line, "\t") || indent%4 != 0 || strings.TrimRight(line, " ") != line || len(line) > 120 {
+				t.Errorf("%s:%d: %q", name, number+1, line)
+			}
+		}
+	}
+	own, err := filepath.Glob(devstackFolder + "/*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, append(own, devstackFolder+"/run", devstackFolder+"/lab-settings")...)
+	program, err := exec.LookPath("shellcheck")
+	if err != nil {
+		t.Fatalf("%v: run `make test`, or `make lab` once, which installs it", err)
+	}
+	if out, err := exec.CommandContext(t.Context(), program, append([]string{"-s", "bash", "-S", "warning"}, files...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestTheDevStackReadmeHasEverySetting(t *testing.T) {
+	settings := matches(`\b(ALMANAC_\w+)=\$[{(]`, readText(t, pluginFolder+"/settings"))
+	if diff := cmp.Diff(settings, matches("(?m)^\\| `(ALMANAC_\\w+)` \\|", readText(t, pluginFolder+"/README.md"))); diff != "" {
+		t.Errorf("(-settings +README):\n%s", diff)
+	}
+}
+
+// TestTheStandInHasDevStacksNames: what the plugin is tested with is there in DevStack.
+func TestTheStandInHasDevStacksNames(t *testing.T) {
+	checkout := os.Getenv("DEVSTACK_DIR")
+	if checkout == "" {
+		t.Skip("DEVSTACK_DIR names no checkout of DevStack")
+	}
+	var text string
+	for _, name := range []string{"functions", "functions-common", "stackrc", "inc/ini-config", "inc/python", "lib/database", "lib/rpc_backend", "lib/keystone", "lib/nova", "lib/tls"} {
+		text += readText(t, filepath.Join(checkout, name))
+	}
+	there := matches(`(?m)^ *function (\w+)`, text)
+	for _, name := range matches(`(?m)^(\w+)\(\) `, readText(t, devstackFolder+"/standin/functions")) {
+		if name != "plugin_files" && !slices.Contains(there, name) {
+			t.Errorf("DevStack has no function %s", name)
+		}
+	}
+	for _, name := range matches(`(?m)^([A-Z_]+)=`, readText(t, devstackFolder+"/standin/stackrc")) {
+		if !regexp.MustCompile(`(?m)^ *` + name + `=`).MatchString(text) {
+			t.Errorf("DevStack has no variable %s", name)
+		}
+	}
+}
+
+// TestDevStackBuildsAlmanac with the go command that is there.
+func TestDevStackBuildsAlmanac(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make check does not build twice")
+	}
+	s := newMachine(t, devstackFolder+"/standin")
+	s.runs("install")
+	if out, failed := s.command("almanacd", "--version"); failed || strings.Contains(out, "development") {
+		t.Errorf("almanacd --version: %s", out)
+	}
+	if out, failed := s.command("almanac", "--help"); failed {
+		t.Errorf("almanac --help: %s", out)
+	}
+}
+
+func TestDevStackRefusesWhatCannotWork(t *testing.T) {
+	old := t.TempDir() + "/go"
+	if err := os.WriteFile(old, []byte("#!/bin/sh\necho go1.19.8\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct{ localrc, want string }{
+		{"ALMANAC_NOVA_MODE=replaced", "off, plugin, interpose or replace, not replaced"},
+		{"ENABLED_SERVICES+=,blazar-m", "Almanac and Blazar"},
+		{"ENABLED_SERVICES=key,mysql,n-sch", "mysql and rabbit"},
+		{"ENABLED_SERVICES=key,mysql,rabbit; ALMANAC_NOVA_MODE=interpose", "needs nova-scheduler"},
+		{"ALMANAC_ROLES_APART=True; ALMANAC_NOVA_MODE=replace", "takes one process"},
+		{"ALMANAC_GO=/nowhere/go", "/nowhere/go, which is no command"},
+		{"ALMANAC_BINARIES=/nowhere", "not both"},
+		{"ALMANAC_GO=" + old, "is 1.19.8, which cannot fetch it"},
+	} {
+		t.Run(bad.localrc, func(t *testing.T) {
+			s := newMachine(t, devstackFolder+"/standin", bad.localrc)
+			if out, failed := s.run("install"); !failed || !strings.Contains(out, bad.want) {
+				t.Errorf("failed %v, want it to say %q:\n%s", failed, bad.want, out)
+			}
+			if left, err := filepath.Glob(s.folder + "/usr/*"); err != nil || len(left) > 0 {
+				t.Errorf("%v is installed (%v)", left, err)
+			}
+		})
+	}
+}
+
+// TestDevStack stacks, uses and unstacks Almanac in each mode, with the stand-in for
+// DevStack's functions, and with DevStack's own where DEVSTACK_DIR names a checkout.
+func TestDevStack(t *testing.T) {
+	folders := map[string]string{"the stand-in": devstackFolder + "/standin"}
+	if checkout := os.Getenv("DEVSTACK_DIR"); checkout != "" {
+		folders["DevStack"] = checkout
+	}
+	for name, folder := range folders {
+		for _, m := range []stackMode{
+			{"off", "ALMANAC_ROLES_APART=True", []string{"devstack@almanac-api", "devstack@almanac-inventory", "devstack@n-sch"}, "off", "nova-scheduler answers Nova"},
+			{"plugin", "", []string{"devstack@almanac-api", "devstack@n-sch"}, "off", "nova-scheduler answers Nova"},
+			{"interpose", "", []string{"devstack@almanac-api", "devstack@almanac-n-sch"}, "interpose", "nova-scheduler decides"},
+			{"replace", "", []string{"devstack@almanac-api", "devstack@almanac-n-sch"}, "replace", "Almanac answers Nova"},
+		} {
+			t.Run(name+" "+m.name, func(t *testing.T) {
+				s := newStack(t, folder, "ALMANAC_NOVA_MODE="+m.name, m.localrc)
+				s.runs("stack")
+				if diff := cmp.Diff(m.units, slices.Sorted(maps.Keys(s.units()))); diff != "" {
+					t.Errorf("what runs (-want +got):\n%s%s", diff, s.logs())
+				}
+				s.configured(m)
+				s.registered()
+				s.used(m)
+				s.runs("unstack")
+				s.runs("clean")
+				s.gone()
+			})
+		}
+	}
+}
+
+// stackMode is an ALMANAC_NOVA_MODE, and what it comes to.
+type stackMode struct {
+	name, localrc string
+	units         []string
+	// What almanacd nova mode says: the mode, and part of a sentence.
+	nova, decides string
+}
+
+// configured looks at almanac.conf, and at who serves Nova.
+func (s *stack) configured(m stackMode) {
+	t := s.t
+	conf := s.folder + "/etc/almanac.conf"
+	if out, failed := s.command("almanacd", "--config-file", conf, "config", "validate"); failed {
+		t.Errorf("almanac.conf is refused: %s", out)
+	}
+	if out, failed := s.command("almanacd", "--config-file", conf, "nova", "mode"); failed || !strings.Contains(out, "mode: "+m.nova+"\n") || !strings.Contains(out, m.decides) {
+		t.Errorf("nova mode is to say %s and %q:\n%s", m.nova, m.decides, out)
+	}
+	if info, err := os.Stat(conf); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("almanac.conf has passwords, and its mode is %v (%v)", info.Mode(), err)
+	}
+	wanted := map[string]string{
+		neighbours[0]: "enable_isolated_aggregate_filtering = True",
+		neighbours[1]: "property_protection_rule_format = roles",
+	}
+	switch m.name {
+	case "plugin":
+		wanted[neighbours[0]] = "enable_isolated_aggregate_filtering = False"
+	case "interpose":
+		wanted[neighbours[2]] = "allocation_conflict_retry_count = 1"
+	case "replace":
+		wanted["tempest.conf"] = "ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter"
+	}
+	for path, want := range wanted {
+		if !strings.Contains(readText(t, filepath.Join(s.folder, path)), want) {
+			t.Errorf("%s lacks %s", path, want)
+		}
+	}
+}
+
+// registered looks into Keystone for user, roles, service and endpoint.
+func (s *stack) registered() {
+	t := s.t
+	var found struct {
+		Users     []struct{ ID string }
+		Services  []struct{ ID, Name string }
+		Endpoints []struct{ Interface, URL string }
+		Roles     []struct{ Role struct{ Name string } } `json:"role_assignments"`
+	}
+	s.admin.Must(http.MethodGet, "identity", "/users?name="+s.user, nil, &found)
+	s.admin.Must(http.MethodGet, "identity", "/services?type=reservation", nil, &found)
+	if len(found.Users) != 1 || len(found.Services) != 1 || found.Services[0].Name != "almanac" {
+		t.Fatalf("users %+v, services %+v", found.Users, found.Services)
+	}
+	s.admin.Must(http.MethodGet, "identity", "/endpoints?service_id="+found.Services[0].ID, nil, &found)
+	endpoints := map[string]string{}
+	for _, e := range found.Endpoints {
+		endpoints[e.Interface] = e.URL
+	}
+	here := fmt.Sprintf("http://127.0.0.1:%d/v1", s.port)
+	if diff := cmp.Diff(map[string]string{"public": here, "internal": here, "admin": here}, endpoints); diff != "" {
+		t.Errorf("the endpoints (-want +got):\n%s", diff)
+	}
+	s.admin.Must(http.MethodGet, "identity", "/role_assignments?include_names=true&user.id="+found.Users[0].ID, nil, &found)
+	var roles []string
+	for _, assigned := range found.Roles {
+		roles = append(roles, assigned.Role.Name)
+	}
+	slices.Sort(roles)
+	if diff := cmp.Diff([]string{"admin", "service"}, roles); diff != "" {
+		t.Errorf("the roles of Almanac's user (-want +got):\n%s", diff)
+	}
+}
+
+// used is a reservation on one of the hosts that local.conf names, and a server with the
+// hint to go there. Where nova-scheduler alone decides it knows no hint, and the fence
+// keeps the server off.
+func (s *stack) used(m stackMode) {
+	t := s.t
+	out, failed := s.command("almanac", "host", "list", "-f", "value", "-c", "Name", "-c", "Reservable")
+	if failed || strings.Count(out, "true") != 2 {
+		t.Errorf("two hosts are to be reservable:\n%s", out)
+	}
+	id, failed := s.command("almanac", "reservation", "create", "training", "--duration", "1h", "-f", "value", "-c", "ID")
+	if id = strings.TrimSpace(id); failed {
+		t.Fatalf("reserve: %s", id)
+	}
+	beside := &beside{t: t, cloud: s.cloud, admin: &tenant{REST: s.admin}}
+	var host string
+	beside.await("the reservation has begun", func() bool {
+		out, failed := s.command("almanac", "reservation", "show", id, "-f", "value", "-c", "Status", "-c", "Hosts")
+		var status string
+		_, err := fmt.Sscan(out, &status, &host)
+		return !failed && err == nil && status == "active"
+	})
+	var made struct{ Server struct{ ID string } }
+	s.admin.Must(http.MethodPost, "compute", "/servers", map[string]any{
+		"server":             map[string]any{"name": "first", "flavorRef": tiny, "imageRef": beside.image(), "networks": "none"},
+		"os:scheduler_hints": map[string]string{"reservation": id},
+	}, &made)
+	server := beside.settled(made.Server.ID)[0]
+	if server.Status != "ACTIVE" || (server.Host == host) != (m.name != "off") {
+		t.Errorf("the server is %s on %q, the reservation on %s\n%s", server.Status, server.Host, host, s.logs())
+	}
+	s.admin.Must(http.MethodDelete, "compute", "/servers/"+server.ID, nil, nil)
+	beside.reach("", server.ID)
+}
+
+// gone looks for what unstack and clean have left.
+func (s *stack) gone() {
+	t := s.t
+	if diff := cmp.Diff(s.glance, readText(t, filepath.Join(s.folder, neighbours[1]))); diff != "" {
+		t.Errorf("the configuration of Glance (-before +after):\n%s", diff)
+	}
+	if left := s.units(); len(left) > 0 {
+		t.Errorf("%v run", left)
+	}
+	for _, pattern := range []string{"etc", "usr/*", "units/devstack@almanac*", "glance/almanac*", "systemd/devstack@almanac*.enabled"} {
+		if left, err := filepath.Glob(filepath.Join(s.folder, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("%v is left (%v)", left, err)
+		}
+	}
+	vhosts := strings.Fields(labtest.Rabbitmqctl(t, "-q", "list_vhosts"))
+	for _, vhost := range s.vhosts {
+		if slices.Contains(vhosts, vhost) {
+			t.Errorf("virtual host %s is left", vhost)
+		}
+	}
+	ask := exec.CommandContext(t.Context(), s.folder+"/bin/mysql", "-ualmanac", "-palmanac", "-h127.0.0.1", "-Ne", "SHOW DATABASES")
+	if out, err := ask.Output(); err != nil || strings.Contains(string(out), s.database) {
+		t.Errorf("database %s is left (%v)", s.database, err)
+	}
+	var found struct{ Users, Services []struct{ ID string } }
+	s.admin.Must(http.MethodGet, "identity", "/users?name="+s.user, nil, &found)
+	s.admin.Must(http.MethodGet, "identity", "/services?type=reservation", nil, &found)
+	if len(found.Users)+len(found.Services) > 0 {
+		t.Errorf("users %+v and services %+v are left in Keystone", found.Users, found.Services)
+	}
+	var aggregates struct{ Aggregates []struct{ Name string } }
+	s.admin.Must(http.MethodGet, "compute", "/os-aggregates", nil, &aggregates)
+	for _, a := range aggregates.Aggregates {
+		if strings.HasPrefix(a.Name, "almanac") {
+			t.Errorf("aggregate %s is left", a.Name)
+		}
+	}
+}
