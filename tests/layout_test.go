@@ -24,7 +24,7 @@ var floors = [][]string{
 	1: {"inventory", "reservation/calendar"},
 	2: {"reservation", "pkg/placing"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence"},
-	4: {"pkg/scheduler"},
+	4: {"pkg/scheduler", "reservation/admission"},
 	5: {"reservation/booking", "pkg/dispatch"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1",
