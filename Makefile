@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-galera test-large test-long bench fuzz lab lab-down sample clean
+.PHONY: help build run check test test-galera test-large test-queues test-twin test-tempest test-devstack test-long bench fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,7 +42,23 @@ test-galera: build ## promises on a Galera cluster of three; ALMANAC_CHAOS=10m m
 test-large: build ## 50 starts at once on 256 hosts of a real Nova; prints the figures of docs/performance.md
 	@ALMANAC_TEST_LARGE=1 COMPUTES=256 $(LAB) $(GO) test -count=1 -timeout 60m -v -run OnALargeCloud ./tests
 
-test-long: test-galera test-large ## what takes longer than make test
+test-queues: build ## Nova with durable queues, then with quorum queues, in both modes
+	@for kind in amqp_durable_queues rabbit_quorum_queue; do \
+	  ALMANAC_TEST_QUEUES=1 NOVA_OPTIONS=oslo_messaging_rabbit.$$kind=true $(LAB) \
+	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests; \
+	done
+
+test-twin: build ## every operation of Nova under nova-scheduler and under Almanac, with the same end
+	@ALMANAC_TEST_TWIN=1 $(LAB) $(GO) test -count=1 -timeout 30m -v -run OperationsEndAsUnderNovaScheduler ./tests
+
+# The filters that Tempest's tests ask for, beside Nova's own.
+TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
+
+test-tempest: build ## Tempest's compute tests under nova-scheduler and under Almanac, with the same results
+	@ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
+	  $(GO) test -count=1 -timeout 60m -v -run TempestSays ./tests
+
+test-long: test-galera test-large test-queues test-twin test-tempest ## what takes longer than make test
 
 bench: build ## rows 1 to 4 and 6 of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar

@@ -65,6 +65,12 @@ var wishes int
 // wished has Nova make the servers, and gives them when it has or has failed to.
 func (b *beside) wished(who *tenant, w wish) []server {
 	b.t.Helper()
+	return b.settled(b.wishing(who, w)...)
+}
+
+// wishing asks Nova for the servers, and gives their ids at once.
+func (b *beside) wishing(who *tenant, w wish) (ids []string) {
+	b.t.Helper()
 	wishes++
 	name, count := fmt.Sprintf("%s-%d", strings.ReplaceAll(w.name, " ", "-"), wishes), max(w.count, 1)
 	wanted := map[string]any{
@@ -81,11 +87,10 @@ func (b *beside) wished(who *tenant, w wish) []server {
 	if status := who.Do(http.MethodPost, "compute", "/servers", body, nil); status != http.StatusAccepted {
 		b.t.Fatalf("%s: Nova refuses the servers: status %d", w.name, status)
 	}
-	ids := b.named(name)
-	if len(ids) != count {
+	if ids = b.named(name); len(ids) != count {
 		b.t.Fatalf("%s: Nova has %d servers of %d", w.name, len(ids), count)
 	}
-	return b.settled(ids...)
+	return ids
 }
 
 // named gives the ids of the servers of that name, or with it and a number.

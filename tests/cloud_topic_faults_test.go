@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -137,12 +138,18 @@ func (s *siege) ask() asked {
 // boot asks Nova for a server.
 func (s *siege) boot() {
 	s.Helper()
+	s.bootWith(nil)
+}
+
+// bootWith asks Nova for a server of which more is said.
+func (s *siege) bootWith(more map[string]any) {
+	s.Helper()
 	var images struct{ Images []struct{ ID string } }
 	s.admin.Must(http.MethodGet, "image", "/v2/images?name=tiny", nil, &images)
+	asked := map[string]any{"name": "besieged", "flavorRef": tiny, "imageRef": images.Images[0].ID, "networks": "none"}
+	maps.Copy(asked, more)
 	var made struct{ Server struct{ ID string } }
-	s.admin.Must(http.MethodPost, "compute", "/servers", map[string]any{"server": map[string]any{
-		"name": "besieged", "flavorRef": tiny, "imageRef": images.Images[0].ID, "networks": "none",
-	}}, &made)
+	s.admin.Must(http.MethodPost, "compute", "/servers", map[string]any{"server": asked}, &made)
 	s.servers = append(s.servers, made.Server.ID)
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -38,6 +40,26 @@ func transportURL(port int, host string) string {
 func virtualHost(method string, port int, name string) error {
 	_, err := manage(method, port, "vhosts/"+name)
 	return err
+}
+
+// Rabbitmqctl runs a command on the shared broker, and gives what it prints.
+func Rabbitmqctl(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(folder(t), "rabbitmqctl"), args...).Output()
+	if err != nil {
+		t.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// BrokerLog gives what the shared broker has logged: warnings and errors.
+func BrokerLog(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder(t), "log", "rabbitmq.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // manage asks the management API, which listens on the port after AMQP's.

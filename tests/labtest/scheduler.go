@@ -26,8 +26,9 @@ func NovaTransport(t testing.TB) string {
 	return transportURL(port(t, "rabbitmq"), "") + "?" + queueOptions(t)
 }
 
-// queueOptions are those of all of Nova, also where it has the defaults.
-func queueOptions(t testing.TB) string {
+// queueOptions are those of all of Nova, also where it has the defaults, and of further
+// options of one of its services.
+func queueOptions(t testing.TB, further ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(t), "nova", "options.conf"))
 	if err != nil && !os.IsNotExist(err) {
@@ -44,6 +45,12 @@ func queueOptions(t testing.TB) string {
 			options.Set(name, value)
 		}
 	}
+	for _, one := range further {
+		if option, is := strings.CutPrefix(one, "oslo_messaging_rabbit."); is {
+			name, value, _ := strings.Cut(option, "=")
+			options.Set(name, value)
+		}
+	}
 	return options.Encode()
 }
 
@@ -51,15 +58,15 @@ func queueOptions(t testing.TB) string {
 // host of its own, with further options of Nova ("scheduler.max_placement_results=4"),
 // and gives its transport_url once it serves. The end of the test removes both, and
 // what waits there.
-func SchedulerBehind(t testing.TB, options ...string) (transportURL string) {
+func SchedulerBehind(t testing.TB, options ...string) (address string) {
 	t.Helper()
 	occupy(t)
 	t.Cleanup(func() { removeBehind(t) })
 	removeBehind(t) // what a test that was killed has left
 	labWith(t, []string{"NOVA_OPTIONS=" + strings.Join(options, " ")}, "start", "nova-scheduler-behind")
-	transportURL = strings.Replace(NovaTransport(t), "/?", "/behind?", 1)
-	NewConductor(t, transportURL).await(behindScheduler)
-	return transportURL
+	address = transportURL(port(t, "rabbitmq"), "behind") + "?" + queueOptions(t, options...)
+	NewConductor(t, address).await(behindScheduler)
+	return address
 }
 
 func removeBehind(t testing.TB) {

@@ -31,6 +31,7 @@ nova_start() {
     nova-scheduler-behind)
       module=scheduler
       files+=(--config-file "$LAB/nova/behind.conf")
+      [ -z "${NOVA_MODULES:-}" ] || export PYTHONPATH=$NOVA_MODULES
       nova_behind
       ;;
   esac

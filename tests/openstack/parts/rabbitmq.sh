@@ -27,7 +27,7 @@ rabbitmq_start() {
   start epmd env ERL_EPMD_ADDRESS=127.0.0.1 epmd -port $((port + 3)) -address 127.0.0.1
   wait_for epmd 10 listens $((port + 3))
   start rabbitmq "$LAB/rabbitmq-node" "$LAB/rabbitmq" "$port" rabbitmq-server
-  wait_for rabbitmq 60 listens "$port"
+  wait_for rabbitmq 180 listens "$port"
 }
 
 # rabbitmq_bound_notifications: of notifications that nobody takes, the queues

@@ -1,0 +1,72 @@
+package tests
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestNothingStaysClaimedForAConductorThatIsGone has conductors killed while a host is
+// claimed for them, and while nobody serves the topic.
+func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
+	cloud := labtest.OpenStack(t)
+	s := &siege{T: t, cloud: cloud, admin: cloud.REST(t, labtest.Admin), proxy: labtest.Interpose(t, cloud.Placement)}
+	s.settings = append(besideNova(t, cloud, replace, ""), "OS_PLACEMENT__ENDPOINT_OVERRIDE="+s.proxy.URL)
+	almanacd := startOn(t, tenHosts, s.settings...)
+	takeTopic(t)
+	s.caller = labtest.NewConductor(t, labtest.NovaTransport(t))
+	s.served()
+
+	granted := make(chan struct{})
+	s.proxy.MeddleTimes(1, "POST /allocations", labtest.Late(granted))
+	before := s.proxy.Count("POST /allocations")
+	conductor, instance := s.doomed(5 * time.Second)
+	s.eventually("a claim", func() bool { return s.proxy.Count("POST /allocations") > before })
+	conductor.Die()
+	close(granted)
+	s.eventually("what was claimed", func() bool { return s.claimed(instance) })
+	s.eventually("an end of what was claimed", func() bool { return !s.claimed(instance) })
+
+	almanacd.stop(t)
+	conductor, instance = s.doomed(untilStarted)
+	s.eventually("a request that waits", func() bool { return conductor.Waiting() > 0 })
+	conductor.Die()
+	almanacd = startOn(t, tenHosts, s.settings...)
+	s.served()
+	s.eventually("a request that is dropped", func() bool { return len(almanacd.logged("dropped a request whose caller is gone")) > 0 })
+	if s.claimed(instance) {
+		t.Error("a host was claimed for a conductor that was gone before")
+	}
+
+	for _, a := range s.asked { // of those that live nothing was taken back
+		s.has(a)
+		s.admin.Must(http.MethodDelete, "placement", "/allocations/"+a.instance, nil, nil)
+	}
+}
+
+// untilStarted is longer than almanacd takes to start: a request lasts as long as its
+// conductor waits.
+const untilStarted = 30 * time.Second
+
+// doomed has a conductor ask for a host, with so much patience, that is soon to die.
+func (s *siege) doomed(patience time.Duration) (c *labtest.Conductor, instance string) {
+	s.Helper()
+	c, instance = labtest.NewPatientConductor(s, labtest.NovaTransport(s), patience), uuid.NewString()
+	go func() {
+		if _, err := c.SelectDestinations(s.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{instance}, true, true); err == nil {
+			s.Error("a conductor that is gone has an answer")
+		}
+	}()
+	return c, instance
+}
+
+func (s *siege) claimed(instance string) bool {
+	s.Helper()
+	var found struct{ Allocations map[string]any }
+	s.admin.Must(http.MethodGet, "placement", "/allocations/"+instance, nil, &found)
+	return len(found.Allocations) > 0
+}

@@ -1,0 +1,169 @@
+package tests
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere has Nova move
+// servers that came in by their hint, as an admin asks it who does not mind reservations.
+func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *testing.T) {
+	for _, way := range []string{interpose, replace} {
+		t.Run(way, func(t *testing.T) {
+			b := placing(t, way)
+			hosts := b.cloud.Hosts(t)
+			b.pool("cmp-*")
+			t.Run("of instances", func(t *testing.T) { b.with(t).instancesByTheHint(way, hosts[:2]) })
+			t.Run("of hosts", func(t *testing.T) { b.with(t).guestsAreMoved(way, hosts[len(hosts)-3:]) })
+		})
+	}
+}
+
+// guestsAreMoved has three hosts reserved, of which the last may be killed.
+func (b *beside) guestsAreMoved(way string, reserved []string) {
+	b.t.Helper()
+	free := others(b.cloud.Hosts(b.t), reserved)
+	r := b.reserve(b.demo, v1.ReservationRequest{
+		Name: "render", HostProperties: among(reserved...), Quantity: new(3), Duration: new(v1.Duration(3600)), OnEnd: "leave",
+	})
+	b.becomes(r.ID, "active")
+	guests := b.placed(b.demo, reserved, 0, wish{name: "guest", count: 4, hints: map[string]any{"reservation": r.ID}})
+	stranger := b.placed(b.demo2, free, 1, wish{name: "stranger"})[0]
+
+	moved := b.ordered(
+		order{server: guests[0], do: coldly, to: reserved},
+		order{server: guests[1], do: live(nil), to: reserved},
+		order{server: guests[2], do: shelve, becomes: "SHELVED_OFFLOADED"},
+		order{server: guests[3], do: shelve, becomes: "SHELVED_OFFLOADED"},
+		order{server: stranger, do: coldly, to: free},
+	)
+	moved[2] = b.ordered(
+		order{server: moved[2], do: restore, to: reserved},
+		order{server: moved[0], do: migrateTo(free[0]), refused: true},
+		order{server: moved[1], do: live(free[0]), refused: true},
+		order{server: moved[4], do: live(reserved[0]), refused: true},
+	)[0]
+	if way == interpose { // replace does it in TestOperationsEndAsUnderNovaScheduler
+		moved[1] = b.evacuated(moved[1], reserved)
+	}
+	b.outlivesItsHosts(r, reserved, moved[:4])
+}
+
+// evacuated has a guest saved from the last of the hosts.
+func (b *beside) evacuated(guest server, reserved []string) server {
+	b.t.Helper()
+	last := len(reserved) - 1
+	if guest.Host != reserved[last] {
+		guest = b.ordered(order{server: guest, do: live(reserved[last]), to: reserved[last:]})[0]
+	}
+	labtest.KillCompute(b.t, reserved[last])
+	guest = b.ordered(order{server: guest, do: rescue, to: reserved[:last]})[0]
+	labtest.ReviveCompute(b.t, reserved[last])
+	b.await("Almanac sees host "+reserved[last]+" again", func() bool {
+		host, err := b.admin.almanac.Host(b.t.Context(), reserved[last])
+		return err == nil && host.Trouble == ""
+	})
+	return guest
+}
+
+// outlivesItsHosts: guests that stay after the end may be moved like anybody else, the
+// last of them from the shelf, and are nobody's guests then. The hosts are promised to
+// the next by that time.
+func (b *beside) outlivesItsHosts(r v1.Reservation, reserved []string, guests []server) {
+	b.t.Helper()
+	b.endsSoon(r.ID)
+	next := b.reserve(b.demo2, v1.ReservationRequest{
+		Name: "next", HostProperties: among(reserved...), Quantity: new(len(reserved)), StartTime: new(b.soon(3600)), Duration: new(v1.Duration(3600)),
+	})
+	b.becomes(r.ID, "ended")
+	b.traceless(r.ID)
+	b.prepared(next)
+	b.runOn(reserved, b.settled(guests[0].ID, guests[1].ID, guests[2].ID)...)
+	free := others(b.cloud.Hosts(b.t), reserved)
+	moved := b.ordered(
+		order{server: guests[0], do: coldly, to: free},
+		order{server: guests[1], do: live(nil), to: free},
+		order{server: guests[2], do: resizeTo(small), to: free},
+		order{server: guests[3], do: restore, to: free},
+	)
+	for _, s := range moved {
+		b.await("server "+s.Name+" is nobody's guest", func() bool { return b.guestOf(s) == "" })
+	}
+	if err := b.demo2.almanac.DeleteReservation(b.t.Context(), next.ID); err != nil {
+		b.t.Error(err)
+	}
+	b.deletesAll()
+	b.quiet()
+}
+
+// order is what Nova is asked to do with a server, and where that is then: not where it
+// was before.
+type order struct {
+	server  server
+	do      map[string]any // the action
+	to      []string       // one of these; none where it is on no host
+	becomes string         // "" is ACTIVE
+	refused bool           // it stays as it is
+}
+
+// ordered has an admin give the orders all at once, confirms what is to be confirmed, and
+// gives the servers when Nova is done.
+func (b *beside) ordered(orders ...order) (list []server) {
+	b.t.Helper()
+	act := func(s server, do map[string]any) int {
+		return b.admin.Do(http.MethodPost, "compute", "/servers/"+s.ID+"/action", do, nil)
+	}
+	for _, o := range orders {
+		if status := act(o.server, o.do); status >= http.StatusBadRequest {
+			b.t.Fatalf("Nova refuses to %v server %s: status %d", o.do, o.server.Name, status)
+		}
+	}
+	for _, o := range orders {
+		var s server
+		failed := false
+		b.await("Nova is done with server "+o.server.Name, func() bool {
+			s = b.look(o.server.ID)
+			if s.Task == "" && s.Status == "VERIFY_RESIZE" {
+				act(s, confirm) // which it may be busy with
+			}
+			failed = b.failed(s)
+			return s.Task == "" && (failed || s.Status == cmp.Or(o.becomes, "ACTIVE") && s.Host != o.server.Host)
+		})
+		stays := s.Host == o.server.Host && s.Status == o.server.Status
+		if failed != o.refused || o.refused && !stays || !o.refused && s.Host != "" && !slices.Contains(o.to, s.Host) {
+			b.t.Errorf("%v of server %s, which was on %q: it is %s on %q, failed: %t; want it on one of %v, refused: %t",
+				o.do, s.Name, o.server.Host, s.Status, s.Host, failed, o.to, o.refused)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// failed says that Nova has failed to do what it was last asked to do with the server.
+func (b *beside) failed(s server) bool {
+	b.t.Helper()
+	var done struct {
+		Actions []struct{ Message string } `json:"instanceActions"` // the last first
+	}
+	b.admin.Must(http.MethodGet, "compute", "/servers/"+s.ID+"/os-instance-actions", nil, &done)
+	return len(done.Actions) > 0 && done.Actions[0].Message == "Error"
+}
+
+// guestOf gives the reservation that a server is in, as Almanac sees it on its host.
+func (b *beside) guestOf(s server) (reservation string) {
+	b.t.Helper()
+	host, err := b.admin.almanac.Host(b.t.Context(), s.Host)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	i := slices.IndexFunc(host.Instances, func(i v1.Instance) bool { return i.ID == s.ID })
+	if i < 0 {
+		return "not seen yet"
+	}
+	return host.Instances[i].ReservationID
+}

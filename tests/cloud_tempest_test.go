@@ -1,0 +1,93 @@
+package tests
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tempestModules are Tempest's tests of what a scheduler has a part in, of those that the
+// lab can run: without networks, volumes and guests to log in to.
+var tempestModules = []string{
+	"admin.test_aggregates", "admin.test_servers_on_multinodes", "admin.test_migrations", "admin.test_live_migration",
+	"servers.test_availability_zone", "servers.test_create_server", "servers.test_multiple_create", "servers.test_server_group",
+}
+
+// TestTempestSaysTheSameOfAlmanac has Tempest (python3-tempest of Debian) test Nova's API
+// with nova-scheduler, and with Almanac in its place: what passes, fails or is skipped is
+// the same. ALMANAC_TEST_TEMPEST are the enabled_filters of the lab's Nova.
+func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
+	enabled := os.Getenv("ALMANAC_TEST_TEMPEST")
+	if enabled == "" {
+		t.Skip("make test-tempest runs it")
+	}
+	said := map[string]map[string]string{}
+	for _, way := range []string{stock, replace} {
+		t.Run(way, func(t *testing.T) {
+			t.Setenv("OS_FILTER_SCHEDULER__ENABLED_FILTERS", enabled)
+			said[way] = placing(t, way).tempest(enabled)
+		})
+	}
+	if diff := cmp.Diff(said[stock], said[replace]); diff != "" {
+		t.Errorf("what Tempest says (-%s +%s):\n%s", stock, replace, diff)
+	}
+	count := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(said[stock])) {
+		count[said[stock][name]]++
+		t.Log(name, said[stock][name])
+	}
+	t.Log(count)
+	if count["ok"] < 30 {
+		t.Errorf("%v: the lab is not what Tempest was told", count)
+	}
+}
+
+// tempest gives what Tempest says, by test: "ok", "skipped", "FAIL" or "ERROR".
+func (b *beside) tempest(filters string) map[string]string {
+	b.t.Helper()
+	folder := b.t.TempDir()
+	accounts, err := os.ReadFile("testdata/tempest-accounts.yaml")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var settings bytes.Buffer
+	err = template.Must(template.ParseFiles("testdata/tempest.conf")).Execute(&settings, map[string]string{
+		"Folder": folder, "AuthURL": b.cloud.AuthURL, "Region": b.cloud.Region, "Image": b.image(), "Filters": filters,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"accounts.yaml": accounts, "tempest.conf": settings.Bytes()} {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	args := []string{"-W", "ignore", "-m", "unittest", "-v"}
+	for _, module := range tempestModules {
+		args = append(args, "tempest.api.compute."+module)
+	}
+	command := exec.CommandContext(b.t.Context(), "/usr/bin/python3", args...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "TEMPEST_CONFIG_DIR="+folder, "TEMPEST_CONFIG=tempest.conf")
+	out, err := command.CombinedOutput() // its status is 1 where a test fails
+	said := map[string]string{}
+	// The name of a test comes with its id of Tempest, or, of one that is skipped with its
+	// class, as that of the class.
+	for _, row := range regexp.MustCompile(`(?m)^(?:setUpClass \()?tempest\.api\.compute\.([\w.]+).* \.\.\. (ok|skipped|FAIL|ERROR)\b`).FindAllStringSubmatch(string(out), -1) {
+		said[row[1]] = row[2]
+	}
+	if len(said) == 0 || !strings.Contains(string(out), "\nRan ") {
+		b.t.Fatalf("Tempest: %v\n%s", err, out[max(0, len(out)-4000):])
+	}
+	b.t.Logf("Tempest, %d tests: %s", len(said), out[bytes.LastIndex(out, []byte("\nRan ")):])
+	return said
+}
