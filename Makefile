@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-galera test-large test-queues test-twin test-tempest test-devstack test-long bench fuzz lab lab-down sample clean
+.PHONY: help build run check test test-galera test-large test-cloud test-queues test-tempest test-long bench fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,8 +48,9 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests; \
 	done
 
-test-twin: build ## every operation of Nova under nova-scheduler and under Almanac, with the same end
-	@ALMANAC_TEST_TWIN=1 $(LAB) $(GO) test -count=1 -timeout 30m -v -run OperationsEndAsUnderNovaScheduler ./tests
+test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
+	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test -count=1 -timeout 60m -v \
+	  -run 'OperationsEnd|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack' ./tests
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
@@ -58,7 +59,7 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test -count=1 -timeout 60m -v -run TempestSays ./tests
 
-test-long: test-galera test-large test-queues test-twin test-tempest ## what takes longer than make test
+test-long: test-galera test-large test-cloud test-queues test-tempest ## what takes longer than make test
 
 bench: build ## rows 1 to 4 and 6 of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar

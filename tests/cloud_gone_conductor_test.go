@@ -13,6 +13,7 @@ import (
 // TestNothingStaysClaimedForAConductorThatIsGone has conductors killed while a host is
 // claimed for them, and while nobody serves the topic.
 func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
+	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
 	s := &siege{T: t, cloud: cloud, admin: cloud.REST(t, labtest.Admin), proxy: labtest.Interpose(t, cloud.Placement)}
 	s.settings = append(besideNova(t, cloud, replace, ""), "OS_PLACEMENT__ENDPOINT_OVERRIDE="+s.proxy.URL)

@@ -13,6 +13,7 @@ import (
 // TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere has Nova move
 // servers that came in by their hint, as an admin asks it who does not mind reservations.
 func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *testing.T) {
+	labtest.Long(t)
 	for _, way := range []string{interpose, replace} {
 		t.Run(way, func(t *testing.T) {
 			b := placing(t, way)

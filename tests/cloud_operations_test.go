@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,14 +14,9 @@ import (
 // under nova-scheduler and under Almanac in its place, each scene of which is the same:
 // what a server is and where, and what it and its migrations have in Placement. Where
 // there was a choice of hosts, one is left.
-//
-// The scenes are written down, so that without its twin Almanac is held to the same.
 func TestOperationsEndAsUnderNovaScheduler(t *testing.T) {
-	ways := []string{replace}
-	if os.Getenv("ALMANAC_TEST_TWIN") != "" {
-		ways = []string{stock, replace}
-	}
-	for _, way := range ways {
+	labtest.Long(t)
+	for _, way := range []string{stock, replace} {
 		t.Run(way, func(t *testing.T) {
 			b := placing(t, way)
 			hosts := b.cloud.Hosts(t)

@@ -35,6 +35,7 @@ func TestThePluginIsRightByItself(t *testing.T) {
 // TestAStockSchedulerWithThePluginKeepsReservations has the plugin in Debian's
 // nova-scheduler, and Almanac in no place of Nova.
 func TestAStockSchedulerWithThePluginKeepsReservations(t *testing.T) {
+	labtest.Long(t)
 	t.Run("fail-closed", func(t *testing.T) {
 		b, door := withPlugin(t)
 		r, reserved, others := b.reservesHalf()

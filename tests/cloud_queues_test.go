@@ -20,6 +20,7 @@ import (
 // TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues has a nova-scheduler and an
 // almanacd on one virtual host, where nova-scheduler has been first.
 func TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues(t *testing.T) {
+	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
 	for option, kind := range map[string]string{"amqp_durable_queues": "classic", "rabbit_quorum_queue": "quorum"} {
 		t.Run(option, func(t *testing.T) {

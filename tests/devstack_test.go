@@ -126,6 +126,7 @@ func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 // TestDevStack stacks, uses and unstacks Almanac in each mode, with the stand-in for
 // DevStack's functions, and with DevStack's own where DEVSTACK_DIR names a checkout.
 func TestDevStack(t *testing.T) {
+	labtest.Long(t)
 	folders := map[string]string{"the stand-in": devstackFolder + "/standin"}
 	if checkout := os.Getenv("DEVSTACK_DIR"); checkout != "" {
 		folders["DevStack"] = checkout

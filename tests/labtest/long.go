@@ -1,0 +1,14 @@
+package labtest
+
+import (
+	"os"
+	"testing"
+)
+
+// Long skips a test that make test has no time for, unless ALMANAC_TEST_LONG is set.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("ALMANAC_TEST_LONG") == "" {
+		t.Skip("make test-cloud runs it")
+	}
+}
