@@ -120,16 +120,16 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 		if err != nil {
 			return err
 		}
-		placer := dispatch.New(dispatch.Options{
-			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Decisions: a.recorder,
-			Now: time.Now, Draw: rand.IntN, Log: log,
-		})
-		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
-		o.Placer, o.Filters, o.Weighers = placer, choice.Filters, choice.Weighers
 		o.Reread = func(ctx context.Context) error {
 			_, err := a.cloud.source.Hosts(ctx)
 			return err
 		}
+		placer := dispatch.New(dispatch.Options{
+			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
+			Now: time.Now, Draw: rand.IntN, Log: log,
+		})
+		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
+		o.Placer, o.Filters, o.Weighers = placer, choice.Filters, choice.Weighers
 	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(transport, oslo.ServerOptions{

@@ -49,10 +49,12 @@ type Decisions interface {
 
 // Options are what a Dispatcher works with.
 type Options struct {
-	Board     *inventory.Board
-	Planner   Planner
-	Claims    Claims
-	Looker    Looker
+	Board   *inventory.Board
+	Planner Planner
+	Claims  Claims
+	Looker  Looker
+	// Reread reads all hosts anew, for the board; nil does not.
+	Reread    func(ctx context.Context) error
 	Decisions Decisions
 	Now       func() time.Time
 	// Draw gives one of 0 … n-1; it is called by several goroutines at once.
@@ -66,6 +68,7 @@ type Options struct {
 type Dispatcher struct {
 	Options
 	leftovers leftovers
+	readings  readings
 }
 
 // New gives a Dispatcher. Its Sweep has to be called again and again.
@@ -76,6 +79,7 @@ func New(o Options) *Dispatcher {
 	d := &Dispatcher{Options: o}
 	d.leftovers.turn = make(chan struct{}, 1)
 	d.leftovers.turn <- struct{}{}
+	d.readings.turn = make(chan struct{}, 1)
 	return d
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -184,6 +187,81 @@ func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 }
 
 // The server of the topic goes on after it.
+// Nova does not tell of everything that leaves a host.
+func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
+	c := newCloud(4, 4)
+	for i, stranger := range []string{"a", "b"} {
+		if err := c.grant([]placing.Claim{{Consumer: stranger, Allocations: placing.Allocations{provider(i): {"VCPU": 3}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBench(t, c, never)
+	b.Reread = func(context.Context) error {
+		if b.cloud.called("reread") != fine {
+			return away
+		}
+		for i := range len(b.limit) {
+			b.board.Correct(b.board.Begin(), host(i), b.stocks(i))
+		}
+		return nil
+	}
+	if _, err := b.Place(t.Context(), request(3, "c")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("where there is no room the error is %v", err)
+	}
+	b.called(t, "reread")
+	delete(b.consumers, "b")
+	b.troubles("reread", before)
+	b.calls = nil
+	if _, err := b.Place(t.Context(), request(3, "d")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("where the hosts cannot be read the error is %v", err)
+	}
+	b.called(t, "reread")
+	b.calls = nil
+	b.place(t, request(3, "e"))
+	b.called(t, "reread", "claim")
+	b.has(t, "e", map[string]int64{host(1): 3})
+}
+
+func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := calm(t, 4)
+		var readings atomic.Int64
+		more := make(chan struct{})
+		b.Reread = func(context.Context) error {
+			readings.Add(1)
+			<-more
+			return nil
+		}
+		b.Decisions = &lockedDecisions{}
+		var refused sync.WaitGroup
+		for range 5 {
+			refused.Go(func() {
+				if _, err := b.Place(t.Context(), request(5, "large")); !fault.Is(err, fault.Conflict) {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(more)
+		refused.Wait()
+		if n := readings.Load(); n != 2 {
+			t.Errorf("for one who came first and four who came later the hosts were read %d times, want 2", n)
+		}
+	})
+}
+
+// lockedDecisions are for several at once.
+type lockedDecisions struct {
+	mu sync.Mutex
+	kept
+}
+
+func (l *lockedDecisions) Keep(d placing.Decision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept.Keep(d)
+}
+
 func TestAPanicHoldsNoRoom(t *testing.T) {
 	b := calm(t, 4)
 	b.fate = func(string) fate { panic("an answer of Placement that nobody expected") }

@@ -29,6 +29,7 @@ type task struct {
 	decision  placing.Decision
 	refusals  map[string]int // by host
 	clarified bool
+	reread    bool
 	// lost are claims of which nobody knows whether they have been granted, or will be.
 	lost []placing.Claim
 }
@@ -191,16 +192,27 @@ func (c chosen) hosts(refusal error) []string {
 	return names
 }
 
-// clarify reads the hosts anew, once, on which there may be more room than there seems; it
-// says whether to choose again.
+// clarify makes sure, before there is no place, that there is none: it reads the hosts
+// anew on which there may be more room than there seems, and then all of them, each once.
+// It says whether to choose again.
 func (t *task) clarify(ctx context.Context, refusal error) bool {
-	hosts := t.Board.Unclear()
-	if t.clarified || len(hosts) == 0 || !fault.Is(refusal, fault.Conflict) {
+	if !fault.Is(refusal, fault.Conflict) {
 		return false
 	}
-	t.clarified = true
-	if err := t.Looker.Look(ctx, hosts); err != nil {
+	if hosts := t.Board.Unclear(); !t.clarified && len(hosts) > 0 {
+		t.clarified = true
+		err := t.Looker.Look(ctx, hosts)
+		if err == nil {
+			return true
+		}
 		t.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", t.request.ID, "error", err)
+	}
+	if t.reread || t.Reread == nil {
+		return false
+	}
+	t.reread = true
+	if err := t.readings.afterNow(ctx, t.Reread); err != nil {
+		t.Log.WarnContext(ctx, "the hosts could not be read anew", "request", t.request.ID, "error", err)
 		return false
 	}
 	return true

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
+from nova import context
+from nova import objects
 from nova.scheduler import utils
 
 # As Almanac names them: a hint, and metadata of flavors and aggregates.
@@ -58,13 +60,20 @@ def instance_of(spec: Any) -> str | None:
 def unfenced(spec: Any, hosts: Iterable[Any]) -> list[Any]:
     """Give the hosts that may be used without breaking a reservation, without Almanac.
 
-    What is promised lies in the fence, an aggregate of Nova, of which each
-    nova-scheduler knows. Into a reservation only its flavor leads then, since
-    nobody else could remember whose the instance is.
+    What is promised lies in the fence, an aggregate of Nova. It is read from
+    Nova's database: what nova-scheduler hears of an aggregate that changes
+    often may come in another order. Into a reservation only its flavor leads
+    then, since nobody else could remember whose the instance is.
     """
     if HINT in hints(spec):
         return []
     mark = extra_specs(spec).get(MARK)
     if mark is not None:
-        return [state for state in hosts if any(aggregate.metadata.get(MARK) == mark for aggregate in state.aggregates)]
-    return [state for state in hosts if not any(RESERVED in aggregate.metadata for aggregate in state.aggregates)]
+        inside = _members(objects.AggregateList.get_by_metadata(context.get_admin_context(), key=MARK, value=mark))
+        return [state for state in hosts if state.host in inside]
+    fenced = _members(objects.AggregateList.get_by_metadata_key(context.get_admin_context(), RESERVED))
+    return [state for state in hosts if state.host not in fenced]
+
+
+def _members(aggregates: Iterable[Any]) -> set[str]:
+    return {host for aggregate in aggregates for host in aggregate.hosts}

@@ -6,15 +6,22 @@ import threading
 import types
 
 import nova.conf
+from nova import context
+from nova.db.api import api
+from nova.db.api import models
 from nova import objects
+from nova.objects import aggregate
 from nova.scheduler import filters
 from nova.scheduler import host_manager
+from oslo_utils import uuidutils
+from osprofiler import opts as osprofiler
 
 import almanac_nova
 
 CONF = nova.conf.CONF
 PROJECT = '11111111111111111111111111111111'
 RESERVATION = '5c6e3e52-0c0c-4d0e-9a4e-6a1f4f3f4c55'
+DATABASE = []  # of all tests
 
 
 class Almanac:
@@ -103,10 +110,28 @@ def spec(**fields):
 
 
 def host(name, **metadata):
-    """Give a HostState, in an aggregate with the metadata where there is some."""
+    """Give a HostState that has heard of an aggregate with the metadata, where there is some."""
     state = host_manager.HostState(name, name, 'cell1')
     state.aggregates = [objects.Aggregate(metadata=metadata)] if metadata else []
     return state
+
+
+def aggregates(**members):
+    """Have in Nova's database, for this test, an aggregate with the metadata for each host."""
+    if not DATABASE:
+        osprofiler.set_defaults(CONF)
+        CONF.set_override('connection', 'sqlite://', group='api_database')
+        api.configure(CONF)
+        DATABASE.append(api.get_engine())
+        models.BASE.metadata.create_all(DATABASE[0])
+    admin = context.get_admin_context()
+    for one in objects.AggregateList.get_all(admin):  # nobody else is in it
+        for name in one.hosts:
+            aggregate._host_delete_from_db(admin, one.id, name)
+        aggregate._aggregate_delete_from_db(admin, one.id)
+    for name, metadata in members.items():
+        made = aggregate._aggregate_create_in_db(admin, {'name': name, 'uuid': uuidutils.generate_uuid()}, metadata)
+        aggregate._host_add_to_db(admin, made.id, name)
 
 
 def names(hosts):

@@ -29,6 +29,7 @@ class TestCase(unittest.TestCase):
         self.almanac = almanac.Almanac()
         self.addCleanup(self.almanac.stop)
         almanac.configure(self.almanac.url, **self.options)
+        almanac.aggregates()
         self.addCleanup(almanac.CONF.reset)
         self.addCleanup(almanac.CONF.clear)
         self.filter = almanac_nova.AlmanacFilter()
@@ -241,7 +242,8 @@ class FailOpen(TestCase):
     def setUp(self):
         super().setUp()
         self.almanac.answer = lambda _: (503, b'')
-        self.hosts = [almanac.host('a'), almanac.host('b', **RESERVED), almanac.host('c', **OWN), almanac.host('e', ssd='true')]
+        self.hosts = [almanac.host(name) for name in ('a', 'b', 'c', 'e')]
+        almanac.aggregates(b=RESERVED, c=OWN, e={'ssd': 'true'})
 
     def test_the_fence_stays_closed(self):
         for name, bad in BAD.items():
