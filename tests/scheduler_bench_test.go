@@ -33,6 +33,7 @@ func BenchmarkSelectDestinations(b *testing.B) {
 				almanac := newAsker(b, cloud, placement, labtest.NovaTransport(b))
 				b.Run("one caller", func(b *testing.B) { benchmarkOneCaller(b, almanac, stock) })
 				b.Run("four callers", func(b *testing.B) { benchmarkFourCallers(b, almanac) })
+				b.Run("refused at once", func(b *testing.B) { benchmarkRefusal(b, almanac) })
 			})
 		}
 	})
@@ -140,6 +141,22 @@ func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
 		b.ReportMetric(milliseconds(took-stock), "added-p50-ms")
 		b.ReportMetric(stock.Seconds()/took.Seconds(), "times-faster")
 	}
+}
+
+// benchmarkRefusal asks for a host in a reservation that is none, which is refused before
+// anything is looked for: what is left are RabbitMQ, both ways, and the reading of the
+// request.
+func benchmarkRefusal(b *testing.B, asked *asker) {
+	spec := labtest.RequestSpec{Hints: map[string][]string{"reservation": {"none"}}}
+	var answers []answer
+	for b.Loop() {
+		begun := time.Now()
+		if _, err := asked.SelectDestinations(b.Context(), spec, []string{uuid.NewString()}, true, true); err == nil {
+			b.Error("a reservation that is none is let in")
+		}
+		answers = append(answers, answer{took: time.Since(begun)})
+	}
+	reportTook(b, answers)
 }
 
 // benchmarkFourCallers has four that ask all the time. The rate is that of callers who
