@@ -93,7 +93,7 @@ func TestFiltersOfNovaSkipForcedHosts(t *testing.T) {
 func TestATakeCountsAsAnInstanceAndAnOperation(t *testing.T) {
 	s := states(t, []inventory.HostState{{Name: "a"}, {Name: "b", IOOps: 1, Instances: []inventory.Instance{{ID: "1"}}}})
 	for _, f := range []filters.Filter{
-		filters.IOOps{Most: 2}, filters.NumInstances{Most: 2}, &filters.AggregateIOOps{Most: 2}, &filters.AggregateNumInstances{Most: 2},
+		filters.IOOps(2), filters.NumInstances(2), filters.AggregateIOOps(2), filters.AggregateNumInstances(2),
 	} {
 		var got []string
 		for after, take := s, 0; take < 3; take++ {

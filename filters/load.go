@@ -9,78 +9,60 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// IOOps refuses hosts on which there is as much heavy work of instances as may be
-// (nova/scheduler/filters/io_ops_filter.py IoOpsFilter).
-type IOOps struct {
-	Most int64 // max_io_ops_per_host
-}
-
-// Name is the filter's name.
-func (IOOps) Name() string { return "IoOpsFilter" }
-
-// For prepares the filter.
-func (f IOOps) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
-		return nil
-	}
-	return load{s: s, what: "heavy operations", on: s.IOOps(), most: f.Most}
-}
-
-// AggregateIOOps is IOOps with a limit that the metadata max_io_ops_per_host of a host's
-// aggregates may set (AggregateIoOpsFilter).
-type AggregateIOOps struct {
-	Most int64 // of hosts whose aggregates set none
+// Load refuses hosts on which there is as much of something as may be.
+type Load struct {
+	name, what string
+	on         func(*inventory.States) []int64 // by host; nil are the instances
+	most       int64                           // of hosts whose aggregates set no limit
+	key        string                          // of the metadata by which they may; empty: they may not
 
 	limits kept[[]int64]
 }
 
-// Name is the filter's name.
-func (*AggregateIOOps) Name() string { return "AggregateIoOpsFilter" }
-
-// For prepares the filter.
-func (f *AggregateIOOps) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
-		return nil
-	}
-	limits := f.limits.get(s, func(s *inventory.States) []int64 { return limitsOf(s, "max_io_ops_per_host", f.Most) })
-	return load{s: s, what: "heavy operations", on: s.IOOps(), limits: limits}
+// IOOps is IoOpsFilter, about heavy work of instances; most is max_io_ops_per_host
+// (nova/scheduler/filters/io_ops_filter.py).
+func IOOps(most int64) *Load {
+	return &Load{name: "IoOpsFilter", what: "heavy operations", on: (*inventory.States).IOOps, most: most}
 }
 
-// NumInstances refuses hosts on which there are as many instances as may be
-// (nova/scheduler/filters/num_instances_filter.py NumInstancesFilter).
-type NumInstances struct {
-	Most int64 // max_instances_per_host
+// AggregateIOOps is AggregateIoOpsFilter: IOOps with the limit that the metadata
+// max_io_ops_per_host of a host's aggregates may set.
+func AggregateIOOps(most int64) *Load {
+	f := IOOps(most)
+	f.name, f.key = "AggregateIoOpsFilter", "max_io_ops_per_host"
+	return f
 }
 
-// Name is the filter's name.
-func (NumInstances) Name() string { return "NumInstancesFilter" }
-
-// For prepares the filter.
-func (f NumInstances) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
-		return nil
-	}
-	return load{s: s, what: "instances", most: f.Most}
+// NumInstances is NumInstancesFilter; most is max_instances_per_host
+// (nova/scheduler/filters/num_instances_filter.py).
+func NumInstances(most int64) *Load {
+	return &Load{name: "NumInstancesFilter", what: "instances", most: most}
 }
 
-// AggregateNumInstances is NumInstances with a limit that the metadata
-// max_instances_per_host of a host's aggregates may set (AggregateNumInstancesFilter).
-type AggregateNumInstances struct {
-	Most int64 // of hosts whose aggregates set none
-
-	limits kept[[]int64]
+// AggregateNumInstances is AggregateNumInstancesFilter: NumInstances with the limit that
+// the metadata max_instances_per_host of a host's aggregates may set.
+func AggregateNumInstances(most int64) *Load {
+	f := NumInstances(most)
+	f.name, f.key = "AggregateNumInstancesFilter", "max_instances_per_host"
+	return f
 }
 
 // Name is the filter's name.
-func (*AggregateNumInstances) Name() string { return "AggregateNumInstancesFilter" }
+func (f *Load) Name() string { return f.name }
 
 // For prepares the filter.
-func (f *AggregateNumInstances) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if unasked(r) {
 		return nil
 	}
-	limits := f.limits.get(s, func(s *inventory.States) []int64 { return limitsOf(s, "max_instances_per_host", f.Most) })
-	return load{s: s, what: "instances", limits: limits}
+	l := load{s: s, what: f.what, most: f.most}
+	if f.on != nil {
+		l.on = f.on(s)
+	}
+	if f.key != "" {
+		l.limits = f.limits.get(s, func(s *inventory.States) []int64 { return limitsOf(s, f.key, f.most) })
+	}
+	return l
 }
 
 // load refuses hosts on which something is not below a limit.

@@ -84,8 +84,7 @@ func ofNova(o Options) map[string]Filter {
 		ImageIsolation{Namespace: o.AggregateImagePropertiesIsolationNamespace, Separator: o.AggregateImagePropertiesIsolationSeparator},
 		SameHost{}, DifferentHost{}, &SimpleCIDRAffinity{}, JSON{},
 		&IsolatedHosts{Images: o.IsolatedImages, Hosts: o.IsolatedHosts, Open: !o.RestrictIsolatedHostsToIsolatedImages},
-		IOOps{o.MaxIOOpsPerHost}, &AggregateIOOps{Most: o.MaxIOOpsPerHost},
-		NumInstances{o.MaxInstancesPerHost}, &AggregateNumInstances{Most: o.MaxInstancesPerHost},
+		IOOps(o.MaxIOOpsPerHost), AggregateIOOps(o.MaxIOOpsPerHost), NumInstances(o.MaxInstancesPerHost), AggregateNumInstances(o.MaxInstancesPerHost),
 	} {
 		known[f.Name()] = f
 	}
