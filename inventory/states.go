@@ -101,8 +101,7 @@ type States struct {
 	split       map[string]hostset.Set // by resource class
 	up, enabled hostset.Set
 	all, none   hostset.Set
-	// ioOps and failedBuilds are those of the hosts, by place.
-	ioOps, failedBuilds []int64
+	ioOps       []int64 // of the hosts, by place
 
 	guests   *guests
 	received []int // places of hosts that have got instances since guests
@@ -172,7 +171,7 @@ func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	s := &States{
 		rows: newRows(hosts), aggregates: aggregates, empty: newColumn(n), made: new(sync.Map),
 		all: hostset.Full(n), none: hostset.New(n), up: hostset.New(n), enabled: hostset.New(n),
-		ioOps: make([]int64, n), failedBuilds: make([]int64, n),
+		ioOps: make([]int64, n),
 	}
 	if err := s.indexNames(); err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func (s *States) gatherSets() {
 		if h.Enabled {
 			s.enabled.Add(i)
 		}
-		s.ioOps[i], s.failedBuilds[i] = h.IOOps, h.FailedBuilds
+		s.ioOps[i] = h.IOOps
 		s.put(s.zones, h.Zone, i)
 		for _, trait := range h.Traits {
 			s.put(s.traits, trait, i)
@@ -319,9 +318,8 @@ func (s *States) Up() hostset.Set { return s.up }
 // Enabled gives the hosts that nobody has switched off.
 func (s *States) Enabled() hostset.Set { return s.enabled }
 
-// IOOps gives the IOOps of the hosts by place, FailedBuilds their FailedBuilds.
-func (s *States) IOOps() []int64        { return s.ioOps }
-func (s *States) FailedBuilds() []int64 { return s.failedBuilds }
+// IOOps gives the IOOps of the hosts by place.
+func (s *States) IOOps() []int64 { return s.ioOps }
 
 // Trait gives the hosts that have a trait, Zone those in an availability zone, Members
 // those in the aggregate with the UUID, and Split those of whose amounts of a resource

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTakesKeepTheHostsAndCountAsOperations(t *testing.T) {
-	rows := []inventory.HostState{{Name: "b", IOOps: 2, FailedBuilds: 1}, {Name: "a"}}
+	rows := []inventory.HostState{{Name: "b", IOOps: 2}, {Name: "a"}}
 	before, err := inventory.NewStates(rows, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -20,9 +20,6 @@ func TestTakesKeepTheHostsAndCountAsOperations(t *testing.T) {
 	}{"before": {before, []int64{0, 2}}, "after": {after, []int64{0, 4}}} {
 		if got := tc.s.IOOps(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s there are %v operations, want %v", name, got, tc.want)
-		}
-		if got := tc.s.FailedBuilds(); !slices.Equal(got, []int64{0, 1}) {
-			t.Errorf("%s there are %v failed builds, want 0 and 1", name, got)
 		}
 	}
 	if !after.SameHosts(before) || !before.SameHosts(after) || before.SameHosts(nil) {

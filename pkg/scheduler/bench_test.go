@@ -140,6 +140,7 @@ type bareLoop struct {
 	vcpus, megabytes, gigabytes      int64
 	up, enabled, trait, switchedOff  hostset.Set
 	free, flops                      []float64
+	failures                         []int64
 	mostVCPU, mostMemory, mostDisk   float64
 	mostOps, mostFailures, mostFlops float64
 }
@@ -160,13 +161,14 @@ func newBareLoop(tb testing.TB, s *inventory.States, claims promises, r *placing
 	}
 	for i := range s.Len() {
 		l.flops = append(l.flops, snapshot.Host(i).FlopsPerWatt)
+		l.failures = append(l.failures, s.Host(i).FailedBuilds)
 	}
 	return l
 }
 
 func (l *bareLoop) best() int {
 	best, top := -1, math.Inf(-1)
-	ops, failures := l.states.IOOps(), l.states.FailedBuilds()
+	ops, failures := l.states.IOOps(), l.failures
 	for i := range l.vcpu.Limit {
 		if !fits(l.vcpu, i, l.vcpus) || !fits(l.memory, i, l.megabytes) || !fits(l.disk, i, l.gigabytes) ||
 			!l.up.Has(i) || !l.enabled.Has(i) || !l.trait.Has(i) || l.switchedOff.Has(i) {
