@@ -113,11 +113,12 @@ func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
 			s.Freed(host)
 		}
 	case "update_instance_info":
-		if host := s.hostOf(ctx, r); host != "" && hasMigrated(r) {
+		host := s.hostOf(ctx, r)
+		if host != "" && hasMigrated(r) {
 			s.Freed(host)
 		}
 		// Else it tells of what a user has done (nova/compute/manager.py init_host).
-		if host := s.hostOf(ctx, r); host != "" && r.Context.UserID() == "" {
+		if host != "" && r.Context.UserID() == "" {
 			s.Started(host)
 		}
 	}
