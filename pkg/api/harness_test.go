@@ -105,14 +105,15 @@ func start(t *testing.T, s setup) *cloud {
 	}
 	options := api.Options{
 		Desk: c.desk, Reader: c.store, Inventory: keeper,
-		Filter:        filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900},
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
-	options.Admission = admission.Admission{Promises: options.Filter, Guests: c.store, Log: options.Log}
+	options.Admission = admission.Admission{
+		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,
+	}
 	options.Doctor = &upkeep.Doctor{
 		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceller: c.desk, Now: c.now,
 	}

@@ -26,16 +26,23 @@ func (s *server) filterHosts(c *gin.Context) {
 		s.fail(c, fault.Field("hosts", "a host needs a name"))
 		return
 	}
-	judge := s.Filter.Judge(placing.Request{
+	judge := s.Admission.Promises.Judge(placing.Request{
 		ProjectID: question.Request.ProjectID, Hints: question.Request.Hints, Preemptible: question.Request.Preemptible,
 	}, s.Now())
-	answer := v1.FilterAnswer{Hosts: []string{}, Refused: map[string]string{}}
-	for _, host := range question.Hosts {
+	var answer v1.FilterAnswer
+	answer.Hosts, answer.Refused = judged(question.Hosts, judge)
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// judged gives which hosts are admitted, and why the others are not. Neither is nil.
+func judged(hosts []string, judge func(host string) placing.Verdict) (admitted []string, refused map[string]string) {
+	admitted, refused = []string{}, map[string]string{}
+	for _, host := range hosts {
 		if verdict := judge(host); verdict.Admitted() {
-			answer.Hosts = append(answer.Hosts, host)
+			admitted = append(admitted, host)
 		} else {
-			answer.Refused[host] = verdict.Reason
+			refused[host] = verdict.Reason
 		}
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return admitted, refused
 }

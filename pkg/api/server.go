@@ -15,7 +15,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -30,7 +29,6 @@ type Options struct {
 	Desk      *booking.Desk
 	Reader    reservation.Reader
 	Inventory *inventory.Keeper
-	Filter    filters.Reservation
 	Admission admission.Admission
 	// Weighers are those whose word nova-scheduler is given.
 	Weighers      []weighers.Weighted

@@ -44,20 +44,12 @@ func (s *server) weighHosts(c *gin.Context) {
 	})
 	now := s.Now()
 	held, refusal := s.admit(c.Request.Context(), r, now)
-	answer := v1.WeighAnswer{
-		Hosts: []string{}, Refused: map[string]string{}, Weights: weights(s.Weighers, hosts, r, now), Refusal: refusal,
-	}
+	answer := v1.WeighAnswer{Weights: weights(s.Weighers, hosts, r, now), Refusal: refusal}
 	judge := func(string) placing.Verdict { return placing.Refuse(refusal) }
 	if refusal == "" {
 		judge = s.Admission.Promises.Judge(*r, now)
 	}
-	for _, host := range question.Hosts {
-		if verdict := judge(host); verdict.Admitted() {
-			answer.Hosts = append(answer.Hosts, host)
-		} else {
-			answer.Refused[host] = verdict.Reason
-		}
-	}
+	answer.Hosts, answer.Refused = judged(question.Hosts, judge)
 	if held != nil && refusal == "" && len(answer.Hosts) == 0 && len(question.Hosts) > 0 {
 		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s can hold this; see what runs on them already", held.ID)
 	}

@@ -220,7 +220,6 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	a.measureAPI(m, db, hosts)
 	return api.Options{
 		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db,
-		Filter:        a.reservationFilter(),
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
