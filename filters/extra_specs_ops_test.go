@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // matched is the answer in Nova's words.
@@ -61,7 +62,7 @@ func TestAnyExtraSpecComparesAsInNova(t *testing.T) {
 		matches = append(matches, generator.Example(seed))
 	}
 	var answers []string
-	nova(t, map[string]any{"matches": matches}, &answers)
+	labtest.AskPython(t, "testdata/oracle.py", map[string]any{"matches": matches}, &answers)
 	in := map[string]any{"yes": true, "no": false, "error": "error"}
 	count := map[string]int{}
 	for n, m := range matches {

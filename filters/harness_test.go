@@ -1,9 +1,6 @@
 package filters_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -67,29 +64,6 @@ func checkRules(t *testing.T, s *inventory.States, rules map[string]rule) {
 				}
 			}
 		})
-	}
-}
-
-// nova has Nova's own filters answer a question.
-func nova(t *testing.T, question, answer any) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
-	input, err := json.Marshal(question)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/oracle.py")
-	command.Stdin = bytes.NewReader(input)
-	var complaint strings.Builder
-	command.Stderr = &complaint
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("Nova's filters, of python3-nova: %v\n%s", err, complaint.String())
-	}
-	if err := json.Unmarshal(output, answer); err != nil {
-		t.Fatalf("read what Nova's filters say: %v\n%s", err, output)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // judging are the filters of Nova that look at what a request or a host has.
@@ -46,7 +47,7 @@ func TestFiltersAnswerAsNovas(t *testing.T) {
 		worlds = append(worlds, rapid.Custom(func(t *rapid.T) *world { return newWorld(t, enabled, 500) }).Example(seed))
 	}
 	var said answered
-	nova(t, map[string]any{"worlds": worlds}, &said)
+	labtest.AskPython(t, "testdata/oracle.py", map[string]any{"worlds": worlds}, &said)
 	if _, err := filters.New(enabled, filters.Options{Available: said.Filters}); err != nil || len(said.Filters) != 23 {
 		t.Errorf("Nova has the filters %q: %v", said.Filters, err)
 	}

@@ -1,11 +1,9 @@
 package weighers_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -164,7 +163,7 @@ func TestWeightsAreNovas(t *testing.T) {
 		worlds[n] = drawWorld(requests).Example(n)
 	}
 	var nova []answers
-	askNova(t, worlds, &nova)
+	labtest.AskPython(t, "testdata/oracle.py", worlds, &nova)
 	differ := 0
 	for n, w := range worlds {
 		differ += compareWorld(t, w, nova[n])
@@ -246,27 +245,4 @@ func alike(want, got []weighed) bool {
 		here, there := weight[w.name]
 		return there && near(here, w.weight) && near(g.weight, w.weight)
 	})
-}
-
-// askNova has Nova's own weighers answer.
-func askNova(t *testing.T, question, answer any) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
-	input, err := json.Marshal(question)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/oracle.py")
-	command.Stdin = bytes.NewReader(input)
-	var complaint strings.Builder
-	command.Stderr = &complaint
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("Nova's weighers, of python3-nova: %v\n%s", err, complaint.String())
-	}
-	if err := json.Unmarshal(output, answer); err != nil {
-		t.Fatalf("read what Nova's weighers say: %v\n%s", err, output)
-	}
 }

@@ -2,14 +2,10 @@ package labtest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// pythonOfDebian is that for which Debian's packages of Nova are.
-const pythonOfDebian = "/usr/bin/python3"
 
 // SchedulerWith has another nova-scheduler of Debian's serve Nova's topic, until the end
 // of the test: with the Python package in a folder of sources, which pip installs as an
@@ -52,18 +48,4 @@ func InstallPython(t testing.TB, sources string) (modules string) {
 	modules = filepath.Join(private(t, folder(t), "modules"), "installed")
 	Python(t, copied, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", modules, ".")
 	return modules
-}
-
-// Python runs Debian's Python in a folder and gives what it prints.
-func Python(t testing.TB, in string, arguments ...string) string {
-	t.Helper()
-	folder(t) // whose lab has installed what Nova is made of
-	c := exec.CommandContext(t.Context(), pythonOfDebian, arguments...)
-	c.Dir = in
-	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("python3 %s: %v\n%s", strings.Join(arguments, " "), err, out)
-	}
-	return string(out)
 }

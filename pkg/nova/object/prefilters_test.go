@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // cloud is one in which requests are drawn: its hosts and aggregates, and which of Nova's
@@ -145,7 +146,7 @@ func TestRequestFiltersLeaveTheHostsThatNovasLeave(t *testing.T) {
 		}
 	}
 	var answers []askedOf
-	novaAnswers(t, questions, &answers)
+	labtest.AskPython(t, "testdata/oracle.py", questions, &answers)
 	count := make(map[string]int)
 	for i, want := range answers {
 		raw := questions[i].value.(map[string]any)["spec"].(json.RawMessage)

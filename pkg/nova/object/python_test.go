@@ -1,11 +1,9 @@
 package object_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -24,23 +22,6 @@ type question struct {
 }
 
 func (q question) MarshalJSON() ([]byte, error) { return json.Marshal([]any{q.kind, q.value}) }
-
-// novaAnswers has Nova's own code answer all the questions, into answers. The packages of
-// the lab include Nova's.
-func novaAnswers(t *testing.T, questions []question, answers any) {
-	t.Helper()
-	labtest.Keystone(t)
-	// Debian's Python is the one that has Nova.
-	command := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/oracle.py")
-	var out bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(encode(t, questions)), &out, t.Output()
-	if err := command.Run(); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out.Bytes(), answers); err != nil {
-		t.Fatalf("%v: %s", err, out.Bytes())
-	}
-}
 
 func TestNovaReadsWhatNarrowGives(t *testing.T) {
 	type answer struct {
@@ -75,7 +56,7 @@ func TestNovaReadsWhatNarrowGives(t *testing.T) {
 		questions = append(questions, question{"spec", narrowed})
 	}
 	var got []answer
-	novaAnswers(t, questions, &got)
+	labtest.AskPython(t, "testdata/oracle.py", questions, &got)
 	for i, name := range names {
 		if diff := cmp.Diff(wants[i], got[i]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -94,7 +75,7 @@ func TestNovaReadsOurSelections(t *testing.T) {
 		{{ComputeNode: node, Host: "c", Node: "c", Cell: cell}},
 	}
 	var got []any
-	novaAnswers(t, []question{{"answer", object.Answer(ours, true)}}, &got)
+	labtest.AskPython(t, "testdata/oracle.py", []question{{"answer", object.Answer(ours, true)}}, &got)
 	selection := func(host, node string, zone, version, request any) any {
 		return map[string]any{
 			"kind": "Selection", "dict": map[string]any{"host": host, "nodename": node, "limits": map[string]any{}}, "cell": cell,
@@ -192,7 +173,7 @@ func TestRequestsAskWhatNovaAsksOfPlacement(t *testing.T) {
 		questions = append(questions, question{"asked", specOf(t, name[len("select_destinations-"):len(name)-len("request")])})
 	}
 	var answers []askedOf
-	novaAnswers(t, questions, &answers)
+	labtest.AskPython(t, "testdata/oracle.py", questions, &answers)
 	judged, refused := 0, 0
 	for i, want := range answers {
 		raw := questions[i].value.(json.RawMessage)
