@@ -56,7 +56,7 @@ test-cloud: build ## every operation under nova-scheduler and under Almanac, mov
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
 
 test-tempest: build ## Tempest's compute tests under nova-scheduler and under Almanac, with the same results
-	@ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
+	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test -count=1 -timeout 60m -v -run TempestSays ./tests
 
 test-long: test-galera test-large test-cloud test-queues test-tempest ## what takes longer than make test
