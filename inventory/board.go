@@ -14,7 +14,10 @@ import (
 //
 // It errs to one side: what is claimed through it is never missing from the states. A
 // claim that becomes known to Placement while the hosts are being read may count twice
-// until the next reading.
+// until the next reading. Victims leave with the plan that takes their room: no other finds
+// them, and what they leave over is free, though Placement refuses it to others until it has
+// the claim. Who gives a victim its room back places that first, as a take of the victim, and
+// settles it.
 type Board struct {
 	current atomic.Pointer[States]
 	mu      sync.Mutex
@@ -29,10 +32,12 @@ type Board struct {
 // Mark is a moment in the life of a board. The zero Mark is before all others.
 type Mark uint64
 
-// correction is what one host was found to have, after a reading of all began.
+// correction is what one host was found to have, after a reading of all began, and what
+// each of its consumers holds of that.
 type correction struct {
 	began  Mark
 	stocks map[string]Stock
+	holds  map[string]map[string]int64
 }
 
 // claim is what one consumer takes of one host. Hosts have their names here, as their
@@ -110,15 +115,16 @@ func (b *Board) Freed(host string) {
 	}
 }
 
-// Correct takes over what one host has, which was read after m. What was settled on it
-// before m is contained in that. A host that the states do not have is left alone.
-func (b *Board) Correct(m Mark, host string, stocks map[string]Stock) {
+// Correct takes over what one host has, and what of that each consumer holds, by its id and
+// by resource class; both were read after m. What was settled on it before m is contained in
+// that. A host that the states do not have is left alone.
+func (b *Board) Correct(m Mark, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base == nil || m < b.read || m < b.looks[host].began {
 		return
 	}
-	b.looks[host] = correction{began: m, stocks: stocks}
+	b.looks[host] = correction{began: m, stocks: stocks, holds: holds}
 	b.base = b.base.having(map[string]correction{host: b.looks[host]})
 	b.lay()
 }
@@ -205,14 +211,14 @@ func (b *Board) lay() {
 		t := c.take
 		t.Host = i
 		if look, ok := b.looks[c.host]; c.arriving || ok && c.settled != 0 && c.settled < look.began {
-			t.Resources = nil
+			t.Counted = true
 		}
 		takes = append(takes, t)
 	}
 	b.current.Store(b.base.With(takes))
 }
 
-// having gives the states with other stocks of some hosts.
+// having gives the states with what some hosts were found to have.
 func (s *States) having(looks map[string]correction) *States {
 	next := *s
 	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
@@ -224,7 +230,7 @@ func (s *States) having(looks map[string]correction) *States {
 		}
 		before := next.Host(i).Stocks
 		h := *next.Host(i)
-		h.Stocks = look.stocks
+		h.Stocks, h.Instances = look.stocks, holding(h.Instances, look.holds)
 		next.rows.put(s.rows, i, &h)
 		for class := range before {
 			if _, still := h.Stocks[class]; !still {
@@ -236,6 +242,20 @@ func (s *States) having(looks map[string]correction) *States {
 		}
 	}
 	return &next
+}
+
+// holding gives the instances with what they hold by now, the preemptible ones of them.
+func holding(instances []Instance, holds map[string]map[string]int64) []Instance {
+	if !slices.ContainsFunc(instances, func(i Instance) bool { return i.Preemptible }) {
+		return instances
+	}
+	instances = slices.Clone(instances)
+	for n := range instances {
+		if one := &instances[n]; one.Preemptible {
+			one.Holds = holds[one.ID]
+		}
+	}
+	return instances
 }
 
 // restock makes the column of a class say what host i has of it by now.
@@ -257,7 +277,7 @@ func (s *States) restock(i int, class string, own map[string]bool) {
 		s.columns[class] = c
 	}
 	if stock, has := s.Host(i).Stocks[class]; has {
-		c.set(i, stock)
+		c.set(i, stock, s.Host(i).yield(class))
 	} else {
 		c.clear(i)
 	}

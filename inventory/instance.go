@@ -26,8 +26,12 @@ type Instance struct {
 	// (compute API before 2.100).
 	Hints  map[string][]string
 	Locked bool
-	// Preemptible says that it may be terminated to make room.
-	Preemptible bool
+	// Preemptible says that it may be terminated to make room, Protected that it may not all
+	// the same.
+	Preemptible, Protected bool
+	// Holds is what it has of the stocks of its host in Placement, by resource class. It is
+	// read of preemptible instances only; nil is not known.
+	Holds map[string]int64
 	// Reservation is the one that it was let into by its hint; empty is none, or that this is
 	// not known. That Hints name one proves nothing: anybody may write there what he likes.
 	Reservation string
@@ -43,6 +47,32 @@ type Guest struct {
 func (i *Instance) Recognize(g Guest) {
 	i.Reservation, i.Preemptible = g.Reservation, i.Preemptible || g.Preemptible
 }
+
+// evictable are the statuses in which an instance that Nova does nothing with can be
+// terminated to make room.
+var evictable = []string{"ACTIVE", "PAUSED", "SUSPENDED", "SHUTOFF", "RESCUE", "SHELVED", "ERROR"}
+
+// Spared says why a preemptible instance cannot be evicted now; empty where it can.
+func (i *Instance) Spared() string {
+	switch {
+	case !i.Preemptible:
+		return "it is not preemptible"
+	case i.Protected:
+		return "it is protected"
+	case i.Locked:
+		return "it is locked"
+	case i.Task != "":
+		return "Nova is busy with it: " + i.Task
+	case !slices.Contains(evictable, i.Status):
+		return "its status is " + i.Status
+	case len(i.Holds) == 0:
+		return "Placement has nothing of it on its host"
+	}
+	return ""
+}
+
+// Evictable says that the instance can be evicted now.
+func (i *Instance) Evictable() bool { return i.Preemptible && i.Spared() == "" }
 
 // Flavor is the shape of an instance.
 type Flavor struct {
@@ -89,6 +119,14 @@ type PreemptibleRule struct {
 	ExtraSpec string   // of the flavor, true; empty is no sign
 	Hint      string   // of the boot request, true; empty is no sign
 	Projects  []string // all of whose instances are
+	// Protect is the key of an instance's metadata that protects it where it is true; empty
+	// is none.
+	Protect string
+}
+
+// Protects says whether the rule protects i, should it be preemptible.
+func (p PreemptibleRule) Protects(i *Instance) bool {
+	return p.Protect != "" && isTrue(i.Metadata[p.Protect])
 }
 
 // Marks says whether the rule makes i preemptible.

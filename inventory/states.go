@@ -84,6 +84,11 @@ type Take struct {
 	Instance  string
 	Group     string // server group, so that the next instance sees this one
 	Resources map[string]int64
+	// Victims are the instances that leave the host for this one.
+	Victims []string
+	// Counted says that the stocks have it all already: what it takes, and what the victims
+	// have left, or have been given back.
+	Counted bool
 }
 
 // States are the states of all hosts at one moment, sorted by name and laid out in
@@ -121,30 +126,36 @@ type Column struct {
 	// Limit is the most that Placement gives away: (Total - Reserved) * Ratio, rounded
 	// down. Real is Total - Reserved.
 	Limit, Real, Used []int64
-	Min, Max, Step    []int64
+	// Yield is how much of Used belongs to instances that can be evicted. Limit - Used is
+	// free in the full state h_f of paper 001, Limit - Used + Yield in its normal state h_n.
+	Yield          []int64
+	Min, Max, Step []int64
 	// Offered is Total * Ratio - Reserved: what nova-scheduler has of VCPU to weigh
 	// (nova/compute/resource_tracker.py counts what is reserved as used).
 	Offered []float64
 }
 
 func newColumn(hosts int) *Column {
-	cells := make([]int64, 6*hosts)
+	cells := make([]int64, 7*hosts)
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
-	c := &Column{Limit: part(0), Real: part(1), Used: part(2), Min: part(3), Max: part(4), Step: part(5), Offered: make([]float64, hosts)}
+	c := &Column{
+		Limit: part(0), Real: part(1), Used: part(2), Yield: part(3), Min: part(4), Max: part(5), Step: part(6),
+		Offered: make([]float64, hosts),
+	}
 	for i := range c.Step {
 		c.Step[i] = 1
 	}
 	return c
 }
 
-func (c *Column) set(i int, s Stock) {
-	c.Limit[i], c.Real[i], c.Used[i] = s.Limit(), s.Real(), s.Used
+func (c *Column) set(i int, s Stock, yield int64) {
+	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
 	c.Offered[i] = float64(float64(s.Total)*s.Ratio) - float64(s.Reserved)
 }
 
 func (c *Column) clear(i int) {
-	c.Limit[i], c.Real[i], c.Used[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 1
+	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
 	c.Offered[i] = 0
 }
 
@@ -153,6 +164,7 @@ func (c *Column) clone() *Column {
 	copy(next.Limit, c.Limit)
 	copy(next.Real, c.Real)
 	copy(next.Used, c.Used)
+	copy(next.Yield, c.Yield)
 	copy(next.Min, c.Min)
 	copy(next.Max, c.Max)
 	copy(next.Step, c.Step)
@@ -266,7 +278,8 @@ func (s *States) layColumns() {
 func (s *States) columnOf(class string, places []int) *Column {
 	c := newColumn(s.Len())
 	for _, i := range places {
-		c.set(i, s.Host(i).Stocks[class])
+		h := s.Host(i)
+		c.set(i, h.Stocks[class], h.yield(class))
 	}
 	return c
 }
@@ -318,6 +331,9 @@ func (s *States) Up() hostset.Set { return s.up }
 // Enabled gives the hosts that nobody has switched off.
 func (s *States) Enabled() hostset.Set { return s.enabled }
 
+// None gives nothing for each host.
+func (s *States) None() []int64 { return s.empty.Used }
+
 // IOOps gives the IOOps of the hosts by place.
 func (s *States) IOOps() []int64 { return s.ioOps }
 
@@ -350,10 +366,11 @@ func (s *States) AggregatesOf(i int) iter.Seq[*Aggregate] {
 	}
 }
 
-// With gives the states after the takes: what they take is used, their instances are on
-// the hosts, and each is a heavy operation there (nova/scheduler/host_manager.py
-// consume_from_request). Of a class of which a host has none nothing is taken. An
-// instance that is on the host already is there once.
+// With gives the states after the takes: what they take is used, their victims are off the
+// hosts with all that they held of them, their instances are on the hosts, and each of
+// these is a heavy operation there (nova/scheduler/host_manager.py consume_from_request).
+// Of a class of which a host has none nothing is taken. An instance that is on the host
+// already is there once; a victim that is not there leaves nothing.
 func (s *States) With(takes []Take) *States {
 	if len(takes) == 0 {
 		return s
@@ -367,16 +384,12 @@ func (s *States) With(takes []Take) *States {
 			h = h.copied()
 			next.rows.put(s.rows, t.Host, h)
 		}
-		for class, amount := range t.Resources {
-			stock, there := h.Stocks[class]
-			if !there {
-				continue
+		if !t.Counted {
+			for _, victim := range t.Victims {
+				next.lose(s, t.Host, victim)
 			}
-			stock.Used += amount
-			h.Stocks[class] = stock
-			next.use(s, class)
-			if c := next.columns[class]; c != nil {
-				c.Used[t.Host] = stock.Used
+			for class, amount := range t.Resources {
+				next.use(s, t.Host, class, amount, 0)
 			}
 		}
 		h.receive(t)
@@ -386,13 +399,51 @@ func (s *States) With(takes []Take) *States {
 	return &next
 }
 
-// use makes sure that the column of a class has a Used of its own, and not that of before.
-func (s *States) use(before *States, class string) {
-	if c := s.columns[class]; c != nil && c == before.columns[class] {
+// lose takes an instance off host i, which is no longer that of before.
+func (s *States) lose(before *States, i int, instance string) {
+	h := s.Host(i)
+	at := slices.IndexFunc(h.Instances, func(o Instance) bool { return o.ID == instance })
+	if at < 0 {
+		return
+	}
+	gone := h.Instances[at]
+	yields := gone.Evictable()
+	for class, amount := range gone.Holds {
+		if yields {
+			s.use(before, i, class, -amount, -amount)
+		} else {
+			s.use(before, i, class, -amount, 0)
+		}
+	}
+	h.Instances = slices.Delete(slices.Clone(h.Instances), at, at+1)
+}
+
+// use has so much more of a class used, and so much more yielded, on host i, which is no
+// longer that of before.
+func (s *States) use(before *States, i int, class string, used, yielded int64) {
+	stock, there := s.Host(i).Stocks[class]
+	if !there {
+		return
+	}
+	stock.Used += used
+	s.Host(i).Stocks[class] = stock
+	c, was := s.columns[class], before.columns[class]
+	if c == nil {
+		return // it is rare
+	}
+	if c == was {
 		own := *c
 		own.Used = slices.Clone(c.Used)
-		s.columns[class] = &own
+		c, s.columns[class] = &own, &own
 	}
+	c.Used[i] = stock.Used
+	if yielded == 0 {
+		return // Yield may still be that of before
+	}
+	if &c.Yield[0] == &was.Yield[0] {
+		c.Yield = slices.Clone(c.Yield)
+	}
+	c.Yield[i] += yielded
 }
 
 // copied gives a copy that may take something.
@@ -400,6 +451,17 @@ func (h *HostState) copied() *HostState {
 	next := *h
 	next.Stocks, next.Instances = maps.Clone(h.Stocks), slices.Clip(h.Instances)
 	return &next
+}
+
+// yield is how much of a class, of which the host has some, the instances have that can be
+// evicted.
+func (h *HostState) yield(class string) (amount int64) {
+	for i := range h.Instances {
+		if one := &h.Instances[i]; one.Evictable() {
+			amount += one.Holds[class]
+		}
+	}
+	return amount
 }
 
 func (h *HostState) receive(t Take) {

@@ -44,13 +44,9 @@ func (g *guests) of(instance string) []int {
 // HostsOf gives the places of the hosts that an instance is on, or on its way to, in
 // ascending order; none of one that nobody knows.
 func (s *States) HostsOf(instance string) []int {
-	hosts := s.guests.of(instance)
-	for _, i := range s.received {
-		here := s.Host(i).Instances
-		if slices.ContainsFunc(here, func(o Instance) bool { return o.ID == instance }) {
-			hosts = append(hosts, i)
-		}
-	}
+	hosts := append(s.guests.of(instance), s.received...)
 	slices.Sort(hosts)
-	return slices.Compact(hosts)
+	return slices.DeleteFunc(slices.Compact(hosts), func(i int) bool {
+		return !slices.ContainsFunc(s.Host(i).Instances, func(o Instance) bool { return o.ID == instance })
+	})
 }

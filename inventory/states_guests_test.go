@@ -30,7 +30,12 @@ func TestAnInstanceIsFoundOnEachOfItsHosts(t *testing.T) {
 		all := []*inventory.States{s}
 		for range rapid.IntRange(0, 4).Draw(t, "steps") {
 			from := rapid.SampledFrom(all).Draw(t, "from")
-			all = append(all, from.With([]inventory.Take{{Host: rapid.IntRange(0, len(rows)-1).Draw(t, "host"), Instance: id.Draw(t, "taken")}}))
+			take := inventory.Take{Host: rapid.IntRange(0, len(rows)-1).Draw(t, "host"), Instance: id.Draw(t, "taken")}
+			victim := id.Draw(t, "victim")
+			if hosts := from.HostsOf(victim); len(hosts) > 0 && rapid.Bool().Draw(t, "is evicted") {
+				take.Host, take.Victims = hosts[0], []string{victim}
+			}
+			all = append(all, from.With([]inventory.Take{take}))
 		}
 		for _, s := range all {
 			for n := range 7 {

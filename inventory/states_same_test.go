@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -27,5 +28,27 @@ func TestTakesKeepTheHostsAndCountAsOperations(t *testing.T) {
 	}
 	if again, _ := inventory.NewStates(rows, nil); again.SameHosts(before) {
 		t.Error("states made anew may have other hosts")
+	}
+}
+
+func TestChangedNamesTheHostsThatSomethingHasHappenedTo(t *testing.T) {
+	rows := make([]inventory.HostState, 300)
+	for i := range rows {
+		rows[i].Name = fmt.Sprintf("h%03d", i)
+	}
+	before, err := inventory.NewStates(rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := before.With([]inventory.Take{{Host: 299, Instance: "one"}, {Host: 3, Instance: "two"}, {Host: 1, Instance: "three"}})
+	want := []int{1, 3, 299}
+	if got := slices.Collect(after.Changed(before)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := slices.Collect(before.Changed(after)); !slices.Equal(got, want) {
+		t.Errorf("the other way round: got %v, want %v", got, want)
+	}
+	if got := slices.Collect(after.Changed(after)); len(got) > 0 {
+		t.Errorf("%v differ from themselves", got)
 	}
 }

@@ -97,7 +97,13 @@ func TestSetsAreOfTheHostsThatHaveIt(t *testing.T) {
 
 func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 	s := states(t, []inventory.HostState{
-		{Name: "a", Stocks: stocks{"VCPU": {Total: 10, Reserved: 1, Ratio: 1.5, Used: 3, Min: 2, Max: 8, Step: 2}}},
+		{
+			Name: "a", Stocks: stocks{"VCPU": {Total: 10, Reserved: 1, Ratio: 1.5, Used: 9, Min: 2, Max: 8, Step: 2}},
+			Instances: []inventory.Instance{
+				preemptible("1", amounts{"VCPU": 2, "DISK_GB": 5}), preemptible("2", amounts{"VCPU": 4}), preemptible("3", nil),
+				{ID: "normal", Status: "ACTIVE", Holds: amounts{"VCPU": 1}},
+			},
+		},
 		{Name: "b", Stocks: stocks{"VCPU": {Total: 4, Reserved: 4, Ratio: 16}}},
 		{Name: "c", Stocks: stocks{"VCPU": {Total: 4, Ratio: -1}}},
 		{Name: "d", Stocks: stocks{"VCPU": {Total: 1 << 31, Ratio: 3e38}}},
@@ -105,17 +111,52 @@ func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 	})
 	const any = 1<<31 - 1
 	want := &inventory.Column{
-		Limit: []int64{13, 0, 0, 1 << 53, 0}, Real: []int64{9, 0, 4, 1 << 31, 0}, Used: []int64{3, 0, 0, 0, 0},
-		Min: []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
+		Limit: []int64{13, 0, 0, 1 << 53, 0}, Real: []int64{9, 0, 4, 1 << 31, 0}, Used: []int64{9, 0, 0, 0, 0},
+		Yield: []int64{6, 0, 0, 0, 0},
+		Min:   []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
 		Offered: []float64{14, 60, -4, 3e38 * (1 << 31), 0},
 	}
 	if diff := cmp.Diff(want, s.Column("VCPU")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	nothing := make([]int64, 5)
-	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
+	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Yield: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
 	if diff := cmp.Diff(want, s.Column("nobody's")); diff != "" {
 		t.Errorf("of a class that nobody has (-want +got):\n%s", diff)
+	}
+}
+
+// preemptible gives an instance that can be evicted, unless it holds nothing.
+func preemptible(id string, holds amounts) inventory.Instance {
+	return inventory.Instance{ID: id, Status: "ACTIVE", Preemptible: true, Holds: holds}
+}
+
+func TestVictimsLeaveWithAllTheyHold(t *testing.T) {
+	locked := preemptible("locked", amounts{"VCPU": 3})
+	locked.Locked = true
+	was := states(t, []inventory.HostState{{
+		Name: "a", Stocks: stocks{"VCPU": {Total: 16, Ratio: 1, Used: 12}, "CUSTOM_GPU": {Total: 2, Ratio: 1, Used: 2}},
+		Instances: []inventory.Instance{
+			preemptible("goes", amounts{"VCPU": 4, "CUSTOM_GPU": 1}), preemptible("stays", amounts{"VCPU": 2, "CUSTOM_GPU": 1}), locked,
+			{ID: "normal", Status: "ACTIVE"},
+		},
+	}})
+	find := func(s *inventory.States) (found [4]int64) {
+		for n, class := range []string{"VCPU", "CUSTOM_GPU"} {
+			found[2*n], found[2*n+1] = s.Column(class).Used[0], s.Column(class).Yield[0]
+		}
+		return found
+	}
+	s := was.With([]inventory.Take{{Instance: "new", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "unknown"}}})
+	if got := find(s); got != [4]int64{9, 2, 1, 1} || len(s.InstancesOn(0)) != 4 || len(s.HostsOf("goes")) != 0 {
+		t.Errorf("used and yield are %v, on the host are %v", got, s.InstancesOn(0))
+	}
+	again := s.With([]inventory.Take{{Instance: "other", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "normal", "locked"}}})
+	if got := find(again); got != [4]int64{7, 2, 1, 1} {
+		t.Errorf("with a victim that has left, one that holds nothing and one that is locked, used and yield are %v", got)
+	}
+	if got := find(was); got != [4]int64{12, 6, 2, 2} || len(was.InstancesOn(0)) != 4 || len(was.HostsOf("goes")) != 1 {
+		t.Errorf("the states before have changed: %v, %v", got, was.InstancesOn(0))
 	}
 }
 
@@ -150,8 +191,27 @@ func drawRows(t *rapid.T) []inventory.HostState {
 	rows := make([]inventory.HostState, rapid.IntRange(1, 40).Draw(t, "hosts"))
 	for i := range rows {
 		rows[i] = inventory.HostState{Name: fmt.Sprintf("h%02d", i), Stocks: drawStocks(t)}
+		for n := range rapid.IntRange(0, 3).Draw(t, "instances") {
+			rows[i].Instances = append(rows[i].Instances, drawInstance(t, fmt.Sprintf("%s-%d", rows[i].Name, n), rows[i].Stocks))
+		}
 	}
 	return rows
+}
+
+// drawInstance draws one that has what is used of a host, or some of it, and adds it there.
+func drawInstance(t *rapid.T, id string, of stocks) inventory.Instance {
+	one := inventory.Instance{
+		ID: id, Status: rapid.SampledFrom([]string{"ACTIVE", "ACTIVE", "BUILD"}).Draw(t, "status"), Locked: rapid.IntRange(0, 3).Draw(t, "locked") == 0,
+		Preemptible: rapid.Bool().Draw(t, "preemptible"), Holds: amounts{},
+	}
+	for _, class := range classes {
+		if stock, has := of[class]; has && rapid.Bool().Draw(t, "holds "+class) {
+			one.Holds[class] = rapid.Int64Range(1, 5).Draw(t, "amount")
+			stock.Used += one.Holds[class]
+			of[class] = stock
+		}
+	}
+	return one
 }
 
 func drawStocks(t *rapid.T) stocks {
@@ -171,14 +231,22 @@ func consistent(t *rapid.T, s *inventory.States) {
 		got := s.Column(class)
 		for i := range s.Len() {
 			stock, has := s.Host(i).Stocks[class]
-			want := [6]int64{stock.Limit(), stock.Real(), stock.Used, 1, stock.Max, 1}
-			if !has {
-				want = [6]int64{5: 1}
-			} else if stock.Max == 0 {
-				want[4] = 1<<31 - 1
+			want := [7]int64{stock.Limit(), stock.Real(), stock.Used, 0, 1, stock.Max, 1}
+			for _, one := range s.InstancesOn(i) {
+				if one.Evictable() {
+					want[3] += one.Holds[class]
+				}
 			}
-			if row := [6]int64{got.Limit[i], got.Real[i], got.Used[i], got.Min[i], got.Max[i], got.Step[i]}; row != want {
+			if !has {
+				want = [7]int64{6: 1}
+			} else if stock.Max == 0 {
+				want[5] = 1<<31 - 1
+			}
+			if row := [7]int64{got.Limit[i], got.Real[i], got.Used[i], got.Yield[i], got.Min[i], got.Max[i], got.Step[i]}; row != want {
 				t.Fatalf("%s of %s is %v, want %v", class, s.Host(i).Name, row, want)
+			}
+			if want[3] > want[2] {
+				t.Fatalf("%s of %s yields %d of %d", class, s.Host(i).Name, want[3], want[2])
 			}
 		}
 	}
@@ -202,12 +270,21 @@ func TestColumnsFollowTheHostsThroughTakes(t *testing.T) {
 				}
 			}
 			var takes []inventory.Take
-			want := map[string]amounts{}
+			want, victims := map[string]amounts{}, map[string]bool{}
 			for name, u := range used {
 				want[name] = maps.Clone(u)
 			}
 			for n := range rapid.IntRange(0, 4).Draw(t, "takes") {
 				take := inventory.Take{Host: rapid.IntRange(0, s.Len()-1).Draw(t, "host"), Instance: fmt.Sprint(n), Resources: amounts{}}
+				for _, one := range s.InstancesOn(take.Host) {
+					if !victims[one.ID] && rapid.Bool().Draw(t, "victim") {
+						victims[one.ID] = true
+						take.Victims = append(take.Victims, one.ID)
+						for class, amount := range one.Holds {
+							want[s.Host(take.Host).Name][class] -= amount
+						}
+					}
+				}
 				for _, class := range classes {
 					take.Resources[class] = rapid.Int64Range(0, 3).Draw(t, "amount")
 					if _, has := s.Host(take.Host).Stocks[class]; has {
@@ -235,4 +312,35 @@ func usedOf(h *inventory.HostState) amounts {
 		used[class] = stock.Used
 	}
 	return used
+}
+
+func TestInstancesThatAreSparedYieldNothingAndStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		was, err := inventory.NewStates(drawRows(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spared := map[string]string{"unknown": "h00", "elsewhere": "gone"}
+		for i := range was.Len() {
+			for _, one := range was.InstancesOn(i) {
+				if rapid.Bool().Draw(t, "spared") {
+					spared[one.ID] = was.Host(i).Name
+				}
+			}
+		}
+		s := was.Sparing(spared)
+		consistent(t, s)
+		consistent(t, was)
+		for i := range s.Len() {
+			if diff := cmp.Diff(was.Host(i).Stocks, s.Host(i).Stocks); diff != "" {
+				t.Fatalf("%s has (-want +got):\n%s", s.Host(i).Name, diff)
+			}
+			for n, one := range s.InstancesOn(i) {
+				before := was.InstancesOn(i)[n]
+				if _, is := spared[one.ID]; one.ID != before.ID || one.Evictable() != (before.Evictable() && !is) {
+					t.Fatalf("%s: %+v, before %+v", s.Host(i).Name, one, before)
+				}
+			}
+		}
+	})
 }

@@ -17,13 +17,18 @@ import (
 // what of it could not be taken over as it is, sorted.
 func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host, notes []string) {
 	services, trees := c.servicesByHost(), c.trees()
-	instances := instancesByHost(c.servers, rule)
+	instances := instancesByHost(c, rule)
 	nodes, notes := single(c.hypervisors)
 	for _, node := range nodes {
 		h := inventory.Host{Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host]}
 		h.Guests = len(h.Instances)
 		for _, p := range trees[node.ID] {
 			c.holdings[p.ID].addTo(&h)
+		}
+		if c.preemptible[node.ID] {
+			tree := c.held(trees[node.ID])
+			of, _ := stocks(tree, c.shared[node.ID])
+			layHolds(h.Instances, holds(tree, of))
 		}
 		slices.Sort(h.Traits)
 		h.Traits = slices.Compact(h.Traits)
@@ -54,17 +59,25 @@ func single(hypervisors []nova.Hypervisor) (nodes []nova.Hypervisor, notes []str
 	return nodes, notes
 }
 
-func instancesByHost(servers map[string]nova.Server, rule inventory.PreemptibleRule) map[string][]inventory.Instance {
+func instancesByHost(c *cloud, rule inventory.PreemptibleRule) map[string][]inventory.Instance {
 	byHost := map[string][]inventory.Instance{}
-	for _, s := range servers {
-		one := s.Instance
-		one.Preemptible = rule.Marks(&one)
+	for _, s := range c.servers {
+		one := c.instance(s, rule)
 		byHost[one.Host] = append(byHost[one.Host], one)
 	}
 	for _, list := range byHost {
 		slices.SortFunc(list, func(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	return byHost
+}
+
+// layHolds gives the preemptible ones of instances what they hold.
+func layHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
+	for i := range instances {
+		if one := &instances[i]; one.Preemptible {
+			one.Holds = holds[one.ID]
+		}
+	}
 }
 
 // addTo adds what a provider has to the host.

@@ -2,10 +2,14 @@ package openstack_test
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -196,4 +200,124 @@ func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
 	if calls := s.Calls() - before; calls > 5+1+8 {
 		t.Errorf("%d calls where nothing has changed", calls)
 	}
+}
+
+// guestbook is inventory.Guests.
+type guestbook struct {
+	guests map[string]inventory.Guest
+	err    error
+}
+
+func (g *guestbook) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+	return g.guests, g.err
+}
+
+// yields gives how much of some classes a host yields.
+func (s *scene) yields(host string) map[string]int64 {
+	_, i := s.state(host)
+	all := map[string]int64{}
+	for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB"} {
+		all[class] = s.board.Load().Column(class).Yield[i]
+	}
+	return all
+}
+
+func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
+	s := newScene(t, setting{rule: inventory.PreemptibleRule{Protect: "almanac:protected"}})
+	book := &guestbook{}
+	s.Remember(book)
+	var asked atomic.Int64 // for the allocations of a provider
+	s.place.answer(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/allocations") {
+			asked.Add(1)
+		}
+		return false
+	})
+	id := s.boot(nil)
+	var host string
+	s.await("it runs", func(hosts []inventory.Host) bool {
+		names, i := where(hosts, id)
+		host = strings.Join(names, "")
+		return i.Status == "ACTIVE" && i.Task == ""
+	})
+	s.clock.advance(time.Minute) // so that the host is at rest
+	s.must()
+	h, _ := s.state(host)
+	if asked.Load() > 0 {
+		t.Error("allocations are read without a preemptible instance")
+	}
+	all, none := map[string]int64{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}, map[string]int64{"VCPU": 0, "MEMORY_MB": 0, "DISK_GB": 0}
+	expect := func(when string, want map[string]int64) {
+		t.Helper()
+		if diff := cmp.Diff(want, s.yields(host)); diff != "" {
+			t.Errorf("%s the host yields (-want +got):\n%s", when, diff)
+		}
+	}
+	expect("while it is normal", none)
+
+	book.guests = map[string]inventory.Guest{id: {Preemptible: true}}
+	s.must()
+	expect("since it is known to be preemptible", all)
+	book.guests, book.err = nil, errors.New("the database is away")
+	s.must()
+	expect("while nobody can tell that it is preemptible", all)
+	if !strings.Contains(s.log.String(), "the database is away") {
+		t.Errorf("the log does not say so: %s", s.log)
+	}
+	book.guests, book.err = map[string]inventory.Guest{id: {Preemptible: true}}, nil
+
+	server := "/servers/" + id
+	become := func(what string, want map[string]int64, method, path string, body any) {
+		t.Helper()
+		s.call(s.session, method, server+path, body)
+		s.await(what, func([]inventory.Host) bool { return maps.Equal(s.yields(host), want) })
+	}
+	become("it is protected", none, http.MethodPost, "/metadata", object{"metadata": object{"almanac:protected": "true"}})
+	become("it is not protected", all, http.MethodDelete, "/metadata/almanac:protected", nil)
+	become("it is locked", none, http.MethodPost, "/action", object{"lock": nil})
+	become("it is not locked", all, http.MethodPost, "/action", object{"unlock": nil})
+
+	s.evictedByAnother(host, h.Provider, id, all, expect)
+}
+
+// evictedByAnother has another consumer get in one transaction what an instance holds, and
+// the instance get it back.
+func (s *scene) evictedByAnother(host, provider, id string, held map[string]int64, expect func(when string, want map[string]int64)) {
+	s.t.Helper()
+	_, place := s.state(host)
+	before := s.board.Load().Column("VCPU").Used[place]
+	claim := func(project, user string, generation, amounts any) object {
+		on := object{}
+		if amounts != nil {
+			on[provider] = object{"resources": amounts}
+		}
+		return object{"allocations": on, "project_id": project, "user_id": user, "consumer_generation": generation}
+	}
+	was := s.ask("/allocations/" + id)
+	project, user := was["project_id"].(string), was["user_id"].(string)
+	other := uuid.NewString()
+	s.t.Cleanup(func() { s.send(s.session, http.MethodDelete, s.placement+"/allocations/"+other, "placement 1.36", nil) })
+	look := func(when string, want map[string]int64) {
+		s.t.Helper()
+		if err := s.Look(s.t.Context(), []string{host}); err != nil {
+			s.t.Fatal(err)
+		}
+		expect(when, want)
+		if used := s.board.Load().Column("VCPU").Used[place]; used != before {
+			s.t.Errorf("%s %d VCPUs are used, %d before", when, used, before)
+		}
+	}
+	s.tell(http.MethodPost, "/allocations", object{
+		id: claim(project, user, was["consumer_generation"], nil), other: claim(s.prefix, s.prefix, nil, held),
+	})
+	none := map[string]int64{"VCPU": 0, "MEMORY_MB": 0, "DISK_GB": 0}
+	look("after another has evicted it", none)
+	s.must()
+	expect("with a reading after that", none)
+	s.tell(http.MethodPost, "/allocations", object{
+		id: claim(project, user, nil, held), other: claim(s.prefix, s.prefix, s.ask("/allocations/" + other)["consumer_generation"], nil),
+	})
+	look("when it has its room back", held)
+	s.must()
+	expect("with a reading after that", held)
 }

@@ -22,6 +22,9 @@ type cloud struct {
 	providers   []placement.Provider // those of hosts, and below them
 	holdings    map[string]holding   // by provider
 	servers     map[string]nova.Server
+	guests      map[string]inventory.Guest // what is remembered of servers
+	// preemptible are the root providers of the hosts with preemptible instances.
+	preemptible map[string]bool
 	// others are the providers that are of no host, each with its generation, sorted, and
 	// shared the resource classes of which they share some, by the root provider of a host.
 	others []string
@@ -33,6 +36,8 @@ type cloud struct {
 	// nodes is of whom the hypervisors were read: the services and root providers that
 	// there were.
 	nodes []string
+
+	notes []string // what could not be read, in sentences for the log
 }
 
 // holding is what a provider has. It is at least as new as its generation.
@@ -42,7 +47,10 @@ type holding struct {
 	counted     int64
 	inventories map[string]placement.Inventory
 	used        map[string]int64
-	traits      []string
+	// consumers are what each of them has of it, used their sum; nil where only the sum was
+	// read.
+	consumers map[string]map[string]int64
+	traits    []string
 }
 
 // nodesOf names the services and the root providers there are. While they stay the
@@ -71,6 +79,42 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 	return slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool {
 		return !roots[p.Root]
 	})
+}
+
+// instance gives a server as the rule and what is remembered of it tell of it.
+func (c *cloud) instance(s nova.Server, rule inventory.PreemptibleRule) inventory.Instance {
+	one := s.Instance
+	one.Preemptible, one.Protected = rule.Marks(&one), rule.Protects(&one)
+	if g, known := c.guests[one.ID]; known {
+		one.Recognize(g)
+	}
+	return one
+}
+
+// withPreemptible gives the root providers of the hosts with preemptible instances.
+func (c *cloud) withPreemptible(rule inventory.PreemptibleRule) map[string]bool {
+	hosts, roots := map[string]bool{}, map[string]bool{}
+	for _, s := range c.servers {
+		if one := c.instance(s, rule); one.Preemptible {
+			hosts[one.Host] = true
+		}
+	}
+	for _, h := range c.hypervisors {
+		if hosts[h.Host] {
+			roots[h.ID] = true
+		}
+	}
+	return roots
+}
+
+// held gives what is known of providers.
+func (c *cloud) held(tree []placement.Provider) []placement.Held {
+	held := make([]placement.Held, len(tree))
+	for i, p := range tree {
+		k := c.holdings[p.ID]
+		held[i] = placement.Held{Provider: p, Inventories: k.inventories, Used: k.used, Consumers: k.consumers}
+	}
+	return held
 }
 
 // trees gives the providers by their root.

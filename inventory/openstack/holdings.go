@@ -12,14 +12,16 @@ import (
 
 // staleness is which parts of a holding have to be read again.
 type staleness struct {
-	provider placement.Provider
-	all      bool // else its usages only
+	provider  placement.Provider
+	all       bool // else its usages only
+	consumers bool // the usages of each of its consumers, and not only their sum
 }
 
 // stale gives the providers of next whose holding is not known, or not as it is now.
 // The generation tells it, except where allocations are only taken away: Placement
 // counts no generation then, so that hosts whose servers have changed are looked at
-// too, and in a full reading all of them.
+// too, and in a full reading all of them. It tells nothing of which instances are
+// preemptible either.
 func stale(next *cloud, known map[string]holding, full bool) []staleness {
 	hosts := make(map[string]string, len(next.hypervisors))
 	for _, h := range next.hypervisors {
@@ -29,11 +31,12 @@ func stale(next *cloud, known map[string]holding, full bool) []staleness {
 	for _, p := range next.providers {
 		h, ok := known[p.ID]
 		_, touched := next.touched[hosts[p.Root]]
+		consumers := next.preemptible[p.Root]
 		switch {
 		case !ok || h.generation != p.Generation:
-			list = append(list, staleness{provider: p, all: true})
-		case full || touched:
-			list = append(list, staleness{provider: p})
+			list = append(list, staleness{p, true, consumers})
+		case full || touched || consumers && h.consumers == nil:
+			list = append(list, staleness{p, false, consumers})
 		}
 	}
 	return list
@@ -89,16 +92,26 @@ func (s *Source) readHolding(ctx context.Context, one staleness, h holding, summ
 	var err error
 	switch {
 	case summary != nil:
-		h.used, h.traits = summary.Used, summary.Traits
+		h.traits = summary.Traits
 	case one.all:
 		if h.traits, err = s.placement.Traits(ctx, id); err != nil {
 			return h, err
 		}
-		fallthrough
+	}
+	switch {
+	case one.consumers && summary != nil && !one.all && h.consumers != nil && sameAmounts(h.used, summary.Used):
+		// None came, or the generation would be another one, so that none has gone.
+	case one.consumers:
+		h.consumers, err = s.placement.Allocations(ctx, id)
+		h.used = placement.Sum(h.consumers)
+	case summary != nil:
+		h.used, h.consumers = summary.Used, nil
 	default:
-		if h.used, err = s.placement.Usages(ctx, id); err != nil {
-			return h, err
-		}
+		h.consumers = nil
+		h.used, err = s.placement.Usages(ctx, id)
+	}
+	if err != nil {
+		return h, err
 	}
 	switch {
 	case h.inventories == nil:
@@ -108,6 +121,21 @@ func (s *Source) readHolding(ctx context.Context, one staleness, h holding, summ
 	h.counted = generation
 	h.inventories, err = s.placement.Inventories(ctx, id)
 	return h, err
+}
+
+// sameAmounts says whether both are as much of each class.
+func sameAmounts(a, b map[string]int64) bool {
+	for class, n := range a {
+		if b[class] != n {
+			return false
+		}
+	}
+	for class, n := range b {
+		if a[class] != n {
+			return false
+		}
+	}
+	return true
 }
 
 // agree says whether what Placement sells is what the inventories known of it give.

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		return nil, err
 	}
 	next.touch(last, now)
+	s.readGuests(ctx, next, last)
 	next.nodes = nodesOf(next.services, providers)
 	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) || !covers(next.hypervisors, next.services) {
 		if next.hypervisors, err = s.compute.Hypervisors(ctx); err != nil {
@@ -34,6 +36,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		}
 	}
 	next.providers = ofHosts(providers, next.hypervisors)
+	next.preemptible = next.withPreemptible(s.options.Preemptible)
 	if err = s.readShared(ctx, next, last, providers, full); err != nil {
 		return nil, err
 	}
@@ -51,6 +54,20 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 	reads.Go(func() (err error) { providers, err = s.placement.Providers(ctx); return err })
 	reads.Go(func() error { return s.readServers(ctx, next, last, full, now) })
 	return providers, reads.Wait()
+}
+
+// readGuests fills in what is remembered of the servers, which have been read: who is on a
+// host by then was placed before. Where that fails it stays as it was, as one of whom nothing
+// is known is not evicted.
+func (s *Source) readGuests(ctx context.Context, next, last *cloud) {
+	if s.guests == nil {
+		return
+	}
+	guests, err := s.guests.Guests(ctx)
+	if err != nil {
+		guests, next.notes = last.guests, append(next.notes, fmt.Sprintf("what instances were placed for stays as known before: %v", err))
+	}
+	next.guests = guests
 }
 
 // readServers fills in the servers of next.

@@ -46,12 +46,16 @@ const DefaultFullEvery = 600
 // The name of a Host is that of its nova-compute. Its Capacity is what Placement has of
 // it without overcommitment, of VCPU and PCPU together, MEMORY_MB, DISK_GB and the
 // custom resource classes, over its whole tree of providers; Used is in the same
-// classes. Guests counts all its instances, also those that are stopped. Hosts with
-// several hypervisors, as of Ironic, are left out. No Host is Reservable.
+// classes. Guests counts all its instances, also those that are stopped. What instances hold
+// is read of hosts with a preemptible one only: in place of the usages of a provider, or by
+// one more call where a list of all providers tells these. Hosts with several hypervisors, as
+// of Ironic, are left out. No Host is Reservable.
 type Source struct {
 	compute   *nova.Client
 	placement *placement.Client
 	options   Options
+	guests    inventory.Guests // nil remembers none
+	shown     func(*inventory.States)
 
 	turn chan struct{} // holds one while somebody uses the fields below
 	last *cloud        // the last reading
@@ -65,6 +69,14 @@ func NewSource(compute *nova.Client, place *placement.Client, o Options) *Source
 	o.FullEvery = cmp.Or(o.FullEvery, DefaultFullEvery)
 	return &Source{compute: compute, placement: place, options: o, turn: make(chan struct{}, 1), last: &cloud{}}
 }
+
+// Remember has the source ask guests with each reading which instances are preemptible, beside
+// those that the rule marks. It is called once, before the first reading.
+func (s *Source) Remember(guests inventory.Guests) { s.guests = guests }
+
+// Shown has f called with the states that are on the board after each reading. It is called
+// once, before the first reading.
+func (s *Source) Shown(f func(*inventory.States)) { s.shown = f }
 
 // Calls is how many requests the two clients have sent so far.
 func (s *Source) Calls() int64 { return s.compute.Calls() + s.placement.Calls() }
@@ -89,6 +101,7 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	}
 	s.last = next
 	hosts, notes := assemble(next, s.options.Preemptible)
+	notes = append(notes, next.notes...)
 	if s.options.Board != nil {
 		notes = append(notes, s.show(ctx, mark, next, hosts)...)
 	}

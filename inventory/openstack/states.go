@@ -31,6 +31,9 @@ func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts 
 		return append(notes, fmt.Sprintf("the states of the hosts stay those known before: %v", err))
 	}
 	s.options.Board.Take(mark, states, c.underWay)
+	if s.shown != nil {
+		s.shown(s.options.Board.Load())
+	}
 	return notes
 }
 
@@ -54,10 +57,8 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 		if len(cells) > 0 && state.Cell == "" && state.Enabled { // Nova cannot build there
 			state.Enabled, state.DisabledReason = false, "nova-manage cell_v2 discover_hosts has not found it yet"
 		}
-		var tree []placement.Held
 		for _, p := range trees[h.Provider] {
 			k := c.holdings[p.ID]
-			tree = append(tree, placement.Held{Provider: p, Inventories: k.inventories, Used: k.used})
 			state.Traits = append(state.Traits, k.traits...)
 			if slices.Contains(k.traits, pciDevice) {
 				state.PCIDevices += free(k)
@@ -65,7 +66,7 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 		}
 		slices.Sort(state.Traits)
 		state.Traits = slices.Compact(state.Traits)
-		state.Stocks, state.Split = stocks(tree, c.shared[h.Provider])
+		state.Stocks, state.Split = stocks(c.held(trees[h.Provider]), c.shared[h.Provider])
 		states[i] = state
 	}
 	return states
@@ -111,6 +112,26 @@ func stocks(tree []placement.Held, shared []string) (all map[string]inventory.St
 	return all, split
 }
 
+// holds gives what each consumer has of the stocks of a tree, by its id and by resource
+// class. What it has of another provider than a stock's is no part of that.
+func holds(tree []placement.Held, stocks map[string]inventory.Stock) map[string]map[string]int64 {
+	holds := map[string]map[string]int64{}
+	for _, p := range tree {
+		for consumer, amounts := range p.Consumers {
+			for class, amount := range amounts {
+				if stocks[class].Provider != p.ID {
+					continue
+				}
+				if holds[consumer] == nil {
+					holds[consumer] = make(map[string]int64, len(amounts))
+				}
+				holds[consumer][class] = amount
+			}
+		}
+	}
+	return holds
+}
+
 // building is the status of an instance that has not run yet.
 const building = "BUILD"
 
@@ -138,9 +159,9 @@ const mostLooks = 32
 // looksAtOnce is how many of them are read at the same time.
 const looksAtOnce = 4
 
-// Look reads anew what the first 32 of these hosts have and corrects the board, by three
-// calls for a host and two more for each child of its provider. Hosts that are not on the
-// board are left alone. It fails as placement.Client.Tree does.
+// Look reads anew what the first 32 of these hosts have, and their consumers of that, and
+// corrects the board, by three calls for a host and two more for each child of its provider.
+// Hosts that are not on the board are left alone. It fails as placement.Client.Tree does.
 func (s *Source) Look(ctx context.Context, hosts []string) error {
 	if s.options.Board == nil {
 		return nil
@@ -164,7 +185,7 @@ func (s *Source) Look(ctx context.Context, hosts []string) error {
 				return fmt.Errorf("look at host %s: %w", h.Name, err)
 			}
 			all, _ := stocks(tree, h.Split)
-			s.options.Board.Correct(mark, h.Name, all)
+			s.options.Board.Correct(mark, h.Name, all, holds(tree, all))
 			return nil
 		})
 	}

@@ -92,7 +92,10 @@ func anyInstance() *rapid.Generator[inventory.Instance] {
 			Hints: rapid.OneOf(
 				rapid.Just[map[string][]string](nil), rapid.MapOfN(rapid.String(), anyNames(), 0, 3),
 			).Draw(t, "hints"),
-			Locked: truth("locked"), Preemptible: truth("preemptible"), Reservation: text("reservation"),
+			Locked: truth("locked"), Preemptible: truth("preemptible"), Protected: truth("protected"), Reservation: text("reservation"),
+			Holds: rapid.OneOf(
+				rapid.Just[map[string]int64](nil), rapid.MapOfN(rapid.String(), rapid.Int64(), 0, 3),
+			).Draw(t, "holds"),
 		}
 	})
 }

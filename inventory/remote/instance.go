@@ -23,6 +23,8 @@ type instance struct {
 	Hints       map[string][]string `json:"hints"`
 	Locked      bool                `json:"locked,omitempty"`
 	Preemptible bool                `json:"preemptible,omitempty"`
+	Protected   bool                `json:"protected,omitempty"`
+	Holds       map[string]int64    `json:"holds"`
 	Reservation string              `json:"reservation,omitempty"`
 }
 
@@ -43,7 +45,8 @@ func instanceOf(i *inventory.Instance) instance {
 			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: amounts(i.Flavor.Resources),
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
-		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Reservation: i.Reservation,
+		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Protected: i.Protected,
+		Holds: i.Holds, Reservation: i.Reservation,
 	}
 }
 
@@ -55,6 +58,7 @@ func (i *instance) inventory() inventory.Instance {
 			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: resource.Vector(i.Flavor.Resources),
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
-		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Reservation: i.Reservation,
+		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Protected: i.Protected,
+		Holds: i.Holds, Reservation: i.Reservation,
 	}
 }

@@ -68,7 +68,7 @@ func TestWhatPlacementTellsOfAProvider(t *testing.T) {
 			{"uuid": "g", "name": "gpu", "generation": 0, "parent_provider_uuid": "r", "root_provider_uuid": "r"}],
 		"inventories": {"VCPU": {"total": 10, "reserved": 1, "allocation_ratio": 16.0, "min_unit": 2, "max_unit": 8, "step_size": 3}},
 		"usages": {"VCPU": 5}, "traits": ["B", "A"], "aggregates": ["y", "x"],
-		"allocations": {"i": {"resources": {"VCPU": 5}, "consumer_generation": 1}},
+		"allocations": {"i": {"resources": {"VCPU": 5}, "consumer_generation": 1}, "j": {"resources": {"VCPU": 2, "DISK_GB": 1}}},
 		"allocation_requests": [], "provider_summaries": {"r": {"resources": {"VCPU": {"capacity": 144, "used": 5}}, "traits": ["B", "A"]}}}`)
 	check := func(name string, want, got any, err error) {
 		t.Helper()
@@ -89,13 +89,14 @@ func TestWhatPlacementTellsOfAProvider(t *testing.T) {
 	aggregates, err := c.AggregatesOf(t.Context(), "r")
 	check("aggregates", []string{"y", "x"}, aggregates, err)
 	tree, err := c.Tree(t.Context(), "r")
-	has, taken := map[string]placement.Inventory{"VCPU": {Total: 10, Reserved: 1, Ratio: 16, MinUnit: 2, MaxUnit: 8, StepSize: 3}}, map[string]int64{"VCPU": 5}
+	has, taken := map[string]placement.Inventory{"VCPU": {Total: 10, Reserved: 1, Ratio: 16, MinUnit: 2, MaxUnit: 8, StepSize: 3}}, map[string]int64{"VCPU": 7, "DISK_GB": 1}
+	by := map[string]map[string]int64{"i": {"VCPU": 5}, "j": {"VCPU": 2, "DISK_GB": 1}}
 	check("tree", []placement.Held{
-		{Provider: placement.Provider{ID: "r", Name: "a", Generation: 3, Root: "r"}, Inventories: has, Used: taken},
-		{Provider: placement.Provider{ID: "g", Name: "gpu", Parent: "r", Root: "r"}, Inventories: has, Used: taken},
+		{Provider: placement.Provider{ID: "r", Name: "a", Generation: 3, Root: "r"}, Inventories: has, Used: taken, Consumers: by},
+		{Provider: placement.Provider{ID: "g", Name: "gpu", Parent: "r", Root: "r"}, Inventories: has, Used: taken, Consumers: by},
 	}, tree, err)
 	allocations, err := c.Allocations(t.Context(), "r")
-	check("allocations", map[string]map[string]int64{"i": {"VCPU": 5}}, allocations, err)
+	check("allocations", by, allocations, err)
 	summaries, err := c.Summaries(t.Context(), 1)
 	check("summaries", map[string]placement.Summary{
 		"r": {Sold: map[string]int64{"VCPU": 144}, Used: map[string]int64{"VCPU": 5}, Traits: []string{"A", "B"}},
@@ -135,7 +136,7 @@ func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 		"usages":             {`{"VCPU": -1}`, `{"VCPU": "1"}`, `{"VCPU": 1.5}`},
 		"traits":             {`[7]`, `{}`},
 		"aggregates":         {`[7]`, `{}`},
-		"allocations":        {`{"i": {}}`, `{"i": 7}`},
+		"allocations":        {`{"i": {}}`, `{"i": 7}`, `{"i": {"resources": {"VCPU": 0}}}`, `{"i": {"resources": {"VCPU": -1}}}`},
 		"provider_summaries": {`{"r": {}}`, `{"r": {"resources": {}}}`, `{"r": {"resources": {"VCPU": {"capacity": 1}}, "traits": []}}`},
 	}
 	for name, read := range reads {

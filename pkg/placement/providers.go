@@ -170,6 +170,11 @@ func (c *Client) Allocations(ctx context.Context, provider string) (map[string]m
 		if len(a.Resources) == 0 {
 			return nil, c.service.Senseless(doing, "consumer %s has no resources", consumer)
 		}
+		for class, amount := range a.Resources {
+			if amount <= 0 {
+				return nil, c.service.Senseless(doing, "consumer %s has no amount of %s", consumer, class)
+			}
+		}
 		all[consumer] = a.Resources
 	}
 	return all, nil

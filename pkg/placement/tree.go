@@ -12,6 +12,20 @@ type Held struct {
 	Provider
 	Inventories map[string]Inventory
 	Used        map[string]int64
+	// Consumers are what each consumer has of it, by the consumer's id, as Client.Allocations
+	// gives it. Used is their sum.
+	Consumers map[string]map[string]int64
+}
+
+// Sum gives what consumers have together, by resource class.
+func Sum(consumers map[string]map[string]int64) map[string]int64 {
+	used := map[string]int64{}
+	for _, amounts := range consumers {
+		for class, amount := range amounts {
+			used[class] += amount
+		}
+	}
+	return used
 }
 
 // readsAtOnce is how many providers of a tree are read at the same time.
@@ -31,7 +45,11 @@ func (c *Client) Tree(ctx context.Context, root string) ([]Held, error) {
 		held := &tree[i]
 		held.Provider = p
 		reads.Go(func() (err error) { held.Inventories, err = c.Inventories(ctx, p.ID); return err })
-		reads.Go(func() (err error) { held.Used, err = c.Usages(ctx, p.ID); return err })
+		reads.Go(func() (err error) {
+			held.Consumers, err = c.Allocations(ctx, p.ID)
+			held.Used = Sum(held.Consumers)
+			return err
+		})
 	}
 	return tree, reads.Wait()
 }

@@ -1,0 +1,474 @@
+package inventory_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+)
+
+// world is a cloud with a board in front of it: a Placement and a Nova of lists. Its steps
+// come in any order.
+type world struct {
+	b         *inventory.Board
+	consumers []*consumer // all there ever were
+	readings  []*ownReading
+	looks     []*ownReading // of one host each
+	taken     *ownReading   // the last that the board took
+	looked    [hosts]*ownReading
+}
+
+// hosts is how many the world has, by number. So many others have VCPUs too that
+// CUSTOM_RARE is on few.
+const hosts = 3
+
+var others = func() (rows []inventory.HostState) {
+	for n := range 30 {
+		rows = append(rows, inventory.HostState{Name: fmt.Sprint("other-", n), Stocks: cpus(1)})
+	}
+	return rows
+}()
+
+// consumer is who has something of a host, or wants it.
+type consumer struct {
+	id                  string
+	host                int
+	amounts             amounts
+	has                 bool // in Placement
+	there               bool // Nova shows it on the host
+	preemptible, locked bool
+	gone                bool // deleted, or given up
+
+	// Of one that was placed through the board: hold is nil once it is settled or undone.
+	placed  bool
+	hold    *inventory.Hold
+	asks    bool // Placement has not heard of it yet
+	victims []*consumer
+	// returning says that its victims are about to get back what they had.
+	returning bool
+
+	left bool // it is a victim
+}
+
+func (c *consumer) evictable() bool {
+	return c.there && c.preemptible && !c.locked && len(c.amounts) > 0
+}
+
+func (c *consumer) undo() {
+	c.hold.Undo()
+	c.hold = nil
+}
+
+// landable says that Placement would grant the claim: it refuses one whose victims have
+// changed meanwhile.
+func (c *consumer) landable() bool {
+	return c.asks && !c.gone && !slices.ContainsFunc(c.victims, func(v *consumer) bool { return !v.has })
+}
+
+func (c *consumer) land() {
+	for _, v := range c.victims {
+		v.has = false
+	}
+	c.has, c.asks = true, false
+}
+
+// giveUp undoes a claim that Placement does not have.
+func (c *consumer) giveUp() {
+	for _, v := range c.victims {
+		v.left = false
+	}
+	c.undo()
+	c.has, c.gone = false, true
+}
+
+// returned has Placement give back to the victims what they had, in one transaction.
+func (c *consumer) returned() {
+	for _, v := range c.victims {
+		v.has, v.gone = true, false
+	}
+	if c.hold != nil {
+		c.undo()
+	}
+	c.has, c.gone, c.returning = false, true, false
+}
+
+// refused leaves the victims without it.
+func (c *consumer) refused() {
+	for _, v := range c.victims {
+		v.undo()
+		v.placed, v.left = false, true
+	}
+	c.returning = false
+}
+
+// ownReading reads what Nova shows first, and then what consumers hold of hosts, one host
+// after the other.
+type ownReading struct {
+	mark     inventory.Mark
+	hosts    []int // still to be read
+	lacks    int   // this host; -1 is none
+	on       [hosts][]inventory.Instance
+	held     [hosts]map[string]map[string]int64
+	underWay map[string]bool
+}
+
+func (w *world) begin(some []int, lacks int) *ownReading {
+	r := &ownReading{mark: w.b.Begin(), hosts: some, lacks: lacks, underWay: map[string]bool{}}
+	for _, c := range w.consumers {
+		if c.there {
+			r.on[c.host] = append(r.on[c.host], inventory.Instance{ID: c.id, Status: "ACTIVE", Preemptible: c.preemptible, Locked: c.locked})
+		}
+		r.underWay[c.id] = !c.there && !c.gone
+	}
+	return r
+}
+
+func (r *ownReading) step(w *world) {
+	host := r.hosts[0]
+	r.hosts = r.hosts[1:]
+	r.held[host] = map[string]map[string]int64{}
+	for _, c := range w.consumers {
+		if c.host == host && c.has && len(c.amounts) > 0 {
+			r.held[host][c.id] = c.amounts
+		}
+	}
+}
+
+// stocks are what a host has where its consumers hold that much.
+func stocksWith(held map[string]map[string]int64) stocks {
+	all := stocks{"VCPU": {Total: 100, Ratio: 1}, "CUSTOM_RARE": {Total: 10, Ratio: 1}}
+	for _, one := range held {
+		for class, amount := range one {
+			stock := all[class]
+			stock.Used += amount
+			all[class] = stock
+		}
+	}
+	return all
+}
+
+func (w *world) take(t *rapid.T, r *ownReading) {
+	rows := slices.Clone(others)
+	for host := range hosts {
+		if host == r.lacks {
+			continue
+		}
+		h := inventory.HostState{Name: fmt.Sprint(host), Stocks: stocksWith(r.held[host]), Instances: slices.Clone(r.on[host])}
+		for n := range h.Instances {
+			if one := &h.Instances[n]; one.Preemptible {
+				one.Holds = r.held[host][one.ID]
+			}
+		}
+		rows = append(rows, h)
+	}
+	s, err := inventory.NewStates(rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.b.Take(r.mark, s, func(id string) bool { return r.underWay[id] })
+	if w.taken == nil || r.mark >= w.taken.mark {
+		w.taken = r
+	}
+}
+
+func (w *world) correct(r *ownReading) {
+	host := slices.IndexFunc(r.held[:], func(held map[string]map[string]int64) bool { return held != nil })
+	w.b.Correct(r.mark, fmt.Sprint(host), stocksWith(r.held[host]), r.held[host])
+	if look := w.looked[host]; r.mark >= w.taken.mark && (look == nil || r.mark >= look.mark) {
+		w.looked[host] = r
+	}
+}
+
+// shown is what the consumers of a host held when the board was last shown it.
+func (w *world) shown(host int) map[string]map[string]int64 {
+	if look := w.looked[host]; look != nil && look.mark > w.taken.mark {
+		return look.held[host]
+	}
+	return w.taken.held[host]
+}
+
+// check fails where the board offers what is taken, or a victim twice, or where its columns
+// do not say what its rows do.
+func (w *world) check(t *rapid.T) {
+	s := w.b.Load()
+	consistent(t, s)
+	for host := range hosts {
+		i, there := s.Index(fmt.Sprint(host))
+		if there != (w.taken.lacks != host) {
+			t.Fatalf("host %d is there: %v", host, there)
+		}
+		if there {
+			w.checkInstances(t, s, i, host)
+			w.checkAmounts(t, s, i, host)
+		}
+	}
+}
+
+func (w *world) checkInstances(t *rapid.T, s *inventory.States, i, host int) {
+	on := map[string]inventory.Instance{}
+	for _, one := range s.InstancesOn(i) {
+		on[one.ID] = one
+	}
+	for _, c := range w.consumers {
+		one, there := on[c.id]
+		switch {
+		case c.host != host:
+		case c.left && one.Evictable():
+			t.Fatalf("%s can be evicted, and is a victim already", c.id)
+		case c.placed && !c.gone && !c.left && !there:
+			t.Fatalf("instance %s is not on host %d", c.id, host)
+		}
+	}
+}
+
+func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
+	shown, listed := w.shown(host), w.taken.on[host]
+	for _, class := range []string{"VCPU", "CUSTOM_RARE"} {
+		var all, firm int64 // what is used at least, and by those who cannot be evicted
+		for _, c := range w.consumers {
+			_, seen := shown[c.id]
+			if c.host != host || c.left || !seen && (!c.placed || c.gone) {
+				continue
+			}
+			all += c.amounts[class]
+			yields := seen && slices.ContainsFunc(listed, func(o inventory.Instance) bool { return o.ID == c.id && o.Preemptible && !o.Locked })
+			if !yields {
+				firm += c.amounts[class]
+			}
+		}
+		used, yield := s.Column(class).Used[i], s.Column(class).Yield[i]
+		if used < all || used-yield < firm || yield < 0 {
+			t.Fatalf("of host %d %d %s is shown as used, %d of it yields; at least %d is, and %d does not yield", host, used, class, yield, all, firm)
+		}
+	}
+}
+
+func (w *world) pick(t *rapid.T, which func(c *consumer) bool) *consumer {
+	some := slices.DeleteFunc(slices.Clone(w.consumers), func(c *consumer) bool { return !which(c) })
+	if len(some) == 0 {
+		t.Skip("there is none")
+	}
+	return rapid.SampledFrom(some).Draw(t, "consumer")
+}
+
+// come makes a consumer of a host.
+func (w *world) come(t *rapid.T, host int) *consumer {
+	c := &consumer{id: fmt.Sprint("i", len(w.consumers)), host: host, amounts: amounts{}, preemptible: rapid.Bool().Draw(t, "preemptible")}
+	for n, class := range []string{"VCPU", "CUSTOM_RARE"} {
+		if amount := rapid.Int64Range(0, 4-2*int64(n)).Draw(t, class); amount > 0 {
+			c.amounts[class] = amount
+		}
+	}
+	w.consumers = append(w.consumers, c)
+	return c
+}
+
+// place has c placed through the board, on host i of its states.
+func (w *world) place(t *rapid.T, c *consumer) {
+	var ids []string
+	for _, v := range c.victims {
+		ids = append(ids, v.id)
+	}
+	var err error
+	c.hold, err = w.b.Place(func(s *inventory.States) ([]inventory.Take, error) {
+		i, there := s.Index(fmt.Sprint(c.host))
+		if !there {
+			t.Skip("the host is not there")
+		}
+		return []inventory.Take{{Host: i, Instance: c.id, Resources: c.amounts, Victims: ids}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.placed = true
+	for _, v := range c.victims {
+		v.left = true
+	}
+}
+
+// drawVictims draws some of the instances that the board says can be evicted.
+func (w *world) drawVictims(t *rapid.T, host int) (victims []*consumer) {
+	s := w.b.Load()
+	i, there := s.Index(fmt.Sprint(host))
+	if !there {
+		t.Skip("the host is not there")
+	}
+	for _, one := range s.InstancesOn(i) {
+		if one.Evictable() && rapid.Bool().Draw(t, "victim") {
+			at := slices.IndexFunc(w.consumers, func(c *consumer) bool { return c.id == one.ID })
+			victims = append(victims, w.consumers[at])
+		}
+	}
+	return victims
+}
+
+func drawHost(t *rapid.T) int { return rapid.IntRange(0, hosts-1).Draw(t, "host") }
+
+// all gives the hosts in some order.
+func all(t *rapid.T) []int { return rapid.Permutation([]int{0, 1, 2}).Draw(t, "order") }
+
+// advance takes one of the readings some steps further, and finishes it after its last.
+func (w *world) advance(t *rapid.T, under *[]*ownReading, finish func(r *ownReading)) {
+	if len(*under) == 0 {
+		t.Skip("none is under way")
+	}
+	i := rapid.IntRange(0, len(*under)-1).Draw(t, "reading")
+	r := (*under)[i]
+	for range rapid.IntRange(1, hosts+1).Draw(t, "steps") {
+		if len(r.hosts) == 0 {
+			*under = slices.Delete(*under, i, i+1)
+			finish(r)
+			return
+		}
+		r.step(w)
+	}
+}
+
+// readAll reads all hosts at once.
+func (w *world) readAll(t *rapid.T) {
+	r := w.begin(all(t), -1)
+	for len(r.hosts) > 0 {
+		r.step(w)
+	}
+	w.take(t, r)
+}
+
+// ofOthers are the steps of those who do not ask the board.
+func (w *world) ofOthers() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"others take": func(t *rapid.T) {
+			c := w.come(t, drawHost(t))
+			c.has, c.there = true, true
+		},
+		"others evict": func(t *rapid.T) {
+			v := w.pick(t, func(c *consumer) bool { return c.has && c.evictable() && !c.placed })
+			v.has = false
+			w.come(t, v.host).has = true
+		},
+		"arrive": func(t *rapid.T) { w.pick(t, func(c *consumer) bool { return c.has && !c.there }).there = true },
+		"leave": func(t *rapid.T) {
+			c := w.pick(t, func(c *consumer) bool { return c.there && c.hold == nil && !c.returning && !c.gone })
+			c.has, c.there, c.gone = false, false, true
+		},
+		"lock": func(t *rapid.T) {
+			c := w.pick(t, func(c *consumer) bool { return c.preemptible && c.there })
+			c.locked = !c.locked
+		},
+	}
+}
+
+// ofClaims are the steps of those who do.
+func (w *world) ofClaims() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"place": func(t *rapid.T) {
+			host := drawHost(t)
+			victims := w.drawVictims(t, host)
+			c := w.come(t, host)
+			if !c.preemptible {
+				c.victims = victims
+			}
+			w.place(t, c)
+			c.asks = true
+		},
+		"land": func(t *rapid.T) { w.pick(t, (*consumer).landable).land() },
+		"settle": func(t *rapid.T) {
+			c := w.pick(t, func(c *consumer) bool { return c.has && c.hold != nil })
+			c.hold.Settle()
+			c.hold = nil
+		},
+		"undo": func(t *rapid.T) {
+			w.pick(t, func(c *consumer) bool {
+				return c.hold != nil && !c.there && (!c.has || len(c.victims) == 0)
+			}).giveUp()
+		},
+		"give back": func(t *rapid.T) {
+			c := w.pick(t, func(c *consumer) bool {
+				return c.has && !c.there && len(c.victims) > 0 && !c.returning &&
+					!slices.ContainsFunc(c.victims, func(v *consumer) bool { return !v.there || v.hold != nil })
+			})
+			if _, there := w.b.Load().Index(fmt.Sprint(c.host)); !there {
+				t.Skip("the host is not there")
+			}
+			for _, v := range c.victims {
+				w.place(t, v)
+				v.left = false
+			}
+			c.returning = true
+		},
+		"give back lands":      func(t *rapid.T) { w.pick(t, func(c *consumer) bool { return c.returning }).returned() },
+		"give back is refused": func(t *rapid.T) { w.pick(t, func(c *consumer) bool { return c.returning }).refused() },
+	}
+}
+
+// ofReadings are the steps of those who show the board what there is.
+func (w *world) ofReadings() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"begin": func(t *rapid.T) {
+			w.readings = append(w.readings, w.begin(all(t), rapid.IntRange(-9, hosts-1).Draw(t, "lacks")))
+		},
+		"read at once": w.readAll,
+		"read":         func(t *rapid.T) { w.advance(t, &w.readings, func(r *ownReading) { w.take(t, r) }) },
+		"begin a look": func(t *rapid.T) { w.looks = append(w.looks, w.begin([]int{drawHost(t)}, -1)) },
+		"look":         func(t *rapid.T) { w.advance(t, &w.looks, w.correct) },
+	}
+}
+
+// finish ends all that is under way.
+func (w *world) finish(t *rapid.T) {
+	for _, c := range w.consumers {
+		if c.returning {
+			c.returned()
+		}
+	}
+	for _, c := range w.consumers {
+		switch {
+		case c.hold == nil:
+		case c.has:
+			c.hold.Settle()
+			c.hold = nil
+		default:
+			c.giveUp()
+		}
+	}
+	w.readAll(t)
+}
+
+func TestABoardNeverOffersWhatItHasGivenAway(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{b: inventory.NewBoard()}
+		for range rapid.IntRange(0, 6).Draw(t, "consumers") {
+			c := w.come(t, drawHost(t))
+			c.has, c.there = true, true
+		}
+		w.readAll(t)
+		steps := map[string]func(*rapid.T){"": w.check}
+		for _, some := range []map[string]func(*rapid.T){w.ofOthers(), w.ofClaims(), w.ofReadings()} {
+			maps.Copy(steps, some)
+		}
+		t.Repeat(steps)
+		w.finish(t)
+		w.check(t)
+		s := w.b.Load()
+		for host := range hosts {
+			i, _ := s.Index(fmt.Sprint(host))
+			for class := range stocksWith(nil) {
+				var used, yield int64
+				for _, c := range w.consumers {
+					if c.host == host && c.has {
+						used += c.amounts[class]
+						if c.evictable() {
+							yield += c.amounts[class]
+						}
+					}
+				}
+				if got := s.Column(class); got.Used[i] != used || got.Yield[i] != yield {
+					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Yield[i], used, yield)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package inventory_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/inventory"
+)
+
+// Those that are not there, or cannot be evicted anyway, change nothing.
+func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
+	guest := func(id string, vcpus int64) inventory.Instance {
+		return inventory.Instance{ID: id, Status: "ACTIVE", Preemptible: true, Holds: map[string]int64{"VCPU": vcpus}}
+	}
+	locked := guest("locked", 8)
+	locked.Locked = true
+	row := func(name string, guests ...inventory.Instance) inventory.HostState {
+		return inventory.HostState{
+			Name: name, Node: name, Stocks: map[string]inventory.Stock{"VCPU": {Total: 32, Ratio: 1, Used: 20}}, Instances: guests,
+		}
+	}
+	s, err := inventory.NewStates([]inventory.HostState{row("h", guest("a", 1), guest("b", 2), guest("c", 4), locked), row("k", guest("d", 3))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yields := func(s *inventory.States) []int64 { return s.Column("VCPU").Yield }
+	spared := s.Sparing(map[string]string{"a": "h", "c": "h", "locked": "h", "d": "h", "gone": "h", "b": "elsewhere"})
+	if got := yields(spared); !slices.Equal(got, []int64{2, 3}) {
+		t.Errorf("with a and c spared the hosts yield %v, want [2 3]", got)
+	}
+	for _, one := range spared.InstancesOn(0) {
+		if want := one.ID == "b"; one.Evictable() != want {
+			t.Errorf("%s can be evicted: %v", one.ID, !want)
+		}
+	}
+	if got := yields(s); !slices.Equal(got, []int64{7, 3}) {
+		t.Errorf("before they yielded %v, want [7 3]", got)
+	}
+	if used := spared.Column("VCPU").Used; !slices.Equal(used, []int64{20, 20}) {
+		t.Errorf("%v are used, want what was", used)
+	}
+	if s.Sparing(nil) != s {
+		t.Error("where nobody is spared the states are others")
+	}
+}
