@@ -22,7 +22,7 @@ const module = "github.com/almanac-cloud/almanac"
 var floors = [][]string{
 	0: {"pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar"},
-	2: {"reservation", "pkg/placing"},
+	2: {"reservation", "pkg/placing", "pkg/preemption"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence"},
 	4: {"pkg/scheduler", "reservation/admission"},
 	5: {"reservation/booking", "pkg/dispatch"},

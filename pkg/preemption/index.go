@@ -1,0 +1,164 @@
+package preemption
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// ordered is a Cost by which instances can be kept in order for as long as they are the
+// same, though what they cost changes with time.
+type ordered interface {
+	Cost
+	// key gives what at takes; nothing is the key of an instance that costs nothing at any
+	// time. It is good from since on.
+	key(i *inventory.Instance) (key int64, since span.Instant)
+	// at gives what Of gives for the instance with that key.
+	at(key int64, now span.Instant) int64
+	// turn is the lowest key, but for nothing, of those that are the cheapest at now: from
+	// it on costs rise with the keys, and on from the lowest key up to it.
+	turn(now span.Instant) int64
+}
+
+// nothing is the key of what costs nothing at any time.
+const nothing = math.MinInt64
+
+// index has the order for the last States that were asked for.
+type index struct {
+	mu   sync.Mutex
+	kept *order
+}
+
+// order has all instances that can be evicted, on all hosts of states, in the order of
+// their keys.
+type order struct {
+	states  *inventory.States
+	cost    ordered
+	classes []string // that are counted
+	entries []entry  // by key
+	never   int      // how many of entries cost nothing at any time
+	from    []int    // by host: the first of its instances in keys; one more, for the end
+	keys    []int64
+	amounts []int64      // by instance and class
+	since   span.Instant // from then on it is good
+	ahead   map[int]bool // hosts with times that lay ahead when it was made: not in it
+}
+
+// entry is an instance on a host, with its place in keys.
+type entry struct {
+	key            int64
+	host, instance int32
+}
+
+// classesKept is how many classes an order counts: those of flavors, and some.
+const classesKept = 8
+
+// Prepare gathers of s what Costs needs, which takes some milliseconds with thousands of
+// hosts, so that the first request does not wait for that. It may be left out.
+func (e *Evictor) Prepare(s *inventory.States, now span.Instant) { e.index.of(s, e.Cost, now) }
+
+// of gives the order for s, with its cost; nil where there is none.
+func (x *index) of(s *inventory.States, cost Cost, now span.Instant) *order {
+	c, ok := cost.(ordered)
+	if !ok {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.kept == nil || !s.SameHosts(x.kept.states) || x.kept.stale(s) {
+		x.kept = newOrder(s, c, now)
+	}
+	if now < x.kept.since {
+		return nil
+	}
+	return x.kept
+}
+
+// stale says that so many hosts have changed that it is better made anew.
+func (o *order) stale(s *inventory.States) bool {
+	changed := 0
+	for range s.Changed(o.states) {
+		changed++
+	}
+	return changed*8 > s.Len()
+}
+
+func newOrder(s *inventory.States, cost ordered, now span.Instant) *order {
+	o := &order{states: s, cost: cost, classes: classesOf(s), from: make([]int, 1, s.Len()+1), ahead: map[int]bool{}}
+	count := 0
+	for host := range s.Len() {
+		count += len(s.InstancesOn(host))
+	}
+	o.entries, o.keys = make([]entry, 0, count), make([]int64, 0, count)
+	o.amounts = make([]int64, 0, count*len(o.classes))
+	for host := range s.Len() {
+		o.gather(host, s.InstancesOn(host), now)
+		o.from = append(o.from, len(o.keys))
+	}
+	slices.SortFunc(o.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	o.never = o.below(nothing + 1)
+	return o
+}
+
+// below is how many entries have a lower key.
+func (o *order) below(key int64) int {
+	at, _ := slices.BinarySearchFunc(o.entries, key, func(e entry, key int64) int { return cmp.Compare(e.key, key) })
+	return at
+}
+
+func (o *order) gather(host int, instances []inventory.Instance, now span.Instant) {
+	first := len(o.keys)
+	for i := range instances {
+		one := &instances[i]
+		if !one.Evictable() {
+			continue
+		}
+		key, since := o.cost.key(one)
+		if since > now {
+			o.ahead[host] = true
+			o.keys, o.amounts, o.entries = o.keys[:first], o.amounts[:first*len(o.classes)], o.entries[:first]
+			return
+		}
+		o.since = max(o.since, since)
+		o.keys = append(o.keys, key)
+		o.entries = append(o.entries, entry{key, int32(host), int32(len(o.keys) - 1)})
+		for _, class := range o.classes {
+			o.amounts = append(o.amounts, one.Holds[class])
+		}
+	}
+}
+
+// classesOf gives the classes that most instances have something of, as far as the first
+// ones on some hundred hosts tell.
+func classesOf(s *inventory.States) []string {
+	counts := map[string]int{}
+	for host := 0; host < s.Len(); host += 1 + s.Len()/1024 {
+		instances := s.InstancesOn(host)
+		if i := slices.IndexFunc(instances, func(i inventory.Instance) bool { return i.Evictable() }); i >= 0 {
+			for class := range instances[i].Holds {
+				counts[class]++
+			}
+		}
+	}
+	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return classes[:min(len(classes), classesKept)]
+}
+
+// rising walks the instances from the cheapest at now to the dearest, with their costs.
+func (o *order) rising(now span.Instant, visit func(e *entry, cost int64) (on bool)) {
+	turn := max(o.never, o.below(o.cost.turn(now)))
+	for _, part := range [][]entry{o.entries[:o.never], o.entries[turn:], o.entries[o.never:turn]} {
+		for i := range part {
+			if !visit(&part[i], o.cost.at(part[i].key, now)) {
+				return
+			}
+		}
+	}
+}
