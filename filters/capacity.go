@@ -16,7 +16,11 @@ import (
 // asked for within min_unit, max_unit and step_size (placement/objects/allocation.py
 // _check_capacity_exceeded). A host of which one amount does not tell what it has of a
 // class (inventory.States.Split) is refused.
-type Capacity struct{}
+type Capacity struct {
+	// Evicts says that instances make room for a request that is not preemptible: it is
+	// judged by the normal state of hosts (paper 001, Algorithm 2), any other by the full.
+	Evicts bool
+}
 
 // beyondAll is more than anybody has of anything.
 const beyondAll = 1 << 53
@@ -25,8 +29,9 @@ const beyondAll = 1 << 53
 func (Capacity) Name() string { return "CapacityFilter" }
 
 // For prepares the filter.
-func (Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
+func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	var demands capacity
+	yields := f.Evicts && !r.Preemptible
 	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
 		switch amount := r.Resources[class]; {
 		case amount < 0:
@@ -34,7 +39,11 @@ func (Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Tes
 		case amount > beyondAll:
 			return never(fmt.Sprintf("the request takes %d %s, more than any host has", amount, class))
 		case amount > 0:
-			demands = append(demands, demand{class, amount, s.Column(class), s.Split(class)})
+			d := demand{class: class, amount: amount, of: s.Column(class), split: s.Split(class)}
+			if d.yield = s.None(); yields {
+				d.yield = d.of.Yield
+			}
+			demands = append(demands, d)
 		}
 	}
 	if r.Rebuild || demands == nil {
@@ -63,6 +72,7 @@ type demand struct {
 	class  string
 	amount int64
 	of     *inventory.Column
+	yield  []int64 // what others make room of, by place
 	split  hostset.Set
 }
 
@@ -80,12 +90,13 @@ func (c capacity) Keep(hosts hostset.Set) {
 // not fit are negative, so that there is nothing to branch on.
 func (d demand) fits(w int) (fits uint64) {
 	from, to := w<<6, min(w<<6+64, len(d.of.Limit))
-	limit, used := d.of.Limit[from:to], d.of.Used[from:to]
+	limit, used, yield := d.of.Limit[from:to], d.of.Used[from:to], d.yield[from:to]
 	least, most, step := d.of.Min[from:to], d.of.Max[from:to], d.of.Step[from:to]
-	used, least, most, step = used[:len(limit)], least[:len(limit)], most[:len(limit)], step[:len(limit)]
+	used, yield = used[:len(limit)], yield[:len(limit)]
+	least, most, step = least[:len(limit)], most[:len(limit)], step[:len(limit)]
 	steps := int64(1)
 	for b := range limit {
-		lacks := uint64((limit[b]-used[b]-d.amount)|(d.amount-least[b])|(most[b]-d.amount)) >> 63
+		lacks := uint64((limit[b]-used[b]+yield[b]-d.amount)|(d.amount-least[b])|(most[b]-d.amount)) >> 63
 		fits |= (lacks ^ 1) << (b & 63)
 		steps |= step[b]
 	}
@@ -105,14 +116,14 @@ func (c capacity) Why(i int) string {
 		if d.fits(i>>6)&(1<<(i&63)) != 0 {
 			continue
 		}
-		free := d.of.Limit[i] - d.of.Used[i]
+		free := d.of.Limit[i] - d.of.Used[i] + d.yield[i]
 		switch {
 		case d.split.Has(i):
 			return fmt.Sprintf("the host has %s in more than one place, or shares it, which cannot be counted here", d.class)
 		case d.of.Limit[i] == 0:
 			return fmt.Sprintf("the host has no %s", d.class)
 		case d.amount > free:
-			return fmt.Sprintf("%d %s are free, %d are asked for", max(0, free), d.class, d.amount)
+			return fmt.Sprintf("%d %s %s, %d are asked for", max(0, free), d.class, d.words(i), d.amount)
 		case d.amount < d.of.Min[i] || d.amount > d.of.Max[i]:
 			return fmt.Sprintf("an instance takes %d to %d %s of the host, %d are asked for", d.of.Min[i], d.of.Max[i], d.class, d.amount)
 		default:
@@ -120,4 +131,12 @@ func (c capacity) Why(i int) string {
 		}
 	}
 	return ""
+}
+
+// words say of what there is too little on host i.
+func (d demand) words(i int) string {
+	if d.yield[i] > 0 {
+		return "are free or can be made so"
+	}
+	return "are free"
 }

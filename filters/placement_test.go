@@ -70,6 +70,33 @@ func TestWhatPlacementRefusesIsRefused(t *testing.T) {
 	})
 }
 
+func TestNormalInstancesAreJudgedByTheNormalStateWherePreemptibleOnesMakeRoom(t *testing.T) {
+	instance := func(id string, vcpus int64) inventory.Instance {
+		return inventory.Instance{ID: id, Status: "ACTIVE", Preemptible: true, Holds: map[string]int64{"VCPU": vcpus}}
+	}
+	locked := instance("locked", 4)
+	locked.Locked = true
+	vcpu := func(used int64) map[string]inventory.Stock {
+		return map[string]inventory.Stock{"VCPU": {Total: 8, Ratio: 1, Used: used}}
+	}
+	s := states(t, []inventory.HostState{
+		{Name: "a", Stocks: vcpu(8), Instances: []inventory.Instance{instance("1", 2), instance("2", 1)}},
+		{Name: "b", Stocks: vcpu(8), Instances: []inventory.Instance{instance("3", 1), locked}},
+		{Name: "c", Stocks: vcpu(5)}, {Name: "d", Stocks: vcpu(8)},
+	})
+	takes := func(preemptible bool) placing.Request {
+		return placing.Request{Resources: map[string]int64{"VCPU": 3}, Preemptible: preemptible}
+	}
+	checkRules(t, s, map[string]rule{
+		"a normal one": {filters.Capacity{Evicts: true}, takes(false), "a,c", map[string]string{
+			"b": "1 VCPU are free or can be made so, 3 are asked for", "d": "0 VCPU are free, 3"}},
+		"a preemptible one":            {filters.Capacity{Evicts: true}, takes(true), "c", map[string]string{"a": "0 VCPU are free, 3"}},
+		"where nobody makes room":      {filters.Capacity{}, takes(false), "c", map[string]string{"a": "0 VCPU are free, 3"}},
+		"more than all of them yield":  {filters.Capacity{Evicts: true}, placing.Request{Resources: map[string]int64{"VCPU": 4}}, "", nil},
+		"a class that nobody gives up": {filters.Capacity{Evicts: true}, placing.Request{Resources: map[string]int64{"VCPU": 1, "X": 1}}, "", nil},
+	})
+}
+
 func TestWhatOneAmountDoesNotTellIsRefusedAndSaidToBeBeyond(t *testing.T) {
 	s := states(t, []inventory.HostState{
 		{Name: "a", Split: []string{"VGPU"}, Stocks: map[string]inventory.Stock{"VCPU": {Total: 8, Ratio: 1}}},

@@ -25,6 +25,8 @@ type Options struct {
 	AggregateImagePropertiesIsolationNamespace string // empty: every key counts
 	AggregateImagePropertiesIsolationSeparator string
 	MetricsWeightSetting                       []string // as Metrics.Setting
+	// Evicts is that of Capacity.
+	Evicts bool
 	// Alone says that there is no other scheduler for what cannot be judged here.
 	Alone bool
 	// Available are the classes that enabled filters may be (available_filters): AllFilters
@@ -104,7 +106,7 @@ func New(enabled []string, o Options) ([]Filter, error) {
 	if o.EnableIsolatedAggregateFiltering {
 		list = append(list, IsolatedAggregates{o.OwnTraits})
 	}
-	list = append(list, Traits{}, Capacity{}, &Judgeable{})
+	list = append(list, Traits{}, Capacity{o.Evicts}, &Judgeable{})
 	available, err := o.available()
 	if err != nil {
 		return nil, err

@@ -53,6 +53,9 @@ type Reservation struct {
 	// Eviction is how many seconds before a claim preemptible instances have to leave its
 	// host.
 	Eviction int64
+	// Fill lets preemptible instances use hosts of running claims too: they make room when
+	// the owner's come.
+	Fill bool
 	// Class names the resource class of which an instance of a reservation of instances
 	// takes one; nil where there is none.
 	Class func(id string) string
@@ -154,7 +157,7 @@ func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.I
 func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) bool {
 	switch {
 	case claim.Start <= now:
-		return true
+		return !preemptible || !f.Fill || claim.End <= now
 	case preemptible:
 		return f.Eviction > 0 && now.Add(f.Eviction) >= claim.Start
 	case f.Fence == FenceLeadTime:

@@ -128,6 +128,20 @@ func TestPreemptibleInstancesComeInUntilTheyMustLeave(t *testing.T) {
 	}
 }
 
+func TestPreemptibleInstancesFillRunningReservationsWhereTheyMakeRoom(t *testing.T) {
+	p := promises(reservation.Active)
+	f := filters.Reservation{Promises: p, Fence: filters.FenceAlways, Eviction: 20, Fill: true}
+	preemptible := placing.Request{Preemptible: true}
+	expect(t, f.Judge(preemptible, 79)("a"), "")
+	expect(t, f.Judge(preemptible, 80)("a"), "reserved from")
+	expect(t, f.Judge(preemptible, 100)("a"), "")
+	expect(t, f.Judge(preemptible, 199)("a"), "")
+	expect(t, f.Judge(placing.Request{}, 150)("a"), "reserved until")
+	p.overdue = []string{"a"}
+	f.Promises = p
+	expect(t, f.Judge(preemptible, 200)("a"), "still being carried out")
+}
+
 func TestAHostIsClosedUntilTheEndIsCarriedOut(t *testing.T) {
 	p := promises(reservation.Ending)
 	p.overdue = []string{"b"}
