@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
 // AllWeighers is the name, in weight_classes, that stands for all of them.
@@ -16,7 +17,11 @@ const AllWeighers = "nova.scheduler.weights.all_weighers"
 type Ports struct {
 	Promises     Promises
 	Efficiencies Efficiencies
-	Nova         Nova
+	// Evictor says who makes room, and Period what is lost of a period that is charged for;
+	// nil: nobody, nothing.
+	Evictor *preemption.Evictor
+	Period  preemption.Cost
+	Nova    Nova
 }
 
 // Nova is what the configuration says of Nova beside the weighers' names and multipliers.
@@ -52,6 +57,10 @@ type choice struct {
 //     the request, and few guests have to leave for a reservation. PCI devices, soft
 //     server groups and versions of hypervisors, of 1 each, can outdo it from six hours
 //     ahead on. From nine days ahead on it is less than one of them.
+//   - overcommitment, 0: the pipeline takes hosts on which nobody has to leave first, whatever
+//     weighers say.
+//   - preemption cost, 100,000: a second of an hour counts 28, more than all that is there
+//     by default but failed builds and cells.
 var choices = []choice{
 	novas("cpu.CPUWeigher", "", "cpu", 1, func() Weighted { return Weighted{Weigher: CPUWeigher{}, Min: new(0.0)} }),
 	novas("ram.RAMWeigher", "", "ram", 1, func() Weighted { return Weighted{Weigher: RAMWeigher{}, Min: new(0.0)} }),
@@ -79,6 +88,18 @@ var choices = []choice{
 	}},
 	{"KWRankingWeigher", "", "kw_ranking_weight_multiplier", 1, func(p Ports) (Weighted, error) {
 		return Weighted{Weigher: &KWRankingWeigher{Efficiencies: p.Efficiencies}, Min: new(0.0)}, nil
+	}},
+	{"OvercommitWeigher", "", "overcommit_weight_multiplier", 0, func(Ports) (Weighted, error) {
+		return Weighted{Weigher: OvercommitWeigher{}}, nil
+	}},
+	{"PreemptionCostWeigher", "", "preemption_cost_weight_multiplier", 1e5, func(p Ports) (Weighted, error) {
+		return Weighted{Weigher: PreemptionCostWeigher{Evictor: p.Evictor}}, nil
+	}},
+	{"PeriodWeigher", "", "period_weight_multiplier", 0, func(p Ports) (Weighted, error) {
+		return Weighted{Weigher: PeriodWeigher{p.Period}}, nil
+	}},
+	{"PreemptibleCountWeigher", "", "preemptible_count_weight_multiplier", 0, func(Ports) (Weighted, error) {
+		return Weighted{Weigher: PreemptibleCountWeigher{}}, nil
 	}},
 }
 

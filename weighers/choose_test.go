@@ -21,7 +21,9 @@ func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 		"ServerGroupSoftAntiAffinityWeigher", "CrossCellWeigher", "MetricsWeigher",
 	}
 	bobcat := append(slices.Clone(zed), "HypervisorVersionWeigher", "NumInstancesWeigher")
-	ours := []string{"FreeTimeWeigher", "KWRankingWeigher"}
+	ours := []string{
+		"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
+	}
 	for name, tc := range map[string]struct {
 		names    []string
 		releases []string

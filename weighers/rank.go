@@ -261,7 +261,9 @@ func (k *Ranking) Parts(hosts []int) []map[string]float64 {
 		p.clamp(raw)
 		for n, host := range hosts {
 			at, _ := slices.BinarySearch(ascending, host)
-			parts[n][p.Name()] += p.multiplier(host) * normal(raw[at], p.low, p.high)
+			// A weigher that is exact about the best only is so about these now.
+			within := min(max(raw[at], p.low), p.high)
+			parts[n][p.Name()] += p.multiplier(host) * normal(within, p.low, p.high)
 		}
 	}
 	return parts

@@ -14,7 +14,8 @@ type Weigher interface {
 	Name() string
 	// Weigh puts the raw weight of each of hosts, which are places in s in ascending order,
 	// into raw at the same place. The larger the better, before multiplication. A raw
-	// weight is finite, and does not depend on which other hosts there are.
+	// weight is finite, and does not depend on which other hosts there are, but that the
+	// worst of many may count as equal.
 	Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64)
 }
 
