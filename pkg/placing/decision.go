@@ -36,6 +36,14 @@ type Decision struct {
 type Placement struct {
 	Instance, Host, Node string
 	Alternates           []string // hosts that are tried where that one fails
+	Victims              []Victim // preemptible instances that leave the host for it, by ID
+}
+
+// Victim is an instance that makes room for another.
+type Victim struct {
+	ID, Name, ProjectID string
+	Cost                int64
+	Unit                string // of Cost
 }
 
 // FilterCount is how many hosts a filter left.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,6 +26,14 @@ const (
 // notEnough is what Nova tells the tenant (nova/scheduler/manager.py
 // _ensure_sufficient_hosts).
 const notEnough = "There are not enough hosts available."
+
+// kept is of how many hosts a decision tells that usually tells of so many.
+func (w *walk) kept(usually int) int {
+	if w.pipeline.Whole {
+		return math.MaxInt
+	}
+	return usually
+}
 
 // step is what one filter has done.
 type step struct {
@@ -51,8 +60,9 @@ func counts(steps []step) []placing.FilterCount {
 	return left
 }
 
-// refused gives hosts that were refused, those of one filter together, by name.
-func refused(s *inventory.States, steps []step) []placing.RefusedHost {
+// refused gives at most so many hosts that were refused, those of one filter together, by
+// name.
+func refused(s *inventory.States, steps []step, most int) []placing.RefusedHost {
 	refusing, hosts := 0, 0
 	for _, st := range steps {
 		if n := st.refused.Count(); n > 0 {
@@ -62,12 +72,12 @@ func refused(s *inventory.States, steps []step) []placing.RefusedHost {
 	if hosts == 0 {
 		return nil
 	}
-	list := make([]placing.RefusedHost, 0, min(hosts, refusedKept))
+	list := make([]placing.RefusedHost, 0, min(hosts, most))
 	for _, st := range steps {
 		if st.refused.Count() == 0 {
 			continue
 		}
-		room := (refusedKept - len(list)) / refusing
+		room := (most - len(list)) / refusing
 		refusing--
 		for i := range st.refused.All() {
 			if room == 0 {
@@ -80,9 +90,8 @@ func refused(s *inventory.States, steps []step) []placing.RefusedHost {
 	return list
 }
 
-// ranked gives the first hosts in order with their weights.
+// ranked gives hosts with their weights.
 func ranked(s *inventory.States, ranking *weighers.Ranking, order []int) []placing.RankedHost {
-	order = order[:min(rankedKept, len(order))]
 	parts := ranking.Parts(order)
 	list := make([]placing.RankedHost, len(order))
 	for i, host := range order {
@@ -91,13 +100,18 @@ func ranked(s *inventory.States, ranking *weighers.Ranking, order []int) []placi
 	return list
 }
 
-func placements(s *inventory.States, picks []Pick) []placing.Placement {
+func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Placement {
 	list := make([]placing.Placement, len(picks))
-	for i, p := range picks {
-		host := s.Host(p.Take.Host)
-		list[i] = placing.Placement{Instance: p.Take.Instance, Host: host.Name, Node: host.Node}
-		for _, a := range p.Alternates {
+	for i, pick := range picks {
+		host := s.Host(pick.Take.Host)
+		list[i] = placing.Placement{Instance: pick.Take.Instance, Host: host.Name, Node: host.Node}
+		for _, a := range pick.Alternates {
 			list[i].Alternates = append(list[i].Alternates, s.Host(a).Name)
+		}
+		for n, v := range pick.Victims.Instances {
+			list[i].Victims = append(list[i].Victims, placing.Victim{
+				ID: v.ID, Name: v.Name, ProjectID: v.ProjectID, Cost: pick.Victims.Costs[n], Unit: p.Evictor.Cost.Unit(),
+			})
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/weighers"
 )
@@ -35,30 +36,40 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 		w.present(r, n)
 		steps := w.filter(n)
 		if n == 0 {
-			decision.Filters, decision.Refused = counts(steps), refused(s, steps)
+			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.kept(refusedKept))
 		}
 		if w.hosts.Count() == 0 {
 			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "")
 			return Plan{Decision: decision}
 		}
+		w.spare()
 		w.rank(len(r.Instances))
 		if n == 0 {
-			decision.Ranked = ranked(s, &w.ranking, w.order)
+			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.kept(rankedKept), len(w.order))])
 		}
-		take := w.take(instance)
-		picks = append(picks, Pick{Take: take})
+		victims, possible := w.evict()
+		if !possible {
+			decision.Reason = notEnough
+			return Plan{Decision: decision}
+		}
+		pick := Pick{Take: w.take(instance), Victims: victims}
+		for _, victim := range victims.Instances {
+			pick.Take.Victims = append(pick.Take.Victims, victim.ID)
+		}
+		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
-			w.states = w.states.With([]inventory.Take{take})
+			w.states = w.states.With([]inventory.Take{pick.Take})
 		}
 	}
 	if len(picks) > 1 && r.Alternates > 0 {
 		// What the instances have taken counts for the alternates too.
 		w.present(r, len(picks)-1)
 		w.filter(len(picks) - 1)
+		w.spare()
 		w.rank(len(picks))
 	}
 	w.chooseAlternates(picks)
-	decision.Placements = placements(s, picks)
+	decision.Placements = p.placements(s, picks)
 	return Plan{Picks: picks, Decision: decision}
 }
 
@@ -78,6 +89,8 @@ type walk struct {
 	places  []int
 	ranking weighers.Ranking
 	order   []int
+	// roomy are those of hosts on which nobody has to leave; nil where that is not asked.
+	roomy hostset.Set
 }
 
 // walks are walks that have ended: their room, some hundred KiB with 10,000 hosts, serves
@@ -122,20 +135,58 @@ func (w *walk) filter(n int) []step {
 	return steps
 }
 
+// spare finds the hosts on which nobody has to leave.
+func (w *walk) spare() {
+	w.roomy = nil
+	if w.pipeline.Evictor == nil || w.request.Preemptible || w.request.Rebuild {
+		return
+	}
+	w.roomy = w.hosts.Clone()
+	if test := (filters.Capacity{}).For(w.states, w.request, w.now); test != nil {
+		test.Keep(w.roomy)
+	}
+}
+
+// evict puts the first host in order in front on which enough can leave, and gives who.
+func (w *walk) evict() (victims preemption.Victims, possible bool) {
+	if w.roomy == nil {
+		return victims, true
+	}
+	for at, host := range w.order {
+		if w.roomy.Has(host) {
+			putFirst(w.order, at)
+			return victims, true
+		}
+		if victims, possible = w.pipeline.Evictor.Victims(w.states, host, w.request.Resources, w.now); possible {
+			putFirst(w.order, at)
+			return victims, true
+		}
+	}
+	return victims, false
+}
+
 // rank puts the hosts that are left in order, as far as it is needed for a request of
-// that many instances: its hosts, alternates, and what is recorded.
+// that many instances: its hosts, alternates, and what is recorded. Those on which somebody
+// would have to leave are left out where they are not to be taken; for the next instance
+// they may be.
 func (w *walk) rank(instances int) {
-	w.places = slices.Grow(w.places[:0], w.hosts.Count())
-	for i, word := range w.hosts {
+	among := w.hosts
+	if w.pipeline.SparesFirst && w.roomy.Count() > 0 {
+		among = w.roomy
+	}
+	w.places = slices.Grow(w.places[:0], among.Count())
+	for i, word := range among {
 		for ; word != 0; word &= word - 1 {
 			w.places = append(w.places, i<<6+bits.TrailingZeros64(word))
 		}
 	}
 	w.ranking.Rank(w.pipeline.Weighers, w.states, w.request, w.now, w.places)
 	subset := max(1, w.pipeline.SubsetSize)
-	w.order = w.ranking.Best(max(subset, rankedKept, instances+w.request.Alternates), nil)
+	w.order = w.ranking.Best(max(subset, w.kept(rankedKept), instances+w.request.Alternates), nil)
 	w.drawAmongEquals()
-	w.drawAmongFirst(min(subset, len(w.order)))
+	if w.roomy == nil || len(w.order) > 0 && w.roomy.Has(w.order[0]) { // nobody dearer leaves by chance
+		w.drawAmongFirst(min(subset, len(w.order)))
+	}
 }
 
 // drawAmongEquals breaks the tie of the best by chance
@@ -190,9 +241,10 @@ func (w *walk) take(instance string) inventory.Take {
 	return take
 }
 
-// chooseAlternates gives the picks their alternates: the same ones for all in a cell.
+// chooseAlternates gives the picks their alternates: the same ones for all in a cell. Who
+// tries them evicts nobody, so that those without room are none.
 func (w *walk) chooseAlternates(picks []Pick) {
-	if w.request.Alternates <= 0 {
+	if w.request.Alternates <= 0 || w.roomy != nil && w.roomy.Count() == 0 {
 		return
 	}
 	taken := make(map[int]bool, len(picks))
@@ -204,7 +256,9 @@ func (w *walk) chooseAlternates(picks []Pick) {
 		cell := w.states.Host(p.Take.Host).Cell
 		alternates, known := byCell[cell]
 		if !known {
-			alternates = w.alternates(func(host int) bool { return !taken[host] && w.states.Host(host).Cell == cell })
+			alternates = w.alternates(func(host int) bool {
+				return !taken[host] && w.states.Host(host).Cell == cell && (w.roomy == nil || w.roomy.Has(host))
+			})
 			byCell[cell] = alternates
 		}
 		picks[i].Alternates = alternates

@@ -7,6 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -23,6 +24,13 @@ type Pipeline struct {
 	// (shuffle_best_same_weighed_hosts). Without it the first of them is drawn, and the
 	// others, which are alternates only, follow by name.
 	ShuffleBest bool
+	// Evictor says who makes room where a host has none; nil is that nobody does.
+	Evictor *preemption.Evictor
+	// SparesFirst prefers hosts on which there is room to those on which somebody would have
+	// to leave, whatever they weigh.
+	SparesFirst bool
+	// Whole has decisions tell of all hosts; else of some, where there are many.
+	Whole bool
 }
 
 // Plan is where the instances of a request go. It is empty but for the Decision where
@@ -41,4 +49,6 @@ type Pick struct {
 	// Alternates are places of further hosts, the best first, in the same cell, on which
 	// no instance of the request is placed (nova/scheduler/manager.py _get_alternate_hosts).
 	Alternates []int
+	// Victims are those whose ids Take has.
+	Victims preemption.Victims
 }

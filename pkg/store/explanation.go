@@ -33,6 +33,15 @@ type placement struct {
 	Host       string   `json:"host"`
 	Node       string   `json:"node"`
 	Alternates []string `json:"alternates,omitempty"`
+	Victims    []victim `json:"victims,omitempty"`
+}
+
+type victim struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"project"`
+	Cost    int64  `json:"cost"`
+	Unit    string `json:"unit"`
 }
 
 type filterCount struct {
@@ -73,13 +82,25 @@ func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subje
 			return nil, nil, fmt.Errorf("compress the decision in request %s: %w", d.RequestID, err)
 		}
 		rows = append(rows, row)
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(append([]string{d.RequestID}, d.Instances...)))) {
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(concerned(d)))) {
 			if id != "" {
 				subjects = append(subjects, subjectRow{Subject: fitting(id, 255), At: row.At, Decision: row.Hash})
 			}
 		}
 	}
 	return rows, subjects, nil
+}
+
+// concerned are the ids by which a decision is found: of the request, its instances, and
+// those that had to leave for them.
+func concerned(d placing.Decision) []string {
+	ids := append([]string{d.RequestID}, d.Instances...)
+	for _, p := range d.Placements {
+		for _, v := range p.Victims {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
 }
 
 func compressed(pack *gzip.Writer, text []byte) ([]byte, error) {
@@ -106,7 +127,7 @@ func (row *decisionRow) decision() (placing.Decision, error) {
 	return placing.Decision{
 		RequestID: row.RequestID, ProjectID: row.ProjectID, Reservation: row.Reservation, Way: row.Way, At: span.Instant(row.At),
 		Instances: e.Instances, Took: e.Took, Reason: e.Reason, Considered: e.Considered,
-		Placements: converted(e.Placements, func(p placement) placing.Placement { return placing.Placement(p) }),
+		Placements: converted(e.Placements, placement.placing),
 		Filters:    converted(e.Filters, func(f filterCount) placing.FilterCount { return placing.FilterCount(f) }),
 		Refused:    converted(e.Refused, func(r refusedHost) placing.RefusedHost { return placing.RefusedHost(r) }),
 		Ranked:     converted(e.Ranked, func(r rankedHost) placing.RankedHost { return placing.RankedHost(r) }),
@@ -116,11 +137,23 @@ func (row *decisionRow) decision() (placing.Decision, error) {
 func explain(d placing.Decision) explanation {
 	return explanation{
 		Took: d.Took, Instances: d.Instances, Reason: d.Reason, Considered: d.Considered,
-		Placements: converted(d.Placements, func(p placing.Placement) placement { return placement(p) }),
+		Placements: converted(d.Placements, placementOf),
 		Filters:    converted(d.Filters, func(f placing.FilterCount) filterCount { return filterCount(f) }),
 		Refused:    converted(d.Refused, func(r placing.RefusedHost) refusedHost { return refusedHost(r) }),
 		Ranked:     converted(d.Ranked, finiteRank),
 	}
+}
+
+func placementOf(p placing.Placement) placement {
+	return placement{p.Instance, p.Host, p.Node, p.Alternates, converted(p.Victims, func(v placing.Victim) victim {
+		return victim{v.ID, v.Name, v.ProjectID, v.Cost, v.Unit}
+	})}
+}
+
+func (p placement) placing() placing.Placement {
+	return placing.Placement{Instance: p.Instance, Host: p.Host, Node: p.Node, Alternates: p.Alternates, Victims: converted(p.Victims, func(v victim) placing.Victim {
+		return placing.Victim{ID: v.ID, Name: v.Name, ProjectID: v.Project, Cost: v.Cost, Unit: v.Unit}
+	})}
 }
 
 // finiteRank has no numbers that JSON cannot write.

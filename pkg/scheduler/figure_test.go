@@ -1,0 +1,302 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+const (
+	// figureInstances is how many are scheduled for each bar, as in the paper.
+	figureInstances = 130
+	figureNow       = span.Instant(1_800_000_000)
+)
+
+// medium is the size of all instances of the figure.
+var medium = map[string]int64{"VCPU": 2, "MEMORY_MB": 4000, "DISK_GB": 40}
+
+// filledHosts are hosts for 36 medium instances, with so many preemptible ones on each.
+func filledHosts(tb testing.TB, hosts, fillers int) *inventory.States {
+	rows := make([]inventory.HostState, hosts)
+	for i := range rows {
+		row := inventory.HostState{Name: fmt.Sprintf("node-%05d", i), Node: fmt.Sprintf("node-%05d", i), Up: true, Enabled: true, Stocks: map[string]inventory.Stock{}}
+		for class, amount := range medium {
+			row.Stocks[class] = inventory.Stock{Total: 36 * amount, Ratio: 1, Used: int64(fillers) * amount}
+		}
+		for n := range fillers {
+			row.Instances = append(row.Instances, inventory.Instance{
+				ID: fmt.Sprintf("%s-%02d", row.Name, n), Status: "ACTIVE", Preemptible: true, Holds: medium,
+				// Minutes between 10 and 300 (paper 001 section 4), apart by a second here and there.
+				Launched: figureNow - span.Instant(600+(i*7919+n*104729)%17400),
+			})
+		}
+		rows[i] = row
+	}
+	s, err := inventory.NewStates(rows, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// contender is a scheduler of the figure.
+type contender struct {
+	name string
+	plan func(s *inventory.States, r *placing.Request) scheduler.Plan
+}
+
+// contenders are the paper's: the plain scheduler, the preemptible-aware one, and the one
+// that tries again.
+func contenders(tb testing.TB) []contender {
+	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 3600})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pipeline := func(evictor *preemption.Evictor) scheduler.Pipeline {
+		list, err := filters.New(filters.Enabled, filters.Options{Reservation: filters.Reservation{Promises: promises{}}, Evicts: evictor != nil})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return scheduler.Pipeline{
+			Filters: list, SubsetSize: 1, Evictor: evictor, SparesFirst: true,
+			Weighers: allWeighers(tb, weighers.Ports{Promises: promises{}, Efficiencies: nobodyEfficient(tb), Evictor: evictor, Period: cost}),
+		}
+	}
+	plain, ours := pipeline(nil), pipeline(&preemption.Evictor{Cost: cost})
+	return []contender{
+		{"plain", func(s *inventory.States, r *placing.Request) scheduler.Plan { return plain.Plan(s, r, figureNow, nil) }},
+		{"ours", func(s *inventory.States, r *placing.Request) scheduler.Plan { return ours.Plan(s, r, figureNow, nil) }},
+		{"retry", func(s *inventory.States, r *placing.Request) scheduler.Plan {
+			if plan := plain.Plan(s, r, figureNow, nil); len(plan.Picks) > 0 {
+				return plan
+			}
+			return ours.Plan(s, r, figureNow, nil)
+		}},
+	}
+}
+
+func nobodyEfficient(tb testing.TB) efficiencies {
+	snapshot, err := inventory.NewSnapshot([]inventory.Host{{Name: "nobody"}}, nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return efficiencies{snapshot}
+}
+
+// bar is how long one scheduler took for each instance.
+type bar struct {
+	name            string
+	mean, deviation float64 // in microseconds
+}
+
+// schedule has a contender place the instances one after the other. The first plan is not
+// counted: it gathers what is kept from one to the next.
+func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar {
+	var took []float64
+	request := &placing.Request{Resources: medium, Instances: []string{"before"}}
+	c.plan(s, request)
+	runtime.GC() // what is left of making the hosts is not the contender's
+	for n := range figureInstances {
+		request.Instances = []string{fmt.Sprint("new-", n)}
+		start := time.Now()
+		plan := c.plan(s, request)
+		took = append(took, float64(time.Since(start).Nanoseconds())/1000)
+		if len(plan.Picks) == 0 {
+			if evicts && c.name == "plain" {
+				continue // it finds no host, and that is its time
+			}
+			b.Fatal(plan.Decision.Reason)
+		}
+		if got := len(plan.Picks[0].Victims.Instances); (got == 1) != evicts {
+			b.Fatalf("%d victims", got)
+		}
+		s = s.With([]inventory.Take{plan.Picks[0].Take})
+	}
+	one := bar{name: c.name}
+	for _, t := range took {
+		one.mean += t / figureInstances
+	}
+	for _, t := range took {
+		one.deviation += (t - one.mean) * (t - one.mean) / figureInstances
+	}
+	one.deviation = math.Sqrt(one.deviation)
+	return one
+}
+
+// BenchmarkFigure2OfPaper001 prints what the figure shows, the time to schedule an
+// instance, and draws it into the folder that ALMANAC_FIGURES names.
+func BenchmarkFigure2OfPaper001(b *testing.B) {
+	sizes := []int{8, 100, 10_000}
+	bars := map[int][]bar{}
+	for b.Loop() {
+		clear(bars)
+		for _, hosts := range sizes {
+			for _, evicts := range []bool{false, true} {
+				fillers := 18
+				if evicts {
+					fillers = 36
+				}
+				s := filledHosts(b, hosts, fillers)
+				for _, c := range contenders(b) {
+					one := c.schedule(b, s, evicts)
+					if evicts {
+						one.name += ", termination"
+					}
+					bars[hosts] = append(bars[hosts], one)
+				}
+			}
+		}
+	}
+	for _, hosts := range sizes {
+		for _, one := range bars[hosts] {
+			fmt.Printf("%6d hosts  %-20s mean %8.1f µs  deviation %7.1f µs\n", hosts, one.name, one.mean, one.deviation)
+		}
+	}
+	if folder := os.Getenv("ALMANAC_FIGURES"); folder != "" {
+		if err := drawFigure(filepath.Join(folder, "preemption-latency"), sizes, bars); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// drawFigure draws a panel for each number of hosts, as SVG and as PNG.
+func drawFigure(path string, sizes []int, bars map[int][]bar) error {
+	var panels []*plot.Plot
+	for _, hosts := range sizes {
+		panel, err := panelOf(hosts, bars[hosts])
+		if err != nil {
+			return err
+		}
+		panels = append(panels, panel)
+	}
+	const width, height = 9 * vg.Inch, 3.2 * vg.Inch
+	paint := func(c vg.CanvasSizer) {
+		tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: vg.Points(12), PadTop: vg.Points(4), PadBottom: vg.Points(4), PadLeft: vg.Points(4), PadRight: vg.Points(4)}
+		canvases := plot.Align([][]*plot.Plot{panels}, tiles, draw.New(c))
+		for i, panel := range panels {
+			panel.Draw(canvases[0][i])
+		}
+	}
+	svg, png := vgsvg.New(width, height), vgimg.New(width, height)
+	paint(svg)
+	paint(png)
+	for _, out := range []struct {
+		suffix string
+		write  func(*os.File) (int64, error)
+	}{
+		{".svg", func(f *os.File) (int64, error) { return svg.WriteTo(f) }},
+		{".png", func(f *os.File) (int64, error) { return vgimg.PngCanvas{Canvas: png}.WriteTo(f) }},
+	} {
+		f, err := os.Create(path + out.suffix)
+		if err != nil {
+			return err
+		}
+		if _, err := out.write(f); err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// panelOf draws the bars of one number of hosts, with one deviation on each side.
+func panelOf(hosts int, bars []bar) (*plot.Plot, error) {
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("%d hosts", hosts)
+	p.Y.Label.Text = "time to schedule an instance, µs"
+	p.Y.Min = 0
+	shades := []color.Color{color.Gray{Y: 200}, color.RGBA{R: 70, G: 130, B: 180, A: 255}, color.RGBA{R: 205, G: 133, B: 63, A: 255}}
+	half := len(bars) / 2
+	names := []string{"without", "with termination"}
+	for n := range half {
+		pair := plotter.Values{bars[n].mean, bars[half+n].mean}
+		chart, err := plotter.NewBarChart(pair, vg.Points(18))
+		if err != nil {
+			return nil, err
+		}
+		chart.Color, chart.LineStyle.Width = shades[n], 0
+		chart.Offset = vg.Points(20 * float64(n-1))
+		p.Add(chart)
+		p.Legend.Add(bars[n].name, chart)
+		for at, one := range []bar{bars[n], bars[half+n]} {
+			p.Add(&deviation{x: float64(at), offset: chart.Offset, low: max(0, one.mean-one.deviation), high: one.mean + one.deviation})
+			p.Y.Max = max(p.Y.Max, one.mean+one.deviation)
+		}
+	}
+	p.Y.Max *= 1.35 // room for the legend
+	p.Legend.Top = true
+	p.NominalX(names...)
+	p.X.Min, p.X.Max = -0.6, 1.6
+	return p, nil
+}
+
+// deviation is a line beside which a bar may vary.
+type deviation struct {
+	x         float64
+	offset    vg.Length
+	low, high float64
+}
+
+// Plot draws the line.
+func (d *deviation) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	at := x(d.x) + d.offset
+	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}, c.ClipLinesY([]vg.Point{{X: at, Y: y(d.low)}, {X: at, Y: y(d.high)}})...)
+}
+
+// BenchmarkPlan10000HostsWithEviction is row 5 of docs/performance.md: the plan for one
+// instance where a host has room, and in turn with it where on the same hosts preemptible
+// instances have taken all of it.
+func BenchmarkPlan10000HostsWithEviction(b *testing.B) {
+	free, full := filledHosts(b, 10_000, 9), filledHosts(b, 10_000, 36)
+	roomy, ours := contenders(b)[1], contenders(b)[1] // what each gathers of its hosts is kept
+	request := &placing.Request{Instances: []string{"one"}, Resources: medium, Alternates: 2}
+	roomy.plan(free, request)
+	ours.plan(full, request)
+	var without, with []float64
+	for b.Loop() {
+		for _, turn := range []struct {
+			contender
+			s    *inventory.States
+			took *[]float64
+			want int
+		}{{roomy, free, &without, 0}, {ours, full, &with, 1}} {
+			start := time.Now()
+			plan := turn.plan(turn.s, request)
+			*turn.took = append(*turn.took, float64(time.Since(start).Nanoseconds())/1000)
+			if len(plan.Picks) != 1 || len(plan.Picks[0].Victims.Instances) != turn.want {
+				b.Fatalf("%q: %s", placedAs(plan), plan.Decision.Reason)
+			}
+		}
+	}
+	slices.Sort(without)
+	slices.Sort(with)
+	b.ReportMetric(with[len(with)/2], "µs/plan-p50")
+	b.ReportMetric(without[len(without)/2], "µs/without-eviction-p50")
+	b.ReportMetric(with[len(with)/2]/without[len(without)/2], "times")
+	b.ReportMetric(0, "ns/op")
+}
