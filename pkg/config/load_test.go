@@ -160,6 +160,15 @@ timeout = 31
 extra_spec = spot
 hint = cheap
 projects = p1, p2
+protect_metadata = keep
+make_room = shelve
+notice = 41
+eviction_timeout = 42
+fill_reserved = false
+cost = price
+cost_period = 43
+price_extra_spec = cents
+priority_extra_spec = rank
 [api_database]
 connection = mysql+pymysql://n:p@db/nova_api
 [scheduler]
@@ -201,6 +210,10 @@ image_props_weight_multiplier = 14
 image_props_weight_setting = os_distro=1, hw_machine_type=-2
 free_time_weight_multiplier = 6
 kw_ranking_weight_multiplier = 7
+overcommit_weight_multiplier = 14
+preemption_cost_weight_multiplier = 15
+period_weight_multiplier = 16
+preemptible_count_weight_multiplier = 17
 [metrics]
 weight_setting = cpu.percent=-1
 weight_multiplier = 15
@@ -282,7 +295,10 @@ poll_interval = 60
 			RegionName: "PR", ValidInterfaces: []string{"public", "internal"}, EndpointOverride: "http://placement",
 			CAFile: "pca", Insecure: true, Timeout: 31 * time.Second,
 		},
-		Preemptible: config.Preemptible{ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}},
+		Preemptible: config.Preemptible{
+			ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}, Protect: "keep", MakeRoom: "shelve", Notice: 41 * time.Second,
+			EvictionTimeout: 42 * time.Second, Cost: "price", CostPeriod: 43 * time.Second, PriceSpec: "cents", PrioritySpec: "rank",
+		},
 		Scheduler: config.Scheduler{
 			Mode: "replace", ForwardTransportURL: "rabbit://n:p@mq/behind", Workers: 36, MaxAttempts: 4, DecisionRetention: 37 * 24 * time.Hour,
 			LimitTenants: true, TenantAggregateRequired: true, IsolateAggregates: true, DefaultZone: "zone1",
@@ -295,6 +311,7 @@ poll_interval = 60
 		Weighers: config.Weighers{
 			Classes: []string{"RAMWeigher", "CPUWeigher"},
 			CPU:     0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7, Release: "epoxy",
+			Overcommit: 14, PreemptionCost: 15, Period: 16, PreemptibleCount: 17,
 			PCI: 8, SoftAffinity: 9, SoftAntiAffinity: 10, CrossCell: -11, HypervisorVersion: 12, NumInstances: -13, ImageProps: 14,
 			ImagePropsSetting: []string{"os_distro=1", "hw_machine_type=-2"}, MetricsSetting: []string{"cpu.percent=-1"}, Metrics: 15,
 		},
@@ -354,8 +371,11 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			Client:          config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
 			MaxMicroversion: "2.100",
 		},
-		Placement:   config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-		Preemptible: config.Preemptible{ExtraSpec: "almanac:preemptible", Hint: "preemptible"},
+		Placement: config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Preemptible: config.Preemptible{
+			ExtraSpec: "almanac:preemptible", Hint: "preemptible", Protect: "almanac:protected", MakeRoom: "delete", EvictionTimeout: time.Minute,
+			FillReserved: true, Cost: "partial_hour", CostPeriod: time.Hour, PriceSpec: "almanac:price", PrioritySpec: "almanac:priority",
+		},
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
 			OnEnd: "delete", IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", PreemptibleInstances: "delete",
@@ -373,7 +393,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Weighers: config.Weighers{
 			Classes: []string{"nova.scheduler.weights.all_weighers"},
-			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1, Release: "zed",
+			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1, PreemptionCost: 1e5, Release: "zed",
 			PCI: 1, SoftAffinity: 1, SoftAntiAffinity: 1, CrossCell: 1e6, HypervisorVersion: 1, Metrics: 1,
 		},
 		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},

@@ -21,12 +21,6 @@ type Nova struct {
 	TransportURL    string // may hold a password; empty: that of [DEFAULT]
 }
 
-// Preemptible is section [preemptible]: which instances are.
-type Preemptible struct {
-	ExtraSpec, Hint string // empty: no sign
-	Projects        []string
-}
-
 // Healing is section [healing].
 type Healing struct {
 	Enabled       bool
@@ -56,18 +50,6 @@ func novaOptions(n *Nova) []option {
 		text(&n.TransportURL, "transport_url", "",
 			"Nova's message broker, where it is not that of [DEFAULT].").asSecret(),
 	)
-}
-
-func preemptibleOptions(p *Preemptible) []option {
-	return []option{
-		text(&p.ExtraSpec, "extra_spec", "almanac:preemptible",
-			"Extra spec of a flavor: where it is true the flavor's instances are preemptible. Empty means none."),
-		text(&p.Hint, "hint", "preemptible",
-			"Scheduler hint of a boot request: where it is true the instance is preemptible. Empty means none. It takes "+
-				"[scheduler] mode = interpose or replace, or a Nova that tells the hints of an instance, which begins with "+
-				"microversion 2.100."),
-		list(&p.Projects, "projects", nil, "Ids of projects all of whose instances are preemptible."),
-	}
 }
 
 func healingOptions(h *Healing) []option {

@@ -19,6 +19,7 @@ type Weighers struct {
 	PCI, SoftAffinity, SoftAntiAffinity                    float64
 	CrossCell, HypervisorVersion, NumInstances, ImageProps float64
 	FreeTime, KWRanking                                    float64
+	Overcommit, PreemptionCost, Period, PreemptibleCount   float64
 	ImagePropsSetting                                      []string // image_props_weight_setting, "name=ratio" each
 	Metrics                                                float64  // [metrics] weight_multiplier
 	MetricsSetting                                         []string // [metrics] weight_setting, "name=ratio" each
@@ -54,6 +55,13 @@ func weigherOptions(w *Weighers) []option {
 		float(&w.FreeTime, "free_time_weight_multiplier", 10,
 			"How much the time until the next reservation of a host counts, for instances without a reservation."),
 		float(&w.KWRanking, "kw_ranking_weight_multiplier", 1, "How much FLOPS per watt count."),
+		float(&w.Overcommit, "overcommit_weight_multiplier", 0,
+			"How much it counts that an instance finds room on a host without others having to leave. Such hosts come first in any case."),
+		float(&w.PreemptionCost, "preemption_cost_weight_multiplier", 100_000,
+			"How much it counts against a host what it costs to make room there; see [preemptible] cost."),
+		float(&w.Period, "period_weight_multiplier", 0,
+			"How much it counts against a host what it would cost to take all of its preemptible instances away."),
+		float(&w.PreemptibleCount, "preemptible_count_weight_multiplier", 0, "How much the number of preemptible instances counts against a host."),
 	}
 }
 
