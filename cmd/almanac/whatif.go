@@ -21,7 +21,7 @@ func (p *process) whatIfCommand() *cobra.Command {
 Exit codes: 0 yes; 5 no, and the answer is printed all the same; 2 the input makes
 no sense, and one line on standard error names the field.`,
 	}
-	group.AddCommand(p.whatIfFitCommand())
+	group.AddCommand(p.whatIfFitCommand(), p.whatIfScheduleCommand())
 	return group
 }
 
@@ -47,47 +47,56 @@ var fitColumns = []column[whatif.FitAnswer]{
 	}, inLists},
 }
 
-func optional(t *int64) any {
-	if t == nil {
+// optional is nothing where there is no value.
+func optional[T any](value *T) any {
+	if value == nil {
 		return ""
 	}
-	return *t
+	return *value
 }
 
 func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
 func (p *process) whatIfFitCommand() *cobra.Command {
-	input := ""
-	c := &cobra.Command{
+	return whatIf(p, &cobra.Command{
 		Use:   "fit",
 		Short: "When and where a number of hosts can be had (paper 003)",
 		Long: `When and where a number of hosts can be had for a duration before a deadline, beside
 claims that are there. Times are whole numbers of any unit. The answer has every
 feasible start with its availability rectangle, and the slots after booking.`,
 		Example: "  almanac whatif fit --input docs/examples/whatif/fit.json -f json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			out, err := newPrinter(p, fitColumns, inShows)
-			if err != nil {
-				return err
-			}
-			question, err := p.open(input)
-			if err != nil {
-				return err
-			}
-			defer question.Close()
-			answer, err := whatif.Fit(question)
-			if err != nil {
-				return err
-			}
-			if err := out.one(answer, answer); err != nil {
-				return err
-			}
-			if !answer.Accepted {
-				return &outcome{code: exitNoRoom}
-			}
-			return nil
-		},
+	}, fitColumns, func(question io.Reader) (whatif.FitAnswer, bool, error) {
+		answer, err := whatif.Fit(question)
+		return answer, answer.Accepted, err
+	})
+}
+
+// whatIf makes c a command that answers the question in a file. answer says whether the
+// answer is yes.
+func whatIf[T any](p *process, c *cobra.Command, columns []column[T], answer func(question io.Reader) (T, bool, error)) *cobra.Command {
+	input := ""
+	c.Args = cobra.NoArgs
+	c.RunE = func(*cobra.Command, []string) error {
+		out, err := newPrinter(p, columns, inShows)
+		if err != nil {
+			return err
+		}
+		question, err := p.open(input)
+		if err != nil {
+			return err
+		}
+		defer question.Close()
+		found, yes, err := answer(question)
+		if err != nil {
+			return err
+		}
+		if err := out.one(found, found); err != nil {
+			return err
+		}
+		if !yes {
+			return &outcome{code: exitNoRoom}
+		}
+		return nil
 	}
 	c.Flags().StringVar(&input, "input", "", "file with the question as JSON; - is standard input")
 	return c

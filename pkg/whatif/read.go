@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,15 +15,15 @@ import (
 )
 
 // read reads one JSON object into the struct that into points to. A field that the
-// struct does not have, letter by letter, is an Invalid fault that names it with
-// its path.
+// struct does not have, letter by letter, or that is of another type, is an Invalid
+// fault that names it with its path.
 func read(r io.Reader, into any) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
 		return &fault.Error{Kind: fault.Invalid, Field: "input", Message: "cannot be read", Err: err}
 	}
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
+	value, err := numbered(raw)
+	if err != nil {
 		return fault.Field("input", "is not JSON: %v", err)
 	}
 	if _, ok := value.(map[string]any); !ok {
@@ -32,46 +33,89 @@ func read(r io.Reader, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-		if !ok {
-			return fault.Field("input", "cannot be read as a question: %v", err)
-		}
-		return fault.Field(wrong.Field, "must be %s, not %s", article(wrong.Type), wrong.Value)
+		return fault.Field("input", "cannot be read as a question: %v", err)
 	}
 	return nil
 }
 
-// exact says which field of value t does not have.
+// numbered reads JSON with its numbers as they are written.
+func numbered(raw []byte) (value any, err error) {
+	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// exact says which field of value t does not have, or has of another type. null is what
+// is absent.
 func exact(value any, t reflect.Type, path string) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch value := value.(type) {
+	case nil:
 	case map[string]any:
-		if t.Kind() != reflect.Struct {
-			return nil // the type is at fault, and named when it is read
+		return exactObject(value, t, path)
+	case []any:
+		if t.Kind() != reflect.Slice {
+			return mistyped(path, t, "a list")
 		}
-		fields := make(map[string]reflect.Type)
+		for i, element := range value {
+			if err := exact(element, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	default:
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return fault.Field(path, "cannot be read: %v", err)
+		}
+		if wrong, is := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(raw, reflect.New(t).Interface())); is {
+			return mistyped(path, t, wrong.Value)
+		}
+	}
+	return nil
+}
+
+func exactObject(value map[string]any, t reflect.Type, path string) error {
+	fields := make(map[string]reflect.Type)
+	switch t.Kind() {
+	case reflect.Struct:
 		for i := range t.NumField() {
 			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 			fields[name] = t.Field(i).Type
 		}
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if fields[name] == nil {
-				return fault.Field(path+name, "%s", fault.Unknown("field", name, slices.Sorted(maps.Keys(fields))))
-			}
-			if err := exact(value[name], fields[name], path+name+"."); err != nil {
-				return err
-			}
+	case reflect.Map:
+		for name := range value {
+			fields[name] = t.Elem()
 		}
-	case []any:
-		if t.Kind() != reflect.Slice {
-			return nil
+	default:
+		return mistyped(path, t, "an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		if fields[name] == nil {
+			return fault.Field(under(path, name), "%s", fault.Unknown("field", name, slices.Sorted(maps.Keys(fields))))
 		}
-		for i, element := range value {
-			if err := exact(element, t.Elem(), fmt.Sprintf("%s[%d].", strings.TrimSuffix(path, "."), i)); err != nil {
-				return err
-			}
+		if err := exact(value[name], fields[name], under(path, name)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// under gives the path of a field of what is at path.
+func under(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+func mistyped(path string, t reflect.Type, is string) error {
+	return fault.Field(path, "must be %s, not %s", article(t), is)
 }
 
 // article names a type for people.
@@ -79,6 +123,10 @@ func article(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.String:
 		return "a text"
 	case reflect.Slice:
