@@ -28,6 +28,7 @@ var decisionColumns = []column[v1.Decision]{
 	{"Way", func(d v1.Decision) any { return d.Way }, inLists},
 	{"Milliseconds", func(d v1.Decision) any { return d.TookMS }, inLists},
 	{"Instances", func(d v1.Decision) any { return lines(instancesOf(d)) }, inLists},
+	{"Evicted", func(d v1.Decision) any { return lines(each(evictedBy(d), victim)) }, inLists},
 	{"Filters", func(d v1.Decision) any { return lines(filtersOf(d)) }, inLists},
 	{"Best Hosts", func(d v1.Decision) any { return lines(each(d.Ranked, ranked)) }, inLists},
 	{"Refused Hosts", func(d v1.Decision) any { return lines(refusedHosts(d)) }, inLists},
@@ -48,9 +49,10 @@ func (p *process) decisionShowCommand() *cobra.Command {
 		Use:   "show ID",
 		Short: "Show what was decided about an instance, or in a request",
 		Long: `Show what was decided about an instance, or in the request (req-…) that asked Nova
-for instances; the newest first. How many hosts each filter left, which were best and
-why the others were refused is told of the first instance of a request, and the
-names of hosts only to those who may see them.`,
+for instances; the newest first. Of an instance that had to leave for others, what was
+decided about these is shown, and to its owner that it had to leave. How many hosts
+each filter left, which were best and why the others were refused is told of the first
+instance of a request, and the names of hosts only to those who may see them.`,
 		Example: `  almanac decision show 0d5cbe0f-98c7-4a91-9d63-2d56c1b6f00a
   almanac decision show req-6f1f0f1c-58a2-4a5b-93b9-0b0ce0f3a1d2 -f value -c Verdict`,
 		Args:              needsOne("ID"),
@@ -83,6 +85,9 @@ names of hosts only to those who may see them.`,
 
 // verdictOf says in a sentence what was decided.
 func verdictOf(d v1.Decision) string {
+	if len(d.Evicted) > 0 {
+		return "evicted, to make room for others"
+	}
 	if len(d.Placements) == 0 {
 		return "not placed: " + cmp.Or(d.Reason, "no reason is known")
 	}
@@ -96,6 +101,15 @@ func verdictOf(d v1.Decision) string {
 		return "placed"
 	}
 	return "placed on " + few(hosts)
+}
+
+// evictedBy gives the instances that had to leave.
+func evictedBy(d v1.Decision) []v1.Victim {
+	list := slices.Clone(d.Evicted)
+	for _, p := range d.Placements {
+		list = append(list, p.Victims...)
+	}
+	return list
 }
 
 func instancesOf(d v1.Decision) []string {
@@ -123,15 +137,16 @@ func filtersOf(d v1.Decision) []string {
 	})...)
 }
 
-// ranked writes a host with its weight and, the heaviest first, what makes it up.
-func ranked(r v1.RankedHost) string {
-	names := slices.SortedFunc(maps.Keys(r.Parts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Parts[b], r.Parts[a]), strings.Compare(a, b))
+func ranked(r v1.RankedHost) string { return weighed(r.Host, r.Weight, r.Parts) }
+
+// weighed writes a host with its weight and, the heaviest first, what makes it up.
+func weighed(host string, weight float64, parts map[string]float64) string {
+	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(parts[b], parts[a]), strings.Compare(a, b))
 	})
-	parts := each(names, func(name string) string { return fmt.Sprintf("%s %.4g", name, r.Parts[name]) })
-	text := fmt.Sprintf("%.4g %s", r.Weight, r.Host)
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
+	text := fmt.Sprintf("%.4g %s", weight, host)
+	if len(names) > 0 {
+		text += ": " + strings.Join(each(names, func(name string) string { return fmt.Sprintf("%s %.4g", name, parts[name]) }), ", ")
 	}
 	return text
 }

@@ -22,11 +22,16 @@ func decided() v1.Decisions {
 		},
 		{
 			RequestID: "req-1", ProjectID: "demo", Instances: []string{"i-1", "i-2"}, ReservationID: "r-1", Way: "replaced", At: morning, TookMS: 1.5,
-			Placements: []v1.Placement{{Instance: "i-1", Host: "a", Node: "a", Alternates: []string{"c", "d"}}, {Instance: "i-2", Host: "b", Node: "b.example"}},
+			Placements: []v1.Placement{{Instance: "i-1", Host: "a", Node: "a", Alternates: []string{"c", "d"}}, {Instance: "i-2", Host: "b", Node: "b.example", Victims: evicted()}},
 			Considered: 2, Filters: []v1.FilterCount{},
 			Ranked: []v1.RankedHost{{Host: "a", Weight: 1.5, Parts: map[string]float64{"CPUWeigher": 0.5, "RAMWeigher": 1}}, {Host: "b", Weight: 1. / 3}},
 		},
 	}}
+}
+
+// evicted are instances that left for another.
+func evicted() []v1.Victim {
+	return []v1.Victim{{ID: "v-1", Name: "batch", ProjectID: "science", Cost: 660, Unit: "s"}, {ID: "v-2", ProjectID: "science"}}
 }
 
 // downHosts gives n hosts that are down, and more.
@@ -54,6 +59,7 @@ func TestADecisionIsExplained(t *testing.T) {
 | Way           | passed on                                                                                                  |
 | Milliseconds  | 20                                                                                                         |
 | Instances     | i-1                                                                                                        |
+| Evicted       |                                                                                                            |
 | Filters       | 14 hosts                                                                                                   |
 |               | 1 after ComputeFilter                                                                                      |
 |               | 0 after ReservationFilter                                                                                  |
@@ -62,23 +68,25 @@ func TestADecisionIsExplained(t *testing.T) {
 |               | 1 by ReservationFilter: it is reserved: gpu-1                                                              |
 |               | 3 more                                                                                                     |
 +---------------+------------------------------------------------------------------------------------------------------------+
-+---------------+-------------------------------------+
-| Field         | Value                               |
-+---------------+-------------------------------------+
-| Verdict       | placed on a, b                      |
-| Time          | 2026-12-01T09:00:00Z                |
-| Request       | req-1                               |
-| Project       | demo                                |
-| Reservation   | r-1                                 |
-| Way           | replaced                            |
-| Milliseconds  | 1.5                                 |
-| Instances     | i-1 on a, else c, d                 |
-|               | i-2 on b (b.example)                |
-| Filters       | 2 hosts                             |
-| Best Hosts    | 1.5 a: RAMWeigher 1, CPUWeigher 0.5 |
-|               | 0.3333 b                            |
-| Refused Hosts |                                     |
-+---------------+-------------------------------------+
++---------------+---------------------------------------+
+| Field         | Value                                 |
++---------------+---------------------------------------+
+| Verdict       | placed on a, b                        |
+| Time          | 2026-12-01T09:00:00Z                  |
+| Request       | req-1                                 |
+| Project       | demo                                  |
+| Reservation   | r-1                                   |
+| Way           | replaced                              |
+| Milliseconds  | 1.5                                   |
+| Instances     | i-1 on a, else c, d                   |
+|               | i-2 on b (b.example)                  |
+| Evicted       | batch (v-1) of project science: 660 s |
+|               | v-2 of project science: 0             |
+| Filters       | 2 hosts                               |
+| Best Hosts    | 1.5 a: RAMWeigher 1, CPUWeigher 0.5   |
+|               | 0.3333 b                              |
+| Refused Hosts |                                       |
++---------------+---------------------------------------+
 `
 	if diff := cmp.Diff(want[1:], got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
@@ -119,6 +127,17 @@ func TestWithoutHostsADecisionSaysWhatItMay(t *testing.T) {
 	got := almanac(t, a, "decision", "show", "req-1", "-f", "csv", "-c", "Verdict", "-c", "Instances", "-c", "Filters", "-c", "Best Hosts", "-c", "Refused Hosts")
 	got.wantDone(t)
 	if want := "Verdict,Instances,Filters,Best Hosts,Refused Hosts\nplaced,i-1,3 hosts; 2 after ComputeFilter,,\n"; got.stdout != want {
+		t.Errorf("got\n%swant\n%s", got.stdout, want)
+	}
+}
+
+func TestTheOwnerOfAVictimIsToldThatItHadToLeave(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/decisions/v-1", http.StatusOK, v1.Decisions{Decisions: []v1.Decision{{Instances: []string{"v-1", "v-2"}, Evicted: evicted()}}})
+	got := almanac(t, a, "decision", "show", "v-1", "-f", "csv", "-c", "Verdict", "-c", "Instances", "-c", "Evicted")
+	got.wantDone(t)
+	want := "Verdict,Instances,Evicted\n\"evicted, to make room for others\",v-1; v-2,batch (v-1) of project science: 660 s; v-2 of project science: 0\n"
+	if got.stdout != want {
 		t.Errorf("got\n%swant\n%s", got.stdout, want)
 	}
 }

@@ -107,6 +107,7 @@ Data is printed on standard output, messages on standard error. Exit codes:
 		p.propertiesCommand(),
 		p.whatIfCommand(),
 		p.decisionCommand(),
+		p.preemptibleCommand(),
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),

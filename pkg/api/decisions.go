@@ -28,8 +28,10 @@ func (s *server) showDecisions(c *gin.Context) {
 	}
 	var answer v1.Decisions
 	for _, d := range found {
-		if d.ProjectID == by.ProjectID || by.may("decisions:get_all_projects", d.ProjectID) {
-			answer.Decisions = append(answer.Decisions, decided(d, by.may("decisions:get_hosts", d.ProjectID)))
+		if by.seesDecisionsOf(d.ProjectID) {
+			answer.Decisions = append(answer.Decisions, decided(d, by))
+		} else if evicted := evictedOf(d, by); len(evicted.Evicted) > 0 {
+			answer.Decisions = append(answer.Decisions, evicted)
 		}
 	}
 	if len(answer.Decisions) == 0 {
@@ -39,15 +41,44 @@ func (s *server) showDecisions(c *gin.Context) {
 	c.PureJSON(http.StatusOK, answer)
 }
 
+// seesDecisionsOf says whether by may see what was decided about instances of a project.
+func (a *asker) seesDecisionsOf(project string) bool {
+	return project == a.ProjectID || a.may("decisions:get_all_projects", project)
+}
+
+// evictedOf gives of a decision that by may not see what it was for the owner of the
+// instances that had to leave: nothing of those for which they did.
+func evictedOf(d placing.Decision, by *asker) v1.Decision {
+	out := v1.Decision{Instances: []string{}, Way: d.Way, At: d.At.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{}}
+	for _, p := range d.Placements {
+		out.Evicted = append(out.Evicted, victims(p, by)...)
+	}
+	for _, v := range out.Evicted {
+		out.ProjectID, out.Instances = v.ProjectID, append(out.Instances, v.ID)
+	}
+	return out
+}
+
+// victims gives those of a placement that by may see.
+func victims(p placing.Placement, by *asker) (list []v1.Victim) {
+	for _, v := range p.Victims {
+		if by.seesDecisionsOf(v.ProjectID) {
+			list = append(list, v1.Victim(v))
+		}
+	}
+	return list
+}
+
 // decided gives a decision, with its hosts or without.
-func decided(d placing.Decision, withHosts bool) v1.Decision {
+func decided(d placing.Decision, by *asker) v1.Decision {
+	withHosts := by.may("decisions:get_hosts", d.ProjectID)
 	out := v1.Decision{
 		RequestID: d.RequestID, ProjectID: d.ProjectID, Instances: append([]string{}, d.Instances...), ReservationID: d.Reservation,
 		Way: d.Way, At: d.At.Time(), TookMS: float64(d.Took) / 1000, Reason: d.Reason, Considered: d.Considered,
 		Placements: []v1.Placement{}, Filters: []v1.FilterCount{},
 	}
 	for _, p := range d.Placements {
-		placed := v1.Placement{Instance: p.Instance}
+		placed := v1.Placement{Instance: p.Instance, Victims: victims(p, by)}
 		if withHosts {
 			placed.Host, placed.Node, placed.Alternates = p.Host, p.Node, append([]string{}, p.Alternates...)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 var (
@@ -28,7 +29,9 @@ var (
 // documented is the decision of the examples. Elsewhere a cloud would have asked for it.
 var documented = placing.Decision{
 	RequestID: requestID, ProjectID: "demo", Instances: []string{placedID}, Way: placing.Replaced, At: 1795228500, Took: 1845,
-	Placements: []placing.Placement{{Instance: placedID, Host: "node-02", Node: "node-02", Alternates: []string{"node-03"}}},
+	Placements: []placing.Placement{{Instance: placedID, Host: "node-02", Node: "node-02", Alternates: []string{"node-03"}, Victims: []placing.Victim{
+		{ID: "7be0f1a2-4c33-4f0e-9d0b-27c1a5d0c9e1", Name: "batch-7", ProjectID: "science", Cost: 660, Unit: "s"},
+	}}},
 	Considered: 4, Filters: []placing.FilterCount{{Filter: "ComputeFilter", Left: 3}, {Filter: "ReservationFilter", Left: 2}},
 	Refused: []placing.RefusedHost{
 		{Host: "node-01", Filter: "ComputeFilter", Reason: "its nova-compute is down"},
@@ -40,6 +43,32 @@ var documented = placing.Decision{
 	},
 }
 
+// occupied are the hosts of the examples about preemptible instances.
+func occupied(t *testing.T) *inventory.States {
+	t.Helper()
+	host := func(name string, used int64, instances ...inventory.Instance) inventory.HostState {
+		return inventory.HostState{Name: name, Up: true, Enabled: true, Instances: instances, Stocks: map[string]inventory.Stock{
+			"VCPU": {Total: 8, Ratio: 1, Used: used}, "MEMORY_MB": {Total: 32768, Ratio: 1, Used: 2048 * used},
+		}}
+	}
+	batch := func(id, name string, launched span.Instant, locked bool) inventory.Instance {
+		return inventory.Instance{
+			ID: id, Name: name, ProjectID: "science", Status: "ACTIVE", Flavor: inventory.Flavor{Name: "m1.spot"}, Launched: launched, Locked: locked,
+			Preemptible: true, Holds: map[string]int64{"VCPU": 4, "MEMORY_MB": 8192},
+		}
+	}
+	states, err := inventory.NewStates([]inventory.HostState{
+		host("node-01", 8), host("node-03", 0), host("node-02", 8,
+			batch("7be0f1a2-4c33-4f0e-9d0b-27c1a5d0c9e1", "batch-7", made-3600-660, false),
+			batch("c1d9b3f4-0a6e-4b52-8c55-94c3e7a1b2d0", "batch-8", made-100, true)),
+	}, nil)
+	must(t, err)
+	return states
+}
+
+// made is when the examples were made: 2026-11-21T02:35:02Z.
+const made = 1795228502
+
 // The examples are run in their order on the hosts of `make run`; only ids may differ.
 func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	reference, err := os.ReadFile("../../docs/api.md")
@@ -49,12 +78,13 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) {
 		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}}
 		o.FeedSecret = "for the examples"
+		o.Placing = choosing(t, occupied(t))
 	}})
 	examples := example.FindAllStringSubmatch(string(reference), -1)
 	if commands := strings.Count(string(reference), "$ curl"); commands == 0 || commands != len(examples) {
 		t.Fatalf("%d commands, but %d examples", commands, len(examples))
 	}
-	c.seconds.Store(1795228502) // 2026-11-21T02:35:02Z, when they were made
+	c.seconds.Store(made)
 	must(t, c.store.KeepDecisions(t.Context(), []placing.Decision{documented}))
 	actual := map[string]string{placedID: placedID}
 	replace := func(text string) string {

@@ -49,6 +49,8 @@ var calls = []call{
 	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
 	{"POST /v1/scheduler/weigh", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:weigh"},
 	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
+	{"GET /v1/preemptible", "", "", 403, 403, 200, 403, 200, 403, "preemptible:list"},
+	{"GET /v1/preemptible/cost", "?vcpus=1", "", 403, 403, 200, 403, 200, 403, "preemptible:get_cost"},
 	{"GET /v1/doctor", "", "", 403, 403, 200, 403, 403, 403, "doctor:get"},
 	{"POST /v1/doctor", "", `{"dry_run": true}`, 403, 403, 200, 403, 403, 403, "doctor:fix"},
 	{"GET /v1/readiness", "", "", 403, 403, 200, 403, 200, 200, "readiness:get"},

@@ -42,6 +42,7 @@ type Options struct {
 	// Doctor may be nil; then there are no examinations.
 	Doctor    Doctor
 	Decisions Decisions
+	Placing   Placing
 	// Probes look after everything else that readiness tells of.
 	Probes []Probe
 	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
@@ -154,6 +155,8 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
+	v1.GET("/preemptible", s.require("preemptible:list"), s.listPreemptible)
+	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.costPreemption)
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.examine)
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.fix)
 }

@@ -36,7 +36,7 @@ var (
 	writing = []string{"reservations:update", "reservations:delete"}
 	overall = []string{
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
-		"decisions:get_all_projects", "decisions:get_hosts",
+		"decisions:get_all_projects", "decisions:get_hosts", "preemptible:list", "preemptible:get_cost",
 	}
 	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix"}
 	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}

@@ -18,7 +18,10 @@ type Decision struct {
 	At            time.Time `json:"at"`
 	TookMS        float64   `json:"took_ms"`
 	// Placements has one for each instance; none where Reason says why not.
-	Placements []Placement   `json:"placements"`
+	Placements []Placement `json:"placements"`
+	// Evicted are the instances that left for those of another project: then the decision
+	// is shown to their owner, who sees nothing else of it.
+	Evicted    []Victim      `json:"evicted,omitzero"`
 	Reason     string        `json:"reason,omitempty"`
 	Considered int           `json:"considered"`
 	Filters    []FilterCount `json:"filters"`
@@ -27,11 +30,13 @@ type Decision struct {
 }
 
 // Placement is where an instance goes; only the instance to those who may not see hosts.
+// Victims are the preemptible instances that left for it, of projects that one may see.
 type Placement struct {
 	Instance   string   `json:"instance"`
 	Host       string   `json:"host,omitempty"`
 	Node       string   `json:"node,omitempty"`
 	Alternates []string `json:"alternates,omitzero"`
+	Victims    []Victim `json:"victims,omitempty"`
 }
 
 // FilterCount is how many hosts a filter left.

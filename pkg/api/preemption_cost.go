@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// costPreemption handles GET /v1/preemptible/cost.
+func (s *server) costPreemption(c *gin.Context) {
+	q := readQuery(c, "vcpus", "memory_mb", "disk_gb", "flavor", "project_id", "limit")
+	wanted, project, limit := size(q), q.text("project_id"), q.number("limit", defaultPage, 1, largestPage)
+	err := q.err
+	if err == nil && wanted.Name != "" {
+		wanted, err = s.flavor(c.Request.Context(), wanted.Name)
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	if s.Placing.Pipeline == nil {
+		c.PureJSON(http.StatusOK, v1.PreemptionCosts{Resources: classes(wanted), Hosts: []v1.PreemptionCost{}, Reason: noPlacing})
+		return
+	}
+	states := s.Placing.states()
+	if states == nil {
+		s.fail(c, fault.New(fault.Unavailable, "the hosts have not been read yet; try again in a moment"))
+		return
+	}
+	r := preview(wanted, project)
+	r.Preemptible = s.Admission.Rule.Marks(&inventory.Instance{Flavor: wanted, ProjectID: project})
+	c.PureJSON(http.StatusOK, s.costs(states, r, s.Now(), limit))
+}
+
+// size reads what an instance takes: the name of a flavor, or amounts.
+func size(q *query) (f inventory.Flavor) {
+	amount := func(name string) int64 { return int64(q.number(name, 0, 0, math.MaxInt32)) }
+	f.Name = q.text("flavor")
+	f.Resources = resource.Vector{VCPUs: amount("vcpus"), MemoryMB: amount("memory_mb"), DiskGB: amount("disk_gb")}
+	switch sized := !f.Resources.IsZero(); {
+	case f.Name != "" && sized:
+		q.fail("flavor", "says what the instance takes; give it alone, or vcpus, memory_mb and disk_gb")
+	case f.Name == "" && !sized:
+		q.fail("vcpus", "give what the instance takes: vcpus, memory_mb and disk_gb, or flavor")
+	}
+	return f
+}
+
+// flavor gives that with the name, or the id.
+func (s *server) flavor(ctx context.Context, name string) (inventory.Flavor, error) {
+	if s.Placing.Flavors == nil {
+		return inventory.Flavor{}, fault.Field("flavor", "this cloud has no flavors; give vcpus, memory_mb and disk_gb instead")
+	}
+	all, err := s.Placing.Flavors(ctx)
+	if err != nil {
+		return inventory.Flavor{}, err
+	}
+	known := make([]string, 0, len(all))
+	for _, f := range all {
+		if f.Name == name || f.ID == name {
+			return f, nil
+		}
+		known = append(known, f.Name)
+	}
+	return inventory.Flavor{}, fault.Field("flavor", "%s", fault.Unknown("flavor", name, known))
+}
+
+// preview is what Nova would ask for an instance of the flavor, without an image and
+// without hints.
+func preview(f inventory.Flavor, project string) *placing.Request {
+	r := &placing.Request{
+		ProjectID: project, Instances: []string{""}, Resources: classes(f), FlavorName: f.Name, ExtraSpecs: f.ExtraSpecs,
+	}
+	for key, value := range f.ExtraSpecs {
+		trait, is := strings.CutPrefix(key, "trait:")
+		switch {
+		case is && value == "required":
+			r.Required = append(r.Required, trait)
+		case is && value == "forbidden":
+			r.Forbidden = append(r.Forbidden, trait)
+		}
+	}
+	slices.Sort(r.Required)
+	slices.Sort(r.Forbidden)
+	return r
+}
+
+// classes gives what a flavor takes by resource class of Placement.
+func classes(f inventory.Flavor) map[string]int64 {
+	all := map[string]int64{"VCPU": f.Resources.VCPUs, "MEMORY_MB": f.Resources.MemoryMB, "DISK_GB": f.Resources.DiskGB}
+	maps.Copy(all, f.Resources.Custom)
+	maps.DeleteFunc(all, func(_ string, amount int64) bool { return amount == 0 })
+	return all
+}
+
+// costs asks the pipeline as it is for the hosts that it would choose from, and then for
+// those that it would have left aside, since somebody would have to leave.
+func (s *server) costs(states *inventory.States, r *placing.Request, now span.Instant, limit int) v1.PreemptionCosts {
+	choice := *s.Placing.Pipeline
+	choice.Whole = true
+	order := choice.Plan(states, r, now, nil).Decision.Ranked
+	choice.SparesFirst = false
+	rest := choice.Plan(states, r, now, nil).Decision
+	seen := make(map[string]bool, len(order))
+	for _, h := range order {
+		seen[h.Host] = true
+	}
+	for _, h := range rest.Ranked {
+		if !seen[h.Host] {
+			order = append(order, h)
+		}
+	}
+	answer := v1.PreemptionCosts{Resources: r.Resources, Considered: states.Len(), Hosts: []v1.PreemptionCost{}}
+	roomy := withRoom(states, r, now)
+	for _, h := range order[:min(limit, len(order))] {
+		i, _ := states.Index(h.Host)
+		answer.Hosts = append(answer.Hosts, s.cost(states, i, r, now, roomy))
+	}
+	for _, h := range rest.Refused[:min(limit-len(answer.Hosts), len(rest.Refused))] {
+		answer.Hosts = append(answer.Hosts, v1.PreemptionCost{Host: h.Host, Victims: []v1.Victim{}, Reason: h.Filter + ": " + h.Reason})
+	}
+	return answer
+}
+
+// withRoom gives the hosts that have room as they are.
+func withRoom(states *inventory.States, r *placing.Request, now span.Instant) hostset.Set {
+	roomy := states.All().Clone()
+	if test := (filters.Capacity{}).For(states, r, now); test != nil {
+		test.Keep(roomy)
+	}
+	return roomy
+}
+
+// cost says who would leave host i.
+func (s *server) cost(states *inventory.States, i int, r *placing.Request, now span.Instant, roomy hostset.Set) v1.PreemptionCost {
+	out := v1.PreemptionCost{Host: states.Host(i).Name, Room: roomy.Has(i), Victims: []v1.Victim{}}
+	evictor := s.Placing.evictor()
+	if out.Room || evictor == nil {
+		return out
+	}
+	victims, enough := evictor.Victims(states, i, r.Resources, now)
+	if !enough {
+		out.Reason = "there is no room, whoever leaves"
+		return out
+	}
+	out.Cost, out.Unit = victims.Cost, evictor.Cost.Unit()
+	for n, v := range victims.Instances {
+		out.Victims = append(out.Victims, v1.Victim{ID: v.ID, Name: v.Name, ProjectID: v.ProjectID, Cost: victims.Costs[n], Unit: out.Unit})
+	}
+	return out
+}
