@@ -19,6 +19,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0003_power", Migrate: addPower},
 	{ID: "0004_decisions", Migrate: addDecisions},
 	{ID: "0005_guests", Migrate: addGuests},
+	{ID: "0006_evictions", Migrate: addEvictions},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

@@ -29,7 +29,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
@@ -39,6 +39,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		state := []MigrationStatus{
 			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
 			{"0005_guests", want.before},
+			{"0006_evictions", want.before},
 		}
 		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
@@ -100,7 +101,7 @@ func TestAFailedMigrationLeavesNothing(t *testing.T) {
 // allRows are the tables as the code uses them.
 var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
-	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{},
+	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
 }
 
 func TestTheMigratedSchemaIsThatOfTheRows(t *testing.T) {
@@ -165,7 +166,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{

@@ -147,6 +147,12 @@ type guestRow struct {
 	At          int64  `gorm:"column:placed_at;not null;index:idx_guests_placed"` // when it was asked for last
 }
 
+type evictionRow struct {
+	ID      string `gorm:"primaryKey;size:255"`
+	Replica string `gorm:"size:255;not null"`     // that carries it out
+	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction without its ID as a JSON object
+}
+
 func (reservationRow) TableName() string { return "reservations" }
 func (claimRow) TableName() string       { return "claims" }
 func (eventRow) TableName() string       { return "events" }
@@ -154,6 +160,7 @@ func (keyRow) TableName() string         { return "idempotency_keys" }
 func (overrideRow) TableName() string    { return "host_overrides" }
 func (hiddenRow) TableName() string      { return "hidden_properties" }
 func (guestRow) TableName() string       { return "guests" }
+func (evictionRow) TableName() string    { return "evictions" }
 func (hostRow) TableName() string        { return "host_versions" }
 func (usageRow) TableName() string       { return "project_usage" }
 func (changeRow) TableName() string      { return "changes" }

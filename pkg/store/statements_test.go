@@ -101,6 +101,10 @@ func questions(s *Store) []call {
 			_, err := s.Guests(ctx, "i", "j", "k")
 			return err
 		}, []string{"SELECT guests"}},
+		{"look for evictions that nobody carries out any more", func(ctx context.Context) error {
+			_, err := s.TakeEvictions(ctx)
+			return err
+		}, []string{"SELECT evictions"}},
 		{"find nothing new", func(ctx context.Context) error {
 			_, err := s.Recall(ctx, booking.Recall{Since: last})
 			return err

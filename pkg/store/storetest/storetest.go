@@ -99,6 +99,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
 	t.Run("what is stored outlives the store", func(t *testing.T) { testReopening(t, create(t)) })
 	t.Run("leases", func(t *testing.T) { testLeases(t, create) })
+	t.Run("evictions", func(t *testing.T) { testEvictions(t, create) })
 	for name, test := range map[string]func(t *testing.T, stores ...Subject){
 		"stores count together":                 testCounting,
 		"of updates by several stores one wins": testOneWins,
