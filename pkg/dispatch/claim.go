@@ -21,11 +21,14 @@ const callTime = 20 * time.Second
 // claim makes the claims until Placement grants or refuses them. A claim is made again
 // only when it is known what its instance has: what it has from before a move it keeps
 // beside what is claimed, and what it has from a claim whose answer was lost is given up.
-func (t *task) claim(ctx context.Context, claims []placing.Claim) error {
+//
+// The victims lose what they have in the same transaction. It fails with a *staying where
+// one has not got any more what it had.
+func (t *task) claim(ctx context.Context, claims []placing.Claim, victims []victim) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	c := claiming{task: t, targets: targets(claims), claims: claims}
+	c := claiming{task: t, targets: targets(claims), claims: claims, victims: victims}
 	var err error
 	for _, pause := range pauses {
 		if pause > 0 && t.Wait(ctx, pause) != nil || ctx.Err() != nil {
@@ -60,6 +63,7 @@ type claiming struct {
 	*task
 	targets []placing.Allocations // what is to be had of the chosen hosts, by claim
 	claims  []placing.Claim
+	victims []victim
 	// look says that it has to be read first what the instances have by now.
 	look  bool
 	taken int // how often Placement said ErrTaken
@@ -71,11 +75,12 @@ func (c *claiming) attempt(ctx context.Context) (over bool, err error) {
 	defer cancel()
 	if c.look {
 		if granted, err := c.read(ctx); granted || err != nil {
-			return granted || refusal(err), err
+			_, staying := errors.AsType[*staying](err)
+			return granted || staying || refusal(err), err
 		}
 		c.look = false
 	}
-	if err = c.Claims.Claim(ctx, c.claims); err == nil {
+	if err = c.Claims.Claim(ctx, c.all()); err == nil {
 		return true, nil
 	}
 	switch {
@@ -92,8 +97,22 @@ func (c *claiming) attempt(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
+// all are the claims of the newcomers, and those that leave their victims nothing.
+func (c *claiming) all() []placing.Claim {
+	all := slices.Clone(c.claims)
+	for _, v := range c.victims {
+		all = append(all, v.claim)
+	}
+	return all
+}
+
 // lose remembers that the claims may have been granted, or may be yet.
 func (c *claiming) lose() {
+	for _, v := range c.victims {
+		if !slices.ContainsFunc(c.robbed, func(other victim) bool { return other.ID == v.ID }) {
+			c.robbed = append(c.robbed, v)
+		}
+	}
 	for _, claim := range c.claims {
 		if !slices.ContainsFunc(c.lost, func(lost placing.Claim) bool { return reflect.DeepEqual(lost, claim) }) {
 			c.lost = append(c.lost, claim)
@@ -122,13 +141,35 @@ func (c *claiming) read(ctx context.Context) (granted bool, err error) {
 		}
 		granted = granted && claim.Granted(has[i])
 	}
-	if granted {
+	left, err := c.readVictims(ctx)
+	if granted && left {
 		return true, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	for i := range c.claims {
 		c.rebase(&c.claims[i], c.targets[i], has[i])
 	}
 	return false, nil
+}
+
+// readVictims says whether all victims have lost what they had. It fails with a *staying
+// where one has something else by now, which another has chosen as well, or moves.
+func (c *claiming) readVictims(ctx context.Context) (left bool, err error) {
+	left = true
+	var stays staying
+	for _, v := range c.victims {
+		has, err := c.Claims.AllocationsOf(ctx, v.ID)
+		if err != nil {
+			return false, err
+		}
+		left = left && v.claim.Granted(has)
+		if has.Generation == nil || *has.Generation != *v.claim.Generation || !has.Allocations.Equal(v.claim.Before) {
+			stays.add(v, "what it has in Placement has changed")
+		}
+	}
+	return left, stays.orNil()
 }
 
 func (c *claiming) rebase(claim *placing.Claim, target placing.Allocations, has placing.Claim) {

@@ -1,5 +1,7 @@
 // Package dispatch carries placements out: what the pipeline has chosen counts at once
 // for the next, is claimed in Placement, and is taken back where nobody is told of it.
+// Preemptible instances that make room lose what they have in the same transaction of
+// Placement, and get it back in one where they do not leave.
 package dispatch
 
 import (
@@ -47,12 +49,69 @@ type Decisions interface {
 	Keep(d placing.Decision)
 }
 
+// Servers are those that make room; Nova has them.
+type Servers interface {
+	// Server gives an instance as it is now, but for what it Holds. It fails with a NotFound
+	// fault where there is none.
+	Server(ctx context.Context, id string) (inventory.Instance, error)
+	// Warn tells the owner of an instance that it has to go.
+	Warn(ctx context.Context, w Warning) error
+	// Leave tells an instance to leave i.Host, and does not wait until it has. Told again
+	// where its Status is another, it does the next step; what is under way is left alone.
+	// It fails with a Conflict fault where Nova refuses it.
+	Leave(ctx context.Context, i inventory.Instance) error
+}
+
+// Warning is what the owner of an instance is told before it has to go.
+type Warning struct {
+	Instance inventory.Instance
+	At       time.Time // when it has to go
+	Request  string    // id of the API request for which it makes room
+}
+
+// Evictions keeps the evictions under way, so that another replica undoes what one has
+// left undone that is gone. They take an id that nothing else has.
+type Evictions interface {
+	BeginEviction(ctx context.Context, e Eviction) error
+	// EndEviction forgets one. It fails with a Conflict fault where another replica has
+	// taken it over.
+	EndEviction(ctx context.Context, id string) error
+	// TakeEvictions takes over those of replicas that are gone.
+	TakeEvictions(ctx context.Context) ([]Eviction, error)
+}
+
+// Eviction is what Placement is asked for in one transaction: instances get what they
+// claim, and victims lose what they have.
+type Eviction struct {
+	ID        string
+	Newcomers []placing.Claim
+	Victims   []Victim
+}
+
+// Victim is an instance that makes room on a host. Its Claim is one of nothing.
+type Victim struct {
+	Host  string
+	Claim placing.Claim
+}
+
 // Options are what a Dispatcher works with.
 type Options struct {
 	Board   *inventory.Board
 	Planner Planner
 	Claims  Claims
 	Looker  Looker
+	// Servers make room where a plan has victims; nil only where none has.
+	Servers Servers
+	// Evictions keeps what is under way, under ids of NewID; nil does not.
+	Evictions Evictions
+	NewID     func() string
+	// Notice is how long before they have to go the owners of victims are told.
+	Notice time.Duration
+	// EvictionTimeout is how long after the notice victims have to be gone.
+	EvictionTimeout time.Duration
+	// LeaveFirst has the victims leave with what they have in Placement, which is claimed
+	// only when they are gone: a migration takes it along.
+	LeaveFirst bool
 	// Reread reads all hosts anew, for the board; nil does not.
 	Reread    func(ctx context.Context) error
 	Decisions Decisions
@@ -68,7 +127,9 @@ type Options struct {
 type Dispatcher struct {
 	Options
 	leftovers leftovers
+	debts     debts
 	readings  readings
+	stubborn  stubborn
 }
 
 // New gives a Dispatcher. Its Sweep has to be called again and again.
@@ -148,6 +209,9 @@ func forTenant(f *fault.Error) string {
 	case fault.Conflict:
 		return f.Message
 	case fault.Unavailable:
+		if f.Message == stayed {
+			return stayed
+		}
 		return "Placement did not grant it in time; try again later"
 	}
 	return "the scheduler has failed; ask the operator"

@@ -201,7 +201,7 @@ func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
 			return away
 		}
 		for i := range len(b.limit) {
-			b.board.Correct(b.board.Begin(), host(i), b.stocks(i))
+			b.board.Correct(b.board.Begin(), host(i), b.stocks(i), nil)
 		}
 		return nil
 	}

@@ -16,13 +16,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// firstFit takes the first hosts with room, two others as alternates.
+// firstFit takes the first hosts with room, two others as alternates. Where there is none
+// it takes the first on which preemptible instances, the first by their ids, make room.
 type firstFit struct{}
 
 func (firstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, _ func(int) int) scheduler.Plan {
 	plan := scheduler.Plan{Decision: placing.Decision{RequestID: r.ID, Instances: r.Instances, Considered: s.Len()}}
 	for _, instance := range r.Instances {
 		fitting := slices.DeleteFunc(slices.Collect(s.All().All()), func(i int) bool { return !fits(s, i, r) })
+		if pick, ok := evicting(s, instance, r); ok && len(fitting) == 0 {
+			plan.Picks = append(plan.Picks, pick)
+			plan.Decision.Placements = append(plan.Decision.Placements, placing.Placement{Instance: instance, Host: s.Host(pick.Take.Host).Name})
+			s = s.With([]inventory.Take{pick.Take})
+			continue
+		}
 		if len(fitting) == 0 {
 			return scheduler.Plan{Decision: placing.Decision{RequestID: r.ID, Reason: "There is no room for all of them."}}
 		}
@@ -33,6 +40,23 @@ func (firstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, 
 		s = s.With([]inventory.Take{pick.Take})
 	}
 	return plan
+}
+
+func evicting(s *inventory.States, instance string, r *placing.Request) (pick scheduler.Pick, ok bool) {
+	for i := range s.All().All() {
+		with, pick := s, scheduler.Pick{Take: inventory.Take{Host: i, Instance: instance, Resources: r.Resources}}
+		for _, one := range s.InstancesOn(i) {
+			if !one.Evictable() {
+				continue
+			}
+			pick.Take.Victims, pick.Victims.Instances = append(pick.Take.Victims, one.ID), append(pick.Victims.Instances, &one)
+			with = with.With([]inventory.Take{{Host: i, Victims: []string{one.ID}}})
+			if fits(with, i, r) {
+				return pick, !r.Preemptible
+			}
+		}
+	}
+	return pick, false
 }
 
 func fits(s *inventory.States, i int, r *placing.Request) bool {
@@ -58,6 +82,8 @@ type cloud struct {
 	late      [][]placing.Claim // claims that are carried out later, before any release at the latest
 	now       time.Time
 	calls     []string
+	servers   map[string]*server // of Nova
+	passes    func(time.Duration)
 	// fate says what becomes of a call of the name: done, or not; and whether it is told.
 	fate func(call string) fate
 }
@@ -76,6 +102,7 @@ func newCloud(limits ...int64) *cloud {
 	c := &cloud{
 		limit: map[string]int64{}, consumers: map[string]placing.Claim{}, strays: map[string]bool{},
 		now: time.Unix(1_900_000_000, 0), fate: func(string) fate { return fine },
+		servers: map[string]*server{}, passes: func(time.Duration) {},
 	}
 	for i, limit := range limits {
 		c.limit[provider(i)] = limit
@@ -160,7 +187,8 @@ func (c *cloud) AllocationsOf(_ context.Context, consumer string) (placing.Claim
 	if !exists {
 		return placing.Claim{Consumer: consumer}, nil
 	}
-	return placing.Claim{Consumer: consumer, Generation: has.Generation, Allocations: has.Allocations}, nil
+	has.Before = nil
+	return has, nil
 }
 
 func (c *cloud) Release(_ context.Context, claims []placing.Claim) error {
@@ -199,7 +227,9 @@ func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench 
 	mark := b.board.Begin()
 	var rows []inventory.HostState
 	for i := range len(c.limit) {
-		rows = append(rows, inventory.HostState{Name: host(i), Node: host(i), Provider: provider(i), Stocks: b.stocks(i)})
+		rows = append(rows, inventory.HostState{
+			Name: host(i), Node: host(i), Provider: provider(i), Stocks: b.stocks(i), Instances: b.instancesOn(i),
+		})
 	}
 	states, err := inventory.NewStates(rows, nil)
 	if err != nil {
@@ -209,8 +239,12 @@ func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench 
 	b.Dispatcher = dispatch.New(dispatch.Options{
 		Board: b.board, Planner: firstFit{}, Claims: c, Looker: b, Decisions: &b.decisions,
 		Now: func() time.Time { return c.now }, Draw: func(int) int { return 0 },
-		Wait: func(context.Context, time.Duration) error { return wait() },
-		Log:  slog.New(slog.DiscardHandler),
+		Servers: c, EvictionTimeout: time.Minute,
+		Wait: func(_ context.Context, d time.Duration) error {
+			c.passes(d)
+			return wait()
+		},
+		Log: slog.New(slog.DiscardHandler),
 	})
 	return b
 }
@@ -228,7 +262,7 @@ func (b *bench) Look(_ context.Context, hosts []string) error {
 	}
 	for i := range len(b.limit) {
 		if slices.Contains(hosts, host(i)) {
-			b.board.Correct(b.board.Begin(), host(i), b.stocks(i))
+			b.board.Correct(b.board.Begin(), host(i), b.stocks(i), b.holds(i))
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ type land struct {
 	t         *testing.T
 	rest      *labtest.REST
 	providers []string
+	guests    *guests // nil are none
 }
 
 func newLand(t *testing.T, hosts int) *land {
@@ -97,7 +98,7 @@ func (l *land) newScout(address string) *scout {
 	}
 	var rows []inventory.HostState
 	for i, provider := range l.providers {
-		rows = append(rows, inventory.HostState{Name: host(i), Provider: provider, Stocks: stock(provider, 0)})
+		rows = append(rows, inventory.HostState{Name: host(i), Provider: provider, Stocks: stock(provider, 0), Instances: l.guests.instancesOn(i)})
 	}
 	states, err := inventory.NewStates(rows, nil)
 	if err != nil {
@@ -126,7 +127,11 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if err != nil {
 			return err
 		}
-		s.board.Correct(mark, host(i), stock(provider, used["VCPU"]))
+		holds, err := s.client.Allocations(ctx, provider)
+		if err != nil {
+			return err
+		}
+		s.board.Correct(mark, host(i), stock(provider, used["VCPU"]), holds)
 	}
 	return nil
 }

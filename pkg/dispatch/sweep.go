@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ func (d *Dispatcher) leave(claims []placing.Claim) {
 // for them is not to be released.
 func (t *task) adopt(ctx context.Context) error {
 	l := &t.leftovers
-	if !l.has(t.request.Instances) {
+	if !l.has(t.request.Instances) && !t.debts.have(t.request.Instances) {
 		return nil
 	}
 	select {
@@ -65,6 +66,7 @@ func (t *task) adopt(ctx context.Context) error {
 	case <-ctx.Done():
 		return unanswered(ctx.Err())
 	}
+	t.lost = t.debts.adopt(t.request.Instances)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = slices.DeleteFunc(l.list, func(one *leftover) bool {
@@ -85,11 +87,17 @@ func (l *leftovers) has(instances []string) bool {
 
 // Sweep releases what has been claimed without anybody being told: since the answer of
 // Placement was lost and the time was up before it could be found out, or since the
-// answer of Almanac was. It is the step of a job; its errors are those of Placement.
+// answer of Almanac was. It gives back what instances had that were to make room and run
+// on. It is the step of a job; its errors are those of Placement.
 //
 // What another has changed since it leaves alone. What is granted more than lateBy
-// afterwards, or left when almanacd is killed, nova-manage placement audit finds.
+// afterwards, or left when almanacd is killed, nova-manage placement audit finds; but
+// evictions of a replica that was killed are undone by the next that sweeps.
 func (d *Dispatcher) Sweep(ctx context.Context) error {
+	return errors.Join(d.takeOver(ctx), d.sweepLeftovers(ctx), d.sweepDebts(ctx))
+}
+
+func (d *Dispatcher) sweepLeftovers(ctx context.Context) error {
 	l := &d.leftovers
 	l.mu.Lock()
 	all := slices.Clone(l.list)

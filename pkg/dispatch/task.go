@@ -30,14 +30,21 @@ type task struct {
 	refusals  map[string]int // by host
 	clarified bool
 	reread    bool
-	// lost are claims of which nobody knows whether they have been granted, or will be.
-	lost []placing.Claim
+	// lost are claims of which nobody knows whether they have been granted, or will be, and
+	// robbed the victims that these would leave without what they have.
+	lost   []placing.Claim
+	robbed []victim
+	// records are the ids of what Evictions has of the request.
+	records []string
+	// aside are instances that make no room for this request, with their hosts.
+	aside map[string]string
 }
 
-// chosen is where the pipeline puts the instances.
+// chosen is where the pipeline puts the instances, and who leaves for them.
 type chosen struct {
 	Placed
-	hold *inventory.Hold
+	victims []victim
+	hold    *inventory.Hold
 }
 
 func (t *task) place(ctx context.Context) (Placed, error) {
@@ -56,25 +63,55 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 			}
 			break
 		}
-		if err = t.claimHeld(ctx, c); err == nil {
+		if err = t.carryOut(ctx, c); err == nil {
+			t.owe(nil)
 			return c.Placed, nil
 		}
-		if !crowded(err) || ctx.Err() != nil {
+		stays, staying := errors.AsType[*staying](err)
+		if !staying && !crowded(err) || ctx.Err() != nil {
 			break
 		}
 		t.lookAt(ctx, c.hosts(err), err)
+		if staying {
+			t.putAside(ctx, stays)
+		}
 	}
-	t.leave(t.lost)
-	if crowded(err) {
-		err = &fault.Error{Kind: fault.Conflict, Message: "others took the room on the hosts that were chosen, each time; try again", Err: err}
-	}
-	return Placed{}, err
+	t.giveUp()
+	return Placed{}, t.explained(err)
 }
 
-// claimHeld claims what was chosen, and ends its hold, whatever happens.
-func (t *task) claimHeld(ctx context.Context, c chosen) (err error) {
+// giveUp leaves to Sweep what may have been claimed.
+func (t *task) giveUp() {
+	if len(t.robbed) > 0 {
+		t.owe(t.lost)
+		return
+	}
+	t.leave(t.lost)
+	t.owe(nil)
+}
+
+// explained gives the tenant's words for why there is no place in the end.
+func (t *task) explained(err error) error {
+	_, staying := errors.AsType[*staying](err)
+	switch {
+	case crowded(err):
+		return &fault.Error{Kind: fault.Conflict, Message: "others took the room on the hosts that were chosen, each time; try again", Err: err}
+	case staying:
+		return &fault.Error{Kind: fault.Conflict, Message: stayed, Err: err}
+	case len(t.aside) > 0 && fault.Is(err, fault.Conflict):
+		return fault.New(fault.Conflict, "%s %s", fault.Of(err).Message, stayed)
+	}
+	return err
+}
+
+// carryOut claims what was chosen, has its victims leave, and ends its hold, whatever
+// happens.
+func (t *task) carryOut(ctx context.Context, c chosen) (err error) {
 	defer c.hold.Settle() // which does nothing where it is ended
-	if err = t.claim(ctx, c.claims); err != nil {
+	if len(c.victims) > 0 {
+		return t.makeRoom(ctx, c)
+	}
+	if err = t.claim(ctx, c.claims, nil); err != nil {
 		t.drop(c.hold)
 	}
 	return err
@@ -124,7 +161,7 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 // choose plans on the board, which counts it from then on.
 func (t *task) choose() (c chosen, err error) {
 	c.hold, err = t.Board.Place(func(states *inventory.States) ([]inventory.Take, error) {
-		plan, err := t.plan(states)
+		plan, err := t.plan(states.Sparing(t.stubborn.with(t.aside, t.Now())))
 		if err != nil {
 			return nil, err
 		}
@@ -132,6 +169,9 @@ func (t *task) choose() (c chosen, err error) {
 		for i, pick := range plan.Picks {
 			takes[i] = pick.Take
 			c.Selections = append(c.Selections, selected(states, pick))
+			for _, instance := range pick.Victims.Instances {
+				c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
+			}
 		}
 		return takes, nil
 	})
@@ -226,7 +266,7 @@ func (t *task) lookAt(ctx context.Context, hosts []string, refusal error) {
 		t.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", t.request.ID, "error", looked)
 	}
 	for _, host := range hosts {
-		if !errors.Is(refusal, placing.ErrOvertaken) {
+		if _, staying := errors.AsType[*staying](refusal); !staying && !errors.Is(refusal, placing.ErrOvertaken) {
 			t.refusals[host]++
 		}
 		if looked != nil || t.refusals[host] >= patience {

@@ -37,8 +37,12 @@ type Claim struct {
 
 // Granted says whether has, what the consumer has now, is what it got by the claim, and
 // that nobody has written to it since: each time its generation grows by one
-// (placement/objects/allocation.py _set_allocations).
+// (placement/objects/allocation.py _set_allocations). After a claim of nothing it has
+// nothing, whoever has taken it away.
 func (c Claim) Granted(has Claim) bool {
+	if len(c.Allocations) == 0 {
+		return has.Generation == nil
+	}
 	next := int64(1)
 	if c.Generation != nil {
 		next += *c.Generation

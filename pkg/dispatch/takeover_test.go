@@ -1,0 +1,162 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// records are what is kept of evictions, by replica.
+type records map[string]map[string]dispatch.Eviction
+
+// of gives those of a replica.
+func (r records) of(name string) *replica {
+	r[name] = map[string]dispatch.Eviction{}
+	return &replica{records: r, name: name}
+}
+
+type replica struct {
+	records records
+	name    string
+	away    bool
+}
+
+func (r *replica) BeginEviction(_ context.Context, e dispatch.Eviction) error {
+	if r.away {
+		return fault.New(fault.Unavailable, "the database is away")
+	}
+	r.records[r.name][e.ID] = e
+	return nil
+}
+
+func (r *replica) EndEviction(_ context.Context, id string) error {
+	if r.away {
+		return fault.New(fault.Unavailable, "the database is away")
+	}
+	if _, there := r.records[r.name][id]; !there {
+		return fault.New(fault.Conflict, "another has taken it over")
+	}
+	delete(r.records[r.name], id)
+	return nil
+}
+
+// TakeEvictions takes over those of "gone".
+func (r *replica) TakeEvictions(context.Context) (list []dispatch.Eviction, _ error) {
+	if r.name == "gone" {
+		return nil, nil
+	}
+	for id, e := range r.records["gone"] {
+		r.records[r.name][id] = e
+		list = append(list, e)
+	}
+	clear(r.records["gone"])
+	return list, nil
+}
+
+// recorded gives the dispatcher of b a record of its evictions.
+func (b *bench) recorded(r *replica) {
+	n := 0
+	b.Evictions = r
+	b.NewID = func() string {
+		n++
+		return fmt.Sprint(r.name, n)
+	}
+}
+
+// killed is a replica that is killed while it waits for v0 to go, and another.
+func killed(t *testing.T) (records, *bench) {
+	t.Helper()
+	all := records{}
+	c := newCloud(4)
+	c.preemptible("v0", 0, 2).takes = time.Hour
+	c.preemptible("v1", 0, 2).takes = 100 * time.Millisecond
+	gone, other := newBench(t, c, func() error {
+		runtime.Goexit()
+		return nil
+	}), newBench(t, c, never)
+	gone.recorded(all.of("gone"))
+	other.recorded(all.of("other"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = gone.Place(context.Background(), request(4, "a"))
+		t.Error("it has gone on")
+	}()
+	<-done
+	other.has(t, "a", map[string]int64{host(0): 4})
+	other.has(t, "v0", map[string]int64{})
+	return all, other
+}
+
+func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
+	all, b := killed(t)
+	b.sweep(t)
+	b.unharmed(t, "v0")
+	b.isGone(t, "v1")
+	b.has(t, "a", map[string]int64{})
+	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
+		t.Errorf("there are records still: %v", all)
+	}
+}
+
+// It was killed after it has told of it, and before that was forgotten.
+func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
+	all, b := killed(t)
+	b.vanish("v0")
+	b.servers["a"] = &server{Instance: inventory.Instance{ID: "a", Host: host(0), Status: "BUILD"}}
+	b.sweep(t)
+	b.has(t, "a", map[string]int64{host(0): 4})
+	if len(all["other"]) > 0 {
+		t.Errorf("there are records still: %v", all)
+	}
+}
+
+func TestWhatHasEndedIsForgotten(t *testing.T) {
+	all := records{}
+	b := full(t, 2)
+	b.recorded(all.of("one"))
+	b.servers["v0"].takes = time.Hour
+	b.place(t, request(2, "a"))
+	b.sweep(t)
+	if len(all["one"]) > 0 {
+		t.Errorf("there are records still: %v", all)
+	}
+}
+
+// Its database shows it as gone, and another has undone what it was about to do.
+func TestWhoWasTakenForDeadTellsNobodyOfAPlace(t *testing.T) {
+	all := records{}
+	b := full(t, 1)
+	b.recorded(all.of("one"))
+	pass := b.passes
+	b.passes = func(d time.Duration) {
+		clear(all["one"])
+		pass(d)
+	}
+	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want an unavailable fault", err)
+	}
+	b.sweep(t)
+	b.has(t, "a", map[string]int64{})
+}
+
+func TestNobodyIsEvictedWithoutARecord(t *testing.T) {
+	all := records{}
+	b := full(t, 1)
+	r := all.of("one")
+	b.recorded(r)
+	r.away = true
+	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want an unavailable fault", err)
+	}
+	b.untouched(t, "v0", "v1")
+	if used := b.board.Load().Column("VCPU").Used[0]; used != 4 {
+		t.Errorf("%d VCPU count as used, want 4", used)
+	}
+}
