@@ -101,7 +101,10 @@ type Doctor struct {
 	Projects  Projects
 	Canceller Canceller
 	Rules     fence.Rules
-	Now       func() span.Instant
+	// Fill says that preemptible instances may use what the owners of active reservations
+	// leave unused.
+	Fill bool
+	Now  func() span.Instant
 }
 
 // Examine reports and changes nothing.
@@ -154,13 +157,14 @@ type facts struct {
 	gone   map[string]bool // projects that are not there any more
 	doubt  string
 	rules  fence.Rules
+	fill   bool
 	now    span.Instant
 }
 
 // look gathers the facts. The layout comes first: what lies there then belongs to a
 // reservation that the records know by then.
 func (d *Doctor) look(ctx context.Context) (f facts, err error) {
-	f = facts{cloud: d.Ground != nil, rules: d.Rules, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
+	f = facts{cloud: d.Ground != nil, rules: d.Rules, fill: d.Fill, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
 	if d.Ground != nil {
 		if f.layout, err = d.Ground.Layout(ctx); err != nil {
 			return f, told(err, "look what lies on the cloud")

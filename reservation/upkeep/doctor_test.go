@@ -134,6 +134,17 @@ func TestAStrangerIsReportedAndNotTouched(t *testing.T) {
 	}
 }
 
+func TestAPreemptibleStrangerIsNoFaultWhereHostsAreFilled(t *testing.T) {
+	w := newPractice(t, whole("r1", "a"))
+	w.lay()
+	w.cloud.put(inventory.Instance{ID: "filler", ProjectID: "somebody", Host: "a", Status: "ACTIVE", Preemptible: true, Launched: 9_900})
+	w.want("where they are not, the findings are", w.found(), "stranger filler")
+	w.doctor.Fill = true
+	w.want("where they are, the findings are", w.found())
+	w.cloud.put(inventory.Instance{ID: "normal", ProjectID: "somebody", Host: "a", Status: "ACTIVE", Launched: 5_000})
+	w.want("with a normal one the findings are", w.found(), "stranger normal")
+}
+
 func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
 	r := whole("r1", "a")
 	r.Span = span.Span{Start: 11_000, End: 20_000}

@@ -187,7 +187,7 @@ func (s *Steward) lookAround(ctx context.Context, live []reservation.Reservation
 		if err != nil {
 			return told(err, "look who is on host %s", w.host)
 		}
-		found := unpromised(strangers(&w.r, w.host, guests, live, now), w.host, live, now)
+		found := w.intruders(guests, live, now, s.Rules)
 		s.warn(ctx, w, found)
 		s.evict(ctx, w, found)
 		return nil

@@ -3,6 +3,7 @@ package upkeep_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,7 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 		{"or waited for", upkeep.MigrateGuest, upkeep.AwaitGuest, near, preemptible, "[]"},
 		{"it is never merely stopped", upkeep.MigrateGuest, upkeep.StopGuest, near, preemptible, "[]"},
 		{"one that is locked is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Locked = true, true }, "[]"},
+		{"one that is protected is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true }, "[]"},
 		{"one that is busy is left until it is not", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Task = "resize_prep" }, "[]"},
 		{"one that only Placement knows is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { *i = inventory.Instance{ID: "x", Host: "a"} }, "[]"},
 	} {
@@ -87,6 +89,43 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 		w.prepare()
 		if got := fmt.Sprint(w.given()); got != c.want {
 			t.Errorf("%s: orders %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Preemptible ones that come later fill what the owner leaves unused, until the next start
+// is near.
+func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
+	for _, fill := range []bool{true, false} {
+		w := newTown(t, "a", "b")
+		w.rules.Fill, w.rules.Normal = fill, upkeep.MigrateGuest
+		w.restart()
+		w.start(1, reservation.Delete, "a")
+		r, _ := w.Reservation(id(1))
+		r.Status = reservation.Active
+		w.set(r)
+		w.putStranger("filler", "a", preemptible)
+		w.prepare()
+		want := "[]"
+		if !fill {
+			want = "[delete filler]"
+		}
+		if got := fmt.Sprint(w.given()); got != want {
+			t.Errorf("with filling %v the orders are %s, want %s", fill, got, want)
+		}
+		if !fill {
+			continue
+		}
+		w.putStranger("normal", "a", nil)
+		w.prepare()
+		if got := fmt.Sprint(w.given()); got != "[migrate normal]" {
+			t.Errorf("the orders are %s, want that only the normal one is migrated", got)
+		}
+		w.book(2, int64(r.Span.End-w.Now()), "a")
+		w.pass(int64(r.Span.End-w.Now()) - 100)
+		w.prepare()
+		if !slices.Contains(w.given(), "delete filler") {
+			t.Errorf("the orders are %s, want that the filler goes before the next start", w.given())
 		}
 	}
 }

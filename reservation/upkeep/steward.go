@@ -38,6 +38,9 @@ type Rules struct {
 	// on: DeleteGuest, ShelveGuest, MigrateGuest or AwaitGuest.
 	Preemptible Order
 	Eviction    int64
+	// Fill lets preemptible ones be on the hosts of a reservation while it runs: they make
+	// room when its owner's instances come.
+	Fill bool
 	// EndGrace is how long instances that are deleted at the end have for a clean
 	// shutdown.
 	EndGrace int64

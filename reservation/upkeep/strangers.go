@@ -61,8 +61,8 @@ type errand struct {
 }
 
 // evictions says which strangers are told what on a host that is promised from start
-// on. One that is locked is told nothing, nor one that has another task, nor one of
-// which only Placement knows. What is not preemptible is at most migrated.
+// on. One that is locked or protected is told nothing, nor one that has another task, nor
+// one of which only Placement knows. What is not preemptible is at most migrated.
 func evictions(strangers []inventory.Instance, start, now span.Instant, rules Rules) (list []errand) {
 	for _, i := range strangers {
 		order, from := rules.Normal, start.Add(-rules.LeadTime)
@@ -70,7 +70,7 @@ func evictions(strangers []inventory.Instance, start, now span.Instant, rules Ru
 			order, from = rules.Preemptible, start.Add(-rules.Eviction)
 		}
 		may := order == MigrateGuest || i.Preemptible && (order == DeleteGuest || order == ShelveGuest)
-		if may && now >= from && !i.Locked && i.Status != "" && i.Task == "" {
+		if may && now >= from && !i.Locked && !(i.Preemptible && i.Protected) && i.Status != "" && i.Task == "" {
 			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on", i.Host, start)})
 		}
 	}
@@ -95,6 +95,20 @@ type watch struct {
 	r     reservation.Reservation
 	host  string
 	start span.Instant
+}
+
+// unwelcome leaves out those of the strangers that may use what the owner of an active
+// reservation leaves unused.
+func (w watch) unwelcome(strangers []inventory.Instance, now span.Instant, rules Rules) []inventory.Instance {
+	if !rules.Fill || w.r.Status != reservation.Active || now < w.start {
+		return strangers
+	}
+	return slices.DeleteFunc(slices.Clone(strangers), func(i inventory.Instance) bool { return i.Preemptible })
+}
+
+// intruders gives the guests of the host that have to go.
+func (w watch) intruders(guests []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
+	return w.unwelcome(unpromised(strangers(&w.r, w.host, guests, live, now), w.host, live, now), now, rules)
 }
 
 // watches are the hosts from which strangers may be due to go now, while their claims
@@ -125,7 +139,7 @@ func (w watch) worthwhile(hosts *inventory.Snapshot, live []reservation.Reservat
 	h := hosts.Host(at)
 	soon := now < w.start && now >= w.start.Add(-rules.Eviction)
 	unknown := h.Instances == nil && h.Guests > 0
-	return soon || unknown || len(unpromised(strangers(&w.r, w.host, h.Instances, live, now), w.host, live, now)) > 0
+	return soon || unknown || len(w.intruders(h.Instances, live, now, rules)) > 0
 }
 
 const (

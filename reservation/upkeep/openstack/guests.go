@@ -61,7 +61,7 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 	ids := make([]string, len(instances))
 	for n := range instances {
 		i := &instances[n]
-		ids[n], i.Preemptible = i.ID, c.preemptible.Marks(i)
+		ids[n], i.Preemptible, i.Protected = i.ID, c.preemptible.Marks(i), c.preemptible.Protects(i)
 	}
 	if c.guests == nil || len(ids) == 0 {
 		return nil
@@ -145,6 +145,18 @@ func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.
 	own = slices.DeleteFunc(own, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
 	slices.SortFunc(own, byID)
 	return own, nil
+}
+
+// Server gives the instance with the id, as it is now. It fails with a NotFound fault
+// where there is none.
+func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, error) {
+	s, err := c.compute.Server(ctx, id)
+	if err != nil {
+		return inventory.Instance{}, err
+	}
+	one := []inventory.Instance{s.Instance}
+	err = c.recognize(ctx, one)
+	return one[0], err
 }
 
 // Exists says whether Nova has an instance with the id.

@@ -1,0 +1,19 @@
+package nova
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// SetServerMetadata writes items of a server's metadata; others stay. It fails with a
+// Conflict fault where the server's state does not allow it, and with a Denied one where
+// there would be too many (nova/compute/api.py update_instance_metadata).
+func (c *Client) SetServerMetadata(ctx context.Context, id string, items map[string]string) error {
+	return c.service.Change(ctx, "write metadata of server "+id, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "metadata"), map[string]any{"metadata": items}, nil,
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
+}
