@@ -43,6 +43,15 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if err := a.clock.set(ctx, db, a.log); err != nil {
 		return err
 	}
+	if a.evictor, err = evictor(a.config); err != nil {
+		return err
+	}
+	if a.cloud != nil && a.cloud.source != nil {
+		a.cloud.source.Remember(db)
+		if a.evictor != nil {
+			a.cloud.source.Shown(func(s *inventory.States) { a.evictor.Prepare(s, a.clock.now()) })
+		}
+	}
 	hosts, err := a.keeper(ctx, source, db)
 	if err != nil {
 		return err
@@ -219,7 +228,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db,
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db, Placing: a.placing(),
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
@@ -231,6 +240,18 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          a.log.With("component", "api"), Registry: m.registry,
 	}, nil
+}
+
+// placing gives by what instances are placed in this process.
+func (a *App) placing() api.Placing {
+	p := api.Placing{Pipeline: a.pipeline}
+	if a.cloud != nil {
+		p.Flavors = a.cloud.compute.Flavors
+		if a.cloud.board != nil {
+			p.States = a.cloud.board.Load
+		}
+	}
+	return p
 }
 
 // probes look after the parts of this process.

@@ -21,6 +21,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
@@ -44,11 +46,13 @@ type App struct {
 	listener net.Listener
 	cloud    *cloud // nil where the hosts come from a file
 	face     face
-	desk     *booking.Desk  // nil without the role api
-	doctor   *upkeep.Doctor // likewise
-	replicas atomic.Int64   // that were there when this one looked
-	waiting  *waiting       // nil where nobody is notified
-	recorder *recorder      // nil without the role api
+	desk     *booking.Desk       // nil without the role api
+	doctor   *upkeep.Doctor      // likewise
+	replicas atomic.Int64        // that were there when this one looked
+	waiting  *waiting            // nil where nobody is notified
+	recorder *recorder           // nil without the role api
+	evictor  *preemption.Evictor // nil where nobody makes room
+	pipeline *scheduler.Pipeline // nil where another scheduler chooses among the hosts
 
 	watched  []*watchedJob
 	services []service

@@ -81,7 +81,7 @@ func clientOptions(c config.Client) openstack.Options {
 }
 
 func preemptibleRule(c config.Config) inventory.PreemptibleRule {
-	return inventory.PreemptibleRule{ExtraSpec: c.Preemptible.ExtraSpec, Hint: c.Preemptible.Hint, Projects: c.Preemptible.Projects}
+	return inventory.PreemptibleRule{ExtraSpec: c.Preemptible.ExtraSpec, Hint: c.Preemptible.Hint, Projects: c.Preemptible.Projects, Protect: c.Preemptible.Protect}
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
@@ -102,6 +102,7 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors},
 		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
 		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
+		Fill:     evicts(cfg) && cfg.Preemptible.FillReserved,
 		EndGrace: seconds(cfg.Reservation.EndGrace),
 	}
 	if cfg.Reservation.Fence == "lead_time" {
@@ -161,7 +162,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 	a.add(carry.steward.Preparation(db, a.desk.News()), upkeep.Forgetting(upkeep.ForgettingOptions{
 		Guests: db, Leases: db, Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
-	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules = on, on, rules.Fence
+	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{

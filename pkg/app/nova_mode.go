@@ -97,6 +97,10 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Behind = &behind
 	}
 	m.Findings = append([]Finding{m.judgeNova()}, m.judgeBehind()...)
+	if m.Mode == modeInterpose && c.Preemptible.MakeRoom != stayPut {
+		m.Findings = append(m.Findings, well("Preemptible instances make no room for others, though make_room is %s: that takes mode = replace.",
+			c.Preemptible.MakeRoom))
+	}
 	return m, nil
 }
 

@@ -93,7 +93,7 @@ func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
 		want   []string // what each finding says, after whether all is well
 	}{
 		"nobody but nova-scheduler":   {modeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},
-		"interposed":                  {modeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)"}},
+		"interposed":                  {modeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)", "well Preemptible instances make no room"}},
 		"two replicas":                {modeInterpose, []string{own, other}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
 		"two processes of a machine":  {modeInterpose, []string{own, own}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
 		"in turn":                     {modeInterpose, []string{own, other, stock}, []string{stock}, []string{"wrong Almanac and nova-scheduler answer in turn", "2 and 1 consumers: stop nova-scheduler there", "well"}},

@@ -7,6 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/weighers"
@@ -14,17 +15,48 @@ import (
 
 // pipeline gives how hosts are chosen. Without promises and hosts it only shows whether
 // the names in the configuration are known.
-func pipeline(c config.Config, promises filters.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
+func pipeline(c config.Config, evictor *preemption.Evictor, promises filters.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
 	list, err := filters.New(c.Filters.EnabledFilters, filterOptions(c, promises))
 	if err != nil {
 		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
 	}
-	weighted, err := chosenWeighers(c, weighers.Ports{Promises: promises, Efficiencies: hosts})
+	period, err := preemption.NewCost(config.Costs[0], costOptions(c))
+	if err != nil {
+		return nil, fmt.Errorf("[preemptible]: %w", err)
+	}
+	weighted, err := chosenWeighers(c, weighers.Ports{Promises: promises, Efficiencies: hosts, Evictor: evictor, Period: period})
 	if err != nil {
 		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
 	}
 	f := c.Filters
-	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest}, nil
+	return &scheduler.Pipeline{
+		Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest, Evictor: evictor, SparesFirst: true,
+	}, nil
+}
+
+// evicts says that preemptible instances make room.
+func evicts(c config.Config) bool {
+	return c.Scheduler.Mode == modeReplace && c.Preemptible.MakeRoom != stayPut
+}
+
+// stayPut is the value of [preemptible] make_room by which nobody makes room.
+const stayPut = "no"
+
+// evictor says who makes room; nil where nobody does.
+func evictor(c config.Config) (*preemption.Evictor, error) {
+	if !evicts(c) {
+		return nil, nil
+	}
+	cost, err := preemption.NewCost(c.Preemptible.Cost, costOptions(c))
+	if err != nil {
+		return nil, fmt.Errorf("[preemptible]: %w", err)
+	}
+	return &preemption.Evictor{Cost: cost}, nil
+}
+
+func costOptions(c config.Config) preemption.CostOptions {
+	p := c.Preemptible
+	return preemption.CostOptions{Period: seconds(p.CostPeriod), PriceSpec: p.PriceSpec, PrioritySpec: p.PrioritySpec}
 }
 
 func filterOptions(c config.Config, promises filters.Promises) filters.Options {
@@ -44,6 +76,7 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 		AggregateImagePropertiesIsolationSeparator: c.Filters.ImagePropsSeparator,
 		MetricsWeightSetting:                       c.Weighers.MetricsSetting,
 		Available:                                  c.Filters.AvailableFilters,
+		Evicts:                                     evicts(c),
 		Alone:                                      c.Scheduler.ForwardTransportURL == "",
 	}
 }
@@ -75,6 +108,8 @@ func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, err
 		"metrics_weight_multiplier": w.Metrics, "hypervisor_version_weight_multiplier": w.HypervisorVersion,
 		"num_instances_weight_multiplier": w.NumInstances, "image_props_weight_multiplier": w.ImageProps,
 		"free_time_weight_multiplier": w.FreeTime, "kw_ranking_weight_multiplier": w.KWRanking,
+		"overcommit_weight_multiplier": w.Overcommit, "preemption_cost_weight_multiplier": w.PreemptionCost,
+		"period_weight_multiplier": w.Period, "preemptible_count_weight_multiplier": w.PreemptibleCount,
 	}, p)
 }
 
@@ -90,6 +125,6 @@ func (a *App) reservationFilter() filters.Reservation { return reservationFilter
 func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
 	return filters.Reservation{
 		Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
-		Eviction: seconds(c.Reservation.EvictionTime), Class: fence.OwnName,
+		Eviction: seconds(c.Reservation.EvictionTime), Fill: evicts(c) && c.Preemptible.FillReserved, Class: fence.OwnName,
 	}
 }

@@ -59,7 +59,11 @@ func checkScheduler(c config.Config) error {
 		return fault.Field("[api_database] connection", "is needed with [scheduler] mode = replace, or [nova] cells_file or cell: "+
 			"Nova has to be told the cell of each host")
 	}
-	_, err := pipeline(c, nil, nil)
+	evictor, err := evictor(c)
+	if err != nil {
+		return err
+	}
+	_, err = pipeline(c, evictor, nil, nil)
 	return err
 }
 
@@ -116,16 +120,20 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 		o.Behind = behind
 	}
 	if a.config.Scheduler.Mode == modeReplace {
-		choice, err := pipeline(a.config, a.desk, hosts)
+		choice, err := pipeline(a.config, a.evictor, a.desk, hosts)
 		if err != nil {
 			return err
 		}
+		a.pipeline = choice
 		o.Reread = func(ctx context.Context) error {
 			_, err := a.cloud.source.Hosts(ctx)
 			return err
 		}
+		room := a.config.Preemptible
 		placer := dispatch.New(dispatch.Options{
 			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
+			Servers:   servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
+			Evictions: db, NewID: uuid.NewString, Notice: room.Notice, EvictionTimeout: room.EvictionTimeout, LeaveFirst: room.MakeRoom == "migrate",
 			Now: time.Now, Draw: rand.IntN, Log: log,
 		})
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/reservation/notice"
+	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+)
+
+// The metadata of a server that has to make room.
+const (
+	evictedAt  = "almanac:evicted_at"  // when it has to go, RFC 3339
+	evictedFor = "almanac:evicted_for" // id of the request for which it makes room
+)
+
+// servers are those of Nova that make room.
+type servers struct {
+	*ground.Cloud
+	compute  *nova.Client
+	notifier *notice.Notifier // nil where nobody is notified
+	action   string           // as [preemptible] make_room has it
+	now      func() time.Time
+}
+
+// Warn implements dispatch.Servers.
+func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
+	i := w.Instance
+	var untold error
+	if s.notifier != nil {
+		untold = s.notifier.Evict(ctx, notice.Eviction{
+			Instance: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host,
+			At: w.At, Told: s.now(), Action: s.action, RequestID: w.Request,
+		})
+	}
+	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{
+		evictedAt: w.At.UTC().Format(time.RFC3339), evictedFor: w.Request,
+	}))
+}
+
+// Leave implements dispatch.Servers.
+func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
+	return s.Order(ctx, i, orders[s.action])
+}
