@@ -1,0 +1,253 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// third is the disk of which a host has three times that, in GB; Nova gives none twice.
+const third = diskOfHost / 3
+
+// TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes has every host filled with
+// preemptible servers, that of a running reservation too, and then others come.
+func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_INVENTORY__REFRESH_INTERVAL=10", "OS_PREEMPTIBLE__COST=priority")...)
+	takeTopic(t)
+	b.unleaked()
+	watched := b.watchCapacity()
+	hosts := b.cloud.Hosts(t)
+	normal := b.sized("normal", third, nil)
+	dear := b.sized("dear", diskOfHost, map[string]string{"almanac:preemptible": "true", "almanac:priority": "9"})
+	cheap := b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true", "almanac:priority": "1"})
+	b.pool(hosts[0])
+	r := b.reserve(b.demo, v1.ReservationRequest{
+		Name: "render", HostProperties: among(hosts[0]), Quantity: new(1), StartTime: new(b.soon(2)), Duration: new(v1.Duration(3600)),
+	})
+	b.becomes(r.ID, "active")
+
+	cheapest := b.placed(b.demo2, hosts[1:], 1, wish{name: "cheapest", flavor: cheap})[0]
+	b.cloud.Openstack(t, labtest.Demo2, "server", "create", "--flavor", "preemptible-dear", "--image", "tiny", "--nic", "none",
+		"--max", strconv.Itoa(len(hosts)-1), "filler")
+	fillers := b.settled(b.named("filler")...)
+	b.runOn(hosts, fillers...)
+	if n := len(b.on(hosts[0], fillers)); n != 1 {
+		t.Errorf("%d of the fillers are on the reserved host, want 1", n)
+	}
+	b.unplaced(b.demo2, wish{name: "one too many", flavor: dear})
+	b.stillThere(append(fillers, cheapest)...)
+
+	b.placed(b.demo, []string{cheapest.Host}, 1, wish{name: "normal", flavor: normal})
+	b.gone404(cheapest)
+	b.stillThere(fillers...)
+
+	b.placed(b.demo, hosts[:1], 1, wish{name: "owner", flavor: normal, hints: map[string]any{"reservation": r.ID}})
+	if left := b.remaining(fillers); len(left) != len(fillers)-1 || len(b.on(hosts[0], left)) != 0 {
+		t.Errorf("%d fillers remain, %d of them on the owner's host; want one to have gone, from there", len(left), len(b.on(hosts[0], left)))
+	}
+
+	b.runOn(hosts[1:], b.settled(b.rush(20, normal)...)...)
+	if left := b.remaining(fillers); len(left) != 0 {
+		t.Errorf("of the fillers %v remain, want none", left)
+	}
+	b.unleaked()
+	b.ownersWereTold(len(hosts))
+	if looks := watched(); looks == 0 {
+		t.Error("nobody has watched the capacity")
+	}
+}
+
+// rush asks Nova for so many servers in as many requests at once, and gives their ids.
+func (b *beside) rush(servers int, flavor string) []string {
+	b.t.Helper()
+	ids, image := make([]string, servers), b.image()
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			var made struct{ Server struct{ ID string } }
+			status := b.demo.Do(http.MethodPost, "compute", "/servers", map[string]any{"server": map[string]any{
+				"name": fmt.Sprint("rush-", i), "flavorRef": flavor, "imageRef": image, "networks": "none",
+			}}, &made)
+			if ids[i] = made.Server.ID; status != http.StatusAccepted {
+				b.t.Errorf("Nova refuses server %d of the rush: status %d", i, status)
+			}
+		})
+	}
+	all.Wait()
+	return ids
+}
+
+// ownersWereTold of so many evictions, by notifications and by metadata.
+func (b *beside) ownersWereTold(evictions int) {
+	b.t.Helper()
+	b.heard.mu.Lock()
+	defer b.heard.mu.Unlock()
+	if n := b.heard.events[" preemptible.evict"]; n != evictions {
+		b.t.Errorf("there were notifications of %d evictions, want %d", n, evictions)
+	}
+	if strings.Contains(b.log.String(), "could not be told in every way") {
+		b.t.Error("an owner could not be told")
+	}
+}
+
+// sized makes a flavor with so much disk until the end of the test.
+func (b *beside) sized(name string, disk int, specs map[string]string) (id string) {
+	b.t.Helper()
+	var made struct{ Flavor struct{ ID string } }
+	b.admin.Must(http.MethodPost, "compute", "/flavors", map[string]any{"flavor": map[string]any{
+		"name": "preemptible-" + name, "vcpus": 1, "ram": 512, "disk": disk}}, &made)
+	b.t.Cleanup(func() { b.admin.Must(http.MethodDelete, "compute", "/flavors/"+made.Flavor.ID, nil, nil) })
+	if specs != nil {
+		b.admin.Must(http.MethodPost, "compute", "/flavors/"+made.Flavor.ID+"/os-extra_specs", map[string]any{"extra_specs": specs}, nil)
+	}
+	return made.Flavor.ID
+}
+
+// on gives those of the servers that are on the host.
+func (b *beside) on(host string, list []server) []server {
+	return slices.DeleteFunc(slices.Clone(list), func(s server) bool { return s.Host != host })
+}
+
+// remaining gives those of the servers that Nova has still.
+func (b *beside) remaining(list []server) []server {
+	b.t.Helper()
+	return slices.DeleteFunc(slices.Clone(list), func(s server) bool { return b.admin.gone("compute", "/servers/"+s.ID) })
+}
+
+func (b *beside) stillThere(list ...server) {
+	b.t.Helper()
+	if left := b.remaining(list); len(left) != len(list) {
+		b.t.Errorf("%d of %d servers are left", len(left), len(list))
+	}
+}
+
+func (b *beside) gone404(s server) {
+	b.t.Helper()
+	if !b.admin.gone("compute", "/servers/"+s.ID) {
+		b.t.Errorf("%s is still there", s.Name)
+	}
+}
+
+// watchCapacity fails the test where a host has more allocated in Placement than it has,
+// at any time until the func is called, which says how often it was looked at.
+func (b *beside) watchCapacity() (end func() (looks int)) {
+	b.t.Helper()
+	who := b.cloud.REST(b.t, labtest.Admin)
+	var list struct {
+		Providers []struct{ UUID, Name string } `json:"resource_providers"`
+	}
+	who.Must(http.MethodGet, "placement", "/resource_providers", nil, &list)
+	type inventories map[string]struct {
+		Total, Reserved int64
+		Ratio           float64 `json:"allocation_ratio"`
+	}
+	capacity := map[string]inventories{}
+	for _, p := range list.Providers {
+		var body struct{ Inventories inventories }
+		who.Must(http.MethodGet, "placement", "/resource_providers/"+p.UUID+"/inventories", nil, &body)
+		capacity[p.UUID] = body.Inventories
+	}
+	stop, looks := make(chan struct{}), 0
+	var over []string
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			for _, p := range list.Providers {
+				var body struct{ Usages map[string]int64 }
+				if who.Do(http.MethodGet, "placement", "/resource_providers/"+p.UUID+"/usages", nil, &body) != http.StatusOK {
+					continue
+				}
+				looks++
+				for class, used := range body.Usages {
+					if most := capacity[p.UUID][class]; float64(used) > float64(most.Total-most.Reserved)*most.Ratio {
+						over = append(over, fmt.Sprintf("%s has %d %s allocated", p.Name, used, class))
+					}
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	end = sync.OnceValue(func() int {
+		close(stop)
+		watching.Wait()
+		if len(over) > 0 {
+			b.t.Errorf("more than there is: %s", strings.Join(slices.Compact(over), "; "))
+		}
+		return looks
+	})
+	b.t.Cleanup(func() { end() })
+	return end
+}
+
+// TestVictimsAreShelvedOrMovedAsConfigured: they are not lost then.
+func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
+	labtest.Long(t)
+	for action, status := range map[string]string{"shelve": "SHELVED_OFFLOADED", "migrate": "ACTIVE"} {
+		t.Run(action, func(t *testing.T) {
+			b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__MAKE_ROOM="+action, "OS_PREEMPTIBLE__NOTICE=3")...)
+			takeTopic(t)
+			host := b.cloud.Hosts(t)[2:3]
+			normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
+			there := map[string]any{"host": host[0]}
+			victim := b.placed(b.admin, host, 1, wish{name: "victim", flavor: cheap, fields: there})[0]
+			begun := time.Now()
+			b.placed(b.admin, host, 1, wish{name: "normal", flavor: normal, fields: there})
+			if took := time.Since(begun); took < 3*time.Second {
+				t.Errorf("it took %v, less than the notice", took)
+			}
+			var now struct {
+				Server struct {
+					server
+					Metadata map[string]string
+				}
+			}
+			b.admin.Must(http.MethodGet, "compute", "/servers/"+victim.ID, nil, &now)
+			if s := now.Server; s.Status != status || s.Host == host[0] || (s.Host == "") != (action == "shelve") {
+				t.Errorf("the victim is %s on %q", s.Status, s.Host)
+			}
+			at, err := time.Parse(time.RFC3339, now.Server.Metadata["almanac:evicted_at"])
+			if err != nil || at.Before(begun.Truncate(time.Second)) || at.After(time.Now()) || !strings.HasPrefix(now.Server.Metadata["almanac:evicted_for"], "req-") {
+				t.Errorf("its metadata are %v", now.Server.Metadata)
+			}
+			b.unleaked()
+		})
+	}
+}
+
+// TestAVictimGetsBackWhatItHadWhenAlmanacIsKilled while the victim has its notice.
+func TestAVictimGetsBackWhatItHadWhenAlmanacIsKilled(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=120")...)
+	takeTopic(t)
+	host := b.cloud.Hosts(t)[2:3]
+	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
+	there := map[string]any{"host": host[0]}
+	victim := b.placed(b.admin, host, 1, wish{name: "victim", flavor: cheap, fields: there})[0]
+	newcomer := b.wishing(b.admin, wish{name: "normal", flavor: normal, fields: there})[0]
+	b.await("the newcomer has the room of the victim", func() bool { return b.hasSomething(newcomer) && !b.hasSomething(victim.ID) })
+	b.crash()
+	b.start()
+	b.await("the victim has its room again", func() bool { return b.hasSomething(victim.ID) && !b.hasSomething(newcomer) })
+	b.stillThere(victim)
+	b.runOn(host, b.settled(victim.ID)...)
+}
+
+// hasSomething says that a consumer has something in Placement.
+func (b *beside) hasSomething(consumer string) bool {
+	b.t.Helper()
+	var found struct{ Allocations map[string]any }
+	b.admin.Must(http.MethodGet, "placement", "/allocations/"+consumer, nil, &found)
+	return len(found.Allocations) > 0
+}
