@@ -44,6 +44,7 @@ func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 	}
 	b.unplaced(b.demo2, wish{name: "one too many", flavor: dear})
 	b.stillThere(append(fillers, cheapest)...)
+	b.goesFirst(cheapest, "preemptible-normal")
 
 	b.placed(b.demo, []string{cheapest.Host}, 1, wish{name: "normal", flavor: normal})
 	b.gone404(cheapest)
@@ -62,6 +63,24 @@ func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 	b.ownersWereTold(len(hosts))
 	if looks := watched(); looks == 0 {
 		t.Error("nobody has watched the capacity")
+	}
+}
+
+// goesFirst says that operators see which server would make room first for one of the
+// flavor.
+func (b *beside) goesFirst(s server, flavor string) {
+	b.t.Helper()
+	asks := func(arguments ...string) []string {
+		out, stderr, exit := almanac(b.t, b.folder, append(b.cloud.Environment(labtest.Admin), "ALMANAC_URL="+b.url), append([]string{"preemptible"}, arguments...)...)
+		wantExit(b.t, "what would make room", stderr, exit, 0)
+		return strings.Fields(out)
+	}
+	b.await("the list begins with the cheapest server", func() bool {
+		list := asks("list", "-f", "value", "-c", "ID", "-c", "Cost")
+		return len(list) > 3 && list[0] == s.ID && list[1] == "1" && list[3] == "9"
+	})
+	if first := asks("cost", "--flavor", flavor, "-f", "value", "-c", "Host", "-c", "Victims"); first[0] != s.Host || !slices.Contains(first[:4], "("+s.ID+")") {
+		b.t.Errorf("it would be said to go %q first", first)
 	}
 }
 
