@@ -37,6 +37,13 @@ type Promises interface {
 	Promised(t span.Instant) []reservation.Claim
 }
 
+// Fillable are Promises that tell which promised hosts may be filled.
+type Fillable interface {
+	// Fillable gives the hosts that active reservations have at t, where no other has it
+	// and none starts within so many seconds.
+	Fillable(t span.Instant, ahead int64) map[string]bool
+}
+
 // Reservation is the filter of paper 004 section "Filtering". A request that names a
 // reservation may use that reservation's hosts, once it is active and for its project
 // only. Any other request may use the hosts that the fence leaves open: none while a
@@ -53,8 +60,8 @@ type Reservation struct {
 	// Eviction is how many seconds before a claim preemptible instances have to leave its
 	// host.
 	Eviction int64
-	// Fill lets preemptible instances use hosts of running claims too: they make room when
-	// the owner's come.
+	// Fill lets preemptible instances use hosts of active reservations too, where Promises
+	// tells which: they make room when the owner's instances come.
 	Fill bool
 	// Class names the resource class of which an instance of a reservation of instances
 	// takes one; nil where there is none.
@@ -106,9 +113,9 @@ func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string
 			return placing.Refuse(notOf(named))
 		}
 	}
-	shut := map[string]span.Span{}
+	shut, filled := map[string]span.Span{}, f.fillable(&r, now)
 	for _, c := range f.Promises.Promised(now) {
-		if f.shuts(c.Span, r.Preemptible, now) {
+		if !filled[c.Host] && f.shuts(c.Span, r.Preemptible, now) {
 			shut[c.Host] = c.Span
 		}
 	}
@@ -137,10 +144,10 @@ func notOf(r *reservation.Reservation) string {
 
 // outside judges for a request that names no reservation.
 func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.Instant) Test {
-	p := f.promised(s, now)
+	p, filled := f.promised(s, now), f.fillable(r, now)
 	var open hostset.Set
 	for n, i := range p.places {
-		if i >= 0 && f.shuts(p.claims[n].Span, r.Preemptible, now) {
+		if i >= 0 && !filled[p.claims[n].Host] && f.shuts(p.claims[n].Span, r.Preemptible, now) {
 			if open == nil {
 				open = s.All().Clone()
 			}
@@ -153,11 +160,19 @@ func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.I
 	return sieve{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
 }
 
+// fillable gives the promised hosts that the request may use all the same.
+func (f Reservation) fillable(r *placing.Request, now span.Instant) map[string]bool {
+	if p, tells := f.Promises.(Fillable); tells && f.Fill && r.Preemptible {
+		return p.Fillable(now, f.Eviction)
+	}
+	return nil
+}
+
 // shuts says that the claim closes its host to requests that name no reservation.
 func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) bool {
 	switch {
 	case claim.Start <= now:
-		return !preemptible || !f.Fill || claim.End <= now
+		return true
 	case preemptible:
 		return f.Eviction > 0 && now.Add(f.Eviction) >= claim.Start
 	case f.Fence == FenceLeadTime:

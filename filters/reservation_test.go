@@ -128,18 +128,24 @@ func TestPreemptibleInstancesComeInUntilTheyMustLeave(t *testing.T) {
 	}
 }
 
-func TestPreemptibleInstancesFillRunningReservationsWhereTheyMakeRoom(t *testing.T) {
-	p := promises(reservation.Active)
-	f := filters.Reservation{Promises: p, Fence: filters.FenceAlways, Eviction: 20, Fill: true}
+// fillable are promises of which host a may be filled, as long as no start is within a
+// minute.
+type fillable struct{ promised }
+
+func (fillable) Fillable(_ span.Instant, ahead int64) map[string]bool {
+	return map[string]bool{"a": ahead < 60}
+}
+
+func TestPreemptibleInstancesFillActiveReservationsWhereTheyMakeRoom(t *testing.T) {
 	preemptible := placing.Request{Preemptible: true}
-	expect(t, f.Judge(preemptible, 79)("a"), "")
-	expect(t, f.Judge(preemptible, 80)("a"), "reserved from")
-	expect(t, f.Judge(preemptible, 100)("a"), "")
-	expect(t, f.Judge(preemptible, 199)("a"), "")
+	f := filters.Reservation{Promises: fillable{promises(reservation.Active)}, Fence: filters.FenceAlways, Eviction: 20, Fill: true}
+	expect(t, f.Judge(preemptible, 150)("a"), "")
+	expect(t, f.Judge(preemptible, 150)("b"), "reserved until")
 	expect(t, f.Judge(placing.Request{}, 150)("a"), "reserved until")
-	p.overdue = []string{"a"}
-	f.Promises = p
-	expect(t, f.Judge(preemptible, 200)("a"), "still being carried out")
+	f.Eviction = 60
+	expect(t, f.Judge(preemptible, 150)("a"), "reserved until")
+	f.Eviction, f.Fill = 20, false
+	expect(t, f.Judge(preemptible, 150)("a"), "reserved until")
 }
 
 func TestAHostIsClosedUntilTheEndIsCarriedOut(t *testing.T) {

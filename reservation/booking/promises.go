@@ -2,6 +2,7 @@ package booking
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,6 +57,26 @@ func (d *Desk) Promised(t span.Instant) []reservation.Claim {
 		}
 	}
 	return claims
+}
+
+// Fillable gives the hosts that active reservations have at t, where no other has it and
+// none starts within so many seconds.
+func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	hosts, kept := map[string]bool{}, map[string]bool{}
+	for _, e := range d.live {
+		for _, c := range e.r.Claims {
+			switch {
+			case e.r.Status == reservation.Active && c.Span.Contains(t):
+				hosts[c.Host] = true
+			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == e.r.Span.End):
+				kept[c.Host] = true // it is late, is being ended, or starts soon
+			}
+		}
+	}
+	maps.DeleteFunc(hosts, func(host string, _ bool) bool { return kept[host] })
+	return hosts
 }
 
 // overdue gives the hosts of reservations that are live though their time has passed,

@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -140,6 +141,33 @@ func TestTheDeskTellsWhichHostsArePromised(t *testing.T) {
 	if diff := cmp.Diff(map[string]span.Span{"a": a, "b": b}, s.promised(200)); diff != "" {
 		t.Errorf("once the end is carried out (-want +got):\n%s", diff)
 	}
+}
+
+func TestHostsOfActiveReservationsMayBeFilledUntilTheNextStartIsNear(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	s.book(t, only("a", during(1, 100, 200)))
+	s.book(t, only("a", during(1, 200, 300)))
+	s.book(t, only("b", during(1, 100, 300)))
+	expect := func(when string, hosts ...string) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(s.desk.Fillable(s.clock(), 20))); !slices.Equal(got, hosts) {
+			t.Errorf("%s %v may be filled, want %v", when, got, hosts)
+		}
+	}
+	s.passTo(t, at(99))
+	expect("before the start")
+	s.now.Store(int64(at(100)))
+	expect("while the start is not carried out")
+	s.passTo(t, at(100))
+	expect("while they run", "a", "b")
+	s.passTo(t, at(179))
+	expect("just before the next has to find it empty", "a", "b")
+	s.passTo(t, at(180))
+	expect("from then on", "b")
+	s.now.Store(int64(at(200)))
+	expect("while an end is not carried out", "b")
+	s.passTo(t, at(200))
+	expect("with the next one", "a", "b")
 }
 
 func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {

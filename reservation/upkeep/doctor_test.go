@@ -141,8 +141,10 @@ func TestAPreemptibleStrangerIsNoFaultWhereHostsAreFilled(t *testing.T) {
 	w.want("where they are not, the findings are", w.found(), "stranger filler")
 	w.doctor.Fill = true
 	w.want("where they are, the findings are", w.found())
+	w.cloud.put(inventory.Instance{ID: "locked", ProjectID: "somebody", Host: "a", Status: "ACTIVE", Preemptible: true, Locked: true, Launched: 9_900})
+	w.want("with one that makes no room the findings are", w.found(), "stranger locked")
 	w.cloud.put(inventory.Instance{ID: "normal", ProjectID: "somebody", Host: "a", Status: "ACTIVE", Launched: 5_000})
-	w.want("with a normal one the findings are", w.found(), "stranger normal")
+	w.want("with a normal one the findings are", w.found(), "stranger locked", "stranger normal")
 }
 
 func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {

@@ -93,7 +93,7 @@ func (s *Steward) challenge(ctx context.Context, w watch, live []reservation.Res
 	if err != nil {
 		return nil, told(fmt.Errorf("host %s: %w", w.host, err), "look who is on a host")
 	}
-	found := strangers(&w.r, w.host, guests, live, s.Now())
+	found := w.unwelcome(strangers(&w.r, w.host, guests, live, s.Now()), s.Now(), s.Rules)
 	s.warn(ctx, w, found)
 	s.evict(ctx, w, unpromised(found, w.host, live, s.Now()))
 	return found, nil

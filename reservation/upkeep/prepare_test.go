@@ -77,7 +77,7 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 		{"or waited for", upkeep.MigrateGuest, upkeep.AwaitGuest, near, preemptible, "[]"},
 		{"it is never merely stopped", upkeep.MigrateGuest, upkeep.StopGuest, near, preemptible, "[]"},
 		{"one that is locked is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Locked = true, true }, "[]"},
-		{"one that is protected is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true }, "[]"},
+		{"that one is protected counts for nothing", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true }, "[delete x]"},
 		{"one that is busy is left until it is not", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Task = "resize_prep" }, "[]"},
 		{"one that only Placement knows is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { *i = inventory.Instance{ID: "x", Host: "a"} }, "[]"},
 	} {
@@ -117,9 +117,10 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 			continue
 		}
 		w.putStranger("normal", "a", nil)
+		w.putStranger("protected", "a", func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true })
 		w.prepare()
-		if got := fmt.Sprint(w.given()); got != "[migrate normal]" {
-			t.Errorf("the orders are %s, want that only the normal one is migrated", got)
+		if got := slices.Sorted(slices.Values(w.given())); !slices.Equal(got, []string{"delete protected", "migrate normal"}) {
+			t.Errorf("the orders are %s, want that those go that make no room", got)
 		}
 		w.book(2, int64(r.Span.End-w.Now()), "a")
 		w.pass(int64(r.Span.End-w.Now()) - 100)

@@ -61,8 +61,9 @@ type errand struct {
 }
 
 // evictions says which strangers are told what on a host that is promised from start
-// on. One that is locked or protected is told nothing, nor one that has another task, nor
-// one of which only Placement knows. What is not preemptible is at most migrated.
+// on. One that is locked is told nothing, nor one that has another task, nor one of which
+// only Placement knows. What is not preemptible is at most migrated. That one is protected
+// counts for nothing against a promise: its owner says so.
 func evictions(strangers []inventory.Instance, start, now span.Instant, rules Rules) (list []errand) {
 	for _, i := range strangers {
 		order, from := rules.Normal, start.Add(-rules.LeadTime)
@@ -70,7 +71,7 @@ func evictions(strangers []inventory.Instance, start, now span.Instant, rules Ru
 			order, from = rules.Preemptible, start.Add(-rules.Eviction)
 		}
 		may := order == MigrateGuest || i.Preemptible && (order == DeleteGuest || order == ShelveGuest)
-		if may && now >= from && !i.Locked && !(i.Preemptible && i.Protected) && i.Status != "" && i.Task == "" {
+		if may && now >= from && !i.Locked && i.Status != "" && i.Task == "" {
 			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on", i.Host, start)})
 		}
 	}
@@ -103,8 +104,11 @@ func (w watch) unwelcome(strangers []inventory.Instance, now span.Instant, rules
 	if !rules.Fill || w.r.Status != reservation.Active || now < w.start {
 		return strangers
 	}
-	return slices.DeleteFunc(slices.Clone(strangers), func(i inventory.Instance) bool { return i.Preemptible })
+	return slices.DeleteFunc(slices.Clone(strangers), func(i inventory.Instance) bool { return yields(&i) })
 }
+
+// yields says that an instance makes room as soon as the owner of its host needs it.
+func yields(i *inventory.Instance) bool { return i.Preemptible && !i.Locked && !i.Protected }
 
 // intruders gives the guests of the host that have to go.
 func (w watch) intruders(guests []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
