@@ -58,7 +58,7 @@ func (i *Instance) Spared() string {
 	case !i.Preemptible:
 		return "it is not preemptible"
 	case i.Protected:
-		return "it is protected"
+		return "it is protected, or cannot leave as it is"
 	case i.Locked:
 		return "it is locked"
 	case i.Task != "":
@@ -122,11 +122,15 @@ type PreemptibleRule struct {
 	// Protect is the key of an instance's metadata that protects it where it is true; empty
 	// is none.
 	Protect string
+	// Leaves are the statuses in which instances can leave a host the way they are to; nil
+	// are all.
+	Leaves []string
 }
 
-// Protects says whether the rule protects i, should it be preemptible.
+// Protects says whether the rule protects i, should it be preemptible: it is marked so, or
+// cannot leave as it is.
 func (p PreemptibleRule) Protects(i *Instance) bool {
-	return p.Protect != "" && isTrue(i.Metadata[p.Protect])
+	return p.Protect != "" && isTrue(i.Metadata[p.Protect]) || p.Leaves != nil && !slices.Contains(p.Leaves, i.Status)
 }
 
 // Marks says whether the rule makes i preemptible.

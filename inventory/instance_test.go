@@ -70,3 +70,23 @@ func TestAnInstanceBelongsToTheReservationOfItsFlavor(t *testing.T) {
 		t.Errorf("it belongs to %q, want r-1", got)
 	}
 }
+
+func TestWhatIsMarkedOrCannotLeaveIsProtected(t *testing.T) {
+	rule := inventory.PreemptibleRule{Protect: "keep", Leaves: []string{"ACTIVE", "SHUTOFF"}}
+	for name, tc := range map[string]struct {
+		instance inventory.Instance
+		want     bool
+	}{
+		"nothing speaks for it":    {inventory.Instance{Status: "ACTIVE"}, false},
+		"its metadata says so":     {inventory.Instance{Status: "ACTIVE", Metadata: map[string]string{"keep": "Yes"}}, true},
+		"its metadata denies it":   {inventory.Instance{Status: "ACTIVE", Metadata: map[string]string{"keep": "no"}}, false},
+		"it cannot leave as it is": {inventory.Instance{Status: "ERROR"}, true},
+	} {
+		if got := rule.Protects(&tc.instance); got != tc.want {
+			t.Errorf("%s: protected %v, want %v", name, got, tc.want)
+		}
+	}
+	if all := (inventory.PreemptibleRule{}); all.Protects(&inventory.Instance{Status: "ERROR", Metadata: map[string]string{"": "true"}}) {
+		t.Error("a rule that says nothing protects")
+	}
+}

@@ -81,7 +81,16 @@ func clientOptions(c config.Client) openstack.Options {
 }
 
 func preemptibleRule(c config.Config) inventory.PreemptibleRule {
-	return inventory.PreemptibleRule{ExtraSpec: c.Preemptible.ExtraSpec, Hint: c.Preemptible.Hint, Projects: c.Preemptible.Projects, Protect: c.Preemptible.Protect}
+	p := c.Preemptible
+	return inventory.PreemptibleRule{ExtraSpec: p.ExtraSpec, Hint: p.Hint, Projects: p.Projects, Protect: p.Protect, Leaves: leaves[p.MakeRoom]}
+}
+
+// leaves are the statuses in which Nova shelves or migrates an instance, by [preemptible]
+// make_room (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). It deletes
+// any.
+var leaves = map[string][]string{
+	"shelve":  {"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED"},
+	"migrate": {"ACTIVE", "SHUTOFF", "PAUSED", "SHELVED"},
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
@@ -102,7 +111,7 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors},
 		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
 		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
-		Fill:     evicts(cfg) && cfg.Preemptible.FillReserved,
+		Fill:     fills(cfg),
 		EndGrace: seconds(cfg.Reservation.EndGrace),
 	}
 	if cfg.Reservation.Fence == "lead_time" {

@@ -30,13 +30,19 @@ func pipeline(c config.Config, evictor *preemption.Evictor, promises filters.Pro
 	}
 	f := c.Filters
 	return &scheduler.Pipeline{
-		Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest, Evictor: evictor, SparesFirst: true,
+		Filters: list, Weighers: weighted, SubsetSize: f.HostSubsetSize, ShuffleBest: f.ShuffleBest, Evictor: evictor, Spares: true,
 	}, nil
 }
 
 // evicts says that preemptible instances make room.
 func evicts(c config.Config) bool {
 	return c.Scheduler.Mode == modeReplace && c.Preemptible.MakeRoom != stayPut
+}
+
+// fills says that preemptible instances use what owners of reservations leave unused. What
+// is passed on evicts nobody, so that an owner's request which is would find his host full.
+func fills(c config.Config) bool {
+	return evicts(c) && c.Preemptible.FillReserved && c.Scheduler.ForwardTransportURL == ""
 }
 
 // stayPut is the value of [preemptible] make_room by which nobody makes room.
@@ -125,6 +131,6 @@ func (a *App) reservationFilter() filters.Reservation { return reservationFilter
 func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
 	return filters.Reservation{
 		Promises: promises, Fence: filters.Fence(c.Reservation.Fence), LeadTime: seconds(c.Reservation.LeadTime),
-		Eviction: seconds(c.Reservation.EvictionTime), Fill: evicts(c) && c.Preemptible.FillReserved, Class: fence.OwnName,
+		Eviction: seconds(c.Reservation.EvictionTime), Fill: fills(c), Class: fence.OwnName,
 	}
 }

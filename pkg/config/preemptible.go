@@ -36,15 +36,15 @@ func preemptibleOptions(p *Preemptible) []option {
 		choice(&p.MakeRoom, "make_room", "delete", []string{"delete", "shelve", "migrate", "no"},
 			"What happens to preemptible instances where an instance that is not preemptible finds no room. no: they stay. It "+
 				"takes [scheduler] mode = replace."),
-		duration(&p.Notice, "notice", 0, 0, time.Hour,
+		duration(&p.Notice, "notice", 0, 0, 15*time.Minute,
 			"How long before that their owners are told: by a notification, and by metadata of the server. The new instance "+
-				"waits as long."),
-		duration(&p.EvictionTimeout, "eviction_timeout", time.Minute, time.Second, time.Hour,
+				"waits as long; its conductor does so for [DEFAULT] long_rpc_timeout, 30 minutes by default."),
+		duration(&p.EvictionTimeout, "eviction_timeout", time.Minute, time.Second, 10*time.Minute,
 			"How long after the notice they have to be gone. Where one is not, it keeps its place, and the new instance goes "+
 				"elsewhere, or nowhere."),
 		boolean(&p.FillReserved, "fill_reserved", true,
 			"Preemptible instances may use hosts of a running reservation that its owner has not filled, until his instances "+
-				"come. It takes [scheduler] mode = replace, and make_room."),
+				"come. It takes [scheduler] mode = replace, make_room, and no forward_transport_url: what is passed on evicts nobody."),
 		choice(&p.Cost, "cost", Costs[0], Costs,
 			"What it costs to take an instance away; the cheapest go. partial_hour: the time since its last full cost_period, "+
 				"running_time: since it began to run, age: since it was asked for, price and priority: what its flavor says in "+
