@@ -58,7 +58,7 @@ func choosing(t *testing.T, states *inventory.States) api.Placing {
 	return api.Placing{
 		States: func() *inventory.States { return states },
 		Pipeline: &scheduler.Pipeline{
-			Filters: []filters.Filter{filters.Traits{}, filters.Capacity{Evicts: true}, filters.Compute{}}, SubsetSize: 1, Evictor: evictor, SparesFirst: true,
+			Filters: []filters.Filter{filters.Traits{}, filters.Capacity{Evicts: true}, filters.Compute{}}, SubsetSize: 1, Evictor: evictor, Spares: true,
 			Weighers: []weighers.Weighted{{Weigher: weighers.PreemptionCostWeigher{Evictor: evictor}, Multiplier: 1}},
 		},
 		Flavors: func(context.Context) ([]inventory.Flavor, error) {

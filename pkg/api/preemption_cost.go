@@ -113,7 +113,7 @@ func (s *server) costs(states *inventory.States, r *placing.Request, now span.In
 	choice := *s.Placing.Pipeline
 	choice.Whole = true
 	order := choice.Plan(states, r, now, nil).Decision.Ranked
-	choice.SparesFirst = false
+	choice.Spares = false
 	rest := choice.Plan(states, r, now, nil).Decision
 	seen := make(map[string]bool, len(order))
 	for _, h := range order {

@@ -30,6 +30,26 @@ type Victims struct {
 	Cost  int64
 }
 
+// IDs gives those of the Instances.
+func (v Victims) IDs() []string {
+	var ids []string
+	for _, i := range v.Instances {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
+// Without gives those of whom drop does not say yes.
+func (v Victims) Without(drop func(i *inventory.Instance) bool) (left Victims) {
+	for n, i := range v.Instances {
+		if !drop(i) {
+			left.Instances, left.Costs = append(left.Instances, i), append(left.Costs, v.Costs[n])
+			left.Cost = plus(left.Cost, v.Costs[n])
+		}
+	}
+	return left
+}
+
 // Evictor finds victims. It is safe for concurrent use, and not to be copied.
 type Evictor struct {
 	Cost Cost

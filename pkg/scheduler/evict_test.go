@@ -34,7 +34,7 @@ func evicting(names ...string) scheduler.Pipeline {
 	if err != nil {
 		panic(err)
 	}
-	return scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{Evicts: true}}, Weighers: weigh, SubsetSize: 1, Evictor: evictor, SparesFirst: true}
+	return scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{Evicts: true}}, Weighers: weigh, SubsetSize: 1, Evictor: evictor, Spares: true}
 }
 
 // filler is a preemptible instance that runs and holds something of its host.
@@ -100,12 +100,15 @@ func TestTheCheapestVictimsLeaveAndNobodyWhereThereIsRoom(t *testing.T) {
 		request *placing.Request
 		want    []string
 	}{
-		"two small ones":                    {full, wants(2, 2, "new"), []string{"b: b1 b2"}},
-		"one that is enough":                {full, wants(1, 1, "new"), []string{"b: b1"}},
-		"a whole host":                      {full, wants(4, 4, "new"), []string{"a: a1 a2"}},
-		"more than any host has":            {full, wants(5, 1, "new"), nil},
-		"a preemptible one evicts nobody":   {full, &placing.Request{Instances: []string{"new"}, Preemptible: true, Resources: wants(1, 1).Resources}, nil},
-		"several, one after the other":      {full, wants(2, 2, "n1", "n2", "n3"), []string{"b: b1 b2", "c: c1", "a: a2"}},
+		"two small ones":                  {full, wants(2, 2, "new"), []string{"b: b1 b2"}},
+		"one that is enough":              {full, wants(1, 1, "new"), []string{"b: b1"}},
+		"a whole host":                    {full, wants(4, 4, "new"), []string{"a: a1 a2"}},
+		"more than any host has":          {full, wants(5, 1, "new"), nil},
+		"a preemptible one evicts nobody": {full, &placing.Request{Instances: []string{"new"}, Preemptible: true, Resources: wants(1, 1).Resources}, nil},
+		"several, one after the other":    {full, wants(2, 2, "n1", "n2", "n3"), []string{"b: b1 b2", "c: c1", "a: a2"}},
+		"of several none that is needless": {
+			map[string][]inventory.Instance{"a": {filler("large", 10, 3, 3), filler("small", 1, 1, 1)}}, wants(1, 1, "n1", "n2"), []string{"a", "a: large"},
+		},
 		"several, or none":                  {full, wants(4, 4, "n1", "n2", "n3", "n4"), nil},
 		"nobody leaves where there is room": {with(func(h map[string][]inventory.Instance) { h["d"] = []inventory.Instance{filler("d1", 0, 1, 1)} }), wants(2, 2, "new"), []string{"d"}},
 		"a locked one stays":                {with(func(h map[string][]inventory.Instance) { h["b"][0].Locked = true }), wants(2, 2, "new"), []string{"c: c1"}},
@@ -151,7 +154,7 @@ func TestOnlyHostsWithRoomAreAlternates(t *testing.T) {
 	r := wants(4, 4, "new")
 	r.Alternates = 3
 	for _, first := range []bool{true, false} {
-		p.SparesFirst = first
+		p.Spares = first
 		if got := p.Plan(s, r, 0, nil).Decision.Placements[0]; got.Host != "c" || !slices.Equal(got.Alternates, []string{"d"}) {
 			t.Errorf("it goes to %s, else to %q", got.Host, got.Alternates)
 		}
@@ -274,6 +277,40 @@ func TestVictimsAreTheCheapestOfAllHostsAndSubsets(t *testing.T) {
 			one := filler("new", 0, vcpus, memory)
 			one.Locked = true // it stays
 			hosts[want.host] = append(hosts[want.host], one)
+		}
+	})
+}
+
+func TestNobodyLeavesWhomAllInstancesOfARequestCouldDoWithout(t *testing.T) {
+	p := evicting("PreemptionCostWeigher")
+	rapid.Check(t, func(t *rapid.T) {
+		hosts, normal := drawFilled(t)
+		vcpus, memory := rapid.Int64Range(1, 3).Draw(t, "vcpus asked for"), rapid.Int64Range(0, 3).Draw(t, "memory asked for")
+		s := filled(t, 8, 18, hosts, normal)
+		plan := p.Plan(s, wants(vcpus, memory, "n1", "n2", "n3"), 0, nil)
+		left := map[string][]*inventory.Instance{}
+		news := map[string]int64{}
+		for _, pick := range plan.Picks {
+			host := s.Host(pick.Take.Host).Name
+			news[host]++
+			left[host] = append(left[host], pick.Victims.Instances...)
+		}
+		for host, victims := range left {
+			freeVCPU, freeMemory := 8-normal[host]-news[host]*vcpus, 18-news[host]*memory
+			for _, i := range hosts[host] {
+				freeVCPU, freeMemory = freeVCPU-i.Holds["VCPU"], freeMemory-i.Holds["MEMORY_MB"]
+			}
+			for _, v := range victims {
+				freeVCPU, freeMemory = freeVCPU+v.Holds["VCPU"], freeMemory+v.Holds["MEMORY_MB"]
+			}
+			if freeVCPU < 0 || freeMemory < 0 {
+				t.Fatalf("host %s is over its capacity", host)
+			}
+			for _, v := range victims {
+				if freeVCPU >= v.Holds["VCPU"] && freeMemory >= v.Holds["MEMORY_MB"] {
+					t.Fatalf("%s leaves %s for nothing: %q", v.ID, host, placedAs(plan))
+				}
+			}
 		}
 	})
 }

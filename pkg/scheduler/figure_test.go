@@ -79,7 +79,7 @@ func contenders(tb testing.TB) []contender {
 			tb.Fatal(err)
 		}
 		return scheduler.Pipeline{
-			Filters: list, SubsetSize: 1, Evictor: evictor, SparesFirst: true,
+			Filters: list, SubsetSize: 1, Evictor: evictor, Spares: true,
 			Weighers: allWeighers(tb, weighers.Ports{Promises: promises{}, Efficiencies: nobodyEfficient(tb), Evictor: evictor, Period: cost}),
 		}
 	}

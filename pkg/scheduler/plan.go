@@ -53,9 +53,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 			return Plan{Decision: decision}
 		}
 		pick := Pick{Take: w.take(instance), Victims: victims}
-		for _, victim := range victims.Instances {
-			pick.Take.Victims = append(pick.Take.Victims, victim.ID)
-		}
+		pick.Take.Victims = victims.IDs()
 		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
 			w.states = w.states.With([]inventory.Take{pick.Take})
@@ -69,6 +67,9 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 		w.rank(len(picks))
 	}
 	w.chooseAlternates(picks)
+	if p.Spares && len(picks) > 1 {
+		keepNeedless(s, picks)
+	}
 	decision.Placements = p.placements(s, picks)
 	return Plan{Picks: picks, Decision: decision}
 }
@@ -171,7 +172,7 @@ func (w *walk) evict() (victims preemption.Victims, possible bool) {
 // they may be.
 func (w *walk) rank(instances int) {
 	among := w.hosts
-	if w.pipeline.SparesFirst && w.roomy.Count() > 0 {
+	if w.pipeline.Spares && w.roomy.Count() > 0 {
 		among = w.roomy
 	}
 	w.places = slices.Grow(w.places[:0], among.Count())

@@ -26,9 +26,11 @@ type Pipeline struct {
 	ShuffleBest bool
 	// Evictor says who makes room where a host has none; nil is that nobody does.
 	Evictor *preemption.Evictor
-	// SparesFirst prefers hosts on which there is room to those on which somebody would have
-	// to leave, whatever they weigh.
-	SparesFirst bool
+	// Spares keeps as many as can be: hosts on which there is room go before those on which
+	// somebody would have to leave, whatever they weigh, and whom the instances of one request
+	// have leave for one that does not need it once they are all placed, stays. Without it the
+	// plan is that of paper 001 to the letter, one instance after the other.
+	Spares bool
 	// Whole has decisions tell of all hosts; else of some, where there are many.
 	Whole bool
 }
