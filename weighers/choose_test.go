@@ -15,15 +15,17 @@ import (
 // releases are those up to the one with the newest weigher.
 var releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy"}
 
+// ours are the weighers that Nova has not got.
+var ours = []string{
+	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
+}
+
 func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 	zed := []string{
 		"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher", "PCIWeigher", "ServerGroupSoftAffinityWeigher",
 		"ServerGroupSoftAntiAffinityWeigher", "CrossCellWeigher", "MetricsWeigher",
 	}
 	bobcat := append(slices.Clone(zed), "HypervisorVersionWeigher", "NumInstancesWeigher")
-	ours := []string{
-		"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
-	}
 	for name, tc := range map[string]struct {
 		names    []string
 		releases []string

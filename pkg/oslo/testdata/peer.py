@@ -20,7 +20,8 @@ logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
 
 
 def say(line):
-    print(line, flush=True)
+    sys.stdout.write(line + "\n")  # as a whole: several threads say something
+    sys.stdout.flush()
 
 
 class Endpoint(object):
