@@ -37,7 +37,7 @@ func (OvercommitWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.I
 // cheaper.
 type PreemptionCostWeigher struct {
 	Evictor *preemption.Evictor // nil: nobody makes room
-	// Exactly is on how many hosts costs are exact; 0 is 64, more than a decision tells of.
+	// Exactly is on how many hosts costs are exact; 0 is 32, more than a decision tells of.
 	Exactly int
 }
 
@@ -56,7 +56,7 @@ func (w PreemptionCostWeigher) Weigh(s *inventory.States, r *placing.Request, no
 		return
 	}
 	costs := make([]int64, len(hosts))
-	w.Evictor.Costs(s, hosts, r.Resources, now, cmp.Or(w.Exactly, 64), costs)
+	w.Evictor.Costs(s, hosts, r.Resources, now, cmp.Or(w.Exactly, 32), costs)
 	for k, cost := range costs {
 		raw[k] = -float64(cost)
 	}
