@@ -15,9 +15,8 @@ import (
 // It errs to one side: what is claimed through it is never missing from the states. A
 // claim that becomes known to Placement while the hosts are being read may count twice
 // until the next reading. Victims leave with the plan that takes their room: no other finds
-// them, and what they leave over is free, though Placement refuses it to others until it has
-// the claim. Who gives a victim its room back places that first, as a take of the victim, and
-// settles it.
+// them. What they leave over, and have until they are gone, counts as a take of theirs in the
+// same plan. Who gives a victim its room back places that first in the same way, and settles it.
 type Board struct {
 	current atomic.Pointer[States]
 	mu      sync.Mutex

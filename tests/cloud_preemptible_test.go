@@ -226,41 +226,51 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 			if took := time.Since(begun); took < 3*time.Second {
 				t.Errorf("it took %v, less than the notice", took)
 			}
-			var now struct {
-				Server struct {
-					server
-					Metadata map[string]string
-				}
-			}
+			var now struct{ Server server }
 			b.admin.Must(http.MethodGet, "compute", "/servers/"+victim.ID, nil, &now)
 			if s := now.Server; s.Status != status || s.Host == host[0] || (s.Host == "") != (action == "shelve") {
 				t.Errorf("the victim is %s on %q", s.Status, s.Host)
 			}
-			at, err := time.Parse(time.RFC3339, now.Server.Metadata["almanac:evicted_at"])
-			if err != nil || at.Before(begun.Truncate(time.Second)) || at.After(time.Now()) || !strings.HasPrefix(now.Server.Metadata["almanac:evicted_for"], "req-") {
-				t.Errorf("its metadata are %v", now.Server.Metadata)
+			told := b.metadata(victim.ID)
+			at, err := time.Parse(time.RFC3339, told["almanac:evicted_at"])
+			if err != nil || at.Before(begun.Truncate(time.Second)) || at.After(time.Now()) || len(told) != 1 {
+				t.Errorf("its metadata are %v", told)
 			}
 			b.unleaked()
 		})
 	}
 }
 
-// TestAVictimGetsBackWhatItHadWhenAlmanacIsKilled while the victim has its notice.
-func TestAVictimGetsBackWhatItHadWhenAlmanacIsKilled(t *testing.T) {
+// TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo, and has lost nothing at any time.
+func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	labtest.Long(t)
-	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=120")...)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=10")...)
 	takeTopic(t)
 	host := b.cloud.Hosts(t)[2:3]
 	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
 	there := map[string]any{"host": host[0]}
 	victim := b.placed(b.admin, host, 1, wish{name: "victim", flavor: cheap, fields: there})[0]
+	warned := func() bool { return b.metadata(victim.ID)["almanac:evicted_at"] != "" }
 	newcomer := b.wishing(b.admin, wish{name: "normal", flavor: normal, fields: there})[0]
-	b.await("the newcomer has the room of the victim", func() bool { return b.hasSomething(newcomer) && !b.hasSomething(victim.ID) })
-	b.crash()
-	b.start()
-	b.await("the victim has its room again", func() bool { return b.hasSomething(victim.ID) && !b.hasSomething(newcomer) })
+	b.await("the victim has its notice", warned)
+	b.admin.Must(http.MethodPost, "compute", "/servers/"+victim.ID+"/action", map[string]any{"lock": nil}, nil)
+	if b.hasSomething(newcomer) || !b.hasSomething(victim.ID) {
+		t.Error("the newcomer has the room of a victim that has its notice still")
+	}
+	b.await("the victim has not to go any more", func() bool { return !warned() })
+	b.settled(newcomer)
 	b.stillThere(victim)
-	b.runOn(host, b.settled(victim.ID)...)
+	if !b.hasSomething(victim.ID) || b.hasSomething(newcomer) {
+		t.Error("the newcomer has the room of a victim that has stayed")
+	}
+}
+
+// metadata gives those of a server.
+func (b *beside) metadata(id string) map[string]string {
+	b.t.Helper()
+	var found struct{ Metadata map[string]string }
+	b.admin.Must(http.MethodGet, "compute", "/servers/"+id+"/metadata", nil, &found)
+	return found.Metadata
 }
 
 // hasSomething says that a consumer has something in Placement.

@@ -7,16 +7,14 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/notice"
 	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
-// The metadata of a server that has to make room.
-const (
-	evictedAt  = "almanac:evicted_at"  // when it has to go, RFC 3339
-	evictedFor = "almanac:evicted_for" // id of the request for which it makes room
-)
+// evictedAt is the key of a server's metadata that says when it has to go, RFC 3339.
+const evictedAt = "almanac:evicted_at"
 
 // servers are those of Nova that make room.
 type servers struct {
@@ -30,6 +28,13 @@ type servers struct {
 // Warn implements dispatch.Servers.
 func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
 	i := w.Instance
+	if w.At.IsZero() {
+		err := s.compute.DeleteServerMetadata(ctx, i.ID, evictedAt)
+		if fault.Is(err, fault.Conflict) { // it goes all the same, or Nova is busy with it
+			return nil
+		}
+		return err
+	}
 	var untold error
 	if s.notifier != nil {
 		untold = s.notifier.Evict(ctx, notice.Eviction{
@@ -37,9 +42,7 @@ func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
 			At: w.At, Told: s.now(), Action: s.action, RequestID: w.Request,
 		})
 	}
-	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{
-		evictedAt: w.At.UTC().Format(time.RFC3339), evictedFor: w.Request,
-	}))
+	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{evictedAt: w.At.UTC().Format(time.RFC3339)}))
 }
 
 // Leave implements dispatch.Servers.

@@ -59,6 +59,10 @@ func checkScheduler(c config.Config) error {
 		return fault.Field("[api_database] connection", "is needed with [scheduler] mode = replace, or [nova] cells_file or cell: "+
 			"Nova has to be told the cell of each host")
 	}
+	if c.Preemptible.MakeRoom == "migrate" && c.Scheduler.Workers < 2 {
+		return fault.Field("[scheduler] workers", "is 1, which waits for the instances that make room; with [preemptible] make_room = migrate "+
+			"it takes another, of which Nova asks where to move them")
+	}
 	evictor, err := evictor(c)
 	if err != nil {
 		return err
@@ -134,7 +138,8 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
 			Servers:   servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
 			Evictions: db, NewID: uuid.NewString, Notice: room.Notice, EvictionTimeout: room.EvictionTimeout, LeaveFirst: room.MakeRoom == "migrate",
-			Now: time.Now, Draw: rand.IntN, Log: log,
+			MostMoves: a.config.Scheduler.Workers / 2,
+			Now:       time.Now, Draw: rand.IntN, Log: log,
 		})
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
 		o.Placer, o.Filters, o.Weighers = placer, choice.Filters, choice.Weighers

@@ -18,20 +18,24 @@ var pauses = []time.Duration{0, 0, 200 * time.Millisecond, time.Second, time.Sec
 // callTime bounds one call, so that there is time for another.
 const callTime = 20 * time.Second
 
-// claim makes the claims until Placement grants or refuses them. A claim is made again
+// claim makes claims that take nothing from anybody.
+func (t *task) claim(ctx context.Context, claims []placing.Claim) error {
+	c := claiming{task: t, targets: targets(claims), claims: claims}
+	return c.make(ctx)
+}
+
+// make makes the claims until Placement grants or refuses them. A claim is made again
 // only when it is known what its instance has: what it has from before a move it keeps
 // beside what is claimed, and what it has from a claim whose answer was lost is given up.
 //
-// The victims lose what they have in the same transaction. It fails with a *staying where
-// one has not got any more what it had.
-func (t *task) claim(ctx context.Context, claims []placing.Claim, victims []victim) error {
-	if len(claims) == 0 {
+// It fails with a *staying where a victim has not got any more what it had.
+func (c *claiming) make(ctx context.Context) error {
+	if len(c.claims) == 0 {
 		return nil
 	}
-	c := claiming{task: t, targets: targets(claims), claims: claims, victims: victims}
 	var err error
 	for _, pause := range pauses {
-		if pause > 0 && t.Wait(ctx, pause) != nil || ctx.Err() != nil {
+		if pause > 0 && c.Wait(ctx, pause) != nil || ctx.Err() != nil {
 			break
 		}
 		var over bool
@@ -63,10 +67,13 @@ type claiming struct {
 	*task
 	targets []placing.Allocations // what is to be had of the chosen hosts, by claim
 	claims  []placing.Claim
-	victims []victim
+	victims []victim // that give up what they have in the same transaction
 	// look says that it has to be read first what the instances have by now.
-	look  bool
-	taken int // how often Placement said ErrTaken
+	look bool
+	// prepare is called when that was read, before it is claimed; nil does nothing.
+	prepare func(ctx context.Context, unsure bool) error
+	taken   int  // how often Placement said ErrTaken
+	unsure  bool // an answer was lost
 }
 
 // attempt says whether it was the last, since the claims are granted or refused.
@@ -77,6 +84,11 @@ func (c *claiming) attempt(ctx context.Context) (over bool, err error) {
 		if granted, err := c.read(ctx); granted || err != nil {
 			_, staying := errors.AsType[*staying](err)
 			return granted || staying || refusal(err), err
+		}
+		if c.prepare != nil {
+			if err := c.prepare(ctx, c.unsure); err != nil {
+				return true, err
+			}
 		}
 		c.look = false
 	}
@@ -97,7 +109,7 @@ func (c *claiming) attempt(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
-// all are the claims of the newcomers, and those that leave their victims nothing.
+// all are the claims of the newcomers, and those of the victims.
 func (c *claiming) all() []placing.Claim {
 	all := slices.Clone(c.claims)
 	for _, v := range c.victims {
@@ -108,8 +120,9 @@ func (c *claiming) all() []placing.Claim {
 
 // lose remembers that the claims may have been granted, or may be yet.
 func (c *claiming) lose() {
+	c.unsure = true
 	for _, v := range c.victims {
-		if !slices.ContainsFunc(c.robbed, func(other victim) bool { return other.ID == v.ID }) {
+		if !slices.ContainsFunc(c.robbed, func(other victim) bool { return reflect.DeepEqual(other.claim, v.claim) }) {
 			c.robbed = append(c.robbed, v)
 		}
 	}
@@ -154,7 +167,7 @@ func (c *claiming) read(ctx context.Context) (granted bool, err error) {
 	return false, nil
 }
 
-// readVictims says whether all victims have lost what they had. It fails with a *staying
+// readVictims says whether all victims have given up what they had to. It fails with a *staying
 // where one has something else by now, which another has chosen as well, or moves.
 func (c *claiming) readVictims(ctx context.Context) (left bool, err error) {
 	left = true

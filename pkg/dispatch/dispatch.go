@@ -1,7 +1,7 @@
 // Package dispatch carries placements out: what the pipeline has chosen counts at once
 // for the next, is claimed in Placement, and is taken back where nobody is told of it.
-// Preemptible instances that make room lose what they have in the same transaction of
-// Placement, and get it back in one where they do not leave.
+// Preemptible instances that make room give up what is taken of theirs in the same
+// transaction of Placement, and get it back in one where they do not leave.
 package dispatch
 
 import (
@@ -54,7 +54,7 @@ type Servers interface {
 	// Server gives an instance as it is now, but for what it Holds. It fails with a NotFound
 	// fault where there is none.
 	Server(ctx context.Context, id string) (inventory.Instance, error)
-	// Warn tells the owner of an instance that it has to go.
+	// Warn tells the owner of an instance that it has to go, or not any more.
 	Warn(ctx context.Context, w Warning) error
 	// Leave tells an instance to leave i.Host, and does not wait until it has. Told again
 	// where its Status is another, it does the next step; what is under way is left alone.
@@ -65,7 +65,7 @@ type Servers interface {
 // Warning is what the owner of an instance is told before it has to go.
 type Warning struct {
 	Instance inventory.Instance
-	At       time.Time // when it has to go
+	At       time.Time // when it has to go; the zero time is not any more
 	Request  string    // id of the API request for which it makes room
 }
 
@@ -81,14 +81,14 @@ type Evictions interface {
 }
 
 // Eviction is what Placement is asked for in one transaction: instances get what they
-// claim, and victims lose what they have.
+// claim of what victims have.
 type Eviction struct {
 	ID        string
 	Newcomers []placing.Claim
 	Victims   []Victim
 }
 
-// Victim is an instance that makes room on a host. Its Claim is one of nothing.
+// Victim is an instance that makes room on a host. Its Claim leaves it what nobody takes.
 type Victim struct {
 	Host  string
 	Claim placing.Claim
@@ -112,6 +112,9 @@ type Options struct {
 	// LeaveFirst has the victims leave with what they have in Placement, which is claimed
 	// only when they are gone: a migration takes it along.
 	LeaveFirst bool
+	// MostMoves is how many requests at once have victims that LeaveFirst; others are
+	// refused, since who moves the victims asks for hosts in the same way. 0 is any number.
+	MostMoves int
 	// Reread reads all hosts anew, for the board; nil does not.
 	Reread    func(ctx context.Context) error
 	Decisions Decisions
@@ -126,10 +129,12 @@ type Options struct {
 // Dispatcher places instances. It is safe for concurrent use.
 type Dispatcher struct {
 	Options
-	leftovers leftovers
-	debts     debts
-	readings  readings
-	stubborn  stubborn
+	leftovers  leftovers
+	debts      debts
+	readings   readings
+	stubborn   stubborn
+	departures departures
+	moves      chan struct{} // holds one for each request of MostMoves; nil where any number may
 }
 
 // New gives a Dispatcher. Its Sweep has to be called again and again.
@@ -141,6 +146,9 @@ func New(o Options) *Dispatcher {
 	d.leftovers.turn = make(chan struct{}, 1)
 	d.leftovers.turn <- struct{}{}
 	d.readings.turn = make(chan struct{}, 1)
+	if o.LeaveFirst && o.MostMoves > 0 {
+		d.moves = make(chan struct{}, o.MostMoves)
+	}
 	return d
 }
 

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -36,7 +35,7 @@ var errOwed = errors.New("instances that did not make room have not got back wha
 type victim struct {
 	inventory.Instance
 	on *inventory.HostState // where it makes room
-	// claim leaves it nothing of what it has Before.
+	// claim leaves it, of what it has Before, what nobody takes who came for its room.
 	claim placing.Claim
 }
 
@@ -82,41 +81,82 @@ type eviction struct {
 	*task
 	newcomers []placing.Claim
 	victims   []victim
-	ordered   map[string]string // the status in which a victim was last told to leave
+	ordered   map[string]string // the status in which a victim was last told to leave; empty where nobody knows whether Nova heard it
+	warned    bool
+	recorded  []placing.Claim // the newcomers of the last of the records; nil where none is of this eviction
 }
 
 // makeRoom has the victims of what was chosen make room for it.
 func (t *task) makeRoom(ctx context.Context, c chosen) error {
-	e := eviction{task: t, newcomers: c.claims, victims: c.victims, ordered: map[string]string{}}
-	if err := e.examine(ctx); err != nil {
+	release, ok := t.slot()
+	if !ok {
 		c.hold.Undo()
+		return &fault.Error{Kind: fault.Unavailable, Message: "too many others wait for instances to make room; try again later"}
+	}
+	defer release()
+	e := eviction{task: t, newcomers: c.claims, victims: c.victims, ordered: map[string]string{}}
+	err := e.announce(ctx)
+	switch {
+	case err != nil:
+		c.hold.Undo()
+	case t.LeaveFirst:
+		err = e.leaveFirst(ctx, c)
+	default:
+		err = e.replace(ctx, c)
+	}
+	if err != nil {
+		e.takeBack(ctx)
 		return err
 	}
-	if !t.LeaveFirst {
-		return e.replace(ctx, c)
+	c.hold.Settle()
+	e.lookAfter(ctx)
+	return nil
+}
+
+// announce has the owners of the victims told, and gives them their notice. Where it fails
+// nothing has happened to any victim.
+func (e *eviction) announce(ctx context.Context) error {
+	if err := e.examine(ctx); err != nil {
+		return err
 	}
+	e.warned = true
+	for _, v := range e.victims {
+		e.warn(ctx, v, e.Now().Add(e.Notice))
+	}
+	if e.Notice == 0 {
+		return nil
+	}
+	if err := e.Wait(ctx, e.Notice); err != nil {
+		return late(err)
+	}
+	return e.examine(ctx)
+}
+
+// leaveFirst has the victims leave, and claims then what they have left.
+func (e *eviction) leaveFirst(ctx context.Context, c chosen) error {
 	err := e.vacate(ctx)
 	if err == nil {
 		err = e.follow(ctx)
 	}
 	if err != nil {
-		t.drop(c.hold)
+		e.drop(c.hold)
 	}
 	return err
 }
 
 // replace claims what the victims have, and then has them leave.
 func (e *eviction) replace(ctx context.Context, c chosen) error {
-	if err := e.begin(ctx); err != nil {
-		c.hold.Undo()
-		return err
-	}
 	e.debts.disclaim(e.victims)
-	if err := e.claim(ctx, c.claims, e.victims); err != nil {
+	claims := claiming{task: e.task, targets: targets(c.claims), claims: c.claims, victims: e.victims, look: true, prepare: e.begin}
+	if err := claims.make(ctx); err != nil {
 		e.drop(c.hold)
+		if !claims.unsure {
+			_ = e.end(ctx) // or it is with the debt of the request
+		}
 		return err
 	}
 	c.hold.Settle()
+	e.stubborn.add(e.victims, e.Now().Add(e.EvictionTimeout)) // what they are left is for nobody
 	lost, robbed := e.lost, slices.DeleteFunc(slices.Clone(e.robbed), func(v victim) bool { return !e.has(v) })
 	e.lost, e.robbed = nil, slices.DeleteFunc(e.robbed, e.has)
 	err := e.vacate(ctx)
@@ -134,39 +174,80 @@ func (e *eviction) has(v victim) bool {
 	return slices.ContainsFunc(e.victims, func(one victim) bool { return one.ID == v.ID })
 }
 
-// begin has it remembered what is going to happen, before it does.
-func (e *eviction) begin(ctx context.Context) error {
-	if e.Evictions == nil {
+// begin has it remembered what Placement is about to be asked, where that is not what it
+// was before.
+func (e *eviction) begin(ctx context.Context, unsure bool) error {
+	if e.Evictions == nil || e.recorded != nil && reflect.DeepEqual(e.recorded, e.newcomers) {
 		return nil
 	}
-	plan := Eviction{ID: e.NewID(), Newcomers: e.newcomers}
+	plan := Eviction{ID: e.NewID(), Newcomers: slices.Clone(e.newcomers)}
 	for _, v := range e.victims {
 		plan.Victims = append(plan.Victims, Victim{Host: v.on.Name, Claim: v.claim})
 	}
 	if err := e.Evictions.BeginEviction(ctx, plan); err != nil {
 		return &fault.Error{Kind: fault.Unavailable, Message: "nobody can make room now; try again later", Err: err}
 	}
-	e.records = append(e.records, plan.ID)
+	if !unsure {
+		_ = e.end(ctx) // or it is with the debt of the request
+	}
+	e.records, e.recorded = append(e.records, plan.ID), plan.Newcomers
 	return nil
+}
+
+// end has it forgotten what was last remembered of this eviction. It fails with a Conflict
+// fault where another replica has taken it over.
+func (e *eviction) end(ctx context.Context) error {
+	if e.recorded == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	defer cancel()
+	last := len(e.records) - 1
+	err := e.Evictions.EndEviction(ctx, e.records[last])
+	if err == nil || fault.Is(err, fault.Conflict) {
+		e.records, e.recorded = e.records[:last], nil
+	}
+	return err
 }
 
 // conclude has it forgotten what has happened. Where another replica has taken it over,
 // which took this one for dead, the newcomers lose what they have.
 func (e *eviction) conclude(ctx context.Context) error {
-	if len(e.records) == 0 {
-		return nil
-	}
-	last := len(e.records) - 1
-	err := e.Evictions.EndEviction(ctx, e.records[last])
-	if fault.Is(err, fault.Conflict) {
-		e.records = e.records[:last]
+	if err := e.end(ctx); fault.Is(err, fault.Conflict) {
 		e.leave(e.newcomers)
 		return late(fmt.Errorf("%w; %v", errOwed, err))
 	}
-	if err == nil {
-		e.records = e.records[:last]
-	}
 	return nil // one that is not forgotten yet is later
+}
+
+// lookAfter has the board count no more what the victims were left until they had gone.
+// Nova may take that away some moments after an instance has (nova/compute/manager.py
+// _delete_instance).
+func (e *eviction) lookAfter(ctx context.Context) {
+	var hosts []string
+	for _, v := range e.victims {
+		if len(v.claim.Allocations) == 0 {
+			continue
+		}
+		if !slices.Contains(hosts, v.on.Name) {
+			hosts = append(hosts, v.on.Name)
+		}
+		for range 5 {
+			has, err := e.Claims.AllocationsOf(ctx, v.ID)
+			if err != nil || !has.Allocations.Equal(v.claim.Allocations) || e.Wait(ctx, firstLook) != nil {
+				break
+			}
+		}
+	}
+	if len(hosts) == 0 {
+		return
+	}
+	if err := e.Looker.Look(ctx, hosts); err != nil {
+		e.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", e.request.ID, "error", err)
+	}
+	for _, host := range hosts {
+		e.Board.Freed(host)
+	}
 }
 
 // examine makes sure, before anything happens to them, that the victims can be evicted as
@@ -196,7 +277,14 @@ func (e *eviction) examine(ctx context.Context) error {
 		v.Holds = holds(v.on, has.Allocations)
 		if reason := v.bound(host); reason != "" {
 			stays.add(*v, reason)
+		} else if e.debts.owe(v.ID, has) {
+			stays.add(*v, "it is to get back what it had in Placement")
 		}
+	}
+	wanted := wants(targets(e.newcomers))
+	for i := range e.victims {
+		v := &e.victims[i]
+		v.claim.Allocations = e.rest(v.on, v.claim.Before, wanted)
 	}
 	return stays.orNil()
 }
@@ -224,151 +312,13 @@ func holds(h *inventory.HostState, has placing.Allocations) map[string]int64 {
 	return sum
 }
 
-// vacate has the victims leave and returns when they are gone. It fails with a *staying
-// where one of them stays.
-func (e *eviction) vacate(ctx context.Context) error {
-	for _, v := range e.victims {
-		e.warn(ctx, v)
-	}
-	if e.Notice > 0 {
-		if err := e.Wait(ctx, e.Notice); err != nil {
-			return late(err)
-		}
-	}
-	waiting, err := e.order(ctx)
-	if err != nil {
-		return err
-	}
-	return e.await(ctx, waiting, e.Now().Add(e.EvictionTimeout))
-}
-
-func (e *eviction) warn(ctx context.Context, v victim) {
-	ctx, cancel := context.WithTimeout(ctx, warnTime)
-	defer cancel()
-	w := Warning{Instance: v.Instance, At: e.Now().Add(e.Notice), Request: e.request.ID}
-	if err := e.Servers.Warn(ctx, w); err != nil {
-		e.Log.WarnContext(ctx, "the owner of an instance that makes room could not be told in every way", "instance", v.ID,
-			"request", e.request.ID, "error", err)
-	}
-}
-
-// order tells the victims to leave that can be evicted still, all of them or none, and
-// gives those that have not gone by then.
-func (e *eviction) order(ctx context.Context) (waiting []victim, err error) {
-	var stays staying
-	for _, v := range e.victims {
-		now, there, err := e.look(ctx, v)
-		if err != nil {
-			stays.add(v, err.Error())
-			continue
-		}
-		if !there {
-			continue
-		}
-		waiting = append(waiting, v)
-		if leaving(now) {
-			e.ordered[v.ID] = now.Status
-			continue
-		}
-		now.Holds = v.Holds
-		if reason := now.Spared(); reason != "" {
-			stays.add(v, reason)
-		}
-	}
-	if err := stays.orNil(); err != nil {
-		return nil, err
-	}
-	for _, v := range waiting {
-		if _, told := e.ordered[v.ID]; told {
-			continue
-		}
-		e.Log.InfoContext(ctx, "an instance has to make room", "instance", v.ID, "project", v.ProjectID, "host", v.on.Name, "request", e.request.ID)
-		if err := e.tell(ctx, v); fault.Is(err, fault.Conflict) {
-			stays.add(v, "Nova refuses: "+err.Error())
-			e.stubborn.add(stays.victims, e.Now().Add(stubbornFor))
-			break
-		}
-	}
-	return waiting, stays.orNil()
-}
-
-// leaving says that an instance is being deleted, by whomsoever.
-func leaving(i inventory.Instance) bool { return i.Task == "deleting" || i.Task == "soft-deleting" }
-
-// tell tells a victim to leave. Where nobody knows whether Nova has heard it, it is told
-// again.
-func (e *eviction) tell(ctx context.Context, v victim) error {
-	err := e.Servers.Leave(ctx, v.Instance)
-	if err == nil {
-		e.ordered[v.ID] = v.Status
-		return nil
-	}
-	e.Log.WarnContext(ctx, "an instance that has to make room did not take its order", "instance", v.ID, "request", e.request.ID, "error", err)
-	return err
-}
-
-// look gives a victim as it is now, and whether it is still where it makes room.
-func (d *Dispatcher) look(ctx context.Context, v victim) (now inventory.Instance, there bool, err error) {
-	now, err = d.Servers.Server(ctx, v.ID)
-	if fault.Is(err, fault.NotFound) {
-		return now, false, nil
-	}
-	return now, err == nil && now.Host == v.Host && now.Status != "SHELVED_OFFLOADED" && now.Status != "DELETED", err
-}
-
-// await returns when the victims have gone, or fails with those that have not by then.
-func (e *eviction) await(ctx context.Context, waiting []victim, until time.Time) error {
-	for pause := firstLook; len(waiting) > 0; pause = min(2*pause, lastLook) {
-		left := until.Sub(e.Now())
-		if left <= 0 {
-			return e.overdue(waiting)
-		}
-		if err := e.Wait(ctx, min(pause, left)); err != nil {
-			return late(err)
-		}
-		waiting = slices.DeleteFunc(waiting, func(v victim) bool { return e.gone(ctx, v) })
-	}
-	return nil
-}
-
-// gone says that a victim has left. One that has not is told its next step, if there is
-// one.
-func (e *eviction) gone(ctx context.Context, v victim) bool {
-	now, there, err := e.look(ctx, v)
-	if err != nil {
-		return false
-	}
-	if !there && (!e.LeaveFirst || now.Task == "" && now.Status != "VERIFY_RESIZE") {
-		return true
-	}
-	if told, ever := e.ordered[v.ID]; (!ever || told != now.Status) && !leaving(now) {
-		v.Status = now.Status
-		_ = e.tell(ctx, v) // which says so in the log
-	}
-	return false
-}
-
-func (e *eviction) overdue(waiting []victim) error {
-	stays := &staying{}
-	for _, v := range waiting {
-		stays.add(v, fmt.Sprintf("it has not gone within %v", e.EvictionTimeout))
-	}
-	e.stubborn.add(stays.victims, e.Now().Add(stubbornFor))
-	return stays
-}
-
-// late is the fault of an eviction for which there was no time left.
-func late(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Message: stayed, Err: err}
-}
-
 // follow claims what victims have left. A migration gives its place free some moments
 // after the instance has moved.
 func (e *eviction) follow(ctx context.Context) error {
 	until, asked := e.Now().Add(e.EvictionTimeout), slices.Clone(e.newcomers)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		copy(e.newcomers, asked) // an attempt changes them
-		err := e.claim(ctx, e.newcomers, nil)
+		err := e.claim(ctx, e.newcomers)
 		if _, full := errors.AsType[*placing.NoRoom](err); !full || e.Now().After(until) {
 			return err
 		}
@@ -376,45 +326,4 @@ func (e *eviction) follow(ctx context.Context) error {
 			return late(waited)
 		}
 	}
-}
-
-// stubborn are instances that have not left when they had to.
-type stubborn struct {
-	mu   sync.Mutex
-	list map[string]stubbornly
-}
-
-type stubbornly struct {
-	host  string
-	until time.Time
-}
-
-func (s *stubborn) add(victims []victim, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.list == nil {
-		s.list = map[string]stubbornly{}
-	}
-	for _, v := range victims {
-		s.list[v.ID] = stubbornly{v.on.Name, until}
-	}
-}
-
-// with gives the hosts of all that make no room: of those that are aside, and of the
-// stubborn ones.
-func (s *stubborn) with(aside map[string]string, now time.Time) map[string]string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.list, func(_ string, one stubbornly) bool { return now.After(one.until) })
-	if len(s.list) == 0 {
-		return aside
-	}
-	all := maps.Clone(aside)
-	if all == nil {
-		all = map[string]string{}
-	}
-	for id, one := range s.list {
-		all[id] = one.host
-	}
-	return all
 }

@@ -2,9 +2,11 @@ package dispatch_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +79,9 @@ func TestVictimsMakeRoomInOneTransactionAndTheAnswerWaitsUntilTheyAreGone(t *tes
 	placed := b.place(t, request(3, "a"))
 	b.isGone(t, "v0", "v1")
 	b.has(t, "a", map[string]int64{host(0): 3})
-	if calls := slices.Compact(slices.Clone(b.calls)); !slices.Equal(calls, []string{"server", "read", "server", "read", "claim", "warn", "server", "leave", "server"}) {
+	if calls := slices.Compact(slices.Clone(b.calls)); !slices.Equal(calls, []string{
+		"server", "read", "server", "read", "warn", "read", "claim", "server", "leave", "server", "leave", "server", "read", "look",
+	}) {
 		t.Errorf("calls are %v", calls)
 	}
 	if got := names(placed.Selections[0]); !slices.Equal(got, []string{host(0)}) {
@@ -198,15 +202,7 @@ func TestAVictimThatIsLockedDuringTheNoticeIsSpared(t *testing.T) {
 
 func TestAVictimThatNovaDoesNotLetGoGetsBackWhatItHadAndAnotherGoes(t *testing.T) {
 	b := full(t, 1)
-	refusals := 0
-	b.fate = func(call string) fate {
-		if call == "leave" {
-			if refusals++; refusals == 1 {
-				b.servers["v0"].Locked = true // between the look and the order
-			}
-		}
-		return fine
-	}
+	b.servers["v0"].refuses = true
 	b.place(t, request(2, "a"))
 	b.unharmed(t, "v0")
 	b.isGone(t, "v1")
@@ -293,8 +289,8 @@ func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	}
 	b.place(t, request(2, "a"))
 	b.has(t, "v0", map[string]int64{host(0): 1})
-	if v := b.servers["v0"]; v.told > 0 || len(v.warned) > 0 {
-		t.Error("it was told to leave")
+	if v := b.servers["v0"]; v.told > 0 || v.staying != 1 {
+		t.Errorf("it was told to leave %d times, and %d times that it has not to", v.told, v.staying)
 	}
 	b.isGone(t, "v1")
 }
@@ -328,11 +324,11 @@ func TestAVictimOfAClaimThatCameLateGetsBackWhatItHad(t *testing.T) {
 	}
 	b.fate = func(string) fate { return fine }
 	b.sweep(t)
-	b.untouched(t, "v0", "v1")
+	b.unharmed(t, "v0", "v1")
 	b.carryOut()
 	b.has(t, "v0", map[string]int64{})
 	b.sweep(t)
-	b.untouched(t, "v0", "v1")
+	b.unharmed(t, "v0", "v1")
 	b.has(t, "a", map[string]int64{})
 }
 
@@ -366,32 +362,232 @@ func TestWhenTheTimeOfTheRequestIsUpAVictimThatStillRunsGetsBackWhatItHad(t *tes
 	}
 }
 
-// Placement has given the rest of what a victim left to another.
+// An operator has reserved some of the host meanwhile.
 func TestWhatCannotBeGivenBackIsTriedUntilThereIsRoom(t *testing.T) {
 	c := newCloud(4)
 	c.preemptible("v0", 0, 4).takes = time.Hour
 	b := newBench(t, c, never)
 	pass := c.passes
 	c.passes = func(d time.Duration) {
-		_ = c.grant([]placing.Claim{{Consumer: "stranger", Allocations: placing.Allocations{provider(0): {"VCPU": 2}}}})
+		c.limit[provider(0)] = 3
 		pass(d)
 	}
 	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	b.has(t, "a", map[string]int64{})
-	b.has(t, "v0", map[string]int64{})
+	b.has(t, "v0", map[string]int64{host(0): 2})
 	b.now = b.now.Add(time.Hour)
 	if err := b.Sweep(t.Context()); err == nil {
 		t.Error("a sweep has succeeded while there is no room")
 	}
-	delete(b.consumers, "stranger")
+	c.limit[provider(0)] = 4
 	b.sweep(t)
 	b.has(t, "v0", map[string]int64{host(0): 4})
 	b.sweep(t)
 	calls := len(b.calls)
 	if b.sweep(t); len(b.calls) > calls {
 		t.Errorf("there were calls %v with nothing to sweep", b.calls[calls:])
+	}
+}
+
+// surplus has one preemptible instance of all 4 VCPU of a host, and lets others try to get
+// some of that, here and at another replica, as soon as time passes.
+func surplus(t *testing.T) (b *bench, tried *int) {
+	t.Helper()
+	c := newCloud(4)
+	c.preemptible("v0", 0, 4)
+	b, tried = newBench(t, c, never), new(int)
+	other, pass := newBench(t, c, never), c.passes
+	c.passes = func(d time.Duration) {
+		if c.servers["v0"] != nil {
+			for _, one := range []*bench{b, other} {
+				r := request(1, fmt.Sprint("other ", *tried))
+				*tried++
+				r.Preemptible = true
+				if _, err := one.Place(t.Context(), r); !fault.Is(err, fault.Conflict) {
+					t.Errorf("got %v, want no room", err)
+				}
+				if column := one.board.Load().Column("VCPU"); column.Used[0] < c.used(provider(0)) {
+					t.Errorf("the board has %d used, Placement %d", column.Used[0], c.used(provider(0)))
+				}
+			}
+		}
+		pass(d)
+	}
+	return b, tried
+}
+
+func TestWhatAVictimLeavesOverIsForNobodyUntilItIsGone(t *testing.T) {
+	for _, leaveFirst := range []bool{false, true} {
+		b, tried := surplus(t)
+		b.LeaveFirst, b.Notice = leaveFirst, time.Minute
+		b.servers["v0"].takes = 10 * time.Second
+		b.place(t, request(2, "a"))
+		b.has(t, "a", map[string]int64{host(0): 2})
+		b.isGone(t, "v0")
+		if *tried < 4 {
+			t.Errorf("others have tried %d times", *tried)
+		}
+		b.place(t, request(2, "b"))
+		b.has(t, "b", map[string]int64{host(0): 2})
+	}
+}
+
+// forgetful keeps no decisions.
+type forgetful struct{}
+
+func (forgetful) Keep(placing.Decision) {}
+
+func TestWhoFindsNoRoomWaitsForWhatAVictimLeavesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(4)
+		c.preemptible("v0", 0, 4)
+		b := newBench(t, c, never)
+		b.Decisions = forgetful{}
+		answer, asked, pass := make(chan error, 1), false, c.passes
+		c.passes = func(d time.Duration) {
+			if !asked {
+				asked = true
+				go func() {
+					_, err := b.Place(t.Context(), request(2, "b"))
+					answer <- err
+				}()
+				synctest.Wait()
+			}
+			pass(d)
+		}
+		b.place(t, request(2, "a"))
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+		b.has(t, "a", map[string]int64{host(0): 2})
+		b.has(t, "b", map[string]int64{host(0): 2})
+	})
+}
+
+func TestAVictimThatStaysHasAllItHadWhateverOthersTake(t *testing.T) {
+	b, _ := surplus(t)
+	b.servers["v0"].takes = time.Hour
+	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	b.has(t, "v0", map[string]int64{host(0): 4})
+	b.has(t, "a", map[string]int64{})
+}
+
+// The answer to the first claim was lost, and Placement then away.
+func TestAVictimThatIsToGetBackWhatItHadMakesNoRoomBefore(t *testing.T) {
+	c := newCloud(4)
+	c.preemptible("v0", 0, 4).takes = time.Hour
+	b := newBench(t, c, never)
+	claimed := false
+	b.fate = func(call string) fate {
+		switch {
+		case call == "claim" && !claimed:
+			claimed = true
+			return after
+		case call == "read" && claimed:
+			return before
+		}
+		return fine
+	}
+	if _, err := b.Place(t.Context(), request(1, "a")); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("got %v, want an unavailable fault", err)
+	}
+	b.fate = func(string) fate { return fine }
+	b.has(t, "v0", map[string]int64{host(0): 3})
+	if err := b.Look(t.Context(), []string{host(0)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Place(t.Context(), request(1, "b")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	b.sweep(t)
+	b.has(t, "v0", map[string]int64{host(0): 4})
+	if n := c.servers["v0"].told; n > 0 {
+		t.Errorf("it was told to leave %d times", n)
+	}
+}
+
+// Placement grants no fewer than 3: what is left of a victim would be 2.
+func TestAVictimIsLeftNothingThatPlacementWouldRefuseIt(t *testing.T) {
+	for takes, want := range map[time.Duration]map[string]int64{time.Second: {}, time.Hour: {host(0): 6}} {
+		c := newCloud(6)
+		c.least = 3
+		c.preemptible("v0", 0, 6).takes = takes
+		b := newBench(t, c, never)
+		_, err := b.Place(t.Context(), request(4, "a"))
+		if stays := len(want) > 0; stays != (err != nil) {
+			t.Errorf("got error %v", err)
+		}
+		b.has(t, "v0", want)
+	}
+}
+
+// A host on which more is used than there is grants nothing to anybody.
+func TestVictimsMakeRoomOnAnOverfullHost(t *testing.T) {
+	b := full(t, 1)
+	b.limit[provider(0)] = 3
+	if err := b.Look(t.Context(), []string{host(0)}); err != nil {
+		t.Fatal(err)
+	}
+	b.place(t, request(1, "a"))
+	b.isGone(t, "v0")
+	b.unharmed(t, "v1")
+	b.has(t, "a", map[string]int64{host(0): 1})
+}
+
+// Who asked has gone away, or the notice has been in vain: Placement was not asked for
+// anything.
+func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
+	for _, wait := range []error{nil, context.DeadlineExceeded} {
+		c := newCloud(4)
+		c.preemptible("v0", 0, 4)
+		b := newBench(t, c, func() error { return wait })
+		b.Notice = time.Minute
+		pass := c.passes
+		c.passes = func(d time.Duration) {
+			c.servers["v0"].Locked = true
+			pass(d)
+		}
+		if _, err := b.Place(t.Context(), request(2, "a")); err == nil {
+			t.Error("it has a place")
+		}
+		if n := count(b.calls, "claim"); n > 0 {
+			t.Errorf("there were %d claims", n)
+		}
+		if v := c.servers["v0"]; v.told > 0 || v.staying != 1 {
+			t.Errorf("it was told to leave %d times, and %d times that it has not to", v.told, v.staying)
+		}
+		if used := b.board.Load().Column("VCPU").Used[0]; used != 4 {
+			t.Errorf("%d VCPU count as used, want 4", used)
+		}
+	}
+}
+
+// Nova has not heard the order, or its answer was lost; it would delete a locked one.
+func TestALockedInstanceIsNotToldAgain(t *testing.T) {
+	for _, lost := range []fate{before, after} {
+		b := full(t, 1)
+		b.servers["v0"].takes, b.servers["v1"].Locked = 10*time.Second, true
+		b.troubles("leave", lost)
+		pass := b.passes
+		b.passes = func(d time.Duration) {
+			if s := b.servers["v0"]; s != nil {
+				s.Locked = true
+			}
+			pass(d)
+		}
+		_, err := b.Place(t.Context(), request(2, "a"))
+		if n := count(b.calls, "leave"); n != 1 {
+			t.Errorf("there were %d orders, want 1", n)
+		}
+		if lost == before {
+			b.unharmed(t, "v0", "v1")
+		} else if b.isGone(t, "v0"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -425,6 +621,32 @@ func TestWhoMovesIsWaitedForBeforeItsPlaceIsClaimed(t *testing.T) {
 	b.Return(placed)
 	b.sweep(t)
 	b.has(t, "a", map[string]int64{})
+}
+
+// Who moves the victim of one request asks for a host as well.
+func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
+	c := newCloud(2, 2, 2)
+	for i := range 2 {
+		c.preemptible(preemptible(i), i, 2)
+	}
+	b := newBench(t, c, never)
+	o := b.Options
+	o.LeaveFirst, o.MostMoves = true, 1
+	b.Dispatcher = dispatch.New(o)
+	b.place(t, request(2, "first"))
+	pass, tried := c.passes, false
+	c.passes = func(d time.Duration) {
+		if !tried {
+			tried = true
+			if _, err := b.Place(t.Context(), request(2, "b")); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("got %v, want an unavailable fault", err)
+			}
+		}
+		pass(d)
+	}
+	b.place(t, request(2, "a"))
+	b.place(t, request(2, "b"))
+	b.isGone(t, "v0", "v1")
 }
 
 // A migration frees its place some moments after the instance has moved.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -101,7 +102,11 @@ func (d *Dispatcher) holdFor(victims []victim) *inventory.Hold {
 	hold, _ := d.Board.Place(func(states *inventory.States) (takes []inventory.Take, _ error) { // there are states
 		for _, v := range victims {
 			if i, there := states.Index(v.on.Name); there {
-				takes = append(takes, inventory.Take{Host: i, Instance: v.ID, Resources: v.Holds})
+				back, left := maps.Clone(v.Holds), holds(v.on, v.claim.Allocations)
+				for class := range back {
+					back[class] -= left[class]
+				}
+				takes = append(takes, inventory.Take{Host: i, Instance: v.ID, Resources: back})
 			}
 		}
 		return takes, nil
@@ -163,6 +168,12 @@ func (d *Dispatcher) repay(ctx context.Context, b *debt) (done bool, err error) 
 	d.debts.noteReturned(b, consumers(returned)...)
 	for _, claim := range returned {
 		d.Log.InfoContext(ctx, "an instance that did not make room has in Placement what it had", "instance", claim.Consumer)
+		if !b.taken {
+			continue
+		}
+		if err := d.Servers.Warn(ctx, Warning{Instance: inventory.Instance{ID: claim.Consumer}}); err != nil {
+			d.Log.WarnContext(ctx, "the owner of an instance that has not to make room any more could not be told", "instance", claim.Consumer, "error", err)
+		}
 	}
 	return open == 0, nil
 }
@@ -222,10 +233,10 @@ func (d *Dispatcher) releases(ctx context.Context, newcomers []placing.Claim) (b
 	return back, nil
 }
 
-// returns gives what victims that still run had, where they have nothing now, and what
-// takes it away from those that have gone and have it all the same. open is how many can be
-// neither, since Nova does not tell. What a victim has got back it may have lost again to
-// another request.
+// returns gives what victims that still run had, where they have only what they were left,
+// and what takes it away from those that have gone and have something all the same. open is
+// of how many Nova does not tell which they are. What a victim has got back it may have lost
+// again to another request.
 func (d *Dispatcher) returns(ctx context.Context, b *debt) (open int, returned, gone []placing.Claim, err error) {
 	for _, v := range b.victims {
 		has, err := d.Claims.AllocationsOf(ctx, v.ID)
@@ -233,21 +244,28 @@ func (d *Dispatcher) returns(ctx context.Context, b *debt) (open int, returned, 
 			return 0, nil, nil, err
 		}
 		nothing, all := has.Generation == nil, has.Allocations.Equal(v.claim.Before)
-		if !nothing && !all {
-			continue // Nova moves it
+		switch {
+		case !nothing && !all && !has.Allocations.Equal(v.claim.Allocations):
+			continue // Nova moves it, or another claim has left it something else
+		case slices.Contains(consumers(slices.Concat(returned, gone)), v.ID):
+			continue
 		}
 		_, there, err := d.look(ctx, v)
-		switch {
-		case err != nil:
+		if err != nil {
 			open++
+			there = true // for all that is known: it can be taken away again
 			d.Log.WarnContext(ctx, "nobody knows whether an instance that was to make room still runs; it is looked at again", "instance", v.ID, "error", err)
-		case there && nothing && !d.debts.returned(b, v.ID):
-			returned = append(returned, placing.Claim{Consumer: v.ID, ProjectID: v.claim.ProjectID, UserID: v.claim.UserID, Allocations: v.claim.Before})
+		}
+		switch {
+		case there && !all && !d.debts.returned(b, v.ID):
+			returned = append(returned, placing.Claim{
+				Consumer: v.ID, ProjectID: v.claim.ProjectID, UserID: v.claim.UserID, Generation: has.Generation, Allocations: v.claim.Before,
+			})
 		case !there && !nothing:
 			has.Allocations = nil
 			gone = append(gone, has)
 		}
-		if err == nil && !there && b.told[v.ID] {
+		if !there && b.told[v.ID] {
 			delete(b.told, v.ID)
 			d.Log.WarnContext(ctx, "an instance has made room for a request that has not got a place there after all", "instance", v.ID,
 				"project", v.ProjectID, "host", v.on.Name)
@@ -374,6 +392,18 @@ func (l *debts) disclaim(victims []victim) {
 			b.returned[v.ID] = true
 		}
 	}
+}
+
+// owe says that an instance has only what an eviction has left it, which is still to give
+// back the rest.
+func (l *debts) owe(id string, has placing.Claim) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.list, func(b *debt) bool {
+		return !b.returned[id] && slices.ContainsFunc(b.victims, func(v victim) bool {
+			return v.ID == id && !has.Allocations.Equal(v.claim.Before) && has.Allocations.Equal(v.claim.Allocations)
+		})
+	})
 }
 
 // returned says whether a victim has got back what it had.

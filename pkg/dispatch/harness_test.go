@@ -77,6 +77,7 @@ func (k *kept) Keep(d placing.Decision) { *k = append(*k, d) }
 // goes only when it is told to.
 type cloud struct {
 	limit     map[string]int64 // VCPU, by provider
+	least     int64            // that a consumer can have of them
 	consumers map[string]placing.Claim
 	strays    map[string]bool   // consumers whose first claim was broken off
 	late      [][]placing.Claim // claims that are carried out later, before any release at the latest
@@ -164,7 +165,11 @@ func (c *cloud) grant(claims []placing.Claim) error {
 		}
 	}
 	for provider := range c.limit {
-		if c.used(provider) > c.limit[provider] {
+		odd := slices.ContainsFunc(claims, func(claim placing.Claim) bool {
+			n := claim.Allocations[provider]["VCPU"]
+			return n > 0 && n < c.least
+		})
+		if odd || c.used(provider) > c.limit[provider] {
 			c.consumers = was
 			return fmt.Errorf("%w: %w", &placing.NoRoom{Provider: provider}, fault.New(fault.Conflict, "refused"))
 		}
@@ -252,7 +257,7 @@ func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench 
 func never() error { return nil }
 
 func (b *bench) stocks(i int) map[string]inventory.Stock {
-	return map[string]inventory.Stock{"VCPU": {Provider: provider(i), Total: b.seen(i), Ratio: 1, Used: b.used(provider(i))}}
+	return map[string]inventory.Stock{"VCPU": {Provider: provider(i), Total: b.seen(i), Ratio: 1, Used: b.used(provider(i)), Min: b.least}}
 }
 
 // Look implements dispatch.Looker.

@@ -15,10 +15,13 @@ import (
 // server is one of the model of Nova.
 type server struct {
 	inventory.Instance
-	warned []dispatch.Warning
-	told   int           // how often it was told to leave
-	takes  time.Duration // to leave
-	left   time.Duration // of that; only counts once it is told
+	warned  []dispatch.Warning // of when it has to go
+	staying int                // how often it was told that it has not to any more
+	told    int                // how often it was told to leave
+	wronged bool               // it was told to leave when it had not to
+	refuses bool               // to leave
+	takes   time.Duration      // to leave
+	left    time.Duration      // of that; only counts once it is told
 }
 
 var refused = fault.New(fault.Conflict, "Nova refuses it")
@@ -73,12 +76,18 @@ func (c *cloud) Warn(_ context.Context, w dispatch.Warning) error {
 	if c.called("warn") != fine {
 		return away
 	}
-	if s := c.servers[w.Instance.ID]; s != nil {
+	switch s := c.servers[w.Instance.ID]; {
+	case s == nil:
+	case w.At.IsZero():
+		s.staying++
+	default:
 		s.warned = append(s.warned, w)
 	}
 	return nil
 }
 
+// Leave deletes an instance, as Nova does for an operator, who is not refused one that is
+// locked or busy (nova/compute/api.py check_instance_lock, force_delete).
 func (c *cloud) Leave(_ context.Context, i inventory.Instance) error {
 	fate := c.called("leave")
 	if fate == unsent || fate == before || fate == later {
@@ -88,9 +97,10 @@ func (c *cloud) Leave(_ context.Context, i inventory.Instance) error {
 	if s == nil {
 		return nil
 	}
-	if s.Locked || s.Task != "" && s.Task != "deleting" {
+	if s.refuses {
 		return refused
 	}
+	s.wronged = s.wronged || s.Locked || s.Protected || s.Task != "" && s.Task != "deleting"
 	s.told++
 	s.Task = "deleting"
 	if fate == after {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 // records are what is kept of evictions, by replica.
@@ -31,6 +33,7 @@ func (r *replica) BeginEviction(_ context.Context, e dispatch.Eviction) error {
 	if r.away {
 		return fault.New(fault.Unavailable, "the database is away")
 	}
+	e.Newcomers, e.Victims = slices.Clone(e.Newcomers), slices.Clone(e.Victims)
 	r.records[r.name][e.ID] = e
 	return nil
 }
@@ -69,13 +72,10 @@ func (b *bench) recorded(r *replica) {
 	}
 }
 
-// killed is a replica that is killed while it waits for v0 to go, and another.
-func killed(t *testing.T) (records, *bench) {
+// dies has a replica place r, which is killed as soon as it waits. other is another.
+func dies(t *testing.T, c *cloud, r *placing.Request) (all records, other *bench) {
 	t.Helper()
-	all := records{}
-	c := newCloud(4)
-	c.preemptible("v0", 0, 2).takes = time.Hour
-	c.preemptible("v1", 0, 2).takes = 100 * time.Millisecond
+	all = records{}
 	gone, other := newBench(t, c, func() error {
 		runtime.Goexit()
 		return nil
@@ -85,10 +85,20 @@ func killed(t *testing.T) (records, *bench) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = gone.Place(context.Background(), request(4, "a"))
+		_, _ = gone.Place(context.Background(), r)
 		t.Error("it has gone on")
 	}()
 	<-done
+	return all, other
+}
+
+// killed is a replica that is killed while it waits for v0 to go, and another.
+func killed(t *testing.T) (records, *bench) {
+	t.Helper()
+	c := newCloud(4)
+	c.preemptible("v0", 0, 2).takes = time.Hour
+	c.preemptible("v1", 0, 2).takes = 100 * time.Millisecond
+	all, other := dies(t, c, request(4, "a"))
 	other.has(t, "a", map[string]int64{host(0): 4})
 	other.has(t, "v0", map[string]int64{})
 	return all, other
@@ -100,6 +110,9 @@ func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 	b.unharmed(t, "v0")
 	b.isGone(t, "v1")
 	b.has(t, "a", map[string]int64{})
+	if n := b.servers["v0"].staying; n != 1 {
+		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
 		t.Errorf("there are records still: %v", all)
 	}
@@ -155,8 +168,50 @@ func TestNobodyIsEvictedWithoutARecord(t *testing.T) {
 	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want an unavailable fault", err)
 	}
-	b.untouched(t, "v0", "v1")
+	b.unharmed(t, "v0", "v1")
+	if n := count(b.calls, "leave") + count(b.calls, "claim"); n > 0 {
+		t.Errorf("there were %d orders and claims", n)
+	}
 	if used := b.board.Load().Column("VCPU").Used[0]; used != 4 {
 		t.Errorf("%d VCPU count as used, want 4", used)
+	}
+}
+
+// Its instance keeps on its old host what it has, so that it is another claim that is
+// granted.
+func TestTheEvictionForAnEvacuatedInstanceIsUndoneAfterAKill(t *testing.T) {
+	c := newCloud(4, 4)
+	c.preemptible("v0", 0, 4).takes = time.Hour
+	if err := c.grant([]placing.Claim{{Consumer: "a", Allocations: placing.Allocations{provider(1): {"VCPU": 4}}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, other := dies(t, c, request(4, "a"))
+	other.has(t, "a", map[string]int64{host(0): 4, host(1): 4})
+	other.sweep(t)
+	other.has(t, "a", map[string]int64{host(1): 4})
+	other.has(t, "v0", map[string]int64{host(0): 4})
+}
+
+// The first attempt was refused, the second granted, and the replica died before it has
+// swept.
+func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
+	all := records{}
+	b := full(t, 1)
+	r := all.of("gone")
+	b.recorded(r)
+	claims := 0
+	b.fate = func(call string) fate {
+		if call == "claim" {
+			if claims++; claims == 1 {
+				if err := b.grant([]placing.Claim{b.consumers["v0"]}); err != nil { // another has changed it
+					t.Fatal(err)
+				}
+			}
+		}
+		return fine
+	}
+	b.place(t, request(2, "a"))
+	if claims != 2 || len(r.records["gone"]) > 0 {
+		t.Errorf("there were %d claims, and %v is still remembered", claims, r.records["gone"])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -38,6 +39,8 @@ type task struct {
 	records []string
 	// aside are instances that make no room for this request, with their hosts.
 	aside map[string]string
+	// until is how long it waits for the evictions of others.
+	until time.Time
 }
 
 // chosen is where the pipeline puts the instances, and who leaves for them.
@@ -55,10 +58,15 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 	if err != nil {
 		return Placed{}, err
 	}
-	for range choices {
+	for left := choices; left > 0; left-- {
 		var c chosen
+		ended := t.departures.next()
 		if c, err = t.choose(); err != nil {
 			if t.clarify(ctx, err) {
+				continue
+			}
+			if t.awaits(ctx, err, ended) {
+				left++
 				continue
 			}
 			break
@@ -109,9 +117,10 @@ func (t *task) explained(err error) error {
 func (t *task) carryOut(ctx context.Context, c chosen) (err error) {
 	defer c.hold.Settle() // which does nothing where it is ended
 	if len(c.victims) > 0 {
+		defer t.departures.end()
 		return t.makeRoom(ctx, c)
 	}
-	if err = t.claim(ctx, c.claims, nil); err != nil {
+	if err = t.claim(ctx, c.claims); err != nil {
 		t.drop(c.hold)
 	}
 	return err
@@ -165,15 +174,19 @@ func (t *task) choose() (c chosen, err error) {
 		if err != nil {
 			return nil, err
 		}
-		takes := make([]inventory.Take, len(plan.Picks))
+		takes, leave := make([]inventory.Take, len(plan.Picks)), []int{}
 		for i, pick := range plan.Picks {
 			takes[i] = pick.Take
 			c.Selections = append(c.Selections, selected(states, pick))
 			for _, instance := range pick.Victims.Instances {
 				c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
+				leave = append(leave, pick.Take.Host)
 			}
 		}
-		return takes, nil
+		if len(c.victims) > 0 {
+			t.departures.begin()
+		}
+		return append(takes, t.rests(c, leave)...), nil
 	})
 	if err != nil {
 		return c, err

@@ -6,6 +6,8 @@ import (
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // SetServerMetadata writes items of a server's metadata; others stay. It fails with a
@@ -16,4 +18,18 @@ func (c *Client) SetServerMetadata(ctx context.Context, id string, items map[str
 		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "metadata"), map[string]any{"metadata": items}, nil,
 			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
 	})
+}
+
+// DeleteServerMetadata deletes an item of a server's metadata. That it is not there, or
+// the server is not, is no error. It fails with a Conflict fault where the server's state
+// does not allow it.
+func (c *Client) DeleteServerMetadata(ctx context.Context, id, key string) error {
+	err := c.service.Change(ctx, "delete metadata of server "+id, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Delete(ctx, g.ServiceURL("servers", url.PathEscape(id), "metadata", url.PathEscape(key)),
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}))
+	})
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
 }

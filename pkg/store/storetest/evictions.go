@@ -19,7 +19,9 @@ func evicted(id string) dispatch.Eviction {
 	of := placing.Allocations{"provider": {"VCPU": 2, "MEMORY_MB": 1 << 40}}
 	return dispatch.Eviction{
 		ID: id, Newcomers: []placing.Claim{{Consumer: "new", ProjectID: "p", UserID: "u", Allocations: of}},
-		Victims: []dispatch.Victim{{Host: "h", Claim: placing.Claim{Consumer: "old", ProjectID: "q", UserID: "v", Generation: new(int64(7)), Before: of}}},
+		Victims: []dispatch.Victim{{Host: "h", Claim: placing.Claim{
+			Consumer: "old", ProjectID: "q", UserID: "v", Generation: new(int64(7)), Allocations: placing.Allocations{"provider": {"VCPU": 1}}, Before: of,
+		}}},
 	}
 }
 
