@@ -77,7 +77,7 @@ func (g *Galera) arguments(node int) []string {
 	first := g.ports[node]
 	return []string{
 		"--defaults-file=" + filepath.Join(g.lab, "mariadb.cnf"),
-		"--datadir=" + g.data(node), "--socket=" + filepath.Join(g.folder(node), "sock"),
+		"--datadir=" + g.data(node), "--tmpdir=" + g.folder(node), "--socket=" + filepath.Join(g.folder(node), "sock"),
 		"--pid-file=" + filepath.Join(g.folder(node), "pid"), fmt.Sprintf("--port=%d", first),
 		"--innodb-buffer-pool-size=64M", "--innodb-autoinc-lock-mode=2", "--binlog-format=ROW",
 		"--wsrep-on=ON", "--wsrep-provider=/usr/lib/galera/libgalera_smm.so", "--wsrep-cluster-name=almanac",

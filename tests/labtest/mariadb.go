@@ -66,7 +66,7 @@ func StartMariaDB(t testing.TB) *MariaDB {
 	account := mysqlAccount(t)
 	m.launch = func() (*process, error) {
 		return launch(account, filepath.Join(files, "mariadbd.log"), "mariadbd",
-			"--defaults-file="+filepath.Join(lab, "mariadb.cnf"), "--datadir="+data,
+			"--defaults-file="+filepath.Join(lab, "mariadb.cnf"), "--datadir="+data, "--tmpdir="+data,
 			fmt.Sprintf("--port=%d", m.port), "--socket="+filepath.Join(data, "test.sock"),
 			"--pid-file="+filepath.Join(data, "test.pid"))
 	}

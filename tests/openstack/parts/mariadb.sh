@@ -17,9 +17,11 @@ mariadb_up() {
   publish mariadb "$(mariadb_port)"
 }
 
+# A mariadbd that starts removes the temporary tables in its tmpdir, and another that uses
+# one of them just then crashes (sql/sql_base.cc mysql_rm_tmp_tables): each has its own.
 mariadb_start() {
   start mariadb mariadbd --defaults-file="$LAB/mariadb.cnf" --user="$MARIADB_USER" \
-    --datadir="$LAB/mariadb" --port="$(mariadb_port)" \
+    --datadir="$LAB/mariadb" --tmpdir="$LAB/mariadb" --port="$(mariadb_port)" \
     --socket="$LAB/mariadb/lab.sock" --pid-file="$LAB/mariadb/lab.pid"
   wait_for mariadb 60 mariadb_sql 'SELECT 1'
 }
