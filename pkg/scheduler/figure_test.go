@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,15 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/figure"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -181,91 +174,25 @@ func BenchmarkFigure2OfPaper001(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// drawFigure draws a panel for each number of hosts, as SVG and as PNG.
+// drawFigure draws a panel for each number of hosts, with one deviation on each side.
 func drawFigure(path string, sizes []int, bars map[int][]bar) error {
-	var panels []*plot.Plot
+	var panels []figure.Panel
 	for _, hosts := range sizes {
-		panel, err := panelOf(hosts, bars[hosts])
-		if err != nil {
-			return err
+		panel := figure.Panel{
+			Title: fmt.Sprintf("%d hosts", hosts), Y: figure.Axis{Label: "time to schedule an instance, µs"},
+			Groups: []string{"without", "with termination"},
+		}
+		half := len(bars[hosts]) / 2
+		for n, one := range bars[hosts][:half] {
+			with := bars[hosts][half+n]
+			panel.Bars = append(panel.Bars, figure.Bars{
+				Name: one.name, Values: []float64{one.mean, with.mean}, Deviations: []float64{one.deviation, with.deviation},
+			})
 		}
 		panels = append(panels, panel)
 	}
-	const width, height = 9 * vg.Inch, 3.2 * vg.Inch
-	paint := func(c vg.CanvasSizer) {
-		tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: vg.Points(12), PadTop: vg.Points(4), PadBottom: vg.Points(4), PadLeft: vg.Points(4), PadRight: vg.Points(4)}
-		canvases := plot.Align([][]*plot.Plot{panels}, tiles, draw.New(c))
-		for i, panel := range panels {
-			panel.Draw(canvases[0][i])
-		}
-	}
-	svg, png := vgsvg.New(width, height), vgimg.New(width, height)
-	paint(svg)
-	paint(png)
-	for _, out := range []struct {
-		suffix string
-		write  func(*os.File) (int64, error)
-	}{
-		{".svg", func(f *os.File) (int64, error) { return svg.WriteTo(f) }},
-		{".png", func(f *os.File) (int64, error) { return vgimg.PngCanvas{Canvas: png}.WriteTo(f) }},
-	} {
-		f, err := os.Create(path + out.suffix)
-		if err != nil {
-			return err
-		}
-		if _, err := out.write(f); err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// panelOf draws the bars of one number of hosts, with one deviation on each side.
-func panelOf(hosts int, bars []bar) (*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%d hosts", hosts)
-	p.Y.Label.Text = "time to schedule an instance, µs"
-	p.Y.Min = 0
-	shades := []color.Color{color.Gray{Y: 200}, color.RGBA{R: 70, G: 130, B: 180, A: 255}, color.RGBA{R: 205, G: 133, B: 63, A: 255}}
-	half := len(bars) / 2
-	names := []string{"without", "with termination"}
-	for n := range half {
-		pair := plotter.Values{bars[n].mean, bars[half+n].mean}
-		chart, err := plotter.NewBarChart(pair, vg.Points(18))
-		if err != nil {
-			return nil, err
-		}
-		chart.Color, chart.LineStyle.Width = shades[n], 0
-		chart.Offset = vg.Points(20 * float64(n-1))
-		p.Add(chart)
-		p.Legend.Add(bars[n].name, chart)
-		for at, one := range []bar{bars[n], bars[half+n]} {
-			p.Add(&deviation{x: float64(at), offset: chart.Offset, low: max(0, one.mean-one.deviation), high: one.mean + one.deviation})
-			p.Y.Max = max(p.Y.Max, one.mean+one.deviation)
-		}
-	}
-	p.Y.Max *= 1.35 // room for the legend
-	p.Legend.Top = true
-	p.NominalX(names...)
-	p.X.Min, p.X.Max = -0.6, 1.6
-	return p, nil
-}
-
-// deviation is a line beside which a bar may vary.
-type deviation struct {
-	x         float64
-	offset    vg.Length
-	low, high float64
-}
-
-// Plot draws the line.
-func (d *deviation) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	at := x(d.x) + d.offset
-	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}, c.ClipLinesY([]vg.Point{{X: at, Y: y(d.low)}, {X: at, Y: y(d.high)}})...)
+	drawing := figure.Figure{Width: 9, Height: 3.2, Rows: [][]figure.Panel{panels}}
+	return drawing.WriteFiles(path)
 }
 
 // BenchmarkPlan10000HostsWithEviction is row 5 of docs/performance.md: the plan for one

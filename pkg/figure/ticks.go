@@ -1,0 +1,49 @@
+package figure
+
+import (
+	"strconv"
+	"time"
+
+	"gonum.org/v1/plot"
+)
+
+// numberTicks marks round numbers, written as short as they can be.
+type numberTicks struct{}
+
+// Ticks gives them.
+func (numberTicks) Ticks(low, high float64) []plot.Tick {
+	const digits = 10 // more are the rounding of sums
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = strconv.FormatFloat(t.Value, 'g', digits, 64)
+		}
+	}
+	return ticks
+}
+
+// timeTicks marks round times in UTC.
+type timeTicks struct{}
+
+// Ticks gives at most ten of them.
+func (timeTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	const most = 10
+	hour, day := int64(3600), int64(86400)
+	step, format := int64(60), "15:04"
+	for _, next := range []int64{300, 900, hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 28 * day, 91 * day, 364 * day} {
+		if (high-low)/float64(step) <= most {
+			break
+		}
+		step = next
+	}
+	switch {
+	case step >= day:
+		format = "Mon 2 Jan"
+	case high-low > float64(day):
+		format = "Mon 15:04"
+	}
+	for at := (int64(low)/step + 1) * step; float64(at) <= high && len(ticks) <= most; at += step {
+		ticks = append(ticks, plot.Tick{Value: float64(at), Label: time.Unix(at, 0).UTC().Format(format)})
+	}
+	return ticks
+}
