@@ -45,7 +45,10 @@ type Host struct {
 	Trouble string
 	Power   Power
 	// BootSeconds is the time from a power-on order until the host takes instances.
-	BootSeconds  int64
+	BootSeconds int64
+	// WakeDelay is how many seconds beside that are counted with before a host that sleeps
+	// is up: it may have to stop first, and some are kept as a margin.
+	WakeDelay    int64
 	FlopsPerWatt float64 // 0 is unknown
 }
 
@@ -75,7 +78,7 @@ func (h *Host) AwakeAt(now span.Instant) span.Instant {
 	case h.Failure() != "":
 		return span.Forever
 	case h.Power == PowerSleeping || h.Power == PowerWaking:
-		return now.Add(h.BootSeconds)
+		return now.Add(h.BootSeconds + h.WakeDelay)
 	}
 	return now
 }

@@ -52,6 +52,9 @@ type KeeperOptions struct {
 	// Guests is asked after each reading: who is on a host by then was placed before. Nil
 	// remembers none.
 	Guests Guests
+	// Powers is asked after each reading too: a host that is seen switched off was stored as
+	// such before. Nil tells of none.
+	Powers PowerSettings
 	Rules  DoubtRules
 	Now    func() span.Instant
 	Log    *slog.Logger // is told when doubt begins and when it ends
@@ -139,6 +142,13 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 	hosts, err := k.recognize(ctx, hosts)
 	if err != nil {
 		return fmt.Errorf("read what is known of instances: %w", err)
+	}
+	if k.options.Powers != nil {
+		settings, err := k.options.Powers.PowerSettings(ctx, namesOf(hosts))
+		if err != nil {
+			return fmt.Errorf("read which hosts are switched off: %w", err)
+		}
+		hosts = empower(hosts, settings)
 	}
 	overrides, err := k.options.Hosts.Overrides(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 func TestTheHostsOfTheTestsLeaveNoFieldOut(t *testing.T) {
 	drawn := make(map[string]bool)
 	rapid.Check(t, func(rt *rapid.T) { noteFields(reflect.ValueOf(anyHost().Draw(rt, "host")), "Host", drawn) })
+	drawn["Host.WakeDelay"] = true // of the process that keeps the hosts; no source has it
 	for _, of := range []any{inventory.Host{}, inventory.Instance{}, inventory.Flavor{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if name := reflect.TypeOf(of).Name() + "." + field.Name; !drawn[name] {
