@@ -1,0 +1,93 @@
+package energy
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+)
+
+// Admission says which hosts may be switched off at all: nobody's host is, unless an
+// operator has said so.
+type Admission struct {
+	Aggregates, Traits []string // whose hosts may be
+	Property           string   // of a host: true admits it, false refuses it, whatever else
+}
+
+// Refuses says why the host may not be switched off, in a sentence; empty where it may.
+func (a Admission) Refuses(h *inventory.Host) string {
+	if set, there := h.Properties[a.Property]; there && a.Property != "" {
+		if admits(set) {
+			return ""
+		}
+		return "its property " + a.Property + " forbids it"
+	}
+	for _, name := range h.Aggregates {
+		if slices.Contains(a.Aggregates, name) {
+			return ""
+		}
+	}
+	for _, name := range h.Traits {
+		if slices.Contains(a.Traits, name) {
+			return ""
+		}
+	}
+	return "it was not admitted: it has no property " + a.Property + ", and is in none of the aggregates and traits of [energy]"
+}
+
+// admits reads a property as yes or no. Metadata of aggregates are words.
+func admits(v inventory.Value) bool {
+	switch set := v.Any().(type) {
+	case bool:
+		return set
+	case string:
+		return slices.Contains([]string{"true", "True", "yes", "on"}, set)
+	case float64:
+		return set == 1
+	}
+	return false
+}
+
+// ModeOf gives the mode in force for a host: its own; else the least of those of its
+// aggregates; else that of all.
+func (s *Settings) ModeOf(own Mode, aggregates []string, configured Mode) Mode {
+	if own != "" {
+		return own
+	}
+	least := Mode("")
+	for _, name := range aggregates {
+		if m, set := s.Aggregates[name]; set && (least == "" || m.rank() < least.rank()) {
+			least = m
+		}
+	}
+	switch {
+	case least != "":
+		return least
+	case s.Mode != "":
+		return s.Mode
+	}
+	return configured
+}
+
+func (m Mode) rank() int { return slices.Index(Modes, m) }
+
+// AtLeast says that m lets the controller do as much as other, or more.
+func (m Mode) AtLeast(other Mode) bool { return m.rank() >= other.rank() }
+
+// Rests says that there is nothing to measure or to do: the mode of all is off, no
+// aggregate or host has another, none is on its way or asleep, and no manual order waits.
+func (s *Settings) Rests(configured Mode, records map[string]Record) bool {
+	if s.ModeOf("", nil, configured) != ModeOff {
+		return false
+	}
+	for _, m := range s.Aggregates {
+		if m != ModeOff {
+			return false
+		}
+	}
+	for _, r := range records {
+		if r.Mode != "" && r.Mode != ModeOff || r.Phase != Awake || r.Hold != nil {
+			return false
+		}
+	}
+	return true
+}

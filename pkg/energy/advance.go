@@ -1,0 +1,487 @@
+package energy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Switching says how hosts are switched. Times are seconds.
+type Switching struct {
+	Settle      int64 // for how long a host is closed before it is looked at and switched off
+	OffPatience int64 // for how long its operating system may take to stop
+	Hard        bool  // the power may be cut after that
+	BootTimeout int64 // within which it must be up
+	Retries     int   // how often a boot that failed is tried again
+	Backoff     int64 // before the first of these; it doubles
+	Probe       int64 // after which a Broken host is tried again
+	MostOff     int   // failures to switch it off, in a row, after which it is left alone; 0 is 3
+}
+
+// Glitch is for how many looks in a row a machine must be as it should not be, so that it
+// is believed.
+const Glitch = 2
+
+// Facts are what is known of a host when its record is advanced. To know the Outcome of an
+// order is to give it again.
+type Facts struct {
+	Now     span.Instant
+	Machine Reading // the zero Reading where it was not asked
+	// Agent says that an agent can switch the host now.
+	Agent bool
+	// Service is its nova-compute; nil where Nova did not say, and where there is no cloud
+	// (Cloudless): there a machine that is on is up.
+	Service   *ServiceFact
+	Cloudless bool
+	// BootSeconds is what a boot takes of a Cloudless host, where nothing tells that it is over.
+	BootSeconds int64
+	// Outcome is what became of the record's order; nil where nobody said.
+	Outcome *Outcome
+	// Want is what should become of the host; nil leaves it as it is.
+	Want *Switch
+	// Halt says why it must not be switched off now, or go on being, a sentence.
+	Halt string
+	// Looked says that both sources were asked whether it is empty; Occupied is what they
+	// said, and Doubt why they could not.
+	Looked          bool
+	Occupied, Doubt string
+	// ID is a new one, for an operation or an order.
+	ID    string
+	Epoch int64
+}
+
+// ServiceFact is the nova-compute of a host as far as it matters here.
+type ServiceFact struct {
+	Up, Disabled bool
+	Ours         bool // it was disabled by us
+	Reported     span.Instant
+}
+
+// Deed is something to be done once a record is stored.
+type Deed string
+
+// The deeds.
+const (
+	Close Deed = "close" // disable the host's service, with the record's operation
+	Open  Deed = "open"  // enable it, if it was disabled by us
+	Send  Deed = "send"  // the record's order
+)
+
+// Step is what follows from the facts for a record.
+type Step struct {
+	Record  Record
+	Entries []Entry
+	Deeds   []Deed
+	// Woke and Failed say that a boot has just succeeded or failed for good.
+	Woke, Failed bool
+}
+
+// MustLook says that before the next step both sources have to be asked whether the host
+// is empty.
+func (r *Record) MustLook(f Facts, how Switching) bool {
+	return r.Phase == Leaving && f.Halt == "" && f.closed() && r.Closed != 0 && f.Now >= r.Closed.Add(how.Settle)
+}
+
+// closed says that no new instance can come to the host, because of us.
+func (f *Facts) closed() bool {
+	return f.Cloudless || f.Service != nil && f.Service.Disabled && f.Service.Ours
+}
+
+// Advance says what becomes of a host's record by the facts. The record is to be stored
+// before the deeds are done; deeds that were not done come again with the next step.
+func Advance(r Record, f Facts, how Switching) Step {
+	s := stepping{Step: Step{Record: r}, f: f, how: how}
+	switch r.Phase {
+	case Awake:
+		s.awake()
+	case Leaving:
+		s.leaving()
+	case Stopping:
+		s.stopping()
+	case Asleep:
+		s.asleep()
+	case Waking:
+		s.waking()
+	case Broken:
+		s.broken()
+	}
+	return s.Step
+}
+
+// stepping is a step in the making.
+type stepping struct {
+	Step
+	f   Facts
+	how Switching
+}
+
+func (s *stepping) tell(kind EntryKind, format string, args ...any) {
+	s.Entries = append(s.Entries, Entry{
+		At: s.f.Now, Host: s.Record.Host, Kind: kind, By: Almanac, Operation: s.Record.Operation, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+// Almanac is who the controller is in the audit.
+const Almanac = "almanac"
+
+// become gives the host another phase.
+func (s *stepping) become(p Phase, reason string) {
+	r := &s.Record
+	r.Phase, r.Since, r.Reason, r.Oddly, r.Heard = p, s.f.Now, reason, 0, 0
+	s.tell(EntryPhase, "%s: %s", p.word(), reason)
+}
+
+func (p Phase) word() string { return cmp.Or(string(p), "awake") }
+
+func (s *stepping) do(d Deed) { s.Deeds = append(s.Deeds, d) }
+
+// wantsDown gives where the host should be switched off to.
+func (s *stepping) wantsDown() (State, bool) {
+	w := s.f.Want
+	if w == nil || w.To == On || s.f.Halt != "" {
+		return "", false
+	}
+	return w.To, true
+}
+
+func (s *stepping) wantsUp() bool { return s.f.Want != nil && s.f.Want.To == On }
+
+func (s *stepping) awake() {
+	r := &s.Record
+	if s.f.Service != nil && s.f.Service.Disabled && s.f.Service.Ours { // a deed was left undone
+		r.Operation = "" // whichever it was of
+		s.do(Open)
+		return
+	}
+	to, down := s.wantsDown()
+	if !down {
+		return
+	}
+	r.Operation, r.Target, r.Urgent, r.Closed = s.f.ID, to, s.f.Want.Urgent, 0
+	r.Testing = r.Hold.Holds(s.f.Now) && r.Hold.Action == Test
+	s.become(Leaving, s.f.Want.Reason)
+	s.do(Close)
+}
+
+// abort leaves a host on that was about to be switched off.
+func (s *stepping) abort(reason string) {
+	r := &s.Record
+	s.tell(EntryAborted, "it stays on: %s", reason)
+	r.Target, r.Order, r.Closed, r.Urgent = On, nil, 0, false
+	s.endTest()
+	s.become(Awake, reason)
+	s.do(Open)
+}
+
+// endTest ends the wake test, if it is one.
+func (s *stepping) endTest() {
+	if r := &s.Record; r.Testing {
+		r.Testing, r.Hold = false, nil
+	}
+}
+
+func (s *stepping) leaving() {
+	r, f := &s.Record, &s.f
+	switch {
+	case f.Halt != "":
+		s.abort(f.Halt)
+	case s.wantsUp():
+		s.abort(f.Want.Reason)
+	case f.Cloudless && r.Closed == 0:
+		r.Closed = f.Now
+	case f.Service != nil && f.Service.Disabled && !f.Service.Ours:
+		s.abort("somebody else has disabled its service meanwhile")
+	case f.Now > r.Since.Add(s.how.Settle+leaveFor):
+		s.abort("it could not be found out for long whether it is empty")
+	case !f.closed():
+		r.Closed = 0
+		s.do(Close)
+	case r.Closed == 0:
+		r.Closed = f.Now
+	case !f.Looked || f.Doubt != "": // too early, or asked again
+	case f.Occupied != "":
+		s.abort(f.Occupied)
+	default:
+		s.order(r.Target, "it is empty")
+		s.become(Stopping, r.Reason)
+	}
+}
+
+// leaveFor is for how many seconds beside the settling time a host may stay Leaving.
+const leaveFor = 300
+
+// order gives the host's machine a new order.
+func (s *stepping) order(to State, why string) {
+	r, f := &s.Record, &s.f
+	r.Number++
+	r.RetryAt = 0
+	r.Order = &Order{
+		ID: f.ID, Epoch: f.Epoch, Number: r.Number, Host: r.Host, State: to,
+		Hard: s.how.Hard && (to != On || r.Attempt > 0), Patience: s.how.OffPatience, Deadline: f.Now.Add(orderFor),
+	}
+	s.tell(EntryOrder, "ordered %s (order %s): %s", to, r.Order.ID, why)
+	s.do(Send)
+}
+
+// orderFor is for how many seconds an order may wait for its agent.
+const orderFor = 60
+
+// progress is how far the order is.
+func (s *stepping) progress() Progress {
+	if s.f.Outcome == nil {
+		return ""
+	}
+	return s.f.Outcome.Progress
+}
+
+// lost says that the order will not be carried out any more, and nobody knows whether it was.
+func (s *stepping) lost() bool {
+	return s.progress() == "" && s.f.Now > s.Record.Order.Deadline
+}
+
+func (s *stepping) stopping() {
+	r, f := &s.Record, &s.f
+	if r.Order == nil { // what was stored is not whole: order anew
+		s.order(r.Target, "it was not ordered yet")
+		return
+	}
+	switch p := s.progress(); {
+	case f.Machine.State == r.Target && (p == Done || s.lost()):
+		s.fellAsleep()
+	case s.inherited():
+		s.abort("another controller had ordered it off, and the order did not arrive")
+	case p == Done && f.Machine.State == On:
+		if r.Oddly++; r.Oddly > Glitch {
+			s.offFailed("its machine says that it is on, after it said that it was switched off")
+		}
+	case (p == Failed || p == Refused) && f.Machine.State == On:
+		s.offFailed(cmp.Or(f.Outcome.Reason, "the order failed"))
+	case (p == Failed || p == Refused) && f.Machine.State == r.Target:
+		s.fellAsleep()
+	case s.lost() && f.Machine.State == On && f.Now > r.Order.Deadline.Add(r.Order.Patience):
+		s.offFailed("its agent did not answer the order")
+	}
+}
+
+// inherited says that another controller gave the order, and that its agent has not taken
+// it: it takes none of that controller any more.
+func (s *stepping) inherited() bool {
+	p := s.progress()
+	return s.Record.Order.Epoch < s.f.Epoch && (p == Refused || s.lost())
+}
+
+func (s *stepping) fellAsleep() {
+	r, f := &s.Record, &s.f
+	r.Order, r.OffFailed, r.Attempt, r.Begun = nil, 0, 0, 0
+	r.LastOff = f.Now
+	r.switched(f.Now)
+	s.note()
+	s.become(Asleep, r.Reason)
+}
+
+// switched counts a switch among those of the last day.
+func (r *Record) switched(now span.Instant) {
+	day := now.Add(-24 * 3600)
+	var kept []span.Instant
+	for _, at := range r.Switches {
+		if at > day {
+			kept = append(kept, at)
+		}
+	}
+	r.Switches = append(kept, now)
+}
+
+// offFailed takes a host back that could not be switched off. It counts as switched on
+// now, so that it is left alone for a while.
+func (s *stepping) offFailed(reason string) {
+	r := &s.Record
+	r.OffFailed++
+	r.LastOn = s.f.Now
+	s.tell(EntryOutcome, "switching it off failed: %s", reason)
+	if r.OffFailed >= cmp.Or(s.how.MostOff, 3) {
+		s.quarantine(fmt.Sprintf("it could not be switched off %d times in a row: %s", r.OffFailed, reason))
+	}
+	s.abort("switching it off failed: " + reason)
+}
+
+func (s *stepping) quarantine(reason string) {
+	s.Record.Quarantine = reason
+	s.tell(EntryOutcome, "it will not be switched off again until it is released: %s", reason)
+}
+
+func (s *stepping) asleep() {
+	r, f := &s.Record, &s.f
+	// Nova takes a service for up for a while after it has stopped: only one that reports runs.
+	if f.Service != nil && f.Service.Up && f.Service.Reported != r.Reported {
+		r.Heard++
+		s.note()
+	}
+	switch {
+	case f.Machine.State == On:
+		if r.Oddly++; r.Oddly >= Glitch {
+			s.tell(EntryFound, "its machine is on, and was not switched on by Almanac")
+			s.found("somebody else has switched it on")
+		}
+	case r.Heard >= Glitch && f.Machine.Problem != "":
+		s.tell(EntryFound, "its nova-compute reports, and its machine cannot be read")
+		s.found("somebody else has switched it on")
+	case r.Heard >= Glitch && f.Machine.State != "":
+		s.tell(EntryFound, "its nova-compute reports, though its machine says that it is %s", f.Machine.State)
+		s.quarantine("its machine says that it is off while it runs")
+		s.found("it runs, whatever its machine says")
+	case s.wantsUp() || r.Testing:
+		reason := "the wake test"
+		if s.wantsUp() {
+			reason = f.Want.Reason
+		}
+		r.Oddly, r.Attempt, r.Begun = 0, 0, f.Now
+		s.wake(reason)
+	case f.Machine.State != "":
+		r.Oddly = 0
+	}
+}
+
+// wake orders the machine on.
+func (s *stepping) wake(reason string) {
+	r := &s.Record
+	r.Target, r.Urgent = On, s.f.Want != nil && s.f.Want.Urgent
+	s.note()
+	s.order(On, reason)
+	if r.Phase != Waking {
+		s.become(Waking, reason)
+	}
+}
+
+// note remembers when the service had reported last: it has not started since while Nova
+// says the same.
+func (s *stepping) note() {
+	if s.f.Service != nil {
+		s.Record.Reported = s.f.Service.Reported
+	}
+}
+
+// found takes a host that runs, though we have not switched it on, for one that does.
+func (s *stepping) found(reason string) {
+	r := &s.Record
+	r.Target, r.Order, r.Begun, r.Testing = On, nil, 0, false
+	if s.f.Service != nil && !s.f.Service.Up {
+		s.note()
+	}
+	r.switched(s.f.Now)
+	s.become(Waking, reason)
+}
+
+// up says that the host runs: its service has reported since it was ordered on, or found on,
+// whatever its machine says.
+func (s *stepping) up() bool {
+	f := &s.f
+	if f.Cloudless {
+		return f.Machine.State == On && f.Now >= s.Record.Begun.Add(f.BootSeconds)
+	}
+	return f.Service != nil && f.Service.Up && f.Service.Reported != s.Record.Reported
+}
+
+func (s *stepping) waking() {
+	r, f := &s.Record, &s.f
+	switch {
+	case s.up() && f.Service != nil && f.Service.Disabled && f.Service.Ours:
+		s.do(Open)
+	case s.up():
+		s.wokeUp()
+	case r.RetryAt != 0 && f.Now < r.RetryAt:
+	case r.RetryAt != 0:
+		s.wake(fmt.Sprintf("attempt %d", r.Attempt+1))
+	case r.Order == nil:
+		s.foundWaking()
+	case s.inherited():
+		s.order(On, "another controller had ordered it")
+	case s.progress() == Failed || s.progress() == Refused:
+		s.wakeFailed(cmp.Or(f.Outcome.Reason, "the order failed"))
+	case s.lost():
+		// Not the host's fault: it is ordered again for as long as it takes.
+		if f.Agent {
+			s.order(On, "its agent did not answer the order before")
+		}
+	case f.Service == nil && !f.Cloudless: // who knows whether it is up?
+	case s.progress() != "" && f.Now > r.Order.Deadline.Add(s.how.BootTimeout-orderFor):
+		s.wakeFailed(fmt.Sprintf("it was not up after %v", time.Duration(s.how.BootTimeout)*time.Second))
+	}
+}
+
+// foundWaking waits for a host that somebody else has switched on; one that goes off again
+// is asleep.
+func (s *stepping) foundWaking() {
+	r, f := &s.Record, &s.f
+	known := f.Cloudless || f.Service != nil
+	switch {
+	case (f.Machine.State == Off || f.Machine.State == Standby) && (f.Cloudless || f.Service != nil && !f.Service.Up):
+		if r.Oddly++; r.Oddly >= Glitch {
+			r.Target = f.Machine.State
+			s.become(Asleep, "it was switched off again, by somebody else")
+		}
+	case known && f.Now > r.Since.Add(s.how.BootTimeout):
+		r.Begun = f.Now
+		s.wake("its machine is on, but its service has not started")
+	default:
+		r.Oddly = 0
+	}
+}
+
+// mostBoots bounds how many boots are remembered.
+const mostBoots = 50
+
+func (s *stepping) wokeUp() {
+	r, f := &s.Record, &s.f
+	reason := r.Reason
+	if r.Begun != 0 {
+		took := int64(f.Now - r.Begun)
+		if r.Attempt == 0 {
+			r.Boots = append(r.Boots[max(0, len(r.Boots)-mostBoots+1):len(r.Boots):len(r.Boots)], took)
+		}
+		r.Proof = &Proof{At: f.Now, Woke: true, Seconds: took}
+		r.switched(f.Now)
+		s.Woke = true
+		s.tell(EntryOutcome, "it woke up within %v", time.Duration(took)*time.Second)
+	}
+	if r.Testing {
+		r.Quarantine = "" // it has been shown that it wakes
+	}
+	s.endTest()
+	r.LastOn, r.Order, r.Attempt, r.Closed, r.Begun, r.Urgent, r.RetryAt = f.Now, nil, 0, 0, 0, false, 0
+	s.become(Awake, reason)
+	r.Operation = ""
+}
+
+func (s *stepping) wakeFailed(reason string) {
+	r, f := &s.Record, &s.f
+	r.Attempt++
+	r.Order = nil
+	s.tell(EntryOutcome, "attempt %d to wake it failed: %s", r.Attempt, reason)
+	if r.Attempt <= s.how.Retries {
+		r.RetryAt = f.Now.Add(s.how.Backoff << min(r.Attempt-1, 10))
+		return
+	}
+	r.Proof = &Proof{At: f.Now, Reason: reason}
+	r.RetryAt = f.Now.Add(s.how.Probe)
+	s.endTest()
+	s.Failed = true
+	s.quarantine("it did not wake up: " + reason)
+	s.become(Broken, "it did not wake up: "+reason)
+}
+
+func (s *stepping) broken() {
+	r, f := &s.Record, &s.f
+	retold := r.Hold.Holds(f.Now) && r.Hold.At > r.Since && (r.Hold.Action == HoldOn || r.Hold.Action == Test)
+	switch {
+	case s.up():
+		s.found("it has come up by itself")
+	case retold:
+		r.Attempt, r.Begun = 0, f.Now
+		s.wake("ordered by hand")
+	case r.RetryAt != 0 && f.Now >= r.RetryAt:
+		r.Attempt, r.Begun = s.how.Retries, f.Now // one attempt
+		s.wake("it is tried again after a while")
+	}
+}

@@ -1,0 +1,104 @@
+package energy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Watched is a host as alarms see it.
+type Watched struct {
+	Record  Record
+	Machine Machine
+	Reading Reading
+	Agent   bool   // an agent can switch it
+	Service *bool  // its nova-compute is up; nil is not known
+	Twice   string // the agents that both say they switch it
+	Oddly   int    // measurements in a row in which an awake host's machine said that it is off
+	How     Switching
+}
+
+// Alarms gives the alarms that hosts give at now, by host and kind, without Since.
+func Alarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
+	var all []Alarm
+	for i := range hosts {
+		w := &hosts[i]
+		raise := func(kind AlarmKind, format string, args ...any) {
+			all = append(all, Alarm{Kind: kind, Host: w.Record.Host, Text: fmt.Sprintf(format, args...)})
+		}
+		w.promise(now, rules, raise)
+		w.trouble(now, raise)
+	}
+	slices.SortStableFunc(all, func(a, b Alarm) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind)) })
+	return all
+}
+
+type raise func(kind AlarmKind, format string, args ...any)
+
+// promise raises what puts a reservation in danger.
+func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
+	m, r := &w.Machine, &w.Record
+	if m.Claimed == span.Forever || r.Phase == Awake {
+		return
+	}
+	if r.Hold.Holds(now) && r.Hold.Action != HoldOn && r.Hold.Action != Test && rules.WakeAt(m) <= now {
+		raise(AlarmHeldOff, "a reservation begins at %s, but the host is held off by hand (%s); release it", clock(m.Claimed), r.Hold.Reason)
+		return
+	}
+	up := now.Add(m.BootSeconds)
+	if r.Phase == Waking && r.Attempt == 0 && r.Begun != 0 && r.Begun.Add(m.BootSeconds) > now {
+		up = r.Begun.Add(m.BootSeconds)
+	}
+	if up > m.Claimed || r.Phase == Broken && rules.WakeAt(m) <= now {
+		raise(AlarmReservedAsleep, "a reservation begins at %s, and the host, which is %s, may not be up by then: %s",
+			clock(m.Claimed), r.Phase.word(), cmp.Or(m.Stuck, r.Reason))
+	}
+}
+
+func clock(t span.Instant) string { return t.Time().UTC().Format(time.RFC3339) }
+
+// trouble raises what is wrong with the host itself.
+func (w *Watched) trouble(now span.Instant, raise raise) {
+	r := &w.Record
+	if w.Twice != "" {
+		raise(AlarmTwoAgents, "two agents say that they switch it: %s; take it from one of them", w.Twice)
+	}
+	if r.Phase != Awake && !w.Agent {
+		raise(AlarmAgentLost, "no agent can switch it, and it is %s; start the agent that has its machine", r.Phase.word())
+	}
+	if r.Phase == Waking && r.Attempt > 0 {
+		raise(AlarmWakeFailed, "it has failed to wake up %d times, and is tried again", r.Attempt)
+	}
+	if r.Phase == Waking && r.Begun == 0 {
+		raise(AlarmFoundOn, "it was switched on, and not by Almanac")
+	}
+	if r.Quarantine != "" {
+		raise(AlarmQuarantined, "%s; see to it, then release it or test it", r.Quarantine)
+	}
+	if limit := w.limit(); limit > 0 && now > r.Since.Add(limit) {
+		raise(AlarmStuck, "it has been %s for %v", r.Phase.word(), time.Duration(now-r.Since)*time.Second)
+	}
+	if r.Phase == Awake && w.Reading.State == Off && w.Oddly >= Glitch {
+		if w.Service != nil && *w.Service {
+			raise(AlarmContradiction, "its machine says that it is off, but its nova-compute reports: its BMC is wrong, or another machine's")
+		} else {
+			raise(AlarmFoundOff, "it is off, and was not switched off by Almanac, which therefore leaves it alone")
+		}
+	}
+}
+
+// limit is for how many seconds the host may have its phase; 0 is for any time.
+func (w *Watched) limit() int64 {
+	switch how := w.How; w.Record.Phase {
+	case Leaving:
+		return how.Settle + leaveFor + 60
+	case Stopping:
+		return how.OffPatience + 3*orderFor
+	case Waking:
+		return int64(1+how.Retries)*how.BootTimeout + how.Backoff<<min(how.Retries, 10) + orderFor
+	}
+	return 0
+}

@@ -1,0 +1,58 @@
+package energy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Explain says why a host is on or off, and what would change it, in sentences. kept is
+// what the last plan said of it; empty where it said nothing.
+func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Phase == Awake && r.Since == 0 {
+		say("It is awake, and was never switched off.")
+	} else {
+		say("It has been %s since %s: %s.", r.Phase.word(), clock(r.Since), r.Reason)
+	}
+	if r.Hold.Holds(now) {
+		until := "until it is released"
+		if r.Hold.Until != 0 {
+			until = "until " + clock(r.Hold.Until)
+		}
+		say("It is held %s by hand %s%s.", r.Hold.Action, until, r.Hold.because())
+	}
+	switch {
+	case m.Claimed <= now:
+		say("It is reserved now, and stays on.")
+	case m.Claimed != span.Forever:
+		say("It is reserved from %s on, and will be awake from %s on.", clock(m.Claimed), clock(rules.WakeAt(m)))
+	}
+	switch {
+	case m.Busy:
+		say("It has work.")
+	case r.Phase == Awake && m.Stays != "":
+		say("It stays on: %s.", m.Stays)
+	case r.Phase == Awake && kept != "":
+		say("It stays on: %s.", kept)
+	case r.Phase == Awake && m.Idle > 0:
+		say("It has been idle for %d measurements of the %d that it takes.", m.Idle, rules.IdleNeeded)
+	}
+	if m.Stuck != "" && r.Phase != Broken {
+		say("It cannot be switched on now: %s.", m.Stuck)
+	}
+	if r.Quarantine != "" {
+		say("It is in quarantine: %s.", r.Quarantine)
+	}
+	switch {
+	case r.Proof == nil:
+		say("It has not been shown yet that it wakes up.")
+	case r.Proof.Woke:
+		say("At %s it woke up within %v.", clock(r.Proof.At), time.Duration(r.Proof.Seconds)*time.Second)
+	default:
+		say("At %s it did not wake up: %s.", clock(r.Proof.At), r.Proof.Reason)
+	}
+	return out
+}

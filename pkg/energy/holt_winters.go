@@ -1,0 +1,77 @@
+package energy
+
+import (
+	"math"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// daily is how many quarters of an hour a day has.
+const daily = 24 * 4
+
+// How fast holtWinters learns: its level, its trend, its season and its error; and by how
+// much the trend has died down after each step ahead.
+const (
+	learnLevel  = 0.3
+	learnTrend  = 0.02
+	learnSeason = 0.3
+	learnError  = 0.02
+	damping     = 0.9
+	// margin is how many mean errors are added, as those who come too late cost more.
+	margin = 2
+)
+
+// holtWinters is additive exponential smoothing with a damped trend and the day as season,
+// of the most that was in use in each quarter of an hour (Holt-Winters). For the first two
+// days, and after as long without a measurement, what is in use stays so.
+type holtWinters struct {
+	last    Demand
+	quarter int64 // that is being measured
+	most    int   // in it
+	begun   int64 // the first quarter since the last long gap
+
+	level, trend, wrong float64
+	season              [daily]float64
+}
+
+func newHoltWinters() *holtWinters { return &holtWinters{begun: math.MinInt64} }
+
+func (f *holtWinters) Observe(at span.Instant, inUse int) {
+	now := quarterOf(at)
+	f.last = Demand{At: at, InUse: max(inUse, 0)}
+	switch {
+	case f.begun == math.MinInt64 || now > f.quarter+2*daily || now < f.quarter:
+		*f = holtWinters{last: f.last, quarter: now, begun: now, level: float64(f.last.InUse)}
+	case now > f.quarter:
+		f.learn(float64(f.most))
+		f.quarter, f.most = now, 0
+	}
+	f.most = max(f.most, f.last.InUse)
+}
+
+// learn ends a quarter. Those without a measurement are passed over.
+func (f *holtWinters) learn(value float64) {
+	season := &f.season[slotOf(f.quarter)]
+	expected := f.level + damping*f.trend + *season
+	f.wrong += learnError * (math.Abs(value-expected) - f.wrong)
+	before := f.level
+	f.level = learnLevel*(value-*season) + (1-learnLevel)*(f.level+damping*f.trend)
+	f.trend = learnTrend*(f.level-before) + (1-learnTrend)*damping*f.trend
+	*season += learnSeason * (value - f.level - *season)
+}
+
+func slotOf(quarter int64) int64 { return ((quarter % daily) + daily) % daily }
+
+func (f *holtWinters) Forecast(ahead int64) int {
+	if f.quarter < f.begun+2*daily {
+		return f.last.InUse
+	}
+	until := min(quarterOf(f.last.At.Add(max(ahead, 0))), f.quarter+quarters)
+	most, trend, dying := 0.0, 0.0, f.trend
+	for q := f.quarter; q <= until; q++ {
+		dying *= damping
+		trend += dying
+		most = max(most, f.level+trend+f.season[slotOf(q)])
+	}
+	return max(f.last.InUse, int(min(math.Ceil(most+margin*f.wrong), math.MaxInt32)))
+}

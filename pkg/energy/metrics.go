@@ -1,0 +1,94 @@
+package energy
+
+import "github.com/almanac-cloud/almanac/pkg/span"
+
+// Level is how many cores there are of something from an instant on, until the next level.
+type Level struct {
+	From  span.Instant
+	Cores int64
+}
+
+// Area gives the core-seconds under the levels, which are in the order of time, until an
+// instant. With the cores that are off it is e_savings of paper 004.
+func Area(levels []Level, until span.Instant) (area int64) {
+	for i, l := range levels {
+		end := until
+		if i+1 < len(levels) {
+			end = min(end, levels[i+1].From)
+		}
+		area += l.Cores * max(int64(end-l.From), 0)
+	}
+	return area
+}
+
+// ResIdle gives res_idle of paper 004: the core-seconds that are on and not in use, which
+// bound what can be saved.
+func ResIdle(total, used []Level, until span.Instant) int64 {
+	return Area(total, until) - Area(used, until)
+}
+
+// Delayed is a request that had to wait until the last of its hosts had booted. Times are
+// seconds; Boot is 0 where it did not wait.
+type Delayed struct{ Cores, Boot, Duration int64 }
+
+// DelayReq gives delay_req of paper 004: the sum of cores × boot time / duration. A
+// request that lasts no time is not counted.
+func DelayReq(requests []Delayed) (delay float64) {
+	for _, r := range requests {
+		if r.Duration > 0 {
+			delay += float64(r.Cores) * float64(r.Boot) / float64(r.Duration)
+		}
+	}
+	return delay
+}
+
+// Spell is how a machine has spent the time since the last measurement.
+type Spell struct {
+	Machine Machine
+	State   State // that it had
+	Booted  bool  // a boot of it began meanwhile
+}
+
+// Add counts a measurement interval, from Until to now. One longer than most seconds was
+// not watched: only most of it is counted. The first call begins the count.
+func (s *Savings) Add(now span.Instant, most int64, spells []Spell) {
+	if s.Since == 0 {
+		s.Since, s.Until = now, now
+	}
+	took := max(0, min(int64(now-s.Until), most))
+	s.Until = max(s.Until, now)
+	for i := range spells {
+		s.add(&spells[i], took)
+	}
+}
+
+func (s *Savings) add(one *Spell, took int64) {
+	m := &one.Machine
+	if one.Booted {
+		s.Boots++
+		if m.Draw.Idle > 0 && m.Draw.Off > 0 { // else nothing is counted as saved
+			s.Joules -= m.Draw.BootJoules
+		}
+	}
+	switch {
+	case m.Phase == Asleep && (one.State == Off || one.State == Standby):
+		s.HostSeconds += took
+		s.CoreSeconds += took * m.Capacity.VCPUs
+		if watts, known := m.Draw.saved(one.State); known {
+			s.Joules += watts * float64(took)
+		} else {
+			s.Unknown += took
+		}
+	case m.Phase != Asleep && m.Phase != Broken && !m.Busy:
+		s.IdleCoreSeconds += took * m.Capacity.VCPUs
+	}
+}
+
+// saved gives the watts that a machine in the state takes less than an idle one.
+func (d *Draw) saved(in State) (watts float64, known bool) {
+	rest := d.Off
+	if in == Standby {
+		rest = d.Standby
+	}
+	return d.Idle - rest, d.Idle > 0 && rest > 0
+}

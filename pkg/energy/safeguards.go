@@ -1,0 +1,127 @@
+package energy
+
+import (
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// safeguard says why a machine that is idle stays on; nothing where it may be switched off.
+type safeguard func(p *planning, m *Machine) string
+
+// safeguards are the rules that a machine must pass to be switched off, those first that
+// will hold the longest. keptByLimit comes after them all, so that it is said only of a
+// machine that would be switched off without it.
+var safeguards = []safeguard{
+	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptInDoubt, keptFresh,
+	keptRequired, keptSpare, keptSpareCapacity, keptLast, keptMinOn, keptBySwitches,
+}
+
+// firstOf gives the first reason of all why the machine stays on.
+func firstOf(p *planning, m *Machine, all ...safeguard) string {
+	for _, rule := range all {
+		if why := rule(p, m); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func keptByHold(p *planning, m *Machine) string {
+	if !m.holds(p.s.Now, HoldOn) {
+		return ""
+	}
+	return m.Hold.ordered() + m.Hold.because()
+}
+
+func keptReserved(p *planning, m *Machine) string {
+	if !p.r.reserved(m, p.s.Now) {
+		return ""
+	}
+	return p.r.wakeReason(m, p.s.Now)
+}
+
+func keptByState(_ *planning, m *Machine) string { return m.Stays }
+
+func keptWithoutAgent(_ *planning, m *Machine) string {
+	if len(m.States) > 0 {
+		return ""
+	}
+	return "no agent can switch it"
+}
+
+func keptInDoubt(p *planning, _ *Machine) string {
+	if p.s.Halt == "" {
+		return ""
+	}
+	return "nothing is switched off: " + p.s.Halt
+}
+
+func keptFresh(p *planning, m *Machine) string {
+	if m.Idle >= p.r.IdleNeeded {
+		return ""
+	}
+	return fmt.Sprintf("it has been idle for %d measurements of %d", m.Idle, p.r.IdleNeeded)
+}
+
+func keptRequired(p *planning, _ *Machine) string {
+	if p.on > p.Required {
+		return ""
+	}
+	return fmt.Sprintf("%d hosts are required, and %d are on", p.Required, p.on)
+}
+
+// keptSpare keeps hosts both beside those that are required and beside those that are busy
+// or reserved: of a fleet that is reserved and idle, and busy elsewhere, the larger of both
+// alone would leave none.
+func keptSpare(p *planning, _ *Machine) string {
+	switch {
+	case p.on <= p.Required+p.Spare:
+		return fmt.Sprintf("%d hosts are required and %d kept as spare, and %d are on", p.Required, p.Spare, p.on)
+	case p.free <= p.Spare:
+		return fmt.Sprintf("%d hosts are kept as spare, and %d are on and free", p.Spare, p.free)
+	}
+	return ""
+}
+
+func keptSpareCapacity(p *planning, m *Machine) string {
+	if p.r.SpareCapacity.IsZero() || !offers(m.Capacity, p.r.SpareCapacity) {
+		return ""
+	}
+	left := p.freeCapacity.Sub(m.Capacity)
+	if lacking := p.r.SpareCapacity.Sub(left).Max(resource.Vector{}); offers(m.Capacity, lacking) {
+		return fmt.Sprintf("its capacity is kept as spare: without it %v would be lacking", lacking)
+	}
+	return ""
+}
+
+func keptLast(p *planning, m *Machine) string {
+	for _, g := range p.r.groups(m) {
+		if p.awake[g] <= 1 {
+			return fmt.Sprintf("it is the last host that is on of the %s %s", g.kind, g.name)
+		}
+	}
+	return ""
+}
+
+func keptMinOn(p *planning, m *Machine) string {
+	if until := m.LastOn.Add(p.r.MinOn); m.LastOn != 0 && p.s.Now < until {
+		return fmt.Sprintf("it was switched on at %v, and stays on until %v", m.LastOn, until)
+	}
+	return ""
+}
+
+// keptBySwitches leaves room for the wake that will follow, which no limit stops.
+func keptBySwitches(p *planning, m *Machine) string {
+	if p.r.MostSwitches <= 0 || m.Switches+2 <= p.r.MostSwitches {
+		return ""
+	}
+	return fmt.Sprintf("it has been switched %d times within a day, and %d are the most", m.Switches, p.r.MostSwitches)
+}
+
+func keptByLimit(p *planning, _ *Machine) string {
+	if p.r.MostOff <= 0 || p.off < p.r.MostOff {
+		return ""
+	}
+	return fmt.Sprintf("a plan switches off %d hosts at most", p.r.MostOff)
+}
