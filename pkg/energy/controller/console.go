@@ -1,0 +1,328 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Console is what operators look at and turn, in any process: it reads what the controller
+// has stored, and stores what they order.
+type Console struct {
+	Records    Records
+	Settings   Settings
+	History    History
+	Reports    Reports
+	Inventory  Hosts
+	Configured energy.Mode // the mode of the configuration
+	Late       int64       // after how many seconds a report is not of now any more
+	Now        func() span.Instant
+	// Ordered is called when something was ordered, so that it is done soon; it may be nil.
+	Ordered func()
+}
+
+// Status is how the controller is.
+type Status struct {
+	Settings   energy.Settings
+	Configured energy.Mode // that of the configuration
+	Mode       energy.Mode // in force where neither a host nor an aggregate has its own
+	Report     energy.Report
+	// Late says why Report is not believed to be of now, in a sentence: no process measures,
+	// or it is behind.
+	Late string
+}
+
+// Change is what an operator changes of the controller as a whole. What is nil stays.
+type Change struct {
+	Mode *energy.Mode // empty: as the configuration says
+	// Aggregates and Hosts give modes of their own; empty takes one away.
+	Aggregates, Hosts map[string]energy.Mode
+	// Stop stops switching off (true), or lets it go on.
+	Stop *bool
+	// Rearm lets hosts be switched off again after too many failed boots.
+	Rearm  bool
+	Reason string
+}
+
+// HostStatus is how one host is.
+type HostStatus struct {
+	Record   energy.Record
+	Observed energy.Observed
+}
+
+// Status gives how the controller is.
+func (c *Console) Status(ctx context.Context) (Status, error) {
+	settings, err := c.Settings.EnergySettings(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	report, err := c.Reports.EnergyReport(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	records, err := c.Records.PowerRecords(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Settings: settings, Configured: c.Configured, Mode: cmp.Or(settings.Mode, c.Configured), Report: report}
+	if !settings.Rests(c.Configured, records) {
+		s.Late = c.late(report)
+	}
+	return s, nil
+}
+
+func (c *Console) late(r energy.Report) string {
+	switch age := int64(c.Now() - r.At); {
+	case r.At == 0:
+		return "no process has measured yet; one with the role energy has to run"
+	case age > c.Late:
+		return fmt.Sprintf("the last measurement was %v ago; a process with the role energy has to run", time.Duration(age)*time.Second)
+	}
+	return ""
+}
+
+// Change carries out what by, a user's id, wants changed. It fails with an Invalid fault for
+// modes that there are not, and a NotFound one for hosts.
+func (c *Console) Change(ctx context.Context, by string, change Change) error {
+	if err := c.check(&change); err != nil {
+		return err
+	}
+	if len(change.Hosts) > 0 {
+		if err := c.changeHosts(ctx, by, change); err != nil {
+			return err
+		}
+	}
+	now := c.Now()
+	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) (entries []energy.Entry, err error) {
+		tell := func(format string, args ...any) {
+			text := fmt.Sprintf(format, args...)
+			if change.Reason != "" {
+				text += ": " + change.Reason
+			}
+			entries = append(entries, energy.Entry{At: now, Kind: energy.EntrySetting, By: by, Text: text})
+		}
+		if change.Mode != nil {
+			s.Mode = *change.Mode
+			tell("the mode is %s now", cmp.Or(s.Mode, c.Configured))
+		}
+		for _, name := range slices.Sorted(maps.Keys(change.Aggregates)) {
+			s.Aggregates = changed(s.Aggregates, name, change.Aggregates[name])
+			tell("the mode of aggregate %s is %s now", name, cmp.Or(string(change.Aggregates[name]), "that of all"))
+		}
+		switch {
+		case change.Stop == nil:
+		case *change.Stop:
+			s.Stopped = &energy.Stop{By: by, Reason: change.Reason, At: now}
+			tell("nothing is switched off from now on")
+		case s.Stopped != nil:
+			s.Stopped = nil
+			tell("hosts may be switched off again")
+		}
+		if change.Rearm && (s.Breaker != nil || s.FailedBoots > 0) {
+			s.Breaker, s.FailedBoots = nil, 0
+			tell("hosts may be switched off again after those that did not wake up")
+		}
+		return entries, nil
+	})
+	if err != nil {
+		return fmt.Errorf("change the settings: %w", err)
+	}
+	c.ordered()
+	return nil
+}
+
+func (c *Console) ordered() {
+	if c.Ordered != nil {
+		c.Ordered()
+	}
+}
+
+// changed gives modes with that of name, or without it where mode is empty.
+func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[string]energy.Mode {
+	next := map[string]energy.Mode{}
+	maps.Copy(next, modes)
+	if next[name] = mode; mode == "" {
+		delete(next, name)
+	}
+	return next
+}
+
+func (c *Console) check(change *Change) error {
+	modes := map[string]energy.Mode{}
+	if change.Mode != nil {
+		modes["mode"] = *change.Mode
+	}
+	for name, mode := range change.Aggregates {
+		modes["aggregates."+name] = mode
+	}
+	for name, mode := range change.Hosts {
+		modes["hosts."+name] = mode
+		if _, known := c.Inventory.Snapshot().Index(name); !known && mode != "" {
+			return fault.New(fault.NotFound, "there is no host %s", name)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(modes)) {
+		if mode := modes[field]; mode != "" && !slices.Contains(energy.Modes, mode) {
+			return fault.Field(field, "there is no mode %s; the modes are off, observe, recommend and auto", mode)
+		}
+	}
+	return nil
+}
+
+func (c *Console) changeHosts(ctx context.Context, by string, change Change) error {
+	now, names := c.Now(), slices.Sorted(maps.Keys(change.Hosts))
+	err := c.Records.ChangePower(ctx, job.Lease{}, names, func(stored map[string]energy.Record) (entries []energy.Entry, err error) {
+		for _, name := range names {
+			r := stored[name]
+			r.Host, r.Mode = name, change.Hosts[name]
+			stored[name] = r
+			entries = append(entries, energy.Entry{At: now, Host: name, Kind: energy.EntrySetting, By: by,
+				Text: fmt.Sprintf("its mode is %s now", cmp.Or(string(r.Mode), "that of its aggregates, or of all"))})
+		}
+		return entries, nil
+	})
+	if err != nil {
+		return fmt.Errorf("change the modes of hosts: %w", err)
+	}
+	return nil
+}
+
+// Approve lets the plan with that id be carried out. It fails with a Conflict fault where
+// another plan has been made since.
+func (c *Console) Approve(ctx context.Context, by, plan string) error {
+	now := c.Now()
+	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
+		switch {
+		case s.Plan == nil || s.PlanID != plan:
+			return nil, fault.New(fault.Conflict, "the plan %s is not the one of now; look at it again", plan)
+		case s.Approved != nil:
+			return nil, nil
+		}
+		s.Approved = &energy.Approval{Plan: plan, By: by, At: now}
+		return []energy.Entry{{At: now, Kind: energy.EntrySetting, By: by, Text: fmt.Sprintf("the plan of %s was approved", s.Plan.At)}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("approve the plan: %w", err)
+	}
+	c.ordered()
+	return nil
+}
+
+// Hosts gives all hosts that the controller has seen, by name.
+func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
+	report, err := c.Reports.EnergyReport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.Records.PowerRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]energy.Observed{}
+	for _, o := range report.Hosts {
+		seen[o.Machine.Name] = o
+	}
+	for _, h := range c.Inventory.Snapshot().Hosts() {
+		if _, known := seen[h.Name]; !known {
+			seen[h.Name] = energy.Observed{Machine: energy.Machine{Name: h.Name, Claimed: span.Forever}}
+		}
+	}
+	var all []HostStatus
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		r := records[name]
+		r.Host = name
+		all = append(all, HostStatus{Record: r, Observed: seen[name]})
+	}
+	return all, nil
+}
+
+// Host gives one host; a NotFound fault where there is none of that name.
+func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
+	all, err := c.Hosts(ctx)
+	if err != nil {
+		return HostStatus{}, err
+	}
+	i, known := slices.BinarySearchFunc(all, name, func(h HostStatus, name string) int { return cmp.Compare(h.Observed.Machine.Name, name) })
+	if !known {
+		return HostStatus{}, fault.New(fault.NotFound, "there is no host %s", name)
+	}
+	return all[i], nil
+}
+
+// Order stores a manual order of by, a user's id, for a host. It fails with a NotFound fault
+// for a host that is not there, and with a Conflict one where the order cannot be carried
+// out: to switch off a host with instances, or one that a reservation has now.
+func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) error {
+	status, err := c.Host(ctx, host)
+	if err != nil {
+		return err
+	}
+	order.By, order.At = by, c.Now()
+	if err := sensible(&order, &status); err != nil {
+		return err
+	}
+	err = c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+		r := stored[host]
+		r.Host = host
+		text := fmt.Sprintf("ordered %s", order.Action)
+		if order.Reason != "" {
+			text += ": " + order.Reason
+		}
+		if order.Until != 0 {
+			text += fmt.Sprintf(" (until %s)", order.Until)
+		}
+		if order.Action == energy.Release {
+			r.Hold, r.Quarantine = nil, ""
+		} else {
+			r.Hold = &order
+		}
+		stored[host] = r
+		return []energy.Entry{{At: order.At, Host: host, Kind: energy.EntryManual, By: by, Operation: r.Operation, Text: text}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("store the order: %w", err)
+	}
+	c.ordered()
+	return nil
+}
+
+// sensible refuses orders that cannot be carried out, or that would break a promise.
+func sensible(o *energy.Hold, h *HostStatus) error {
+	m := &h.Observed.Machine
+	down := o.Action == energy.HoldOff || o.Action == energy.HoldStandby || o.Action == energy.Test
+	switch {
+	case !slices.Contains([]energy.Action{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
+		return fault.Field("action", "there is no action %s; the actions are on, off, standby, release and test", o.Action)
+	case o.Until != 0 && o.Until <= o.At:
+		return fault.Field("until", "must be in the future")
+	case o.Action == energy.Release:
+		return nil
+	case len(m.States) == 0:
+		return fault.New(fault.Conflict, "no agent can switch host %s; see 'almanac energy status'", m.Name)
+	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
+		return fault.New(fault.Conflict, "the machine of host %s has no standby", m.Name)
+	case down && m.Busy:
+		return fault.New(fault.Conflict, "host %s has instances; move them first", m.Name)
+	case down && m.Claimed <= o.At:
+		return fault.New(fault.Conflict, "host %s is reserved now", m.Name)
+	}
+	return nil
+}
+
+// Audit gives the last entries of a host, or of all; see History.
+func (c *Console) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
+	return c.History.Audit(ctx, host, before, limit)
+}
+
+// Demand gives the measurements from an instant on.
+func (c *Console) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
+	return c.History.Demand(ctx, from)
+}

@@ -1,0 +1,197 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// ReasonPrefix begins the reason for which Almanac disables a service. What is disabled for
+// another reason was disabled by somebody else.
+const ReasonPrefix = "almanac energy "
+
+// Reports keep what the controller saw last.
+type Reports interface {
+	SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
+	EnergyReport(ctx context.Context) (energy.Report, error)
+}
+
+// Notices tell the world; their errors are logged.
+type Notices interface {
+	// Switched tells of a host that is being switched off or on, has been, or could not be.
+	Switched(ctx context.Context, n Switched) error
+	// Alarm tells that an alarm has begun, or has ended.
+	Alarm(ctx context.Context, a energy.Alarm, ended bool) error
+}
+
+// Switched is what is told of one host's way between on and off.
+type Switched struct {
+	Host, Operation string
+	To              energy.State
+	Stage           Stage
+	Reason          string
+	Urgent          bool
+	Since, At       span.Instant // since when it is on this way, and when this stage was reached
+}
+
+// Stage is how far a host's way is.
+type Stage string
+
+// The stages.
+const (
+	Starts Stage = "start"
+	Ends   Stage = "end"
+	Fails  Stage = "error"
+)
+
+// Options are what a Controller is made of. Times are seconds where they are not durations.
+type Options struct {
+	Records  Records
+	Settings Settings
+	History  History
+	Reports  Reports
+	Agents   Agents
+	Roll     Roll
+	// Cloud and Vacancy are nil where the hosts have no cloud: then a machine that is on is
+	// up, and a host without guests is empty.
+	Cloud    Cloud
+	Vacancy  Vacancy
+	Promises Promises
+	Hosts    Hosts
+	Notices  Notices // nil: nobody is told
+	Leases   job.Leases
+
+	Rules      energy.Rules
+	Switching  energy.Switching
+	Admission  energy.Admission
+	Mode       energy.Mode // of the configuration
+	WakeTest   bool        // a host must have been shown to wake up
+	MostFailed int         // hosts in a row that may fail to wake; 0 is any number
+	BootTime   int64       // of a host of which nothing was measured
+	Efficiency func(host string) energy.Efficiency
+	// Watts gives the power of hosts whose machines do not tell it, by host; nil: nobody
+	// does. What it gave stands beside an error.
+	Watts      func(ctx context.Context, hosts []string) (map[string]float64, error)
+	Forecaster func() (energy.Forecaster, error)
+	Keep       int64 // how long the demand is kept
+	// Stopped says why nothing may be switched off, besides what operators have set; nil or
+	// empty where it may.
+	Stopped func() string
+	// Changed is called when the records have changed.
+	Changed func()
+
+	StepEvery               time.Duration
+	MeasureEvery, PlanEvery int64
+	Replica                 string
+	Now                     func() span.Instant
+	NewID                   func() string
+	Log                     *slog.Logger
+}
+
+// Controller switches hosts, where it holds the lease.
+type Controller struct {
+	Options
+	wake chan struct{}
+
+	mu     sync.Mutex
+	memory memory // of the lease's epoch
+}
+
+// memory is what a controller knows besides the records; another that takes over begins
+// anew, and so counts idle hosts from 0.
+type memory struct {
+	epoch      int64
+	idle       map[string]int
+	odd        map[string]int // measurements in which an awake host's machine was off
+	readings   map[string]energy.Reading
+	forecaster energy.Forecaster
+	measured   span.Instant
+	planned    span.Instant
+	plan       energy.Plan
+	guests     []headcount
+	alarms     map[alarmKey]energy.Alarm
+	report     energy.Report
+}
+
+// headcount is how many guests there were.
+type headcount struct {
+	at     span.Instant
+	guests int
+}
+
+type alarmKey struct {
+	kind energy.AlarmKind
+	host string
+}
+
+// leaseName is the right to switch hosts.
+const leaseName = "energy"
+
+// New gives a controller. Job lets it work.
+func New(o Options) *Controller {
+	return &Controller{Options: o, wake: make(chan struct{}, 1)}
+}
+
+// Wake lets the next step begin at once: reservations have changed, or an operator has
+// ordered something.
+func (c *Controller) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Job is the controller's work.
+func (c *Controller) Job() job.Job {
+	ttl := max(30*time.Second, 3*c.StepEvery)
+	return job.Job{Name: "energy", Every: c.StepEvery, Wake: c.wake, Step: job.Leased(c.Leases, leaseName, ttl, c.step)}
+}
+
+// step looks at the world once, and does what follows.
+func (c *Controller) step(ctx context.Context, lease job.Lease) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Now()
+	if err := c.take(ctx, lease, now); err != nil {
+		return err
+	}
+	w, err := c.look(ctx, now)
+	if err != nil || w == nil {
+		return err
+	}
+	wants, err := c.decide(ctx, lease, w)
+	if err != nil {
+		return err
+	}
+	failed := c.advance(ctx, lease, w, wants)
+	if err := c.tell(ctx, lease, w); err != nil {
+		return err
+	}
+	return failed
+}
+
+// take begins anew where another has held the lease meanwhile.
+func (c *Controller) take(ctx context.Context, lease job.Lease, now span.Instant) error {
+	if c.memory.epoch == lease.Epoch && c.memory.forecaster != nil {
+		return nil
+	}
+	forecaster, err := c.Forecaster()
+	if err != nil {
+		return err
+	}
+	before, err := c.History.Demand(ctx, now.Add(-c.Keep))
+	if err != nil {
+		return err
+	}
+	for _, d := range before {
+		forecaster.Observe(d.At, d.InUse)
+	}
+	c.memory = memory{epoch: lease.Epoch, forecaster: forecaster, readings: map[string]energy.Reading{}, alarms: map[alarmKey]energy.Alarm{}, odd: map[string]int{}}
+	c.Log.InfoContext(ctx, "this process controls the power of the hosts", "epoch", lease.Epoch, "measurements", len(before))
+	return nil
+}

@@ -1,0 +1,220 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// decide measures and plans where it is time to, and gives what shall become of which host
+// now.
+func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map[string]energy.Switch, error) {
+	if w.measure {
+		if err := c.measure(ctx, lease, w); err != nil {
+			return nil, err
+		}
+	}
+	wants := map[string]energy.Switch{}
+	if c.planDue(w) {
+		if err := c.replan(ctx, lease, w); err != nil {
+			return nil, err
+		}
+		for _, s := range c.memory.plan.Switches {
+			if c.atOnce(w, s) {
+				wants[s.Host] = s
+			}
+		}
+	}
+	if err := c.approved(ctx, lease, w, wants); err != nil {
+		return nil, err
+	}
+	for _, s := range c.Rules.Due(c.situation(w)) {
+		wants[s.Host] = s
+	}
+	return wants, nil
+}
+
+// measure counts idle hosts, and adds to the history and to the savings.
+func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) error {
+	m := &c.memory
+	m.idle = energy.Count(m.idle, w.machines)
+	m.measured = w.now
+	demand := energy.Demand{At: w.now}
+	for i := range w.machines {
+		one := &w.machines[i]
+		one.Idle = m.idle[one.Name]
+		if one.Busy {
+			demand.InUse++
+		}
+		if one.Claimed <= w.now {
+			demand.Reserved++
+		}
+		if w.readings[one.Name].State == energy.Off && one.Phase == energy.Awake {
+			m.odd[one.Name]++
+		} else {
+			delete(m.odd, one.Name)
+		}
+	}
+	m.forecaster.Observe(w.now, demand.InUse)
+	if err := c.History.AddDemand(ctx, lease, demand, w.now.Add(-c.Keep)); err != nil {
+		return err
+	}
+	if err := c.weigh(ctx, lease, w); err != nil {
+		return err
+	}
+	return c.Settings.ChangeEnergySettings(ctx, lease, func(s *energy.Settings) ([]energy.Entry, error) {
+		c.save(&s.Savings, w)
+		w.settings.Savings = s.Savings
+		return nil, nil
+	})
+}
+
+// save adds the time since the last measurement. What lies further back than two of them
+// was not measured.
+func (c *Controller) save(s *energy.Savings, w *world) {
+	spells := make([]energy.Spell, len(w.machines))
+	for i, m := range w.machines {
+		begun := w.records[m.Name].Begun
+		spells[i] = energy.Spell{Machine: m, State: w.readings[m.Name].State, Booted: begun != 0 && begun >= s.Until}
+	}
+	since := s.Until
+	s.Add(w.now, 2*c.MeasureEvery, spells)
+	s.Delay += energy.DelayReq(delayed(w, since))
+}
+
+// delayed gives the reservations since an instant that have to wait for hosts to boot.
+func delayed(w *world, since span.Instant) (all []energy.Delayed) {
+	for i := range w.live {
+		r := &w.live[i]
+		if !r.DelayedByBoot || r.Created <= since || r.Created > w.now || since == 0 {
+			continue
+		}
+		cores := int64(0)
+		for _, host := range r.HostNames() {
+			if h := w.hostOf(host); h != nil {
+				cores += h.Capacity.VCPUs
+			}
+		}
+		all = append(all, energy.Delayed{Cores: cores, Boot: int64(r.Span.Start - r.Created), Duration: r.Span.Seconds()})
+	}
+	return all
+}
+
+// weigh remembers what machines take that idle, stand by or are off, where they tell it and
+// it is not what was known: hosts that sleep cannot be asked what they took before.
+func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error {
+	measured := map[string]energy.Draw{}
+	for i := range w.machines {
+		m := &w.machines[i]
+		reading := w.readings[m.Name]
+		d := w.records[m.Name].Draw
+		field := map[energy.State]*float64{energy.Standby: &d.Standby, energy.Off: &d.Off}[reading.State]
+		if reading.State == energy.On && m.Phase == energy.Awake && !m.Busy {
+			field = &d.Idle
+		}
+		if field != nil && reading.Watts > 0 && math.Abs(reading.Watts-*field) > noise*reading.Watts {
+			*field = reading.Watts
+			measured[m.Name] = d
+		}
+	}
+	if len(measured) == 0 {
+		return nil
+	}
+	return c.Records.ChangePower(ctx, lease, slices.Sorted(maps.Keys(measured)), func(stored map[string]energy.Record) ([]energy.Entry, error) {
+		for host, d := range measured {
+			r := stored[host]
+			r.Host, r.Draw = host, d
+			stored[host] = r
+		}
+		return nil, nil
+	})
+}
+
+// noise is by which share the power of a machine that does nothing may vary.
+const noise = 0.1
+
+// planDue says that it is time for a plan: every PlanEvery, and as soon as an operator has
+// ordered something.
+func (c *Controller) planDue(w *world) bool {
+	if w.measure && w.now >= c.memory.planned.Add(c.PlanEvery) {
+		return true
+	}
+	for _, r := range w.records {
+		if r.Hold.Holds(w.now) && r.Hold.At >= c.memory.planned {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Controller) situation(w *world) energy.Situation {
+	return energy.Situation{
+		Now: w.now, Machines: w.machines, Halt: w.halt,
+		Forecast: c.memory.forecaster.Forecast(max(c.PlanEvery, c.BootTime)),
+	}
+}
+
+// replan makes a plan and stores it.
+func (c *Controller) replan(ctx context.Context, lease job.Lease, w *world) error {
+	m := &c.memory
+	m.plan, m.planned = c.Rules.Plan(c.situation(w)), w.now
+	id := c.NewID()
+	return c.Settings.ChangeEnergySettings(ctx, lease, func(s *energy.Settings) ([]energy.Entry, error) {
+		s.PlanID, s.Plan, s.Approved = id, &m.plan, nil
+		w.settings.PlanID, w.settings.Plan, w.settings.Approved = id, &m.plan, nil
+		return nil, nil
+	})
+}
+
+// atOnce says that a switch waits for nobody: it is urgent, or the host's mode is auto.
+// What is switched on does no harm, so nobody is asked about it.
+func (c *Controller) atOnce(w *world, s energy.Switch) bool {
+	return s.Urgent || s.To == energy.On || c.mode(w, s.Host) == energy.ModeAuto
+}
+
+func (c *Controller) mode(w *world, host string) energy.Mode {
+	var aggregates []string
+	if h := w.hostOf(host); h != nil {
+		aggregates = h.Aggregates
+	}
+	return w.settings.ModeOf(w.records[host].Mode, aggregates, c.Mode)
+}
+
+// approved adds the switches of a plan that an operator has approved, as far as it would
+// still be made, and marks it as carried out.
+func (c *Controller) approved(ctx context.Context, lease job.Lease, w *world, wants map[string]energy.Switch) error {
+	a := w.settings.Approved
+	if a == nil || a.Plan != w.settings.PlanID || w.settings.Plan == nil || a.Begun {
+		return nil
+	}
+	again := c.Rules.Plan(c.situation(w))
+	for _, s := range w.settings.Plan.Switches {
+		same := func(other energy.Switch) bool { return other.Host == s.Host && other.To == s.To }
+		if slices.ContainsFunc(again.Switches, same) {
+			wants[s.Host] = s
+		}
+	}
+	return c.Settings.ChangeEnergySettings(ctx, lease, func(s *energy.Settings) ([]energy.Entry, error) {
+		if s.Approved == nil || s.Approved.Plan != a.Plan {
+			return nil, nil
+		}
+		s.Approved.Begun = true
+		return []energy.Entry{{At: w.now, Kind: energy.EntrySetting, By: energy.Almanac,
+			Text: fmt.Sprintf("the plan of %v is carried out, which was approved", w.settings.Plan.At)}}, nil
+	})
+}
+
+// hostOf gives a host of the inventory; nil where it does not know it.
+func (w *world) hostOf(name string) *inventory.Host {
+	if i, known := w.hosts.Index(name); known {
+		return w.hosts.Host(i)
+	}
+	return nil
+}

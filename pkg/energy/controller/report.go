@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
+)
+
+// Roll says which agents there are.
+type Roll interface {
+	Agents() []energy.Agent
+}
+
+// tell raises and ends alarms, and stores what was seen: with each measurement, and when an
+// alarm has come or gone, or a host is in another phase.
+func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error {
+	changed, err := c.alarm(ctx, lease, c.alarms(w), w)
+	if err != nil || !changed && !w.measure && !w.moved {
+		return err
+	}
+	c.memory.report = c.report(w)
+	return c.Reports.SaveEnergyReport(ctx, lease, c.memory.report)
+}
+
+// alarms gives those that there are now.
+func (c *Controller) alarms(w *world) []energy.Alarm {
+	var watched []energy.Watched
+	for i := range w.machines {
+		m := &w.machines[i]
+		r := w.recordOf(m.Name)
+		one := energy.Watched{
+			Record: r, Machine: *m, Reading: w.readings[m.Name], Agent: w.access[m.Name].States != nil,
+			Twice: w.twice[m.Name], Oddly: c.memory.odd[m.Name], How: c.Switching,
+		}
+		if s, known := w.services[m.Name]; known {
+			one.Service = &s.Up
+		}
+		watched = append(watched, one)
+	}
+	all := energy.Alarms(w.now, watched, c.Rules)
+	for _, a := range c.Roll.Agents() {
+		if a.Lost {
+			all = append(all, energy.Alarm{Kind: energy.AlarmAgentLost, Text: fmt.Sprintf(
+				"agent %s, which switches %d hosts, has not been heard of since %s; start it, or see to the message broker",
+				a.Name, a.Hosts, a.Seen.Time().UTC().Format(time.RFC3339))})
+		}
+	}
+	if b := w.settings.Breaker; b != nil {
+		all = append(all, energy.Alarm{Kind: energy.AlarmBreaker, Text: b.Reason + "; nothing is switched off until you say so: almanac energy rearm"})
+	}
+	if w.halt != "" && c.acts(w) {
+		all = append(all, energy.Alarm{Kind: energy.AlarmHalted, Text: "nothing is switched off now: " + w.halt})
+	}
+	return all
+}
+
+// acts says that a host may be switched off by its mode.
+func (c *Controller) acts(w *world) bool {
+	return slices.ContainsFunc(w.machines, func(m energy.Machine) bool { return c.mode(w, m.Name).AtLeast(energy.ModeRecommend) })
+}
+
+// alarm notes which alarms have come and gone since the last step.
+func (c *Controller) alarm(ctx context.Context, lease job.Lease, now []energy.Alarm, w *world) (changed bool, err error) {
+	current := map[alarmKey]energy.Alarm{}
+	var begun, ended []energy.Alarm
+	for _, a := range now {
+		key := alarmKey{a.Kind, a.Host + agentIn(a)}
+		if before, raised := c.memory.alarms[key]; raised {
+			a.Since = before.Since
+		} else {
+			a.Since = w.now
+			begun = append(begun, a)
+		}
+		current[key] = a
+	}
+	for key, a := range c.memory.alarms {
+		if _, still := current[key]; !still {
+			ended = append(ended, a)
+		}
+	}
+	if len(begun)+len(ended) == 0 {
+		c.memory.alarms = current
+		return false, nil
+	}
+	var entries []energy.Entry
+	for _, a := range begun {
+		entries = append(entries, energy.Entry{At: w.now, Host: a.Host, Kind: energy.EntryAlarm, By: energy.Almanac, Text: string(a.Kind) + ": " + a.Text})
+	}
+	for _, a := range ended {
+		entries = append(entries, energy.Entry{At: w.now, Host: a.Host, Kind: energy.EntryAlarm, By: energy.Almanac, Text: string(a.Kind) + " is over"})
+	}
+	err = c.Records.ChangePower(ctx, lease, nil, func(map[string]energy.Record) ([]energy.Entry, error) { return entries, nil })
+	if err != nil {
+		return false, err
+	}
+	c.memory.alarms = current
+	c.ring(ctx, begun, ended)
+	return true, nil
+}
+
+// agentIn tells alarms about agents from one another, which name no host.
+func agentIn(a energy.Alarm) string {
+	if a.Kind == energy.AlarmAgentLost && a.Host == "" {
+		name, _, _ := strings.Cut(strings.TrimPrefix(a.Text, "agent "), ",")
+		return " " + name
+	}
+	return ""
+}
+
+func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
+	tell := func(a energy.Alarm, over bool) {
+		if c.Notices == nil {
+			return
+		}
+		if err := c.Notices.Alarm(ctx, a, over); err != nil {
+			c.Log.WarnContext(ctx, "nobody was told of an alarm", "alarm", a.Kind, "error", err)
+		}
+	}
+	for _, a := range begun {
+		c.Log.WarnContext(ctx, a.Text, "alarm", a.Kind, "host", a.Host)
+		tell(a, false)
+	}
+	for _, a := range ended {
+		c.Log.InfoContext(ctx, "an alarm is over", "alarm", a.Kind, "host", a.Host)
+		tell(a, true)
+	}
+}
+
+// report gives what was seen in this step.
+func (c *Controller) report(w *world) energy.Report {
+	r := energy.Report{At: w.now, Controller: c.Replica, Halt: w.halt, Agents: c.Roll.Agents()}
+	r.Alarms = slices.SortedFunc(maps.Values(c.memory.alarms), func(a, b energy.Alarm) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host))
+	})
+	kept := map[string]string{}
+	for _, k := range c.memory.plan.Kept {
+		kept[k.Host] = k.Reason
+	}
+	for i := range w.machines {
+		m := w.machines[i]
+		record := w.recordOf(m.Name)
+		m.Phase = record.Phase
+		access := w.access[m.Name]
+		r.Hosts = append(r.Hosts, energy.Observed{
+			Machine: m, Reading: w.readings[m.Name], Agent: access.Agent, Driver: access.Driver, Mode: c.mode(w, m.Name),
+			Explanation: energy.Explain(w.now, &m, &record, kept[m.Name], c.Rules),
+		})
+	}
+	return r
+}
