@@ -20,6 +20,22 @@ func (c *Client) MigrationsFrom(ctx context.Context, host string) ([]Migration, 
 	return c.migrations(ctx, "list the migrations from host "+host, url.Values{"source_compute": {host}})
 }
 
+// MigrationsOn gives the latest migrations to a host or from it, as MigrationsFrom does.
+func (c *Client) MigrationsOn(ctx context.Context, host string) ([]Migration, error) {
+	return c.migrations(ctx, "list the migrations on host "+host, url.Values{"host": {host}})
+}
+
+// Over says that nobody has anything on either host because of the migration, other than
+// the server itself where it is now. One of a server that waits for its resize to be
+// confirmed is not over (nova/db/main/api.py migration_get_in_progress_by_host_and_node).
+func (m *Migration) Over() bool {
+	switch m.Status {
+	case "confirmed", "reverted", "error", "failed", "completed", "cancelled", "done":
+		return true
+	}
+	return false
+}
+
 // MigrationsOf gives the latest migrations of a server, the last one first.
 func (c *Client) MigrationsOf(ctx context.Context, server string) ([]Migration, error) {
 	return c.migrations(ctx, "list the migrations of server "+server, url.Values{"instance_uuid": {server}})

@@ -3,9 +3,13 @@ package nova
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 
+	"github.com/gophercloud/gophercloud/v2"
+
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // Service is a nova-compute.
@@ -18,6 +22,9 @@ type Service struct {
 	// Disabled says that it gets no new servers; Reason is why, where somebody said so.
 	Disabled bool
 	Reason   string
+	// Reported is when it last reported, or somebody disabled or enabled it or forced it
+	// down, by Nova's clock; 0: never (nova/servicegroup/drivers/db.py updated_time).
+	Reported span.Instant
 }
 
 // Services gives the nova-compute services there are (GET /os-services,
@@ -38,6 +45,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 			ID, Host, Zone, State, Status string
 			ForcedDown                    bool    `json:"forced_down"`
 			Reason                        *string `json:"disabled_reason"`
+			Reported                      instant `json:"updated_at"`
 		} `json:"services"`
 	}
 	if err := c.service.Get(ctx, doing, "os-services?"+query.Encode(), &body); err != nil {
@@ -56,7 +64,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		}
 		one := Service{
 			ID: s.ID, Host: s.Host, Zone: s.Zone, Up: s.State == "up" && !s.ForcedDown, ForcedDown: s.ForcedDown,
-			Disabled: s.Status != "enabled",
+			Disabled: s.Status != "enabled", Reported: span.Instant(s.Reported),
 		}
 		if s.Reason != nil {
 			one.Reason = *s.Reason
@@ -64,6 +72,44 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		services = append(services, one)
 	}
 	return services, nil
+}
+
+// ServiceOf gives the nova-compute of a host. It fails with a NotFound fault where the host
+// has none, and with an Unavailable one where its cell does not answer.
+func (c *Client) ServiceOf(ctx context.Context, host string) (Service, error) {
+	doing := "show the compute service of " + host
+	if host == "" { // which is all hosts for Nova
+		return Service{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "it has no name"))
+	}
+	found, err := c.services(ctx, doing, host)
+	switch {
+	case err != nil:
+		return Service{}, err
+	case len(found) == 0:
+		return Service{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "Nova has no compute service on it"))
+	case len(found) > 1:
+		return Service{}, c.service.Senseless(doing, "there are %d of them", len(found))
+	}
+	return found[0], nil
+}
+
+// DisableService has Nova place no new servers on the host of the nova-compute with the
+// UUID, for a reason of at most 255 letters, whatever it is now. Where the nova-compute is
+// up, Nova waits until it has told Placement so (nova/compute/api.py HostAPI.service_update).
+func (c *Client) DisableService(ctx context.Context, id, reason string) error {
+	return c.updateService(ctx, "disable compute service "+id, id, map[string]string{"status": "disabled", "disabled_reason": reason})
+}
+
+// EnableService undoes DisableService, whoever did it.
+func (c *Client) EnableService(ctx context.Context, id string) error {
+	return c.updateService(ctx, "enable compute service "+id, id, map[string]string{"status": "enabled"})
+}
+
+func (c *Client) updateService(ctx context.Context, doing, id string, to map[string]string) error {
+	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		return discard(g.Put(ctx, g.ServiceURL("os-services", url.PathEscape(id)), to, nil,
+			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
+	})
 }
 
 // cellAway is the fault where Nova answers without one of its cells (since 2.69).

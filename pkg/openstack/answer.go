@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,8 @@ func Told(service string, err error) error {
 }
 
 // said finds the message in the body of an error: Keystone and Nova have
-// {"<what>": {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}.
+// {"<what>": {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}, and
+// Ironic {"error_message": {"faultstring": …}}, the inner object as text in older ones.
 func said(body []byte) (message, code string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
@@ -68,9 +70,13 @@ func said(body []byte) (message, code string) {
 		return strings.TrimSpace(list[0].Detail), list[0].Code
 	}
 	for _, raw := range fields {
-		var one struct{ Message string }
-		if json.Unmarshal(raw, &one) == nil && one.Message != "" {
-			return one.Message, ""
+		var inside string
+		if json.Unmarshal(raw, &inside) == nil {
+			raw = []byte(inside)
+		}
+		var one struct{ Message, Faultstring string }
+		if json.Unmarshal(raw, &one) == nil && one.Message+one.Faultstring != "" {
+			return cmp.Or(one.Message, one.Faultstring), ""
 		}
 	}
 	return "", ""

@@ -1,0 +1,95 @@
+// Package openstack is the energy controller's view of an OpenStack: it closes hosts in
+// Nova and opens them, and asks Nova and Placement whether somebody is on one.
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+)
+
+// Cloud implements controller.Cloud and controller.Vacancy.
+type Cloud struct {
+	nova      *nova.Client
+	placement *placement.Client
+}
+
+var (
+	_ controller.Cloud   = (*Cloud)(nil)
+	_ controller.Vacancy = (*Cloud)(nil)
+)
+
+// New gives the cloud that two clients reach.
+func New(n *nova.Client, p *placement.Client) *Cloud { return &Cloud{nova: n, placement: p} }
+
+// Services gives the nova-compute of each host, by host.
+func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, error) {
+	all, err := c.nova.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	services := make(map[string]controller.Service, len(all))
+	for _, s := range all {
+		services[s.Host] = controller.Service{
+			Up: s.Up, Disabled: s.Disabled, Reason: s.Reason, ForcedDown: s.ForcedDown, Reported: s.Reported,
+		}
+	}
+	return services, nil
+}
+
+// Disable closes a host to new instances, for a reason that begins with
+// controller.ReasonPrefix. It fails with a Conflict fault where somebody else has closed
+// the host. Nova changes a service whatever it is: of two who close it within the same
+// moment the later one's reason stays.
+func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
+	doing := "close host " + host
+	if !ours(reason) {
+		return fmt.Errorf("%s: %w", doing, fault.New(fault.Invalid, "the reason %q is not one of the energy controller", reason))
+	}
+	s, err := c.nova.ServiceOf(ctx, host)
+	switch {
+	case err != nil:
+	case s.Disabled && s.Reason == reason:
+	case s.Disabled && !ours(s.Reason):
+		err = others(s)
+	default:
+		err = c.nova.DisableService(ctx, s.ID, reason)
+	}
+	return during(doing, err)
+}
+
+// Enable opens a host that Disable has closed for an operation, or for any where it is "". It
+// fails with a Conflict fault where somebody else has closed the host, or another operation.
+func (c *Cloud) Enable(ctx context.Context, host, operation string) error {
+	s, err := c.nova.ServiceOf(ctx, host)
+	switch {
+	case err != nil:
+	case !s.Disabled:
+	case !strings.HasPrefix(s.Reason, controller.ReasonPrefix+operation):
+		err = others(s)
+	default:
+		err = c.nova.EnableService(ctx, s.ID)
+	}
+	return during("open host "+host, err)
+}
+
+func ours(reason string) bool { return strings.HasPrefix(reason, controller.ReasonPrefix) }
+
+func others(s nova.Service) error {
+	if s.Reason == "" {
+		return fault.New(fault.Conflict, "somebody else has disabled its compute service and gave no reason")
+	}
+	return fault.New(fault.Conflict, "somebody else has disabled its compute service: %s", s.Reason)
+}
+
+func during(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

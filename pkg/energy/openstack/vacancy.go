@@ -1,0 +1,116 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placement"
+)
+
+// Occupied asks Nova for the servers on a host, in every state, and for the migrations to
+// it or from it that are under way, and then Placement for what anybody holds of the host's
+// providers. It says what it finds first, in a sentence; empty where nothing is.
+//
+// Nova alone does not tell: a server that is being built has no host until its nova-compute
+// has begun with it (nova/compute/resource_tracker.py instance_claim), and a migration has
+// no destination before the scheduler has chosen one. Placement does, since the scheduler
+// claims the room there first (nova/scheduler/manager.py _schedule), and it is asked last:
+// what was on its way while Nova was asked has its allocation by then. An allocation goes
+// only after the server has.
+//
+// An error is doubt, also where the host has no hypervisor, or its provider is not there or
+// has no inventory: then its allocations may be elsewhere.
+func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
+	found, err := c.inNova(ctx, host)
+	if err == nil && found == "" {
+		found, err = c.inPlacement(ctx, host)
+	}
+	return found, during("look whether host "+host+" is empty", err)
+}
+
+func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
+	if _, err := c.nova.ServiceOf(ctx, host); err != nil {
+		return "", err // Nova has no servers on a host whose name is wrong
+	}
+	servers, err := c.nova.Servers(ctx, nova.ServerQuery{Host: host})
+	if err != nil {
+		return "", err
+	}
+	for _, s := range servers {
+		if s.Host == host && !s.Deleted() {
+			return fmt.Sprintf("server %s (%s) is on it, %s", s.ID, s.Name, s.Status), nil
+		}
+	}
+	migrations, err := c.nova.MigrationsOn(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range migrations {
+		if !m.Over() {
+			return fmt.Sprintf("the %s of server %s from %s to %s is under way, %s", kind(m), m.Server, m.Source, place(m.Dest), m.Status), nil
+		}
+	}
+	return "", nil
+}
+
+func kind(m nova.Migration) string {
+	if m.Type == "" {
+		return "migration"
+	}
+	return m.Type
+}
+
+func place(host string) string {
+	if host == "" {
+		return "a host that is not chosen yet"
+	}
+	return host
+}
+
+func (c *Cloud) inPlacement(ctx context.Context, host string) (string, error) {
+	hypervisors, err := c.nova.Hypervisors(ctx)
+	if err != nil {
+		return "", err
+	}
+	known := false
+	for _, h := range hypervisors {
+		if h.Host != host {
+			continue
+		}
+		known = true
+		tree, err := c.placement.Tree(ctx, h.ID)
+		if err != nil {
+			return "", err
+		}
+		if found, err := held(h, tree); found != "" || err != nil {
+			return found, err
+		}
+	}
+	if !known {
+		return "", fault.New(fault.Unavailable, "Nova has no hypervisor on it")
+	}
+	return "", nil
+}
+
+// held says who holds something of a hypervisor's providers.
+func held(h nova.Hypervisor, tree []placement.Held) (string, error) {
+	root := slices.IndexFunc(tree, func(p placement.Held) bool { return p.ID == h.ID })
+	switch {
+	case root < 0:
+		return "", fault.New(fault.Unavailable, "Placement has no provider of its hypervisor %s", h.Name)
+	case len(tree[root].Inventories) == 0:
+		return "", fault.New(fault.Unavailable, "its provider %s has no inventory in Placement", h.Name)
+	}
+	for _, p := range tree {
+		for _, consumer := range slices.Sorted(maps.Keys(p.Consumers)) {
+			classes := slices.Sorted(maps.Keys(p.Consumers[consumer]))
+			return fmt.Sprintf("consumer %s holds %s of its provider %s in Placement", consumer, strings.Join(classes, ", "), p.Name), nil
+		}
+	}
+	return "", nil
+}
