@@ -1,0 +1,127 @@
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/ironic"
+	"github.com/almanac-cloud/almanac/pkg/power"
+)
+
+const (
+	// look is how often the node is looked at while Ironic switches it.
+	look = time.Second
+	// allowance is how much longer than it was given Ironic may take: it tries each command
+	// to a BMC several times ([ipmi] command_retry_timeout), and then watches the node for
+	// [conductor] power_state_change_timeout.
+	allowance = 5 * time.Minute
+)
+
+// Switch brings the node to a state. Off is a soft power off, and where the operating
+// system has not stopped within the patience and the manner is Hard, the power is cut. On
+// is a reboot where the manner is Hard and the node is on already. Ironic asks the BMC, and
+// leaves a node alone that has the state.
+//
+// A node that somebody works on, or that must be left alone, is a Denied fault; one on
+// which Ironic works for longer, a Conflict fault. What Ironic could not do is an
+// Unavailable fault with Ironic's own error in it.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+	doing := fmt.Sprintf("switch host %s %s", m.host, to)
+	node, err := m.show(ctx)
+	if err == nil {
+		err = m.switchNode(ctx, node, to, how)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.Manner) error {
+	want := ironic.On
+	switch to {
+	case energy.Off:
+		want = ironic.Off
+	case energy.On:
+	default:
+		return fault.New(fault.Denied, "Ironic does not bring nodes to %s", to)
+	}
+	if why := untouchable(node, want); why != "" {
+		return fault.New(fault.Denied, "%s", why)
+	}
+	m.target.Store(want)
+	defer m.target.Store(ironic.Power(""))
+
+	if node.Target == want { // an order that was under way when its agent ended
+		_, err := m.await(ctx, node.ID, want, how.Patience)
+		return err
+	}
+	order, timeout := ironic.On, time.Duration(0)
+	switch {
+	case want == ironic.On && node.Power == ironic.On && how.Hard:
+		order = ironic.Reboot
+	case want == ironic.Off && how.Hard && how.Patience <= 0:
+		order = ironic.Off
+	case want == ironic.Off:
+		order, timeout = ironic.SoftOff, how.Patience
+	}
+	failed, err := m.order(ctx, node.ID, order, want, timeout)
+	if failed && order == ironic.SoftOff && how.Hard {
+		err = m.cut(ctx, node.ID)
+	}
+	return err
+}
+
+// cut takes the power from a node whose operating system does not stop, unless somebody
+// has begun to work on it meanwhile.
+func (m *Machine) cut(ctx context.Context, id string) error {
+	node, err := m.client.Node(ctx, id)
+	if err != nil {
+		return err
+	}
+	if why := untouchable(node, ironic.Off); why != "" {
+		return fault.New(fault.Denied, "%s", why)
+	}
+	_, err = m.order(ctx, id, ironic.Off, ironic.Off, 0)
+	return err
+}
+
+// order gives Ironic an order, and waits until the node has the power state want. failed
+// says that Ironic has given up, or does not take such an order.
+func (m *Machine) order(ctx context.Context, id string, order, want ironic.Power, timeout time.Duration) (failed bool, err error) {
+	err = m.client.SetPower(ctx, id, order, timeout)
+	switch {
+	case fault.Is(err, fault.Invalid): // ironic/conductor/manager.py change_node_power_state
+		return true, &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("Ironic cannot do %q with the node", order), Err: err}
+	case err != nil:
+		return false, err
+	}
+	return m.await(ctx, id, want, timeout)
+}
+
+// await looks at the node until Ironic has finished. Looks that fail are repeated: the
+// order is under way all the same. failed says that Ironic has given up.
+func (m *Machine) await(ctx context.Context, id string, want ironic.Power, patience time.Duration) (failed bool, err error) {
+	for spent := time.Duration(0); spent <= patience+allowance; spent += look {
+		var node ironic.Node
+		node, err = m.client.Node(ctx, id)
+		switch {
+		case err != nil:
+		case node.Target != "":
+			err = fault.New(fault.Unavailable, "Ironic still brings the node to %q", node.Target)
+		case node.Power == want:
+			return false, nil
+		case node.LastError != "":
+			return true, fault.New(fault.Unavailable, "Ironic says: %s", node.LastError)
+		default:
+			return false, fault.New(fault.Unavailable, "the node has the power state %q though Ironic was told %q; somebody else switches it", node.Power, want)
+		}
+		if m.wait(ctx, look) != nil {
+			break
+		}
+	}
+	return false, fmt.Errorf("wait until Ironic has finished: %w", err)
+}

@@ -1,0 +1,122 @@
+package power
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// journal keeps the book of an agent in a file, so that a run knows what the one before
+// has taken. The zero journal keeps nothing.
+type journal struct {
+	path string
+	lock *os.File
+}
+
+// page is the file's content.
+type page struct {
+	Epoch  int64   `json:"epoch"`
+	Orders []taken `json:"orders"` // those of a host in the order of taking
+}
+
+type taken struct {
+	order
+	outcome
+}
+
+// openJournal opens the file, which need not be there, for this process alone.
+func openJournal(path string) (journal, error) {
+	if path == "" {
+		return journal{}, nil
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return journal{}, fmt.Errorf("open the agent's state file: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close() // nothing was written
+		return journal{}, fault.New(fault.Conflict, "another agent uses the state file %s; give each agent a state_file of its own", path)
+	}
+	return journal{path: path, lock: lock}, nil
+}
+
+func (j journal) close() error {
+	if j.lock == nil {
+		return nil
+	}
+	return j.lock.Close()
+}
+
+// read gives the book that was written last.
+func (j journal) read() (*book, error) {
+	b := &book{hosts: map[string][]entry{}}
+	if j.path == "" {
+		return b, nil
+	}
+	text, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the agent's state file: %w", err)
+	}
+	var p page
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fault.New(fault.Invalid, "the agent's state file %s is damaged (%v); it is safe to remove it while no order is under way",
+			j.path, err)
+	}
+	b.epoch = p.Epoch
+	for _, t := range p.Orders {
+		b.hosts[t.Host] = append(b.hosts[t.Host], entry{order: t.order.order(), outcome: energy.Outcome(t.outcome)})
+	}
+	return b, nil
+}
+
+// write writes the book whole: after a crash the file holds it, or the one before.
+func (j journal) write(b *book) error {
+	if j.path == "" {
+		return nil
+	}
+	p := page{Epoch: b.epoch, Orders: []taken{}}
+	for _, entries := range b.hosts {
+		for _, e := range entries {
+			p.Orders = append(p.Orders, taken{orderOf(e.order), outcome(e.outcome)})
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode the agent's state: %w", err)
+	}
+	if err := replace(j.path, append(bytes.TrimSpace(text), '\n')); err != nil {
+		return fmt.Errorf("write the agent's state file: %w", err)
+	}
+	return nil
+}
+
+// replace gives the file at path other content, on disk when it returns.
+func replace(path string, content []byte) error {
+	next, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(content)
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,342 @@
+// Package redfish switches machines whose BMC speaks Redfish (DMTF DSP0266).
+package redfish
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stmcginnis/gofish"
+	"github.com/stmcginnis/gofish/schemas"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/power"
+)
+
+// largestAnswer bounds an answer of a BMC, in bytes.
+const largestAnswer = 4 << 20
+
+// Options are how a BMC is reached.
+type Options struct {
+	URL          string // https://bmc.example.org
+	User         string
+	PasswordFile string // has the password in its first line
+	// Session logs in once and keeps the session, instead of sending the password with
+	// every request. Close ends it.
+	Session  bool
+	CAFile   string // authorities that may sign the BMC's certificate; empty: the system's
+	Insecure bool   // believe any certificate
+	// System is the path of the ComputerSystem; empty where the BMC has one only.
+	System  string
+	Timeout time.Duration // of one question; 0 is 30 s
+	Pace    power.Pace
+}
+
+// Machine is a machine behind a BMC. It implements power.Machine.
+type Machine struct {
+	options Options
+	http    *http.Client
+
+	mu      sync.Mutex
+	session *gofish.Session
+}
+
+var _ power.Machine = (*Machine)(nil)
+
+// New gives a machine. It fails with an Invalid fault about options that cannot work.
+func New(o Options) (*Machine, error) {
+	at, err := url.Parse(o.URL)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.User != nil || strings.Trim(at.Path, "/") != "" {
+		return nil, fault.Field("url", "is the BMC's address such as https://10.0.0.7, without a path or a password")
+	}
+	if o.User == "" || o.PasswordFile == "" {
+		return nil, fault.New(fault.Invalid, "user and password_file are needed")
+	}
+	if o.System != "" && !strings.HasPrefix(o.System, "/") {
+		return nil, fault.Field("system", "is a path such as /redfish/v1/Systems/1, not %q", o.System)
+	}
+	o.URL, o.Timeout = strings.TrimRight(o.URL, "/"), cmp.Or(o.Timeout, 30*time.Second)
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
+	if o.CAFile != "" {
+		text, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fault.Field("cafile", "cannot be read: %v", err)
+		}
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fault.Field("cafile", "has no certificate: %s", o.CAFile)
+		}
+	}
+	return &Machine{options: o, http: &http.Client{
+		Transport:     bounded{&http.Transport{TLSClientConfig: trust, TLSHandshakeTimeout: 10 * time.Second}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// bounded cuts answers that are too long.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		reply.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(reply.Body, largestAnswer), reply.Body}
+	}
+	return reply, err
+}
+
+// States are On and Off.
+func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
+
+// Read asks for the power state and the watts. Watts that cannot be read are not known.
+func (m *Machine) Read(ctx context.Context) (power.Reading, error) { return m.read(ctx, watts) }
+
+// read asks for the power state, and for the watts by the function.
+func (m *Machine) read(ctx context.Context, watts func(*schemas.ComputerSystem) float64) (r power.Reading, err error) {
+	err = m.ask(ctx, func(c *gofish.APIClient) error {
+		system, err := m.system(c)
+		if err != nil {
+			return err
+		}
+		r = power.Reading{State: states[system.PowerState], Watts: watts(system)}
+		return nil
+	})
+	return r, err
+}
+
+// states are those in which a machine stays: one that is powering on is not on yet.
+var states = map[schemas.PowerState]energy.State{schemas.OnPowerState: energy.On, schemas.OffPowerState: energy.Off}
+
+// watts gives what the machine's chassis take: the first that tells, by EnvironmentMetrics,
+// or by Power as before Redfish 2020.4.
+func watts(system *schemas.ComputerSystem) float64 {
+	list, _ := system.Chassis() // those that can be read
+	for _, chassis := range list {
+		if metrics, err := chassis.EnvironmentMetrics(); err == nil && metrics != nil && metrics.PowerWatts.Reading != nil {
+			return max(0, *metrics.PowerWatts.Reading)
+		}
+		old, err := chassis.Power()
+		if err != nil || old == nil {
+			continue
+		}
+		for _, control := range old.PowerControl {
+			if control.PowerConsumedWatts != nil {
+				return max(0, float64(*control.PowerConsumedWatts))
+			}
+		}
+	}
+	return 0
+}
+
+// Switch tells the BMC, and waits until it says that the power is so.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+	return power.Bring(ctx, buttons{m}, to, how, m.options.Pace)
+}
+
+// buttons is a machine without its watts, which need not be read at every look.
+type buttons struct{ *Machine }
+
+func (b buttons) Read(ctx context.Context) (power.Reading, error) {
+	return b.read(ctx, func(*schemas.ComputerSystem) float64 { return 0 })
+}
+
+// resets are the reset types for each press, the better first. PushPowerButton is none of
+// them: what it does depends on how the machine is.
+var resets = map[power.Press][]schemas.ResetType{
+	power.Start:    {schemas.OnResetType, schemas.ForceOnResetType},
+	power.Shutdown: {schemas.GracefulShutdownResetType},
+	power.Cut:      {schemas.ForceOffResetType},
+}
+
+// Press tells the BMC to reset the system, and follows the task where it makes one of it.
+// What the system does not have among its AllowableValues is Invalid.
+func (m *Machine) Press(ctx context.Context, p power.Press) error {
+	return m.ask(ctx, func(c *gofish.APIClient) error {
+		system, err := m.system(c)
+		if err != nil {
+			return err
+		}
+		allowed, err := system.GetSupportedResetTypes()
+		if err != nil {
+			return err
+		}
+		for _, reset := range resets[p] {
+			if len(allowed) == 0 || slices.Contains(allowed, reset) {
+				task, err := system.Reset(reset)
+				if err != nil || task == nil {
+					return err
+				}
+				return m.follow(ctx, c, task)
+			}
+		}
+		return fault.New(fault.Invalid, "the BMC %s cannot %s the machine; it knows %v", m.options.URL, p, allowed)
+	})
+}
+
+// follow waits for the end of a task, for a while: whether the machine obeys is looked at
+// anyway, and only the task's own failure is news.
+func (m *Machine) follow(ctx context.Context, c *gofish.APIClient, info *schemas.TaskMonitorInfo) error {
+	ended := info.Task
+	if info.TaskMonitor != "" {
+		wait, cancel := context.WithTimeout(ctx, m.options.Timeout/2)
+		defer cancel()
+		reply, err := schemas.WaitForTaskMonitor(wait, c.WithContext(wait), cmp.Or(m.options.Pace.Look, 2*time.Second), info, nil)
+		defer schemas.DeferredCleanupHTTPResponse(reply)
+		if wait.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if task, err := schemas.DecodeGenericEntity[schemas.Task](c, reply); err == nil {
+			ended = task
+		}
+	}
+	if ended == nil || !slices.Contains(failures, ended.TaskState) {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "the BMC %s began and ended in task state %s%s", m.options.URL, ended.TaskState, said(ended.Messages))
+}
+
+var failures = []schemas.TaskState{
+	schemas.ExceptionTaskState, schemas.KilledTaskState, schemas.CancelledTaskState, schemas.InterruptedTaskState,
+}
+
+func said(messages []schemas.Message) string {
+	if len(messages) == 0 || messages[0].Message == "" {
+		return ""
+	}
+	return ": " + short(messages[0].Message)
+}
+
+// short gives the beginning of what a BMC says.
+func short(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
+}
+
+// system gives the machine's ComputerSystem.
+func (m *Machine) system(c *gofish.APIClient) (*schemas.ComputerSystem, error) {
+	if m.options.System != "" {
+		return schemas.GetComputerSystem(c, m.options.System)
+	}
+	all, err := c.Service.Systems()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, fault.New(fault.Invalid, "the BMC %s has %d systems; name the one of the host with system", m.options.URL, len(all))
+	}
+	return all[0], nil
+}
+
+// ask does something with the BMC within the timeout; once more where a session has ended
+// meanwhile.
+func (m *Machine) ask(ctx context.Context, do func(c *gofish.APIClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
+	defer cancel()
+	err := m.once(ctx, do)
+	if m.options.Session && status(err) == http.StatusUnauthorized {
+		m.keep(nil)
+		err = m.once(ctx, do)
+	}
+	return m.explain(ctx, err)
+}
+
+func (m *Machine) once(ctx context.Context, do func(c *gofish.APIClient) error) error {
+	secret, err := os.ReadFile(m.options.PasswordFile)
+	if err != nil {
+		return fault.New(fault.Unavailable, "the password of the BMC %s cannot be read: %v", m.options.URL, err)
+	}
+	line, _, _ := strings.Cut(string(secret), "\n")
+	m.mu.Lock()
+	session := m.session
+	m.mu.Unlock()
+	c, err := gofish.ConnectContext(ctx, gofish.ClientConfig{
+		Endpoint: m.options.URL, Username: m.options.User, Password: strings.TrimSuffix(line, "\r"), BasicAuth: !m.options.Session,
+		Session: session, HTTPClient: m.http, NoModifyTransport: true, ReuseConnections: true,
+	})
+	if err != nil {
+		return err
+	}
+	if m.options.Session && session == nil {
+		if session, err = c.GetSession(); err != nil {
+			return err
+		}
+		m.keep(session)
+	}
+	return do(c)
+}
+
+func (m *Machine) keep(session *gofish.Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.session = session
+}
+
+// Close ends the session, if there is one.
+func (m *Machine) Close() error {
+	m.mu.Lock()
+	session := m.session
+	m.session = nil
+	m.mu.Unlock()
+	if session == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), m.options.Timeout)
+	defer cancel()
+	c, err := gofish.ConnectContext(ctx, gofish.ClientConfig{
+		Endpoint: m.options.URL, Session: session, HTTPClient: m.http, NoModifyTransport: true, ReuseConnections: true,
+	})
+	if err == nil {
+		err = c.Service.DeleteSession(session.ID)
+	}
+	m.http.CloseIdleConnections()
+	return m.explain(ctx, err)
+}
+
+// status gives the HTTP status of an error of a BMC's; 0 where it has none.
+func status(err error) int {
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
+		return refusal.HTTPReturnedStatusCode
+	}
+	if several, ok := errors.AsType[*schemas.CollectionError](err); ok {
+		for _, one := range several.Failures {
+			return status(one)
+		}
+	}
+	return 0
+}
+
+// explain gives an error as a sentence.
+func (m *Machine) explain(ctx context.Context, err error) error {
+	known, ours := errors.AsType[*fault.Error](err)
+	code := status(err)
+	switch {
+	case err == nil:
+		return nil
+	case ours:
+		return known
+	case ctx.Err() != nil:
+		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("the BMC %s did not answer in time", m.options.URL), Err: ctx.Err()}
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return fault.New(fault.Unavailable, "the BMC %s refuses the user %s (HTTP status %d); look at user and password_file",
+			m.options.URL, m.options.User, code)
+	case code != 0:
+		return fault.New(fault.Unavailable, "the BMC %s answered with HTTP status %d: %s", m.options.URL, code, short(err.Error()))
+	}
+	return fault.New(fault.Unavailable, "the BMC %s cannot be asked: %s", m.options.URL, short(err.Error()))
+}

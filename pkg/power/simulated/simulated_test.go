@@ -1,0 +1,115 @@
+package simulated_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/power/simulated"
+)
+
+func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from     energy.State
+		to       energy.State
+		how      power.Manner
+		trouble  simulated.Trouble
+		switched time.Duration // until Switch returns; negative: it fails
+		up       time.Duration // after Switch began until it is up; 0 never
+	}{
+		"from off":                     {energy.Off, energy.On, power.Manner{}, simulated.Trouble{}, 0, 100 * time.Second},
+		"from standby":                 {energy.Standby, energy.On, power.Manner{}, simulated.Trouble{}, 0, 10 * time.Second},
+		"to off":                       {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{}, 20 * time.Second, 0},
+		"to off in a hurry":            {energy.On, energy.Off, power.Manner{Patience: 5 * time.Second, Hard: true}, simulated.Trouble{}, 5 * time.Second, 0},
+		"to off without patience":      {energy.On, energy.Off, power.Manner{Patience: 5 * time.Second}, simulated.Trouble{}, -5 * time.Second, time.Nanosecond},
+		"it never stops":               {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{NeverStops: true}, -time.Minute, time.Nanosecond},
+		"it is cut off":                {energy.On, energy.Off, power.Manner{Patience: time.Minute, Hard: true}, simulated.Trouble{NeverStops: true}, time.Minute, 0},
+		"it never boots":               {energy.Off, energy.On, power.Manner{}, simulated.Trouble{NeverBoots: true}, 0, 0},
+		"it boots late":                {energy.Off, energy.On, power.Manner{}, simulated.Trouble{Late: time.Hour}, 0, time.Hour + 100*time.Second},
+		"its BMC is slow":              {energy.Off, energy.On, power.Manner{}, simulated.Trouble{Slow: time.Minute}, time.Minute, 160 * time.Second},
+		"it is on already":             {energy.On, energy.On, power.Manner{}, simulated.Trouble{}, 0, time.Nanosecond},
+		"its power is taken and given": {energy.On, energy.On, power.Manner{Hard: true}, simulated.Trouble{}, 0, 100 * time.Second},
+		"it is deaf":                   {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{Deaf: true}, -time.Hour, time.Nanosecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := simulated.New(simulated.Options{State: tc.from, Shutdown: 20 * time.Second, Boot: 100 * time.Second})
+				m.Trouble(tc.trouble)
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				err := m.Switch(ctx, tc.to, tc.how)
+				if took := time.Since(began); err == nil && took != tc.switched || err != nil && took != -tc.switched {
+					t.Errorf("got %v after %v, want %v", err, took, tc.switched)
+				}
+				if err == nil && m.State() != tc.to || err != nil && m.State() != tc.from {
+					t.Errorf("it is %s after %v", m.State(), err)
+				}
+				time.Sleep(tc.up - time.Since(began) - time.Nanosecond)
+				synctest.Wait()
+				if before := m.Up(); before && tc.up > time.Nanosecond {
+					t.Errorf("it is up before %v", tc.up)
+				}
+				time.Sleep(2 * time.Hour)
+				if m.Up() != (tc.up > 0) {
+					t.Errorf("up in the end: %v", m.Up())
+				}
+			})
+		})
+	}
+}
+
+func TestWhatAMachineInTroubleTells(t *testing.T) {
+	m := simulated.New(simulated.Options{Watts: map[energy.State]float64{energy.On: 200, energy.Off: 8}})
+	read := func() string {
+		r, err := m.Read(t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(fmt.Sprint(r.State, " ", r.Watts, " ", r.Untouchable))
+	}
+	for want, trouble := range map[string]simulated.Trouble{
+		"on 200":                {},
+		"off 8":                 {Lies: true},
+		"its BMC is dead":       {Broken: "its BMC is dead"},
+		"on 200 it is repaired": {Untouchable: "it is repaired"},
+	} {
+		m.Trouble(trouble)
+		if got := read(); got != want {
+			t.Errorf("%+v: got %q, want %q", trouble, got, want)
+		}
+	}
+	m.Trouble(simulated.Trouble{Untouchable: "it is repaired"})
+	if err := m.Switch(t.Context(), energy.Off, power.Manner{}); err == nil || m.State() != energy.On {
+		t.Error("a machine that nobody may touch was switched off")
+	} else if !fault.Is(err, fault.Denied) {
+		t.Errorf("got %v, want Denied", err)
+	}
+	m.Trouble(simulated.Trouble{Flaps: true})
+	if one, two := read(), read(); one == two {
+		t.Errorf("it flaps and says %q twice", one)
+	}
+}
+
+func TestTheOperatingSystemIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []bool
+		m := simulated.New(simulated.Options{Boot: time.Minute, Changed: func(up bool) { told = append(told, up) }})
+		m.Press(energy.Off)
+		m.Press(energy.On)
+		time.Sleep(30 * time.Second)
+		m.Press(energy.Off) // the boot is cut short
+		m.Press(energy.On)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if fmt.Sprint(told) != "[false true]" {
+			t.Errorf("told %v", told)
+		}
+	})
+}
