@@ -73,20 +73,26 @@ func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	return nil
 }
 
-// writeUnder is write under a lease. The guard changes the lease's row: only so
-// Galera sees that a change of holder on another node stands against it. The zero
-// lease guards nothing: it is for what an operator does by hand.
+// writeUnder is write under a lease.
 func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) error) error {
 	return s.write(ctx, func(tx *gorm.DB) error {
-		if lease != (job.Lease{}) {
-			done := tx.Exec("UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch)
-			if done.Error != nil {
-				return done.Error
-			}
-			if done.RowsAffected == 0 {
-				return ErrLeaseLost
-			}
+		if err := guard(tx, lease); err != nil {
+			return err
 		}
 		return act(tx)
 	})
+}
+
+// guard fails with ErrLeaseLost where the lease has moved on. It changes the lease's
+// row: only so Galera sees that a change of holder on another node stands against the
+// transaction. The zero lease guards nothing: it is for what an operator does by hand.
+func guard(tx *gorm.DB, lease job.Lease) error {
+	if lease == (job.Lease{}) {
+		return nil
+	}
+	done := tx.Exec("UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch)
+	if done.Error == nil && done.RowsAffected == 0 {
+		return ErrLeaseLost
+	}
+	return done.Error
 }

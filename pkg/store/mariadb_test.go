@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/pkg/store/storetest"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -134,6 +137,40 @@ func TestACommitInDoubtThatAnotherOvertookIsStale(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context(), "mine"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the commit that was refused is there: %v", err)
+	}
+}
+
+// Each change is there once, and so is what the audit tells of it.
+func TestAChangeOfPowerInDoubtIsToldOnce(t *testing.T) {
+	for name, kind := range map[string]mysqlproxy.Kind{
+		"deadlock": mysqlproxy.Deadlock, "answer lost": mysqlproxy.LostAnswer, "commit lost": mysqlproxy.LostCommit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const changes = 10
+			proxy, connection := through(t, labtest.Database(t))
+			s := open(t, store.Options{Connection: connection})
+			proxy.FailCommits(kind, 2)
+			for n := range int64(changes) {
+				err := s.ChangePower(t.Context(), job.Lease{}, []string{"a"}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+					r := stored["a"]
+					r.Number++
+					stored["a"] = r
+					return []energy.Entry{{Host: "a", At: span.Instant(r.Number)}}, nil
+				})
+				if err != nil {
+					t.Fatalf("change %d: %v", n, err)
+				}
+			}
+			if proxy.Failed() < changes/2 {
+				t.Errorf("the proxy spoiled %d commits only", proxy.Failed())
+			}
+			proxy.FailCommits(kind, 0)
+			records, err := s.PowerRecords(t.Context())
+			audit, auditErr := s.Audit(t.Context(), "a", 0, 0)
+			if records["a"].Number != changes || len(audit) != changes || audit[0].At != changes || err != nil || auditErr != nil {
+				t.Errorf("%d changes count %d, and the audit tells of %d: %v, %v", changes, records["a"].Number, len(audit), err, auditErr)
+			}
+		})
 	}
 }
 

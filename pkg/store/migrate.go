@@ -20,6 +20,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0004_decisions", Migrate: addDecisions},
 	{ID: "0005_guests", Migrate: addGuests},
 	{ID: "0006_evictions", Migrate: addEvictions},
+	{ID: "0007_energy", Migrate: addEnergy},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

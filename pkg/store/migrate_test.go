@@ -29,7 +29,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
@@ -39,7 +39,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		state := []MigrationStatus{
 			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
 			{"0005_guests", want.before},
-			{"0006_evictions", want.before},
+			{"0006_evictions", want.before}, {"0007_energy", want.before},
 		}
 		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
@@ -102,6 +102,7 @@ func TestAFailedMigrationLeavesNothing(t *testing.T) {
 var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
 	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
+	&powerRow{}, &powerEntryRow{}, &energyRow{}, &demandRow{},
 }
 
 func TestTheMigratedSchemaIsThatOfTheRows(t *testing.T) {
@@ -166,7 +167,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{
@@ -253,7 +254,7 @@ func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 	for _, statement := range []string{
 		"DROP TABLE `changes`", "ALTER TABLE `events` DROP COLUMN `until_at`", "DROP TABLE `claims`",
 		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`", "ALTER TABLE `host_overrides` DROP COLUMN `power`",
-		"DROP TABLE `decision_subjects`",
+		"DROP TABLE `decision_subjects`", "DROP TABLE `energy_demand`",
 	} {
 		s := openFor(t, connection, nil)
 		if _, err := s.Migrate(t.Context()); err != nil {

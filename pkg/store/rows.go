@@ -153,6 +153,33 @@ type evictionRow struct {
 	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction without its ID as a JSON object
 }
 
+type powerRow struct {
+	Host  string `gorm:"primaryKey;size:255"`
+	State []byte `gorm:"size:1048576;not null"` // a powerRecord as a JSON object
+}
+
+type powerEntryRow struct {
+	ID        int64  `gorm:"primaryKey;autoIncrement;index:idx_power_audit_host,priority:2"`
+	At        int64  `gorm:"column:entered_at;not null;index:idx_power_audit_entered"`
+	Host      string `gorm:"size:255;not null;index:idx_power_audit_host,priority:1"`
+	Kind      string `gorm:"size:16;not null"`
+	By        string `gorm:"column:by_whom;size:255;not null"`
+	Operation string `gorm:"size:255;not null"`
+	Text      string `gorm:"type:text;not null"`
+	Token     string `gorm:"size:64;not null"` // of the change that it tells of
+}
+
+type energyRow struct {
+	Name  string `gorm:"primaryKey;size:32"`
+	Value []byte `gorm:"size:1048576;not null"` // a JSON object, compressed with gzip
+}
+
+type demandRow struct {
+	At       int64 `gorm:"column:measured_at;primaryKey;autoIncrement:false"`
+	InUse    int   `gorm:"not null"`
+	Reserved int   `gorm:"not null"`
+}
+
 func (reservationRow) TableName() string { return "reservations" }
 func (claimRow) TableName() string       { return "claims" }
 func (eventRow) TableName() string       { return "events" }
@@ -167,6 +194,10 @@ func (changeRow) TableName() string      { return "changes" }
 func (leaseRow) TableName() string       { return "leases" }
 func (decisionRow) TableName() string    { return "decisions" }
 func (subjectRow) TableName() string     { return "decision_subjects" }
+func (powerRow) TableName() string       { return "power_records" }
+func (powerEntryRow) TableName() string  { return "power_audit" }
+func (energyRow) TableName() string      { return "energy_settings" }
+func (demandRow) TableName() string      { return "energy_demand" }
 
 func rowOf(r reservation.Reservation) (reservationRow, error) {
 	custom, err := encodeMap(r.Resources.Custom)

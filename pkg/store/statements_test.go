@@ -12,6 +12,8 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -101,6 +103,15 @@ func questions(s *Store) []call {
 			_, err := s.Guests(ctx, "i", "j", "k")
 			return err
 		}, []string{"SELECT guests"}},
+		{"change the power of two hosts", func(ctx context.Context) error {
+			return s.ChangePower(ctx, job.Lease{}, []string{"a", "b"}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+				stored["a"] = energy.Record{Host: "a", Phase: energy.Asleep}
+				return []energy.Entry{{Host: "a"}, {Host: "b"}}, nil
+			})
+		}, []string{"UPDATE leases", "INSERT leases", "UPDATE leases", "SELECT power_records", "INSERT power_records", "INSERT power_audit"}},
+		{"change nothing of the power of two hosts", func(ctx context.Context) error {
+			return s.ChangePower(ctx, job.Lease{}, []string{"a", "b"}, func(map[string]energy.Record) ([]energy.Entry, error) { return nil, nil })
+		}, []string{"UPDATE leases", "SELECT power_records"}},
 		{"look for evictions that nobody carries out any more", func(ctx context.Context) error {
 			_, err := s.TakeEvictions(ctx)
 			return err
@@ -205,5 +216,22 @@ func TestDecisionsAreFoundByIndexes(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(plan), "TEMP B-TREE") || strings.Contains(fmt.Sprint(plan), "SCAN decision") {
 		t.Errorf("%s\nis read as %v, which sorts or reads all", lookup, plan)
+	}
+}
+
+func TestAPageOfTheAuditIsReadOffAnIndex(t *testing.T) {
+	s := openMigrated(t, nil)
+	for host, want := range map[string]string{"a": "USING INDEX idx_power_audit_host", "": "USING INTEGER PRIMARY KEY"} {
+		statement := s.reader.ToSQL(func(tx *gorm.DB) *gorm.DB {
+			var rows []powerEntryRow
+			return entries(s.reader, host, 100, 10).Session(&gorm.Session{DryRun: true}).Find(&rows)
+		})
+		var plan []struct{ Detail string }
+		if err := s.reader.Raw("EXPLAIN QUERY PLAN " + statement).Scan(&plan).Error; err != nil {
+			t.Fatal(err)
+		}
+		if len(plan) != 1 || !strings.Contains(plan[0].Detail, want) {
+			t.Errorf("%s\nis read as %v, want a search %s alone", statement, plan, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
@@ -151,6 +152,22 @@ func testFence(t *testing.T, stores ...Subject) {
 			_, err := offered[decisions](t, stores[0]).PurgeDecisions(t.Context(), old, 100)
 			return err
 		},
+		"change power": func() error {
+			return offered[power](t, stores[0]).ChangePower(t.Context(), old, []string{"a"}, aPhase("a", energy.Asleep))
+		},
+		"change the energy settings": func() error {
+			return offered[power](t, stores[0]).ChangeEnergySettings(t.Context(), old, aMode(energy.ModeAuto))
+		},
+		"save a report of energy": func() error {
+			return offered[power](t, stores[0]).SaveEnergyReport(t.Context(), old, energy.Report{At: 7})
+		},
+		"add a demand": func() error {
+			return offered[power](t, stores[0]).AddDemand(t.Context(), old, energy.Demand{At: 7}, 0)
+		},
+		"purge the audit": func() error {
+			_, err := offered[power](t, stores[0]).PurgeAudit(t.Context(), old, 100)
+			return err
+		},
 		"purge": func() error {
 			_, err := offered[purger](t, stores[0]).Purge(t.Context(), old, 100, false, 10, nil)
 			return err
@@ -163,6 +180,7 @@ func testFence(t *testing.T, stores ...Subject) {
 	if list, err := out.Unsent(t.Context(), 0); err != nil || len(list) != 1 {
 		t.Errorf("unsent are %d: %v; want one still", len(list), err)
 	}
+	wantNoPower(t, offered[power](t, stores[0]))
 	if err := offered[outbox](t, stores[1]).MarkSent(t.Context(), lease, []int64{list[0].Place}); err != nil {
 		t.Errorf("the holder: %v", err)
 	}

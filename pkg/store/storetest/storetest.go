@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -56,6 +58,14 @@ type (
 		Decisions(ctx context.Context, id string) ([]placing.Decision, error)
 		PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
 	}
+	power interface {
+		controller.Records
+		controller.Settings
+		controller.History
+		PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
+		EnergyReport(ctx context.Context) (energy.Report, error)
+		SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
+	}
 	guests interface {
 		inventory.Guests
 		SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
@@ -89,6 +99,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
 	t.Run("guests", func(t *testing.T) { testGuests(t, open) })
+	t.Run("power", func(t *testing.T) { testPower(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
@@ -108,6 +119,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"the log has every commit":              testWholeLog,
 		"settings of a host change in turn":     testSettingsInTurn,
 		"decisions are kept at once":            testKeptTogether,
+		"power records change in turn":          testPowerInTurn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/job"
+)
+
+var (
+	_ controller.Records  = (*Store)(nil)
+	_ controller.Settings = (*Store)(nil)
+	_ controller.History  = (*Store)(nil)
+)
+
+// PowerRecords implements controller.Records.
+func (s *Store) PowerRecords(ctx context.Context) (map[string]energy.Record, error) {
+	var rows []powerRow
+	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {
+		return nil, fmt.Errorf("read the power records of hosts: %w", err)
+	}
+	return recordsOf(rows)
+}
+
+// ChangePower implements controller.Records. A host that change takes out of the map loses
+// its record, and what it adds for a host that is not named is not stored. All changes
+// go through one row, so that they come one after the other, on the nodes of a cluster too.
+func (s *Store) ChangePower(
+	ctx context.Context, lease job.Lease, hosts []string, change func(stored map[string]energy.Record) ([]energy.Entry, error),
+) error {
+	hosts = slices.Compact(slices.Sorted(slices.Values(hosts)))
+	err := s.changeEnergy(ctx, lease, func(tx *gorm.DB) ([]energy.Entry, error) {
+		rows, err := powerRows(tx, hosts)
+		if err != nil {
+			return nil, err
+		}
+		records, err := recordsOf(rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, host := range hosts {
+			if _, stored := records[host]; !stored {
+				records[host] = energy.Record{Host: host}
+			}
+		}
+		entries, err := change(records)
+		if err != nil {
+			return nil, err
+		}
+		return entries, savePower(tx, hosts, rows, records)
+	})
+	if err != nil {
+		return fmt.Errorf("store the power records of %d hosts: %w", len(hosts), err)
+	}
+	return nil
+}
+
+// changeEnergy runs act in a transaction of its own, under the lease and in turn, and
+// adds the entries that it gives to the audit. They are added once, also where the
+// connection is lost at COMMIT.
+func (s *Store) changeEnergy(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) ([]energy.Entry, error)) error {
+	token, doubtful := "", false
+	if s.options.NewToken != nil {
+		token = s.options.NewToken()
+	}
+	return s.persist(ctx, func(ctx context.Context) error {
+		if doubtful {
+			var found []int64
+			err := s.reader.WithContext(ctx).Model(&powerEntryRow{}).Where("token = ?", token).Limit(1).Pluck("id", &found).Error
+			if err != nil || len(found) > 0 {
+				return err
+			}
+		}
+		err := s.writeOnce(ctx, func(tx *gorm.DB) error {
+			if err := guard(tx, lease); err != nil {
+				return err
+			}
+			if err := s.inTurn(tx, "energy changes"); err != nil {
+				return err
+			}
+			entries, err := act(tx)
+			if err != nil {
+				return err
+			}
+			return insert(tx, converted(entries, func(e energy.Entry) powerEntryRow { return entryRow(e, token) }))
+		})
+		if _, doubt := errors.AsType[*inDoubt](err); doubt {
+			doubtful = true
+		}
+		return err
+	})
+}
+
+func powerRows(tx *gorm.DB, hosts []string) (all []powerRow, err error) {
+	for part := range slices.Chunk(hosts, batch) {
+		var rows []powerRow
+		if err := tx.Where("host IN ?", part).Find(&rows).Error; err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+func recordsOf(rows []powerRow) (map[string]energy.Record, error) {
+	records := make(map[string]energy.Record, len(rows))
+	for _, row := range rows {
+		var state powerRecord
+		if err := json.Unmarshal(row.State, &state); err != nil {
+			return nil, fmt.Errorf("decode the power record of host %s: %w", row.Host, err)
+		}
+		records[row.Host] = state.record(row.Host)
+	}
+	return records, nil
+}
+
+// savePower stores what differs from the rows that are stored.
+func savePower(tx *gorm.DB, hosts []string, stored []powerRow, records map[string]energy.Record) error {
+	before := make(map[string][]byte, len(stored))
+	for _, row := range stored {
+		before[row.Host] = row.State
+	}
+	var changed []powerRow
+	var gone []string
+	for _, host := range hosts {
+		r, left := records[host]
+		if !left {
+			gone = append(gone, host)
+			continue
+		}
+		state, err := json.Marshal(powerRecordOf(r))
+		if err != nil {
+			return fmt.Errorf("encode the power record of host %s: %w", host, err)
+		}
+		if !bytes.Equal(before[host], state) {
+			changed = append(changed, powerRow{host, state})
+		}
+	}
+	for part := range slices.Chunk(gone, batch) {
+		if err := tx.Where("host IN ?", part).Delete(&powerRow{}).Error; err != nil {
+			return err
+		}
+	}
+	return insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), changed)
+}

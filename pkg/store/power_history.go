@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// mostText is how many characters of an entry's text are kept: four bytes each fit the
+// column.
+const mostText = 16000
+
+func entryRow(e energy.Entry, token string) powerEntryRow {
+	return powerEntryRow{
+		At: int64(e.At), Host: e.Host, Kind: string(e.Kind), By: fitting(e.By, 255), Operation: fitting(e.Operation, 255),
+		Text: fitting(e.Text, mostText), Token: token,
+	}
+}
+
+func (row powerEntryRow) entry() energy.Entry {
+	return energy.Entry{
+		ID: row.ID, At: span.Instant(row.At), Host: row.Host, Kind: energy.EntryKind(row.Kind), By: row.By, Operation: row.Operation, Text: row.Text,
+	}
+}
+
+func rowOfDemand(d energy.Demand) *demandRow {
+	return &demandRow{At: int64(d.At), InUse: d.InUse, Reserved: d.Reserved}
+}
+
+func (row demandRow) demand() energy.Demand {
+	return energy.Demand{At: span.Instant(row.At), InUse: row.InUse, Reserved: row.Reserved}
+}
+
+// Audit implements controller.History; a limit of 0 is none.
+func (s *Store) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
+	var rows []powerEntryRow
+	err := s.look(ctx, func(db *gorm.DB) error { return entries(db, host, before, limit).Find(&rows).Error })
+	if err != nil {
+		return nil, fmt.Errorf("read the audit of power: %w", err)
+	}
+	return converted(rows, powerEntryRow.entry), nil
+}
+
+// entries selects those that Audit gives.
+func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
+	if host != "" {
+		db = db.Where("host = ?", host)
+	}
+	if before > 0 {
+		db = db.Where("id < ?", before)
+	}
+	if limit > 0 {
+		db = db.Limit(limit)
+	}
+	return db.Order("id DESC")
+}
+
+// PurgeAudit forgets what the audit says of the time before an instant, batch of entries
+// in a transaction, and says how many. It fails with ErrLeaseLost where the lease has
+// moved on.
+func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
+	for {
+		var old []int64
+		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
+			err := tx.Model(&powerEntryRow{}).Where("entered_at < ?", before).Order("entered_at").Limit(batch).Pluck("id", &old).Error
+			if err != nil || len(old) == 0 {
+				return err
+			}
+			return tx.Where("id IN ?", old).Delete(&powerEntryRow{}).Error
+		})
+		if err != nil {
+			return n, fmt.Errorf("purge the audit of power: %w", err)
+		}
+		n += len(old)
+		if len(old) < batch {
+			return n, nil
+		}
+	}
+}
+
+// Demand implements controller.History.
+func (s *Store) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
+	var rows []demandRow
+	err := s.look(ctx, func(db *gorm.DB) error {
+		return db.Where("measured_at >= ?", from).Order("measured_at").Find(&rows).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read how many hosts were in use: %w", err)
+	}
+	return converted(rows, demandRow.demand), nil
+}
+
+// AddDemand implements controller.History. Of two measurements at one instant the later
+// one is kept.
+func (s *Store) AddDemand(ctx context.Context, lease job.Lease, d energy.Demand, keep span.Instant) error {
+	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
+		if err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(rowOfDemand(d)).Error; err != nil {
+			return err
+		}
+		return tx.Where("measured_at < ?", keep).Delete(&demandRow{}).Error
+	})
+	if err != nil {
+		return fmt.Errorf("store how many hosts are in use: %w", err)
+	}
+	return nil
+}
