@@ -39,6 +39,7 @@ type Config struct {
 	Weighers      Weighers
 	Prefilters    Prefilters
 	Cells         Cells
+	Energy        Energy
 
 	Folder string // of the first file that was read; empty without one
 }

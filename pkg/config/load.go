@@ -24,11 +24,17 @@ import (
 // variable that it speaks of.
 func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	var cfg Config
-	l := loader{sections: table(&cfg), variables: environment}
-	restore(l.sections)
-	for _, folder := range slices.Concat(folders(paths), dirs) {
-		cfg.Folder = cmp.Or(cfg.Folder, folder)
+	if err := load(table(&cfg), paths, dirs, environment); err != nil {
+		return Config{}, err
 	}
+	cfg.Folder = cmp.Or(slices.Concat(folders(paths), dirs)...)
+	return cfg, nil
+}
+
+// load fills the fields of the sections, see Load.
+func load(sections []section, paths, dirs []string, environment map[string]string) error {
+	l := loader{sections: sections, variables: environment}
+	restore(l.sections)
 	for _, path := range paths {
 		l.file(path)
 	}
@@ -37,10 +43,7 @@ func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	}
 	l.environment()
 	l.unknownVariables()
-	if err := errors.Join(l.errs...); err != nil {
-		return Config{}, err
-	}
-	return cfg, nil
+	return errors.Join(l.errs...)
 }
 
 func folders(paths []string) []string {

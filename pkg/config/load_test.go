@@ -241,7 +241,7 @@ max_host_hours_per_project = 1000
 extension_window = 1d12h
 [lifecycle]
 poll_interval = 60
-`)
+`+energyText)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,6 +328,7 @@ poll_interval = 60
 		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Enabled: false, Grace: 34 * time.Second, Window: 35 * time.Minute},
+		Energy:    energySet,
 	}
 	got.Folder = ""
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -338,7 +339,7 @@ poll_interval = 60
 func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 	want := config.Config{
 		Default: config.Default{
-			Roles: []string{"api", "inventory"}, ControlExchange: "openstack",
+			Roles: []string{"api", "inventory", "energy"}, ControlExchange: "openstack",
 			RPCResponseTimeout: time.Minute, GracefulShutdownTimeout: 30 * time.Second,
 		},
 		API: config.API{
@@ -397,6 +398,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			PCI: 1, SoftAffinity: 1, SoftAntiAffinity: 1, CrossCell: 1e6, HypervisorVersion: 1, Metrics: 1,
 		},
 		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
+		Energy:  energyDefaults,
 	}
 	if diff := cmp.Diff(want, defaults(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

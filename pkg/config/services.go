@@ -62,8 +62,9 @@ type Policy struct {
 
 func transportOptions(d *Default) []option {
 	return []option{
-		list(&d.Roles, "roles", []string{"api", "inventory"},
-			"What this process does: api serves REST and carries out events, inventory reads the hosts. A process "+
+		list(&d.Roles, "roles", []string{"api", "inventory", "energy"},
+			"What this process does: api serves REST and carries out events, inventory reads the hosts, energy switches "+
+				"hosts off and on as [energy] says, and takes api; of several processes one does at a time. A process "+
 				"that does not have the inventory asks for it on topic almanac.inventory; transport_url is needed then."),
 		text(&d.Host, "host", "",
 			"Name of this machine, in messages and in the names of replicas. Empty means its own name."),
@@ -80,6 +81,10 @@ func transportOptions(d *Default) []option {
 }
 
 func rabbitOptions(r *Rabbit) []option {
+	return append(connectionOptions(r), rabbitQueueOptions(r)...)
+}
+
+func connectionOptions(r *Rabbit) []option {
 	return []option{
 		boolean(&r.SSL, "ssl", false, "Connect with TLS."),
 		text(&r.SSLCAFile, "ssl_ca_file", "", "Authorities that may sign the broker's certificate. Empty means the system's."),
@@ -93,6 +98,11 @@ func rabbitOptions(r *Rabbit) []option {
 			"By how much that time grows with each attempt."),
 		duration(&r.IntervalMax, "rabbit_interval_max", 30*time.Second, time.Second, time.Hour,
 			"Longest time between two attempts to connect."),
+	}
+}
+
+func rabbitQueueOptions(r *Rabbit) []option {
+	return []option{
 		boolean(&r.DurableQueues, "amqp_durable_queues", false,
 			"The queues of notifications outlive the broker. It has to be as for the services that read them."),
 		boolean(&r.QuorumQueue, "rabbit_quorum_queue", false,

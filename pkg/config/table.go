@@ -21,16 +21,7 @@ type section struct {
 // the sample. It leaves c as it is.
 func table(c *Config) []section {
 	return []section{
-		{"DEFAULT", slices.Concat([]option{
-			boolean(&c.Default.Debug, "debug", false,
-				"Write debug messages to the log.").asMutable(),
-			text(&c.Default.LogFile, "log_file", "",
-				"File that the log is written to, opened anew at SIGHUP. Empty means standard error, unless log_dir is set."),
-			text(&c.Default.LogDir, "log_dir", "",
-				"Folder of the log: a relative log_file lies there; without log_file the file has the program's name."),
-			boolean(&c.Default.UseJSON, "use_json", false,
-				"Write the log as JSON, one object a line."),
-		}, transportOptions(&c.Default), zoneOptions(&c.Scheduler))},
+		{"DEFAULT", slices.Concat(logOptions(&c.Default), transportOptions(&c.Default), zoneOptions(&c.Scheduler))},
 		{"api", apiOptions(&c.API)},
 		{"oslo_middleware", []option{
 			boolean(&c.API.ParseProxyHeaders, "enable_proxy_headers_parsing", false,
@@ -70,6 +61,20 @@ func table(c *Config) []section {
 				"How often reservations are looked over for starts, warnings and ends that are due."),
 		}},
 		{"healing", healingOptions(&c.Healing)},
+		{"energy", energyOptions(&c.Energy)},
+	}
+}
+
+func logOptions(d *Default) []option {
+	return []option{
+		boolean(&d.Debug, "debug", false,
+			"Write debug messages to the log.").asMutable(),
+		text(&d.LogFile, "log_file", "",
+			"File that the log is written to, opened anew at SIGHUP. Empty means standard error, unless log_dir is set."),
+		text(&d.LogDir, "log_dir", "",
+			"Folder of the log: a relative log_file lies there; without log_file the file has the program's name."),
+		boolean(&d.UseJSON, "use_json", false,
+			"Write the log as JSON, one object a line."),
 	}
 }
 

@@ -14,11 +14,14 @@ const width = 79
 // Sample writes a configuration file with every option at its default, commented
 // out, below what it means and takes; in the layout of oslo-config-generator.
 func Sample(w io.Writer) error {
-	var b bytes.Buffer
-	comment(&b, "Configuration of Almanac: every option with its default. To change one, take away the # "+
-		"before it. A duration is a number of seconds, or written like 2h30m or 30d.")
 	var cfg Config
-	sections := table(&cfg)
+	return sample(w, "Almanac", table(&cfg))
+}
+
+func sample(w io.Writer, program string, sections []section) error {
+	var b bytes.Buffer
+	comment(&b, "Configuration of "+program+": every option with its default. To change one, take away the # "+
+		"before it. A duration is a number of seconds, or written like 2h30m or 30d.")
 	restore(sections)
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n[%s]\n", s.name)
