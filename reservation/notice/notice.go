@@ -8,6 +8,9 @@
 //   - blazar: event types lease.*, published by blazar.lease, with the payload
 //     that Blazar gives them since October 2025, so that what reads Blazar's
 //     notifications reads these (blazar/notification/api.py).
+//
+// What is told beside, of preemptible instances that leave and of hosts that are switched
+// on and off, has our format alone.
 package notice
 
 import (
