@@ -41,6 +41,8 @@ var bodies = map[string]struct{ method, path, right string }{
 	"hide":   {"PATCH", "/v1/properties/vcpus", `{"hidden": false}`},
 	"filter": {"POST", "/v1/scheduler/filter", `{"hosts": ["A"]}`},
 	"weigh":  {"POST", "/v1/scheduler/weigh", `{"hosts": ["A"]}`},
+	"energy": {"PATCH", "/v1/energy", `{"stop": true}`},
+	"order":  {"POST", "/v1/energy/hosts/A", `{"action": "release"}`},
 }
 
 func TestABodyMustBeOneJSONObject(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 // body reads the request's body, a JSON object, into the struct that target points
 // to, and gives it raw. Every mistake is a fault that names the field: an unknown
-// one, one of the wrong type. null is as good as absent, except for a v1.Power.
+// one, one of the wrong type. null is as good as absent, except for a v1.Power and a v1.EnergyMode.
 func (s *server) body(c *gin.Context, target any) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.MaxBodyBytes))
 	if err != nil {
@@ -69,8 +69,8 @@ func fields(object map[string]json.RawMessage, target reflect.Value, prefix stri
 
 func field(raw json.RawMessage, place reflect.Value, name string) error {
 	if bytes.Equal(raw, []byte("null")) {
-		if place.Type() == reflect.TypeFor[*v1.Power]() {
-			place.Set(reflect.ValueOf(new(v1.Power)))
+		if t := place.Type(); t == reflect.TypeFor[*v1.Power]() || t == reflect.TypeFor[*v1.EnergyMode]() {
+			place.Set(reflect.New(t.Elem()))
 		}
 		return nil
 	}
@@ -100,7 +100,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		want = "a time with its zone, such as 2026-12-01T10:00:00Z"
-	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Hints]():
+	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]():
 		return err.Error()
 	case t.Kind() == reflect.String:
 		want = "a text"
@@ -112,7 +112,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 		want = "a list of texts"
 	case t == reflect.TypeFor[map[string]int64]():
 		want = "an object of whole numbers"
-	case t == reflect.TypeFor[map[string]string]():
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.String:
 		want = "an object of texts"
 	default:
 		want = "an object"

@@ -15,6 +15,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -66,6 +68,50 @@ func occupied(t *testing.T) *inventory.States {
 	return states
 }
 
+// switched stores what the examples about power show: node-03 is idle, and node-04 sleeps.
+func switched(c *cloud) {
+	c.t.Helper()
+	both := []energy.State{energy.On, energy.Off}
+	must(c.t, c.store.SaveEnergyReport(c.t.Context(), job.Lease{}, energy.Report{
+		At: made - 12, Controller: "ctl-1", Agents: []energy.Agent{{Name: "rack-1", Hosts: 4, Seen: made - 7}},
+		Hosts: []energy.Observed{
+			{
+				Machine: energy.Machine{Name: "node-03", Idle: 9, States: both, Claimed: span.Forever, BootSeconds: 180}, Mode: energy.ModeRecommend,
+				Reading: energy.Reading{State: energy.On, Watts: 118, At: made - 12}, Agent: "rack-1", Driver: "redfish",
+				Explanation: []string{"it has been idle for 9 measurements", "the last plan switches it off, once it is approved"},
+			},
+			{
+				Machine: energy.Machine{Name: "node-04", Phase: energy.Asleep, States: both, Claimed: made + 86400, BootSeconds: 176}, Mode: energy.ModeRecommend,
+				Reading: energy.Reading{State: energy.Off, Watts: 4.5, At: made - 12}, Agent: "rack-1", Driver: "redfish",
+				Explanation: []string{"it was idle, and 2 hosts are enough", "it wakes in time for the reservation that starts at 2026-11-22T02:35:02Z"},
+			},
+		},
+	}))
+	const operation = "op-7"
+	remembered(c, energy.Record{
+		Host: "node-04", Phase: energy.Asleep, Since: made - 3600, Reason: "it was idle, and 2 hosts are enough", Target: energy.Off, Operation: operation,
+		LastOff: made - 3600, Boots: []int64{172, 176}, Proof: &energy.Proof{At: made - 90000, Woke: true, Seconds: 176},
+	}, energy.Entry{
+		At: made - 3720, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "leaving: it was idle, and 2 hosts are enough",
+	}, energy.Entry{
+		At: made - 3660, Host: "node-04", Kind: energy.EntryOrder, By: "almanac", Operation: operation, Text: "ordered off: Nova and Placement say that it is empty",
+	}, energy.Entry{
+		At: made - 3600, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "asleep: its machine says that it is off",
+	})
+	planned(c, placedID, energy.Plan{
+		At: made - 12, Forecast: 2, Reserved: 1, Required: 2, Spare: 1, On: 15,
+		Switches: []energy.Switch{{Host: "node-03", To: energy.Off, Reason: "it has been idle for 9 measurements, and 2 hosts are enough"}},
+		Kept:     []energy.Kept{{Host: "gpu-01", Reason: "it is the last host that is on in aggregate gpu"}},
+	})
+	must(c.t, c.store.ChangeEnergySettings(c.t.Context(), job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
+		s.Savings = energy.Savings{Since: made - 86400, Until: made - 12, HostSeconds: 3600, CoreSeconds: 8 * 3600, IdleCoreSeconds: 72000, Joules: 396000, Boots: 1}
+		return nil, nil
+	}))
+	for _, at := range []span.Instant{made - 72, made - 12} {
+		must(c.t, c.store.AddDemand(c.t.Context(), job.Lease{}, energy.Demand{At: at, InUse: 2, Reserved: 1}, 0))
+	}
+}
+
 // made is when the examples were made: 2026-11-21T02:35:02Z.
 const made = 1795228502
 
@@ -86,6 +132,7 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	}
 	c.seconds.Store(made)
 	must(t, c.store.KeepDecisions(t.Context(), []placing.Decision{documented}))
+	switched(c)
 	actual := map[string]string{placedID: placedID}
 	replace := func(text string) string {
 		return uuids.ReplaceAllStringFunc(text, func(id string) string { return actual[id] })

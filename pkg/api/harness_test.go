@@ -24,6 +24,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -111,6 +113,10 @@ func start(t *testing.T, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
+	options.Energy = &controller.Console{
+		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper,
+		Configured: energy.ModeOff, Late: 180, Now: c.now,
+	}
 	options.Admission = admission.Admission{
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,
 	}

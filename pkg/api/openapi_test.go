@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -57,6 +58,13 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 	for name, words := range map[string]struct{ listed, known []any }{
 		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.Kinds...)},
 		"power states": {schemas["Host"].Value.Properties["power"].Value.Enum, anyOf(inventory.Powers...)},
+		"modes":        {schemas["EnergyMode"].Value.Enum, anyOf(energy.Modes...)},
+		"actions":      {schemas["EnergyOrder"].Value.Properties["action"].Value.Enum, anyOf(energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test)},
+		"entries": {schemas["EnergyEntry"].Value.Properties["kind"].Value.Enum, anyOf(energy.EntryPhase, energy.EntryOrder, energy.EntryOutcome,
+			energy.EntryAborted, energy.EntryFound, energy.EntryAlarm, energy.EntryManual, energy.EntrySetting)},
+		"alarms": {schemas["EnergyAlarm"].Value.Properties["kind"].Value.Enum, anyOf(energy.AlarmReservedAsleep, energy.AlarmWakeFailed, energy.AlarmQuarantined,
+			energy.AlarmStuck, energy.AlarmFoundOn, energy.AlarmFoundOff, energy.AlarmContradiction, energy.AlarmAgentLost, energy.AlarmTwoAgents,
+			energy.AlarmBreaker, energy.AlarmHeldOff, energy.AlarmHalted)},
 		"statuses":     {schemas["Status"].Value.Enum, anyOf(reservation.Statuses...)},
 		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
 		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},

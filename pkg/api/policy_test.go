@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/policy"
@@ -51,6 +52,15 @@ var calls = []call{
 	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
 	{"GET /v1/preemptible", "", "", 403, 403, 200, 403, 200, 403, "preemptible:list"},
 	{"GET /v1/preemptible/cost", "?vcpus=1", "", 403, 403, 200, 403, 200, 403, "preemptible:get_cost"},
+	{"GET /v1/energy", "", "", 403, 403, 200, 403, 200, 403, "energy:get"},
+	{"PATCH /v1/energy", "", `{"stop": false}`, 403, 403, 200, 403, 403, 403, "energy:update"},
+	{"GET /v1/energy/plan", "", "", 403, 403, 200, 403, 200, 403, "energy:get_plan"},
+	{"POST /v1/energy/plan", "", `{"approve": "p"}`, 403, 403, 200, 403, 403, 403, "energy:approve"},
+	{"GET /v1/energy/hosts", "", "", 403, 403, 200, 403, 200, 403, "energy:list_hosts"},
+	{"GET /v1/energy/hosts/{name}", "", "", 403, 403, 200, 403, 200, 403, "energy:get_host"},
+	{"POST /v1/energy/hosts/{name}", "", `{"action": "release"}`, 403, 403, 202, 403, 403, 403, "energy:order"},
+	{"GET /v1/energy/audit", "", "", 403, 403, 200, 403, 200, 403, "energy:get_audit"},
+	{"GET /v1/energy/demand", "", "", 403, 403, 200, 403, 200, 403, "energy:get_audit"},
 	{"GET /v1/doctor", "", "", 403, 403, 200, 403, 403, 403, "doctor:get"},
 	{"POST /v1/doctor", "", `{"dry_run": true}`, 403, 403, 200, 403, 403, 403, "doctor:fix"},
 	{"GET /v1/readiness", "", "", 403, 403, 200, 403, 200, 200, "readiness:get"},
@@ -61,6 +71,7 @@ func (k call) by(token string, c *cloud) answer {
 	r := c.demo.book(`{"duration": 60}`)
 	method, path, _ := strings.Cut(k.route, " ")
 	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", Way: placing.Replaced}}))
+	planned(c, "p", energy.Plan{})
 	name := "A"
 	if strings.Contains(path, "properties") {
 		name = "vcpus"

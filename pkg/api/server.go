@@ -43,6 +43,8 @@ type Options struct {
 	Doctor    Doctor
 	Decisions Decisions
 	Placing   Placing
+	// Energy may be nil; then nothing is told of power.
+	Energy Energy
 	// Probes look after everything else that readiness tells of.
 	Probes []Probe
 	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
@@ -157,6 +159,7 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
 	v1.GET("/preemptible", s.require("preemptible:list"), s.listPreemptible)
 	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.costPreemption)
+	s.energyRoutes(v1.Group("/energy"))
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.examine)
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.fix)
 }

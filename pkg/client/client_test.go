@@ -187,6 +187,60 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			func(ctx context.Context, c *client.Client) error { _, err := c.Decisions(ctx, "req-1"); return err },
 			"GET /v1/decisions/req-1", "",
 		},
+		"energy": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Energy(ctx); return err },
+			"GET /v1/energy", "",
+		},
+		"change energy": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ChangeEnergy(ctx, v1.EnergyChange{Mode: new(v1.EnergyMode("")), Hosts: map[string]v1.EnergyMode{"n1": "auto", "n2": ""}})
+				return err
+			},
+			"PATCH /v1/energy", `{"mode":null,"hosts":{"n1":"auto","n2":null}}`,
+		},
+		"energy plan": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.EnergyPlan(ctx); return err },
+			"GET /v1/energy/plan", "",
+		},
+		"approve an energy plan": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ApproveEnergyPlan(ctx, "p-1")
+				return err
+			},
+			"POST /v1/energy/plan", `{"approve":"p-1"}`,
+		},
+		"energy hosts": {
+			func(ctx context.Context, c *client.Client) error {
+				return first(c.EnergyHosts(ctx, client.EnergyFilter{Phases: []string{"asleep", "waking"}, PageSize: 7}))
+			},
+			"GET /v1/energy/hosts?limit=7&phase=asleep%2Cwaking", "",
+		},
+		"energy host": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.EnergyHost(ctx, "a/b"); return err },
+			"GET /v1/energy/hosts/a%2Fb", "",
+		},
+		"order until a time": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OrderPower(ctx, "n1", v1.EnergyOrder{Action: "off", Reason: "r", Until: &v1.Until{At: noon}})
+				return err
+			},
+			"POST /v1/energy/hosts/n1", `{"action":"off","reason":"r","until":"2026-12-01T11:00:00Z"}`,
+		},
+		"order for a time": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OrderPower(ctx, "n1", v1.EnergyOrder{Action: "on", Until: &v1.Until{In: 90}})
+				return err
+			},
+			"POST /v1/energy/hosts/n1", `{"action":"on","until":90}`,
+		},
+		"energy audit": {
+			func(ctx context.Context, c *client.Client) error { return first(c.EnergyAudit(ctx, "n1", 7)) },
+			"GET /v1/energy/audit?host=n1&limit=7", "",
+		},
+		"energy demand": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.EnergyDemand(ctx, noon); return err },
+			"GET /v1/energy/demand?from=2026-12-01T11%3A00%3A00Z", "",
+		},
 		"filter": {
 			func(ctx context.Context, c *client.Client) error {
 				_, err := c.FilterHosts(ctx, v1.FilterQuestion{Hosts: []string{"n1"}})
@@ -283,6 +337,27 @@ func TestAListFollowsItsPagesAsTheyAreNeeded(t *testing.T) {
 	}
 }
 
+func TestTheAuditFollowsItsPagesByTheirLastEntry(t *testing.T) {
+	f := serve(t, nil)
+	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page := v1.EnergyAudit{Entries: []v1.EnergyEntry{{ID: 9}, {ID: 8}}, Next: new(int64(8))}
+		if r.URL.Query().Get("before") == "8" {
+			page = v1.EnergyAudit{Entries: []v1.EnergyEntry{{ID: 7}}}
+		}
+		say(http.StatusOK, page)(w, r)
+	})
+	var ids []int64
+	for e, err := range dial(t, f, nil).EnergyAudit(t.Context(), "", 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, e.ID)
+	}
+	if diff := cmp.Diff([]int64{9, 8, 7}, ids); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
 func TestPropertiesThatNoHostHasAreTold(t *testing.T) {
 	f := serve(t, say(http.StatusOK, v1.HostList{UnknownProperties: []string{"gpuu"}}))
 	var told []string
@@ -353,7 +428,9 @@ func TestANameCannotTurnACallIntoAnother(t *testing.T) {
 	for _, name := range []string{"", ".", ".."} {
 		_, showErr := c.GetReservation(t.Context(), name)
 		_, hostErr := c.Host(t.Context(), name)
-		for _, err := range []error{showErr, hostErr, c.DeleteReservation(t.Context(), name)} {
+		_, energyErr := c.EnergyHost(t.Context(), name)
+		_, orderErr := c.OrderPower(t.Context(), name, v1.EnergyOrder{Action: "off"})
+		for _, err := range []error{showErr, hostErr, energyErr, orderErr, c.DeleteReservation(t.Context(), name)} {
 			if !fault.Is(err, fault.Invalid) {
 				t.Errorf("%q: got %v", name, err)
 			}

@@ -34,7 +34,7 @@ const (
 // Defaults gives every rule there is, in the order of the sample.
 func Defaults() []Rule {
 	var all []Rule
-	return append(append(append(all, baseRules...), reservationRules...), otherRules...)
+	return append(append(append(append(all, baseRules...), reservationRules...), otherRules...), energyRules...)
 }
 
 var baseRules = []Rule{
@@ -161,4 +161,31 @@ var otherRules = []Rule{
 	{Name: "readiness:get", Check: "rule:service_api or rule:context_is_admin or rule:system_reader", Scopes: bothScopes,
 		Description: "See why the service is not ready.",
 		Operations:  []Operation{{"GET", "/v1/readiness"}}},
+}
+
+var energyRules = []Rule{
+	{Name: "energy:get", Check: everyReader, Scopes: bothScopes,
+		Description: "See how the energy controller is, its alarms, and what it has saved.",
+		Operations:  []Operation{{"GET", "/v1/energy"}}},
+	{Name: "energy:update", Check: admin, Scopes: bothScopes,
+		Description: "Set modes of the energy controller, stop the switching off, or arm it again.",
+		Operations:  []Operation{{"PATCH", "/v1/energy"}}},
+	{Name: "energy:get_plan", Check: everyReader, Scopes: bothScopes,
+		Description: "See which hosts should be switched, and why.",
+		Operations:  []Operation{{"GET", "/v1/energy/plan"}}},
+	{Name: "energy:approve", Check: admin, Scopes: bothScopes,
+		Description: "Approve a plan, so that it is carried out.",
+		Operations:  []Operation{{"POST", "/v1/energy/plan"}}},
+	{Name: "energy:list_hosts", Check: everyReader, Scopes: bothScopes,
+		Description: "List the hosts with their power.",
+		Operations:  []Operation{{"GET", "/v1/energy/hosts"}}},
+	{Name: "energy:get_host", Check: everyReader, Scopes: bothScopes,
+		Description: "See why a host is on or off, and what was done with it.",
+		Operations:  []Operation{{"GET", "/v1/energy/hosts/{name}"}}},
+	{Name: "energy:order", Check: admin, Scopes: bothScopes,
+		Description: "Switch a host by hand, release it, or test whether it wakes.",
+		Operations:  []Operation{{"POST", "/v1/energy/hosts/{name}"}}},
+	{Name: "energy:get_audit", Check: everyReader, Scopes: bothScopes,
+		Description: "Read who did what to which host's power, and how many hosts were in use.",
+		Operations:  []Operation{{"GET", "/v1/energy/audit"}, {"GET", "/v1/energy/demand"}}},
 }

@@ -37,8 +37,12 @@ var (
 	overall = []string{
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
 		"decisions:get_all_projects", "decisions:get_hosts", "preemptible:list", "preemptible:get_cost",
+		"energy:get", "energy:get_plan", "energy:list_hosts", "energy:get_host", "energy:get_audit",
 	}
-	ruling  = []string{"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix"}
+	ruling = []string{
+		"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
+		"energy:update", "energy:approve", "energy:order",
+	}
 	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}
 )
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Duration is a number of whole seconds. In JSON it is written as a number; it is
@@ -99,6 +100,51 @@ func (p Power) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(string(p))
+}
+
+// EnergyMode is how much the energy controller may do; the empty one, null in JSON, is
+// none of its own.
+type EnergyMode string
+
+// MarshalJSON writes the mode.
+func (m EnergyMode) MarshalJSON() ([]byte, error) {
+	if m == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(m))
+}
+
+// Until is an end: a time, or a duration from now on where In is not 0. In JSON it is RFC
+// 3339, or a Duration.
+type Until struct {
+	At time.Time
+	In Duration
+}
+
+// UnmarshalJSON reads a time with its zone or a duration of at least a second.
+func (u *Until) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		*u = Until{At: at}
+		return nil
+	}
+	in, err := ParseDuration(text)
+	if err != nil || in <= 0 {
+		return fmt.Errorf("%q is no end; write a time with its zone, such as 2026-12-01T10:00:00Z, or a duration from now on, such as \"2h30m\" or \"3d\"", text)
+	}
+	*u = Until{In: in}
+	return nil
+}
+
+// MarshalJSON writes the time or the duration.
+func (u Until) MarshalJSON() ([]byte, error) {
+	if u.In != 0 {
+		return json.Marshal(u.In)
+	}
+	return json.Marshal(u.At.UTC().Truncate(time.Second))
 }
 
 // Hints are Nova's scheduler hints. Each is read from a string or a list of them.

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// EnergyControl is the energy controller as a whole. by is the id of a user.
+type EnergyControl interface {
+	Status(ctx context.Context) (controller.Status, error)
+	Change(ctx context.Context, by string, change controller.Change) error
+	// Approve lets the plan with that id be carried out; a Conflict fault says that another
+	// one has been made since.
+	Approve(ctx context.Context, by, plan string) error
+}
+
+// EnergyHosts are the hosts as the energy controller knows them.
+type EnergyHosts interface {
+	// Hosts gives them by name.
+	Hosts(ctx context.Context) ([]controller.HostStatus, error)
+	Host(ctx context.Context, name string) (controller.HostStatus, error)
+	// Order takes a manual order for a host, or its release. Who gives it and when is not
+	// read from the hold.
+	Order(ctx context.Context, by, host string, hold energy.Hold) error
+}
+
+// EnergyHistory is what was, as controller.History has it.
+type EnergyHistory interface {
+	Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error)
+	Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error)
+}
+
+// Energy is the energy controller.
+type Energy interface {
+	EnergyControl
+	EnergyHosts
+	EnergyHistory
+}
+
+func (s *server) energyRoutes(g *gin.RouterGroup) {
+	there := func(c *gin.Context) {
+		if s.Energy == nil {
+			s.fail(c, fault.New(fault.NotFound, "there is no energy controller in this Almanac"))
+		}
+	}
+	g.GET("", s.require("energy:get"), there, s.noParameters, s.showEnergy)
+	g.PATCH("", s.require("energy:update"), there, s.noParameters, s.changeEnergy)
+	g.GET("/plan", s.require("energy:get_plan"), there, s.noParameters, s.showPlan)
+	g.POST("/plan", s.require("energy:approve"), there, s.noParameters, s.approvePlan)
+	g.GET("/hosts", s.require("energy:list_hosts"), there, s.listEnergyHosts)
+	g.GET("/hosts/:name", s.require("energy:get_host"), there, s.noParameters, s.showEnergyHost)
+	g.POST("/hosts/:name", s.require("energy:order"), there, s.noParameters, s.orderPower)
+	g.GET("/audit", s.require("energy:get_audit"), there, s.listAudit)
+	g.GET("/demand", s.require("energy:get_audit"), there, s.listDemand)
+}
+
+// showEnergy handles GET /v1/energy.
+func (s *server) showEnergy(c *gin.Context) {
+	status, err := s.Energy.Status(c.Request.Context())
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	hosts, err := s.Energy.Hosts(c.Request.Context())
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.PureJSON(http.StatusOK, energyStatus(status, hosts))
+}
+
+// changeEnergy handles PATCH /v1/energy.
+func (s *server) changeEnergy(c *gin.Context) {
+	var body v1.EnergyChange
+	if _, err := s.body(c, &body); err != nil {
+		s.fail(c, err)
+		return
+	}
+	change, err := energyChange(body, s.Inventory.Snapshot())
+	if err == nil {
+		err = s.Energy.Change(c.Request.Context(), asking(c).UserID, change)
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.showEnergy(c)
+}
+
+func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controller.Change, error) {
+	change := controller.Change{
+		Mode: (*energy.Mode)(body.Mode), Aggregates: map[string]energy.Mode{}, Hosts: map[string]energy.Mode{},
+		Stop: body.Stop, Rearm: body.Rearm, Reason: body.Reason,
+	}
+	for name, mode := range body.Hosts {
+		change.Hosts[name] = energy.Mode(mode)
+	}
+	var known []string
+	for _, h := range snapshot.Hosts() {
+		known = append(known, h.Aggregates...)
+	}
+	for name, mode := range body.Aggregates {
+		// The mode of an aggregate that is there no more can be taken away.
+		if mode != "" && !slices.Contains(known, name) {
+			return change, fault.Field("aggregates."+name, "%s", fault.Unknown("aggregate", name, known))
+		}
+		change.Aggregates[name] = energy.Mode(mode)
+	}
+	return change, nil
+}
+
+// showPlan handles GET /v1/energy/plan.
+func (s *server) showPlan(c *gin.Context) {
+	status, err := s.Energy.Status(c.Request.Context())
+	if err == nil && status.Settings.Plan == nil {
+		err = fault.New(fault.NotFound, "no plan has been made yet; the mode is %s", status.Mode)
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.PureJSON(http.StatusOK, energyPlan(status.Settings))
+}
+
+// approvePlan handles POST /v1/energy/plan.
+func (s *server) approvePlan(c *gin.Context) {
+	var body v1.EnergyApprove
+	_, err := s.body(c, &body)
+	if err == nil && body.Approve == "" {
+		err = fault.Field("approve", "is needed: the id of the plan")
+	}
+	if err == nil {
+		err = s.Energy.Approve(c.Request.Context(), asking(c).UserID, body.Approve)
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.showPlan(c)
+}
+
+// listAudit handles GET /v1/energy/audit.
+func (s *server) listAudit(c *gin.Context) {
+	q := readQuery(c, "host", "before", "limit")
+	host, before, limit := q.text("host"), q.number("before", 0, 1, math.MaxInt64), q.number("limit", defaultPage, 1, largestPage)
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	// One more says whether there is another page.
+	found, err := s.Energy.Audit(c.Request.Context(), host, int64(before), limit+1)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	var page v1.EnergyAudit
+	if len(found) > limit {
+		found = found[:limit]
+		page.Next = new(found[limit-1].ID)
+	}
+	page.Entries = energyEntries(found)
+	c.PureJSON(http.StatusOK, page)
+}
+
+// listDemand handles GET /v1/energy/demand.
+func (s *server) listDemand(c *gin.Context) {
+	q := readQuery(c, "from")
+	from := q.time("from")
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	const day = 86400
+	if from == 0 {
+		from = s.Now().Add(-day)
+	}
+	found, err := s.Energy.Demand(c.Request.Context(), from)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer := v1.EnergyDemands{Demand: []v1.EnergyDemand{}}
+	for _, d := range found {
+		answer.Demand = append(answer.Demand, v1.EnergyDemand{At: d.At.Time(), InUse: d.InUse, Reserved: d.Reserved})
+	}
+	c.PureJSON(http.StatusOK, answer)
+}

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"math"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// latestHold is the last second until which a host can be held.
+var latestHold = span.At(time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC))
+
+// baseline is what savings are counted against.
+const baseline = "every host that was off or in standby would have been on and idle meanwhile; the energy of its boots is subtracted"
+
+const secondsInHour, joulesInKWh = 3600, 3.6e6
+
+// when gives the time of an instant, nil for 0 and for ever.
+func when(i span.Instant) *time.Time {
+	if i == 0 || i == span.Forever {
+		return nil
+	}
+	return new(i.Time())
+}
+
+// number gives x where JSON can write it, or else 0.
+func number(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+func hours(seconds int64) float64 { return float64(seconds) / secondsInHour }
+
+func energyStatus(s controller.Status, hosts []controller.HostStatus) v1.Energy {
+	out := v1.Energy{
+		Mode: v1.EnergyMode(s.Settings.Mode), EffectiveMode: string(s.Mode), ConfiguredMode: string(s.Configured),
+		Aggregates: map[string]string{}, Hosts: map[string]string{}, Stopped: energyStop(s.Settings.Stopped), Breaker: energyStop(s.Settings.Breaker),
+		FailedBoots: s.Settings.FailedBoots, Halt: s.Report.Halt, Late: s.Late, MeasuredAt: when(s.Report.At), Controller: s.Report.Controller,
+		Alarms: []v1.EnergyAlarm{}, Agents: []v1.EnergyAgent{}, Phases: map[string]int{}, Savings: energySavings(s.Settings.Savings),
+	}
+	for name, mode := range s.Settings.Aggregates {
+		out.Aggregates[name] = string(mode)
+	}
+	for _, p := range phases {
+		out.Phases[p] = 0
+	}
+	for i := range hosts {
+		h := &hosts[i]
+		out.Phases[phase(h)]++
+		if h.Record.Mode != "" {
+			out.Hosts[switchedHost(h)] = string(h.Record.Mode)
+		}
+	}
+	for _, a := range s.Report.Alarms {
+		out.Alarms = append(out.Alarms, v1.EnergyAlarm{Kind: string(a.Kind), Host: a.Host, Text: a.Text, Since: a.Since.Time()})
+	}
+	for _, a := range s.Report.Agents {
+		out.Agents = append(out.Agents, v1.EnergyAgent{Name: a.Name, Hosts: a.Hosts, Seen: when(a.Seen), Lost: a.Lost})
+	}
+	return out
+}
+
+func energyStop(s *energy.Stop) *v1.EnergyStop {
+	if s == nil {
+		return nil
+	}
+	return &v1.EnergyStop{By: s.By, At: s.At.Time(), Reason: s.Reason}
+}
+
+func energySavings(s energy.Savings) v1.EnergySavings {
+	return v1.EnergySavings{
+		Since: when(s.Since), Until: when(s.Until), Baseline: baseline, KWh: number(s.Joules) / joulesInKWh, HostHours: hours(s.HostSeconds),
+		UnknownHostHours: hours(s.Unknown), Boots: s.Boots, ResIdle: hours(s.IdleCoreSeconds), ESavings: hours(s.CoreSeconds), DelayReq: number(s.Delay),
+	}
+}
+
+// energyPlan gives the plan of settings that have one.
+func energyPlan(s energy.Settings) v1.EnergyPlan {
+	p := s.Plan
+	out := v1.EnergyPlan{
+		ID: s.PlanID, At: p.At.Time(), Forecast: p.Forecast, Reserved: p.Reserved, Required: p.Required, Spare: p.Spare, On: p.On, Short: p.Short,
+		Switches: []v1.EnergySwitch{}, Kept: []v1.EnergyKept{},
+	}
+	for _, w := range p.Switches {
+		out.Switches = append(out.Switches, v1.EnergySwitch{Host: w.Host, To: string(w.To), Reason: w.Reason, Urgent: w.Urgent})
+	}
+	for _, k := range p.Kept {
+		out.Kept = append(out.Kept, v1.EnergyKept(k))
+	}
+	if a := s.Approved; a != nil && a.Plan == s.PlanID {
+		out.Approved = &v1.EnergyApproval{By: a.By, At: a.At.Time(), Begun: a.Begun}
+	}
+	return out
+}
+
+// energyHost gives a host without its history.
+func energyHost(h *controller.HostStatus) v1.EnergyHost {
+	r, o := &h.Record, &h.Observed
+	out := v1.EnergyHost{
+		Name: switchedHost(h), Phase: phase(h), Since: when(r.Since), Reason: r.Reason, Target: string(r.Target), Operation: r.Operation, Urgent: r.Urgent,
+		State: string(o.Reading.State), Watts: number(o.Reading.Watts), ReadAt: when(o.Reading.At), Untouchable: o.Reading.Untouchable, Problem: o.Reading.Problem,
+		Agent: o.Agent, Driver: o.Driver, States: texts(o.Machine.States),
+		Busy: o.Machine.Busy, Idle: o.Machine.Idle, ReservedFrom: when(o.Machine.Claimed), BootSeconds: o.Machine.BootSeconds, Boots: append([]int64{}, r.Boots...),
+		LastOn: when(r.LastOn), LastOff: when(r.LastOff), Quarantine: r.Quarantine,
+		Mode: v1.EnergyMode(r.Mode), EffectiveMode: string(o.Mode), Explanation: append([]string{}, o.Explanation...),
+	}
+	if p := r.Proof; p != nil {
+		out.Proof = &v1.EnergyProof{At: p.At.Time(), Woke: p.Woke, Seconds: p.Seconds, Reason: p.Reason}
+	}
+	if b := r.Hold; b != nil {
+		out.Hold = &v1.EnergyHold{Action: string(b.Action), Reason: b.Reason, By: b.By, At: b.At.Time(), Until: when(b.Until)}
+	}
+	return out
+}
+
+func energyEntries(list []energy.Entry) []v1.EnergyEntry {
+	out := make([]v1.EnergyEntry, len(list))
+	for i, e := range list {
+		out[i] = v1.EnergyEntry{ID: e.ID, At: e.At.Time(), Host: e.Host, Kind: string(e.Kind), By: e.By, Operation: e.Operation, Text: e.Text}
+	}
+	return out
+}

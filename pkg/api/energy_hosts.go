@@ -1,0 +1,124 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// awake is what energy.Awake is called outside.
+const awake = "awake"
+
+// phases are all of them, as they are called outside.
+var phases = []string{
+	awake, string(energy.Leaving), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Broken),
+}
+
+// hostHistory is how many entries of the audit are given with a host.
+const hostHistory = 20
+
+func phase(h *controller.HostStatus) string {
+	return cmp.Or(string(cmp.Or(h.Record.Phase, h.Observed.Machine.Phase)), awake)
+}
+
+func switchedHost(h *controller.HostStatus) string {
+	return cmp.Or(h.Record.Host, h.Observed.Machine.Name)
+}
+
+// listEnergyHosts handles GET /v1/energy/hosts, by name.
+func (s *server) listEnergyHosts(c *gin.Context) {
+	q := readQuery(c, "limit", "marker", "phase")
+	limit, marker, wanted := q.number("limit", defaultPage, 1, largestPage), q.text("marker"), q.list("phase")
+	for _, p := range wanted {
+		if !slices.Contains(phases, p) {
+			q.fail("phase", "%s", fault.Unknown("phase", p, phases))
+		}
+	}
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	hosts, err := s.Energy.Hosts(c.Request.Context())
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	page := v1.EnergyHosts{Hosts: []v1.EnergyHost{}}
+	for i := range hosts {
+		h := &hosts[i]
+		if switchedHost(h) <= marker || len(wanted) > 0 && !slices.Contains(wanted, phase(h)) {
+			continue
+		}
+		if len(page.Hosts) == limit {
+			page.Next = v1.Marker(page.Hosts[limit-1].Name)
+			break
+		}
+		page.Hosts = append(page.Hosts, energyHost(h))
+	}
+	c.PureJSON(http.StatusOK, page)
+}
+
+// showEnergyHost handles GET /v1/energy/hosts/{name}.
+func (s *server) showEnergyHost(c *gin.Context) { s.answerEnergyHost(c, http.StatusOK) }
+
+func (s *server) answerEnergyHost(c *gin.Context, status int) {
+	ctx := c.Request.Context()
+	h, err := s.Energy.Host(ctx, c.Param("name"))
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer := energyHost(&h)
+	history, err := s.Energy.Audit(ctx, answer.Name, 0, hostHistory)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer.History = energyEntries(history)
+	c.PureJSON(status, answer)
+}
+
+// orderPower handles POST /v1/energy/hosts/{name}.
+func (s *server) orderPower(c *gin.Context) {
+	var body v1.EnergyOrder
+	_, err := s.body(c, &body)
+	if err == nil {
+		var hold energy.Hold
+		if hold, err = manual(body, s.Now()); err == nil {
+			err = s.Energy.Order(c.Request.Context(), asking(c).UserID, c.Param("name"), hold)
+		}
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.answerEnergyHost(c, http.StatusAccepted)
+}
+
+// manual reads an order.
+func manual(body v1.EnergyOrder, now span.Instant) (energy.Hold, error) {
+	hold := energy.Hold{Action: energy.Action(body.Action), Reason: body.Reason}
+	switch {
+	case body.Action == "":
+		return hold, fault.Field("action", "is needed: on, off, standby, release or test")
+	case body.Until == nil:
+		return hold, nil
+	case hold.Action == energy.Release || hold.Action == energy.Test:
+		return hold, fault.Field("until", "belongs to the actions on, off and standby")
+	}
+	if hold.Until = now.Add(int64(body.Until.In)); body.Until.In == 0 {
+		hold.Until = *instant(&body.Until.At)
+	}
+	if hold.Until > latestHold {
+		return hold, fault.Field("until", "must lie in the years up to %d", lastYear)
+	}
+	return hold, nil
+}
