@@ -108,6 +108,7 @@ Data is printed on standard output, messages on standard error. Exit codes:
 		p.whatIfCommand(),
 		p.decisionCommand(),
 		p.preemptibleCommand(),
+		p.energyCommand(),
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),
