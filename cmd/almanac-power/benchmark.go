@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/power"
+)
+
+const (
+	// side is that of the matrices, and block that of the parts that are multiplied at a
+	// time: three of them take 96 KiB, which caches of the second level hold.
+	side  = 512
+	block = 64
+	// flop is how many floating-point operations one multiplication is: for each of the
+	// side² results side multiplications and side additions.
+	flop = 2 * side * side * side
+)
+
+type benchmark struct {
+	host          string
+	seconds, idle time.Duration
+	wattsCommand  string
+	machine       string
+	watts         func(ctx context.Context) (float64, error) // nil: nobody measures
+	errors        io.Writer
+}
+
+func (s *service) benchmarkCommand() *cobra.Command {
+	var b benchmark
+	var seconds, idle int
+	c := &cobra.Command{
+		Use: "benchmark", Args: cobra.NoArgs,
+		Short: "Measure this machine's floating-point operations per second and per watt",
+		Long: fmt.Sprintf("Run it on the host itself, while nothing else runs there. Every core multiplies its own matrices of %d × %d doubles,\n"+
+			"in blocks of %d × %d, again and again: 2 × %d³ floating-point operations each time. Watts are sampled every second,\n"+
+			"before that while the machine is idle, and then while it works, after the first tenth of the time; the means count.\n"+
+			"It is plain Go without vector instructions: use it to compare hosts with each other, not with other benchmarks.\n\n"+
+			"The last lines are those of the table that [energy] efficiency_file names. What was not measured is empty there.",
+			side, side, block, block, side),
+		Example: "  almanac-power benchmark --machine cmp-017\n  almanac-power benchmark --watts-command '/usr/local/bin/pdu-watts outlet-4' --seconds 120",
+		RunE: func(c *cobra.Command, _ []string) error {
+			b.seconds, b.idle, b.errors = time.Duration(seconds)*time.Second, time.Duration(idle)*time.Second, c.ErrOrStderr()
+			if seconds < 1 || idle < 0 {
+				return fault.New(fault.Invalid, "--seconds must be at least 1, and --idle-seconds not negative")
+			}
+			done, err := s.meter(&b)
+			if err != nil {
+				return err
+			}
+			defer done()
+			return b.run(c.Context(), c.OutOrStdout())
+		},
+	}
+	flags := c.Flags()
+	flags.IntVar(&seconds, "seconds", 60, "how long the cores work")
+	flags.IntVar(&idle, "idle-seconds", 15, "how long the idle machine is measured before")
+	flags.StringVar(&b.host, "host", "", "name of the host in the table (default that of --machine, else [DEFAULT] host)")
+	flags.StringVar(&b.wattsCommand, "watts-command", "", "program with arguments, between spaces, that prints the watts that this machine takes")
+	flags.StringVar(&b.machine, "machine", "", "host of the machines file whose BMC tells the watts")
+	c.MarkFlagsMutuallyExclusive("watts-command", "machine")
+	return c
+}
+
+// meter opens what measures the watts.
+func (s *service) meter(b *benchmark) (done func() error, err error) {
+	done = func() error { return nil }
+	cfg, err := s.load()
+	if err != nil {
+		return done, err
+	}
+	if b.host == "" {
+		b.host = cfg.Default.Host
+		if b.machine != "" {
+			b.host = b.machine
+		}
+	}
+	if argv := strings.Fields(b.wattsCommand); len(argv) > 0 {
+		b.watts = func(ctx context.Context) (float64, error) {
+			said, err := power.RunProgram(ctx, argv)
+			if err != nil {
+				return 0, err
+			}
+			watts, err := strconv.ParseFloat(strings.TrimSpace(said), 64)
+			if err != nil {
+				return 0, fault.New(fault.Unavailable, "%s printed %.40q, which is no number of watts", argv[0], said)
+			}
+			return watts, nil
+		}
+	}
+	if b.machine == "" {
+		return done, nil
+	}
+	machines, err := openMachines(cfg)
+	if err != nil {
+		return done, err
+	}
+	m, err := machines.of(cfg, b.machine)
+	b.watts = func(ctx context.Context) (float64, error) {
+		r, err := m.Machine.Read(ctx)
+		return r.Watts, err
+	}
+	return machines.close, err
+}
+
+func (b *benchmark) run(ctx context.Context, out io.Writer) error {
+	idle := b.sample(ctx, 0, b.idle)
+	operations, full, took := b.work(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	speed := operations / took.Seconds()
+	fmt.Fprintf(out, "cores           %d\ngflops          %.2f\n", runtime.GOMAXPROCS(0), speed/1e9)
+	row := energy.Efficiency{Draw: energy.Draw{Idle: idle, Full: full}}
+	if full > 0 {
+		row.FlopsPerWatt = speed / full
+	}
+	for _, line := range []struct {
+		name  string
+		value float64
+		digit int
+	}{{"idle watts", idle, 1}, {"full watts", full, 1}, {"flops per watt", row.FlopsPerWatt, 0}} {
+		value := "not measured"
+		if line.value > 0 {
+			value = strconv.FormatFloat(line.value, 'f', line.digit, 64)
+		}
+		fmt.Fprintf(out, "%-15s %s\n", line.name, value)
+	}
+	if full == 0 {
+		fmt.Fprintln(b.errors, "almanac-power: no watts were measured, so the efficiency is not known; give --machine or --watts-command")
+	}
+	fmt.Fprintln(out)
+	table := csv.NewWriter(out)
+	err := table.WriteAll([][]string{
+		{"host", "flops_per_watt", "idle_watts", "full_watts", "standby_watts", "off_watts", "boot_joules"},
+		{b.host, known(row.FlopsPerWatt, 0), known(idle, 1), known(full, 1), "", "", ""},
+	})
+	return err
+}
+
+// known writes a number; nothing where it is not known.
+func known(value float64, digits int) string {
+	if value <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64)
+}
+
+// sample gives the mean of the watts from after on until the end of a time; 0 where they
+// are not measured.
+func (b *benchmark) sample(ctx context.Context, after, until time.Duration) float64 {
+	if b.watts == nil {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, until)
+	defer cancel()
+	sum, count, said := 0.0, 0, false
+	began := time.Now()
+	for job.Pause(ctx, time.Second) == nil {
+		watts, err := b.watts(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil && !said:
+			fmt.Fprintf(b.errors, "almanac-power: the watts were not measured: %v\n", err)
+			said = true
+		case err == nil && watts > 0 && time.Since(began) >= after:
+			sum += watts
+			count++
+		}
+	}
+	return sum / float64(max(1, count))
+}
+
+// work lets all cores multiply, and gives the operations done, the watts taken, and the time.
+func (b *benchmark) work(ctx context.Context) (operations, watts float64, took time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, b.seconds)
+	defer cancel()
+	var done atomic.Int64
+	var working sync.WaitGroup
+	began := time.Now()
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() {
+			x, y, z := square(1), square(2), make([]float64, side*side)
+			for ctx.Err() == nil {
+				multiply(x, y, z)
+				done.Add(1)
+			}
+		})
+	}
+	watts = b.sample(ctx, b.seconds/10, b.seconds)
+	working.Wait()
+	return float64(done.Load()) * flop, watts, time.Since(began)
+}
+
+// square gives a matrix of numbers near one, row after row.
+func square(seed int) []float64 {
+	m := make([]float64, side*side)
+	for i := range m {
+		m[i] = 1 + float64((i*31+seed)%17)/1024
+	}
+	return m
+}
+
+// multiply puts the product of x and y into z, block by block.
+func multiply(x, y, z []float64) {
+	clear(z)
+	for i0 := 0; i0 < side; i0 += block {
+		for k0 := 0; k0 < side; k0 += block {
+			for j0 := 0; j0 < side; j0 += block {
+				multiplyBlock(x[i0*side+k0:], y[k0*side+j0:], z[i0*side+j0:])
+			}
+		}
+	}
+}
+
+// multiplyBlock adds the product of two blocks to a third.
+func multiplyBlock(x, y, z []float64) {
+	for i := range block {
+		into := z[i*side : i*side+block]
+		for k := range block {
+			factor, row := x[i*side+k], y[k*side:k*side+block]
+			for j, value := range row {
+				into[j] += factor * value
+			}
+		}
+	}
+}

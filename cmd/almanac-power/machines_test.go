@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/power/simulated"
+)
+
+// configured gives a configuration whose machines file has the text.
+func configured(t *testing.T, text string) config.PowerAgent {
+	t.Helper()
+	cfg, err := config.LoadPowerAgent(nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Agent.MachinesFile = filepath.Join(t.TempDir(), "power.yaml")
+	if err := os.WriteFile(cfg.Agent.MachinesFile, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestTheSamplesAreValid(t *testing.T) {
+	var sample bytes.Buffer
+	if err := config.SamplePowerAgent(&sample); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join("..", "..", "etc", "almanac")
+	shipped, err := os.ReadFile(filepath.Join(folder, "almanac-power.conf.sample"))
+	if err != nil || !bytes.Equal(shipped, sample.Bytes()) {
+		t.Errorf("almanac-power.conf.sample is old; run make sample (%v)", err)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "power.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	everything := strings.NewReplacer("\n  # - ", "\n  - ", "\n  #   ", "\n    ").Replace(string(text))
+	cfg := configured(t, everything)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(cfg.Agent.MachinesFile), "bmc-ca.pem"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := readMachines(cfg.Agent.MachinesFile, []byte(everything))
+	if err != nil || len(entries) != 5 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	for _, e := range entries {
+		_, err := e.driver.open(e.Host, "", &owner{})
+		if err != nil && e.Driver != "redfish" { // whose cafile is not there
+			t.Errorf("%s: %v", e.Driver, err)
+		}
+	}
+}
+
+func TestAMachinesFileThatIsWrongIsRefusedWithItsLine(t *testing.T) {
+	for name, tc := range map[string]struct{ text, says string }{
+		"empty":                {"", "lists no machines"},
+		"no list":              {"machines: 7\n", "power.yaml:1: "},
+		"an unknown key":       {"machine: []\n", `unknown field "machine"`},
+		"no YAML":              {"machines:\n  - host: [\n", "power.yaml:2: "},
+		"an unknown driver":    {"machines:\n  - host: a\n    driver: ipmitool\n", `line 2: there is no driver "ipmitool"`},
+		"no driver":            {"machines:\n  - host: a\n", `there is no driver ""`},
+		"another driver's key": {"machines:\n  - host: a\n    driver: simulated\n    address: b\n", `power.yaml:4: unknown field "address"`},
+		"no host":              {"machines:\n  - driver: simulated\n", "power.yaml:2: a machine needs the key host"},
+		"a host twice":         {"machines:\n  - {host: a, driver: simulated}\n  - {host: a, driver: simulated}\n", `power.yaml:3: machine of host "a": the host is listed already`},
+		"a key twice":          {"machines:\n  - host: a\n    host: b\n    driver: simulated\n", "power.yaml:3: "},
+		"no time":              {"machines:\n  - host: a\n    driver: simulated\n    boot: soon\n", "line 4: a time is written"},
+		"a password":           {"machines:\n  - host: a\n    driver: ipmi\n    password: hush\n", `unknown field "password"`},
+		"an option missing":    {"machines:\n  - host: a\n    driver: ipmi\n    address: b\n    user: c\n", "password_file"},
+		"another auth":         {"machines:\n  - {host: a, driver: redfish, auth: digest}\n", "basic or session"},
+		"ironic without it":    {"machines:\n  - {host: a, driver: ironic}\n", "[ironic] enabled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := openMachines(configured(t, tc.text))
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+			if err != nil && strings.Contains(err.Error(), "hush") {
+				t.Errorf("the error has the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestAHostOfIronicIsSwitchedByNoOtherDriver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owns    bool
+		err     error
+		on, off bool // may be
+	}{
+		"it is not Ironic's": {false, nil, true, true},
+		"it is Ironic's":     {true, nil, false, false},
+		"nobody knows":       {false, errors.New("no answer"), true, false},
+	} {
+		m := simulated.New(simulated.Options{})
+		g := &guarded{Machine: m, host: "a", owns: func(context.Context) (bool, error) { return tc.owns, tc.err }}
+		for to, may := range map[energy.State]bool{energy.On: tc.on, energy.Off: tc.off} {
+			err := g.Switch(t.Context(), to, power.Manner{})
+			if (err == nil) != may || err != nil && !fault.Is(err, fault.Denied) {
+				t.Errorf("%s: to %s: %v", name, to, err)
+			}
+		}
+	}
+}

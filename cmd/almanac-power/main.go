@@ -1,0 +1,153 @@
+// Command almanac-power is the agent that switches machines for Almanac. It runs where
+// their BMCs can be reached, and carries out the orders that almanacd gives over AMQP.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// version is set when a release is built.
+var version = "development"
+
+// usualConfig is read where no --config-file is given and it is there.
+const usualConfig = "/etc/almanac/almanac-power.conf"
+
+// Exit codes, as almanac has them.
+const (
+	exitFailed   = 1
+	exitUsage    = 2
+	exitNotFound = 3
+	exitDenied   = 4
+	exitConflict = 5
+	exitTimedOut = 6
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command := newCommand(&service{environment: environment(os.Environ())})
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "almanac-power: %v\n", err)
+		os.Exit(codeOf(err))
+	}
+}
+
+func codeOf(err error) int {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return exitTimedOut
+	}
+	switch fault.Of(err).Kind {
+	case fault.Invalid:
+		return exitUsage
+	case fault.NotFound:
+		return exitNotFound
+	case fault.Denied, fault.Unauthorized:
+		return exitDenied
+	case fault.Conflict, fault.Refused:
+		return exitConflict
+	}
+	return exitFailed
+}
+
+// environment gives variables by name.
+func environment(list []string) map[string]string {
+	variables := make(map[string]string, len(list))
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	return variables
+}
+
+// service is what the commands share.
+type service struct {
+	files, dirs []string
+	environment map[string]string
+}
+
+func newCommand(s *service) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "almanac-power",
+		Short: "Switch machines for Almanac",
+		Long: "almanac-power runs where the BMCs of hosts can be reached. It tells almanacd over AMQP which hosts it can\n" +
+			"switch, and carries out its orders.",
+		Example:       "  almanac-power --config-file /etc/almanac/almanac-power.conf\n  almanac-power check cmp-017",
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return s.run(c.Context(), c.ErrOrStderr()) },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fault.New(fault.Invalid, "%v", err) })
+	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
+		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
+	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
+	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand())
+	return root
+}
+
+// load reads the configuration.
+func (s *service) load() (config.PowerAgent, error) {
+	files := s.files
+	if len(files) == 0 && len(s.dirs) == 0 {
+		if _, err := os.Stat(usualConfig); err == nil {
+			files = []string{usualConfig}
+		}
+	}
+	cfg, err := config.LoadPowerAgent(files, s.dirs, s.environment)
+	if err != nil {
+		return cfg, fmt.Errorf("read the configuration:\n%w", err)
+	}
+	if cfg.Default.Host == "" {
+		if cfg.Default.Host, err = os.Hostname(); err != nil {
+			return cfg, fmt.Errorf("find this machine's name: %w", err)
+		}
+	}
+	if cfg.Agent.Name == "" {
+		cfg.Agent.Name = cfg.Default.Host
+	}
+	return cfg, nil
+}
+
+// machines reads the configuration and the machines file.
+func (s *service) machines() (config.PowerAgent, *machines, error) {
+	cfg, err := s.load()
+	if err != nil {
+		return cfg, nil, err
+	}
+	m, err := openMachines(cfg)
+	return cfg, m, err
+}
+
+func (s *service) configCommand() *cobra.Command {
+	group := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	group.AddCommand(
+		&cobra.Command{
+			Use: "sample", Args: cobra.NoArgs, Short: "Print every option with its default and what it means",
+			RunE: func(c *cobra.Command, _ []string) error { return config.SamplePowerAgent(c.OutOrStdout()) },
+		},
+		&cobra.Command{
+			Use: "validate", Args: cobra.NoArgs, Short: "Say what is wrong with the configuration and the machines file; nothing is asked or started",
+			RunE: func(c *cobra.Command, _ []string) error {
+				cfg, machines, err := s.machines()
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.ErrOrStderr(), "the configuration is valid; %s lists %d machines\n", cfg.Agent.MachinesFile, len(machines.driven))
+				return err
+			},
+		},
+	)
+	return group
+}

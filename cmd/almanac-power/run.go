@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/pkg/power"
+)
+
+// exchange is that of Almanac's own topics, and queues is how they are declared.
+const exchange = "almanac"
+
+var queues = oslo.QueueOptions{Quorum: true}
+
+// bus is the message broker.
+type bus struct {
+	*amqp.Transport
+	client *oslo.Client
+}
+
+func openBus(cfg config.PowerAgent, log *slog.Logger) (*bus, error) {
+	if cfg.Default.TransportURL == "" {
+		return nil, fault.Field("[DEFAULT] transport_url", "is needed: the message broker of almanacd")
+	}
+	at, err := oslo.ParseURL(cfg.Default.TransportURL)
+	if err != nil {
+		return nil, fmt.Errorf("[DEFAULT] transport_url: %w", err)
+	}
+	r := cfg.Rabbit
+	transport, err := amqp.Open(at, amqp.Options{
+		Name: "almanac-power " + cfg.Agent.Name, Heartbeat: r.HeartbeatThreshold,
+		RetryInterval: r.RetryInterval, RetryBackoff: r.RetryBackoff, IntervalMax: r.IntervalMax,
+		TLS:   amqp.TLS{Enabled: r.SSL, CAFile: r.SSLCAFile, CertFile: r.SSLCertFile, KeyFile: r.SSLKeyFile},
+		NewID: uuid.NewString, Now: time.Now, Log: log.With("component", "messaging"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &bus{transport, oslo.NewClient(transport, oslo.ClientOptions{
+		Queues: queues, Timeout: 15 * time.Second, NewID: uuid.NewString, Now: time.Now,
+	})}, nil
+}
+
+func (b *bus) close() error {
+	b.client.Close()
+	return b.Transport.Close()
+}
+
+// run is the agent.
+func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	log, err := app.OpenLog(cfg.Default, "almanac-power", stderr)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	defer s.reloads(log)()
+	machines, err := openMachines(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, machines.close()) }()
+	if machines.ironic != nil {
+		if err := machines.ironic.check(ctx, machines.driven, log.Logger); err != nil {
+			return err
+		}
+	}
+	bus, err := openBus(cfg, log.Logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bus.close()) }()
+	agent, err := power.NewAgent(power.AgentOptions{
+		Name: cfg.Agent.Name, Machines: machines.driven, StateFile: cfg.Beside(cfg.Agent.StateFile),
+		ReadTimeout: cfg.Agent.ReadTimeout, SwitchTimeout: cfg.Agent.SwitchTimeout,
+		Client: bus.client, Exchange: exchange, NewID: uuid.NewString, Now: time.Now, Log: log.With("component", "power"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, agent.Close()) }()
+	log.Info("almanac-power serves", "version", version, "agent", cfg.Agent.Name, "machines", len(machines.driven))
+	return serve(ctx, cfg, agent, bus, log.Logger)
+}
+
+// serve lets the agent work until ctx ends or its queue is refused.
+func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *bus, log *slog.Logger) error {
+	server := oslo.NewServer(bus, oslo.ServerOptions{
+		Exchange: exchange, Topic: power.Topic, Name: cfg.Agent.Name, Queues: queues, Endpoints: []oslo.Endpoint{agent.Endpoint()},
+		NewID: uuid.NewString, Log: log.With("component", "messaging"),
+	})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { agent.Run(ctx) })
+	running.Go(func() {
+		select {
+		case <-server.Ready(): // who is told of the agent may send orders at once
+		case <-ctx.Done():
+			return
+		}
+		job.Job{
+			Name: "announcement", Every: cfg.Agent.AnnounceInterval, Step: agent.Announce, Wake: agent.Greeted(),
+		}.Run(ctx, log)
+	})
+	err := server.Serve(ctx)
+	stop()
+	return err
+}
+
+// reloads takes over what may change in the log at each SIGHUP, and opens its file anew,
+// until it is stopped.
+func (s *service) reloads(log *app.Log) (stop func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-hangup:
+				cfg, err := s.load()
+				if err == nil {
+					err = log.Reload(cfg.Default)
+				}
+				if err != nil {
+					log.Error("the configuration was not taken over", "error", err)
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(hangup); close(done) }
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/power"
+)
+
+func (s *service) testCommand() *cobra.Command {
+	var timeout time.Duration
+	test := &cobra.Command{
+		Use: "test HOST", Args: cobra.ExactArgs(1),
+		Short: "Have almanacd switch a host off and on once, and say how long it took to wake",
+		Long: "The wake test: almanacd closes the host to new instances, makes sure that nobody is on it, has it switched off and\n" +
+			"on again, and opens it. This command asks for that and shows how far it is; it switches nothing by itself, behind\n" +
+			"Nova. Interrupted, it leaves the test to almanacd. The exit status is 0 where the host woke, 1 where it did not,\n" +
+			"6 where it is not over after --timeout.",
+		Example: "  almanac-power test cmp-017",
+		RunE: func(c *cobra.Command, arguments []string) error {
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			bus, err := openBus(cfg, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return err
+			}
+			defer bus.close()
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			if err := served(ctx, bus); err != nil {
+				return err
+			}
+			t := &trial{Trials: power.NewTrials(bus.client, exchange), host: arguments[0], out: c.OutOrStdout(), every: time.Second}
+			return t.run(ctx, who(cfg))
+		},
+	}
+	test.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to look on")
+	return test
+}
+
+// served fails where no almanacd answers on the topic.
+func served(ctx context.Context, bus *bus) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	queue, err := bus.Inspect(ctx, power.TrialsTopic)
+	if err != nil {
+		return fmt.Errorf("look for almanacd on the message broker: %w", err)
+	}
+	if queue.Consumers == 0 {
+		return fault.New(fault.Unavailable, "no almanacd with the role energy runs on this message broker: only it can close a host to "+
+			"new instances before it is switched off. Start it, with [energy] mode other than off")
+	}
+	return nil
+}
+
+// who names the one who asks: the account on this machine.
+func who(cfg config.PowerAgent) string {
+	account := "somebody"
+	if u, err := user.Current(); err == nil {
+		account = u.Username
+	}
+	return account + "@" + cfg.Default.Host
+}
+
+// trial is a wake test that somebody looks on at.
+type trial struct {
+	power.Trials
+	host  string
+	out   io.Writer
+	every time.Duration
+}
+
+func (t *trial) run(ctx context.Context, by string) error {
+	before, err := t.HostRecord(ctx, t.host)
+	if err != nil {
+		return err
+	}
+	if err := t.Test(ctx, t.host, by); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "host %s will be tested\n", t.host)
+	shown, begun := "", false
+	for {
+		if err := job.Pause(ctx, t.every); err != nil {
+			return fmt.Errorf("the test of host %s goes on in almanacd: %w", t.host, err)
+		}
+		now, err := t.HostRecord(ctx, t.host)
+		switch {
+		case fault.Is(err, fault.Unavailable):
+			continue // another almanacd takes over, or the time is over
+		case err != nil:
+			return err
+		}
+		if line := fmt.Sprintf("%s  %s", cmp.Or(string(now.Phase), "awake"), now.Reason); line != shown {
+			fmt.Fprintf(t.out, "%v  %s\n", now.Since, line)
+			shown = line
+		}
+		if p := now.Proof; p != nil && (before.Proof == nil || *p != *before.Proof) {
+			return t.verdict(*p)
+		}
+		held := now.Hold != nil && now.Hold.Action == energy.Test
+		if begun && !held && now.Phase == energy.Awake || now.Phase == energy.Broken {
+			return fault.New(fault.Unavailable, "host %s was not tested: %s", t.host, cmp.Or(now.Reason, "the order was taken back"))
+		}
+		begun = begun || held
+	}
+}
+
+func (t *trial) verdict(p energy.Proof) error {
+	if !p.Woke {
+		return fault.New(fault.Unavailable, "host %s did not wake: %s", t.host, p.Reason)
+	}
+	_, err := fmt.Fprintf(t.out, "host %s woke within %v\n", t.host, time.Duration(p.Seconds)*time.Second)
+	return err
+}
