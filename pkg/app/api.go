@@ -52,6 +52,13 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 			a.cloud.source.Shown(func(s *inventory.States) { a.evictor.Prepare(s, a.clock.now()) })
 		}
 	}
+	table, err := efficiencies(a.config)
+	if err != nil {
+		return err
+	}
+	a.powers = &powers{
+		records: db, table: table, boot: seconds(a.config.Energy.BootTime), margin: seconds(a.config.Energy.BootMargin), now: a.clock.now,
+	}
 	hosts, err := a.keeper(ctx, source, db)
 	if err != nil {
 		return err
@@ -72,6 +79,9 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	a.addUpkeep(db, bus, hosts)
 	a.addRecorder(db)
+	if a.switching, err = a.openEnergy(db, bus, hosts); err != nil {
+		return err
+	}
 	if err := a.serveNova(bus, hosts, db); err != nil {
 		return err
 	}
@@ -134,7 +144,7 @@ func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return inventory.OpenKeeper(ctx, source, inventory.KeeperOptions{
-		Hosts: db, Properties: db, Guests: db, Now: a.clock.now, Log: a.log.With("component", "inventory"),
+		Hosts: db, Properties: db, Guests: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
 		Rules: inventory.DoubtRules{
 			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
 			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),
@@ -228,7 +238,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db, Placing: a.placing(),
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db, Placing: a.placing(), Energy: a.switching.console,
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,

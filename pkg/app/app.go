@@ -31,6 +31,7 @@ import (
 const (
 	roleAPI       = "api"
 	roleInventory = "inventory"
+	roleEnergy    = "energy"
 )
 
 // App is Almanac, ready to run.
@@ -43,16 +44,18 @@ type App struct {
 	clock   clock
 	rules   rules
 
-	listener net.Listener
-	cloud    *cloud // nil where the hosts come from a file
-	face     face
-	desk     *booking.Desk       // nil without the role api
-	doctor   *upkeep.Doctor      // likewise
-	replicas atomic.Int64        // that were there when this one looked
-	waiting  *waiting            // nil where nobody is notified
-	recorder *recorder           // nil without the role api
-	evictor  *preemption.Evictor // nil where nobody makes room
-	pipeline *scheduler.Pipeline // nil where another scheduler chooses among the hosts
+	listener  net.Listener
+	cloud     *cloud // nil where the hosts come from a file
+	face      face
+	desk      *booking.Desk       // nil without the role api
+	doctor    *upkeep.Doctor      // likewise
+	replicas  atomic.Int64        // that were there when this one looked
+	waiting   *waiting            // nil where nobody is notified
+	recorder  *recorder           // nil without the role api
+	evictor   *preemption.Evictor // nil where nobody makes room
+	powers    *powers             // nil without the role api
+	switching *switching          // nil without the role api
+	pipeline  *scheduler.Pipeline // nil where another scheduler chooses among the hosts
 
 	watched  []*watchedJob
 	services []service

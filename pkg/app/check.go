@@ -18,12 +18,12 @@ func has(c config.Config, role string) bool { return slices.Contains(c.Default.R
 // nothing.
 func Check(c config.Config) error {
 	for _, role := range c.Default.Roles {
-		if role != roleAPI && role != roleInventory {
-			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, []string{roleAPI, roleInventory}))
+		if all := []string{roleAPI, roleInventory, roleEnergy}; !slices.Contains(all, role) {
+			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, all))
 		}
 	}
 	if len(c.Default.Roles) == 0 {
-		return fault.Field("[DEFAULT] roles", "name at least one of %s and %s", roleAPI, roleInventory)
+		return fault.Field("[DEFAULT] roles", "name at least one of %s, %s and %s", roleAPI, roleInventory, roleEnergy)
 	}
 	if c.Default.TransportURL == "" && !(has(c, roleAPI) && has(c, roleInventory)) {
 		return fault.Field("[DEFAULT] transport_url", "is needed where the roles api and inventory run apart")
@@ -51,6 +51,9 @@ func Check(c config.Config) error {
 		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
 	}
 	if err := checkScheduler(c); err != nil {
+		return err
+	}
+	if err := checkEnergy(c); err != nil {
 		return err
 	}
 	if !has(c, roleAPI) {

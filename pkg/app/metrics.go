@@ -88,6 +88,7 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 		func() float64 { return float64(a.replicas.Load()) })
 	m.counter("almanac_decisions_lost_total", "Decisions about instances that were not stored.", nil,
 		func() float64 { return float64(a.recorder.lostSoFar()) })
+	a.switching.seen.measureEnergy(m)
 	if a.waiting == nil {
 		return
 	}

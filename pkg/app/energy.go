@@ -1,0 +1,284 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	ground "github.com/almanac-cloud/almanac/pkg/energy/openstack"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/power/simulated"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/store"
+)
+
+// checkEnergy refuses settings of [energy] that do not go together.
+func checkEnergy(c config.Config) error {
+	if has(c, roleEnergy) && !has(c, roleAPI) {
+		return fault.Field("[DEFAULT] roles", "energy takes the role api in the same process, which knows the reservations")
+	}
+	if _, err := spareCapacity(c.Energy.SpareCapacity); err != nil {
+		return err
+	}
+	if _, err := forecaster(c.Energy); err != nil {
+		return err
+	}
+	if _, err := newWattmeter(c.Energy); err != nil {
+		return err
+	}
+	_, err := efficiencies(c)
+	return err
+}
+
+// spareCapacity reads CLASS:AMOUNT.
+func spareCapacity(list []string) (v resource.Vector, err error) {
+	for _, item := range list {
+		class, text, _ := strings.Cut(item, ":")
+		amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil || amount < 0 {
+			return v, fault.Field("[energy] spare_capacity", "must be resource classes and amounts such as VCPU:64, not %q", item)
+		}
+		switch class = strings.TrimSpace(class); {
+		case class == "VCPU":
+			v.VCPUs = amount
+		case class == "MEMORY_MB":
+			v.MemoryMB = amount
+		case class == "DISK_GB":
+			v.DiskGB = amount
+		case strings.HasPrefix(class, "CUSTOM_"):
+			if v.Custom == nil {
+				v.Custom = map[string]int64{}
+			}
+			v.Custom[class] = amount
+		default:
+			return v, fault.Field("[energy] spare_capacity", "knows VCPU, MEMORY_MB, DISK_GB and CUSTOM_ classes, not %q", class)
+		}
+	}
+	return v, nil
+}
+
+func forecaster(c config.Energy) (energy.Forecaster, error) {
+	name := c.Forecaster
+	if name == "" {
+		name = energy.DefaultForecaster
+	}
+	f, err := energy.NewForecaster(name, energy.Window(seconds(c.ForecastWindow)))
+	if err != nil {
+		return nil, fmt.Errorf("[energy]: %w", err)
+	}
+	return f, nil
+}
+
+// efficiencies reads the table of [energy] efficiency_file; empty where there is none.
+func efficiencies(c config.Config) (energy.Table, error) {
+	if c.Energy.EfficiencyFile == "" {
+		return nil, nil
+	}
+	file, err := os.Open(c.Beside(c.Energy.EfficiencyFile))
+	if err != nil {
+		return nil, fault.Field("[energy] efficiency_file", "cannot be read: %v", err)
+	}
+	defer file.Close()
+	table, err := energy.ReadTable(file)
+	if err != nil {
+		return nil, fmt.Errorf("[energy] efficiency_file: %w", err)
+	}
+	return table, nil
+}
+
+// energyRules gives the rules of the switch plan.
+func energyRules(c config.Energy) (energy.Rules, error) {
+	if c.Rules == "paper" {
+		return energy.Paper(), nil
+	}
+	spare, err := spareCapacity(c.SpareCapacity)
+	if err != nil {
+		return energy.Rules{}, err
+	}
+	r := energy.Rules{
+		Horizon: seconds(c.Horizon), IdleNeeded: c.IdleIntervals, BootMargin: seconds(c.BootMargin),
+		SpareHosts: c.SpareHosts, SparePercent: c.SparePercent, SpareCapacity: spare,
+		MinOn: seconds(c.MinOnTime), MinOff: seconds(c.MinOffTime),
+		MostOff: c.MaxOffPerCycle, MostSwitches: c.MaxSwitchesPerDay, MostBooting: c.MaxBooting,
+	}
+	for _, kind := range c.KeepLast {
+		r.KeepLast = append(r.KeepLast, energy.Group(kind))
+	}
+	return r, nil
+}
+
+func energySwitching(c config.Energy) energy.Switching {
+	return energy.Switching{
+		Settle: seconds(c.SettleTime), OffPatience: seconds(c.SoftOffTimeout), Hard: c.HardOff,
+		BootTimeout: seconds(c.BootTimeout), Retries: c.BootRetries, Backoff: seconds(c.BootBackoff), Probe: seconds(c.ProbeInterval),
+	}
+}
+
+// powers tells the inventory of hosts that are switched off and on, and of their
+// efficiency.
+type powers struct {
+	records controller.Records
+	table   energy.Table
+	// boot is the boot time of a host of which nothing is known, and margin what is counted
+	// with beside it; in seconds.
+	boot, margin int64
+	now          func() span.Instant
+}
+
+// PowerSettings implements inventory.PowerSettings.
+func (p *powers) PowerSettings(ctx context.Context, hosts []string) (map[string]inventory.PowerSetting, error) {
+	records, err := p.records.PowerRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]inventory.PowerSetting{}
+	for _, host := range hosts {
+		r := records[host]
+		set := r.Shown(p.now(), p.boot, p.margin)
+		set.FlopsPerWatt = p.table.Of(host).FlopsPerWatt
+		all[host] = set
+	}
+	return all, nil
+}
+
+// switching is what this process has of the power of hosts.
+type switching struct {
+	console    *controller.Console
+	seen       seen
+	controller *controller.Controller // nil without the role energy
+}
+
+// openEnergy prepares what operators see of the energy controller, and with the role energy
+// the controller itself.
+func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*switching, error) {
+	c := a.config.Energy
+	s := &switching{console: &controller.Console{
+		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Configured: energy.Mode(c.Mode),
+		Late: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
+	}}
+	a.add(s.seen.job(s.console))
+	if !a.has(roleEnergy) {
+		return s, nil
+	}
+	o, err := a.energyOptions(db, bus, hosts)
+	if err != nil {
+		return nil, err
+	}
+	if bus.notifier != nil {
+		o.Notices = switchNotices{bus.notifier, a.clock.now}
+	}
+	s.controller = controller.New(o)
+	s.console.Ordered = s.controller.Wake
+	a.add(s.controller.Job(), a.oldAudit(db))
+	if bus.own != nil {
+		a.serveOn(bus.own, power.TrialsTopic, power.TrialsEndpoint(trials{s.console}))
+	}
+	return s, nil
+}
+
+// oldAudit forgets what has long been history.
+func (a *App) oldAudit(db *store.Store) job.Job {
+	keep := seconds(a.config.Energy.AuditTime)
+	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(db, "old audit", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+		_, err := db.PurgeAudit(ctx, lease, a.clock.now().Add(-keep))
+		return err
+	})}
+}
+
+func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper) (controller.Options, error) {
+	c, log := a.config.Energy, a.log.With("component", "energy")
+	rules, err := energyRules(c)
+	if err != nil {
+		return controller.Options{}, err
+	}
+	o := controller.Options{
+		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: db,
+		Rules: rules, Switching: energySwitching(c), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
+		Admission:  energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property},
+		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
+		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),
+		Stopped: func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) },
+		Changed: func() { a.refreshed(bus) },
+
+		StepEvery: c.StepInterval, MeasureEvery: seconds(c.MeasureInterval), PlanEvery: seconds(c.PlanInterval),
+		Replica: a.replica, Now: a.clock.now, NewID: uuid.NewString, Log: log,
+	}
+	meter, err := newWattmeter(c)
+	if err != nil {
+		return o, err
+	}
+	if meter != nil {
+		o.Watts = meter.read
+	}
+	if a.cloud != nil {
+		cloud := ground.New(a.cloud.compute, a.cloud.placement)
+		o.Cloud, o.Vacancy = cloud, cloud
+	}
+	return o, a.reachMachines(&o, bus, hosts)
+}
+
+// stopFile says that the file is there which stops switching off. Where nobody can tell, it
+// stops too.
+func stopFile(path, given string) string {
+	if given == "" {
+		return ""
+	}
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return "the file of [energy] stop_file is there"
+	case errors.Is(err, fs.ErrNotExist):
+		return ""
+	default:
+		return "it cannot be told whether the file of [energy] stop_file is there"
+	}
+}
+
+// refreshed lets this process and the others read the hosts again.
+func (a *App) refreshed(bus *bus) {
+	bus.pokeHosts()
+}
+
+// reachMachines fills in what switches the machines: the agents on the message broker, or
+// where there is none, simulated machines for hosts that come from a file.
+func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Keeper) error {
+	if bus.own != nil {
+		fleet := power.NewFleet(power.FleetOptions{
+			Client: a.newClient(bus.own), Exchange: exchange, LostAfter: a.config.Energy.AgentTimeout, Now: time.Now,
+		})
+		a.serveOn(bus.own, power.AgentsTopic, fleet.Endpoint())
+		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Greet})
+		o.Agents, o.Roll = fleet, fleet
+		return nil
+	}
+	machines := map[string]power.Driven{}
+	if a.cloud == nil {
+		for _, h := range hosts.Snapshot().Hosts() {
+			boot := time.Duration(h.BootSeconds) * time.Second
+			machines[h.Name] = power.Driven{Driver: "simulated", Machine: simulated.New(simulated.Options{Shutdown: boot / 4, Boot: boot})}
+		}
+	}
+	agent, err := power.NewAgent(power.AgentOptions{
+		Name: "simulated", Machines: machines, NewID: uuid.NewString, Now: time.Now, Log: o.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("simulate the machines: %w", err)
+	}
+	a.closers = append(a.closers, agent.Close)
+	a.services = append(a.services, service{"simulated machines", func(ctx context.Context) error { agent.Run(ctx); return nil }})
+	o.Agents, o.Roll = agent, agent
+	return nil
+}

@@ -1,0 +1,125 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/notice"
+)
+
+// switchNotices tell of hosts that are switched, as notifications.
+type switchNotices struct {
+	notifier *notice.Notifier
+	now      func() span.Instant
+}
+
+// Switched implements controller.Notices.
+func (n switchNotices) Switched(ctx context.Context, s controller.Switched) error {
+	return n.notifier.Power(ctx, notice.Power{
+		Host: s.Host, To: s.To, Moment: moments[s.Stage], Reason: s.Reason, Operation: s.Operation, Urgent: s.Urgent,
+		Since: s.Since.Time(), At: s.At.Time(),
+	})
+}
+
+var moments = map[controller.Stage]notice.Moment{controller.Starts: notice.Start, controller.Ends: notice.End, controller.Fails: notice.Failed}
+
+// Alarm implements controller.Notices.
+func (n switchNotices) Alarm(ctx context.Context, a energy.Alarm, ended bool) error {
+	return n.notifier.Alarm(ctx, notice.Alarm{Alarm: a, Over: ended, At: n.now().Time()})
+}
+
+// trials are the wake tests that are asked for over the message broker, by those who may
+// use Almanac's own topics.
+type trials struct{ console *controller.Console }
+
+// Test implements power.Trials.
+func (t trials) Test(ctx context.Context, host, by string) error {
+	return t.console.Order(ctx, by, host, energy.Hold{Action: energy.Test, Reason: "a wake test"})
+}
+
+// HostRecord implements power.Trials.
+func (t trials) HostRecord(ctx context.Context, host string) (energy.Record, error) {
+	status, err := t.console.Host(ctx, host)
+	return status.Record, err
+}
+
+// seen is the state of the energy controller as it was when somebody looked: who asks for
+// metrics must not wait for the database.
+type seen struct {
+	mu     sync.Mutex
+	status controller.Status
+}
+
+// seenEvery is how often it is looked how the energy controller is.
+const seenEvery = 15 * time.Second
+
+func (s *seen) job(console *controller.Console) job.Job {
+	return job.Job{Name: "energy status", Every: seenEvery, Step: func(ctx context.Context) error {
+		status, err := console.Status(ctx)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.status = status
+		return nil
+	}}
+}
+
+func (s *seen) get() controller.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// alarmKinds are all kinds of alarms, so that each has its metric before it is raised.
+var alarmKinds = []energy.AlarmKind{
+	energy.AlarmReservedAsleep, energy.AlarmWakeFailed, energy.AlarmQuarantined, energy.AlarmStuck, energy.AlarmFoundOn, energy.AlarmFoundOff,
+	energy.AlarmContradiction, energy.AlarmAgentLost, energy.AlarmTwoAgents, energy.AlarmBreaker, energy.AlarmHeldOff, energy.AlarmHalted,
+}
+
+// measureEnergy registers what the energy controller tells.
+func (s *seen) measureEnergy(m metrics) {
+	phases := map[string]energy.Phase{
+		"awake": energy.Awake, "leaving": energy.Leaving, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "broken": energy.Broken,
+	}
+	for _, name := range slices.Sorted(maps.Keys(phases)) {
+		m.gauge("almanac_energy_hosts", "Hosts by where they stand between on and off.", prometheus.Labels{"phase": name}, func() (n float64) {
+			for _, h := range s.get().Report.Hosts {
+				n += oneIf(h.Machine.Phase == phases[name])
+			}
+			return n
+		})
+	}
+	for _, kind := range alarmKinds {
+		m.gauge("almanac_energy_alarms", "Alarms of the energy controller, by kind.", prometheus.Labels{"kind": string(kind)}, func() (n float64) {
+			for _, a := range s.get().Report.Alarms {
+				n += oneIf(a.Kind == kind)
+			}
+			return n
+		})
+	}
+	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Late != "") })
+	m.gauge("almanac_energy_halted", "1 where nothing is switched off now.", nil, func() float64 { return oneIf(s.get().Report.Halt != "") })
+	savings := func(read func(s energy.Savings) float64) func() float64 {
+		return func() float64 { return read(s.get().Settings.Savings) }
+	}
+	m.counter("almanac_energy_host_seconds_off_total", "Time for which hosts were off or in standby.", nil,
+		savings(func(s energy.Savings) float64 { return float64(s.HostSeconds) }))
+	m.counter("almanac_energy_core_seconds_off_total", "The same times their cores.", nil,
+		savings(func(s energy.Savings) float64 { return float64(s.CoreSeconds) }))
+	m.counter("almanac_energy_core_seconds_idle_total", "Time for which cores of hosts without any work were on.", nil,
+		savings(func(s energy.Savings) float64 { return float64(s.IdleCoreSeconds) }))
+	m.gauge("almanac_energy_saved_joules", "Energy saved against hosts that idle instead, boots subtracted, where the power is known.", nil,
+		savings(func(s energy.Savings) float64 { return s.Joules }))
+	m.counter("almanac_energy_boots_total", "Hosts that were switched on.", nil, savings(func(s energy.Savings) float64 { return float64(s.Boots) }))
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	prometheus "github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+const (
+	// wattsTimeout bounds the questions of one measurement together.
+	wattsTimeout = 10 * time.Second
+	wattsAtOnce  = 8
+)
+
+// wattmeter asks a Prometheus for the power of hosts.
+type wattmeter struct {
+	api   v1.API
+	query string // with {host} for the host's name
+	now   func() time.Time
+}
+
+// newWattmeter gives that of [energy] prometheus_url; nil where there is none.
+func newWattmeter(c config.Energy) (*wattmeter, error) {
+	if c.WattsURL == "" {
+		return nil, nil
+	}
+	if !strings.Contains(c.WattsQuery, "{host}") {
+		return nil, fault.Field("[energy] watts_query", "must have {host} where the name of the host belongs, as in node_power_watts{instance=~\"{host}(:.*)?\"}")
+	}
+	client, err := prometheus.NewClient(prometheus.Config{Address: c.WattsURL})
+	if err != nil {
+		return nil, fault.Field("[energy] prometheus_url", "%v", err)
+	}
+	return &wattmeter{v1.NewAPI(client), c.WattsQuery, time.Now}, nil
+}
+
+// read gives the watts of hosts, as controller.Options.Watts.
+func (w *wattmeter) read(ctx context.Context, hosts []string) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, wattsTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	watts := map[string]float64{}
+	var asking errgroup.Group
+	asking.SetLimit(wattsAtOnce)
+	for _, host := range hosts {
+		asking.Go(func() error {
+			n, err := w.of(ctx, host)
+			if err != nil {
+				return fmt.Errorf("ask Prometheus for the power of host %s: %w", host, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if n > 0 {
+				watts[host] = n
+			}
+			return nil
+		})
+	}
+	return watts, asking.Wait()
+}
+
+// of gives the sum of what the query gives for a host; 0 where it gives nothing.
+func (w *wattmeter) of(ctx context.Context, host string) (sum float64, err error) {
+	answer, _, _, err := w.api.Query(ctx, strings.ReplaceAll(w.query, "{host}", host), w.now())
+	if err != nil {
+		return 0, err
+	}
+	switch v := answer.(type) {
+	case model.Vector:
+		for _, sample := range v {
+			sum += float64(sample.Value)
+		}
+	case *model.Scalar:
+		sum = float64(v.Value)
+	default:
+		return 0, fault.New(fault.Invalid, "the query gives %s, and not an instant vector", answer.Type())
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return 0, nil
+	}
+	return sum, nil
+}
