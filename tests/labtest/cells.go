@@ -15,6 +15,13 @@ func (c Cloud) APIDatabase(t testing.TB) string {
 	return databaseURL(port(t, "mariadb"), "nova_api")
 }
 
+// StoreServer writes fields of a server into Nova's database, such as a vm_state in which
+// the lab's servers never stay.
+func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {
+	t.Helper()
+	store(t, "nova_cell1", "instances", id, fields)
+}
+
 // NovaManage runs nova-manage and gives what it prints.
 func (c Cloud) NovaManage(t testing.TB, args ...string) string {
 	t.Helper()

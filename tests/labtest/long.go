@@ -9,6 +9,6 @@ import (
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("ALMANAC_TEST_LONG") == "" {
-		t.Skip("make test-cloud runs it")
+		t.Skip("make test-long runs it")
 	}
 }

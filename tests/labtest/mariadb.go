@@ -42,6 +42,21 @@ func dsn(port int, database string) string {
 	return fmt.Sprintf("almanac:almanac@tcp(127.0.0.1:%d)/%s", port, database)
 }
 
+// store writes fields of what has the UUID into a table of a service.
+func store(t testing.TB, database, table, uuid string, fields map[string]any) {
+	t.Helper()
+	server, err := sql.Open("mysql", dsn(port(t, "mariadb"), database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for field, value := range fields {
+		if _, err := server.Exec("UPDATE "+table+" SET "+field+" = ? WHERE uuid = ?", value, uuid); err != nil {
+			t.Fatalf("store %s of %s in %s: %v", field, uuid, database, err)
+		}
+	}
+}
+
 // MariaDB is a server of the test's own, with the settings of the shared one:
 // a commit is on disk before it is acknowledged.
 type MariaDB struct {

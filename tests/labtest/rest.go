@@ -23,6 +23,9 @@ type REST struct {
 // versions are what the lab's services are asked in.
 var versions = map[string]string{"compute": "compute 2.87", "placement": "placement 1.39"}
 
+// ironicVersion goes in a header of Ironic's own, which knows no other.
+const ironicVersion = "1.82"
+
 // REST logs the user in.
 func (i Identity) REST(t testing.TB, u User) *REST {
 	t.Helper()
@@ -93,6 +96,7 @@ func (r *REST) send(method, url, version string, body, into any) (int, http.Head
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Auth-Token", r.token)
 	request.Header.Set("OpenStack-API-Version", version)
+	request.Header.Set("X-OpenStack-Ironic-API-Version", ironicVersion)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		r.t.Fatal(fmt.Errorf("%s %s: %w", method, url, err))

@@ -4,6 +4,7 @@
 cloud.py URL PASSWORD image          the image `tiny`
 cloud.py URL PASSWORD flavors        m1.tiny to m1.large
 cloud.py URL PASSWORD computes N     waits until N hosts can take servers
+cloud.py URL PASSWORD nodes N        nodes of N hosts, but 16 at most, in Ironic: available and on
 """
 import sys
 import time
@@ -16,7 +17,8 @@ FLAVORS = {  # name: id, VCPUs, MiB, GB
     'm1.medium': ('3', 2, 4096, 40),
     'm1.large': ('4', 4, 8192, 80),
 }
-MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39'}
+MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39', 'X-OpenStack-Ironic-API-Version': '1.46'}
+MOST_NODES = 16  # where tests have more hosts they are about other things
 
 
 class Cloud(Session):
@@ -54,6 +56,37 @@ class Cloud(Session):
         # generation 0 is a provider without inventory
         providers = self.get('placement', '/resource_providers')['resource_providers']
         return len(up & {one['name'] for one in providers if one['generation'] > 0})
+
+    def nodes(self, number):
+        names = ['cmp-%03d' % n for n in range(1, min(int(number), MOST_NODES) + 1)]
+        there = {node['name'] for node in self.get('baremetal', '/v1/nodes')['nodes']}
+        for name in names:
+            if name not in there:
+                self.baremetal('POST', '', {'name': name, 'driver': 'fake-hardware'})
+        for before, verb, after in (('enroll', 'manage', 'manageable'), ('manageable', 'provide', 'available')):
+            moved = [name for name in names if self.node(name)['provision_state'] == before]
+            for name in moved:
+                self.baremetal('PUT', '/%s/states/provision' % name, {'target': verb})
+            for name in moved:
+                self.until(name, 'provision_state', after)
+        off = [name for name in names if self.node(name)['power_state'] is None]
+        for name in off:
+            self.baremetal('PUT', '/%s/states/power' % name, {'target': 'power on'})
+        for name in off:
+            self.until(name, 'power_state', 'power on')
+
+    def baremetal(self, method, path, body):
+        self.request(method, self.endpoints['baremetal'] + '/v1/nodes' + path, body, headers=MICROVERSIONS)
+
+    def node(self, name):
+        return self.get('baremetal', '/v1/nodes/' + name)
+
+    def until(self, name, field, value):
+        end = time.monotonic() + 60
+        while self.node(name)[field] != value:
+            if time.monotonic() > end:
+                raise SystemExit('the node %s is not %s: %s' % (name, value, self.node(name)))
+            time.sleep(0.1)
 
 
 def main(url, password, verb, *arguments):

@@ -15,6 +15,7 @@ SERVICES = {  # type: name
     'placement': 'placement',
     'image': 'glance',
     'network': 'neutron',
+    'baremetal': 'ironic',
 }
 GRANTS = {  # user: its project, its roles
     'demo': ('demo', ['member']),
@@ -25,6 +26,7 @@ GRANTS = {  # user: its project, its roles
     'placement': ('service', ['admin', 'service']),
     'glance': ('service', ['admin', 'service']),
     'neutron': ('service', ['admin', 'service']),
+    'ironic': ('service', ['admin', 'service']),
 }
 
 

@@ -7,6 +7,15 @@ written() {
   mv "$1.new" "$1"
 }
 
+# options VARIABLE: what it holds, SECTION.OPTION=VALUE..., as a configuration file has it
+options() {
+  local one
+  for one in ${!1:-}; do
+    [[ $one =~ ^[A-Za-z_]+\.[a-z_]+=.*$ ]] || die "$1 has SECTION.OPTION=VALUE, not $one"
+    printf '[%s]\n%s\n' "${one%%.*}" "${one#*.}"
+  done
+}
+
 # Whatever runs for a lab, and whatever that starts, has the lab's folder in
 # its environment under a name that no test has.
 mark() { export ALMANAC_LAB_SERVICE=$LAB; }

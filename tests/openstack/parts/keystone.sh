@@ -45,6 +45,7 @@ keystone_catalog() {
   echo "placement=http://127.0.0.1:$(placement_port)"
   echo "image=http://127.0.0.1:$(glance_port)"
   echo "network=http://127.0.0.1:$(neutron_port)"
+  echo "baremetal=http://127.0.0.1:$(ironic_port)"
 }
 
 # keystone_authtoken USER: how a service asks whose a token is

@@ -44,17 +44,8 @@ nova_behind() {
   rabbitmq_virtual_host behind
   {
     printf '[DEFAULT]\nhost = behind\ntransport_url = %sbehind\n' "$(rabbitmq_url)"
-    nova_options ${NOVA_OPTIONS:-}
+    options NOVA_OPTIONS
   } >"$LAB/nova/behind.conf"
-}
-
-# nova_options SECTION.OPTION=VALUE...
-nova_options() {
-  local one
-  for one in "$@"; do
-    [[ $one =~ ^[A-Za-z_]+\.[a-z_]+=.*$ ]] || die "NOVA_OPTIONS has SECTION.OPTION=VALUE, not $one"
-    printf '[%s]\n%s\n' "${one%%.*}" "${one#*.}"
-  done
 }
 
 nova_schema() {
@@ -67,7 +58,7 @@ nova_schema() {
 nova_settings() {
   mkdir -p "$LAB/nova"
   # a lab keeps its options, as it keeps its tables
-  [ -e "$LAB/nova/schema" ] || nova_options ${NOVA_OPTIONS:-} >"$LAB/nova/options.conf"
+  [ -e "$LAB/nova/schema" ] || options NOVA_OPTIONS >"$LAB/nova/options.conf"
   {
     nova_conf
     if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf"; fi

@@ -1,0 +1,232 @@
+package labtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Hardware is the machines of the lab's hosts: a nova-compute stops when its machine is
+// switched off, and starts when the machine has booted. What switches machines says so by
+// Switched: a BMC's hook, a command. FollowIronic does it for Ironic.
+//
+// It has the hosts whose nova-compute is a process of its own: the last one, and with
+// COMPUTES_PER_PROCESS=1 all.
+type Hardware struct {
+	t     testing.TB
+	rest  *REST
+	alone map[string]string // service of the lab by host
+	ended chan struct{}
+	all   sync.WaitGroup
+
+	mu    sync.Mutex
+	boots map[string]time.Duration
+	turns map[string]int // how often a host was switched
+	runs  map[string]bool
+	work  map[string]*sync.Mutex // one at a time starts or stops a host's nova-compute
+}
+
+// NeverBoots is a time to boot, that of a machine that hangs.
+const NeverBoots time.Duration = -1
+
+// NewHardware has machines that are on, boot within the time, and stop at once. At the end
+// of the test all are on again, their nodes in Ironic too, and all hosts open and up.
+// Meanwhile the cloud is this test process's alone.
+func NewHardware(t testing.TB, boot time.Duration) *Hardware {
+	t.Helper()
+	cloud := OpenStack(t)
+	h := &Hardware{
+		t: t, rest: cloud.REST(t, Admin), alone: map[string]string{}, ended: make(chan struct{}),
+		boots: map[string]time.Duration{}, turns: map[string]int{}, runs: map[string]bool{}, work: map[string]*sync.Mutex{},
+	}
+	for _, process := range computeProcesses(t) {
+		if len(process.hosts) == 1 {
+			host := process.hosts[0]
+			h.alone[host], h.boots[host], h.runs[host], h.work[host] = process.service, boot, true, &sync.Mutex{}
+		}
+	}
+	t.Cleanup(func() {
+		close(h.ended)
+		h.all.Wait()
+		h.restore(cloud)
+	})
+	return h
+}
+
+// Hosts gives the hosts that it has, in the order of their names.
+func (h *Hardware) Hosts() []string {
+	var hosts []string
+	for _, process := range computeProcesses(h.t) {
+		if len(process.hosts) == 1 {
+			hosts = append(hosts, process.hosts[0])
+		}
+	}
+	return hosts
+}
+
+// Boots changes how long a machine takes from when it is switched on until its nova-compute
+// starts; that then takes some seconds more. NeverBoots is for ever.
+func (h *Hardware) Boots(host string, after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.boots[host] = after
+}
+
+// Switched is called when a machine has been switched on or off, or has been told to be
+// what it is.
+func (h *Hardware) Switched(host string, on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.ended:
+		return
+	default:
+	}
+	if h.alone[host] == "" || h.runs[host] == on {
+		return
+	}
+	h.runs[host] = on
+	h.turns[host]++
+	turn := h.turns[host]
+	h.all.Go(func() { h.turn(host, on, turn) })
+}
+
+// turn carries a switching out, unless there has been another one since.
+func (h *Hardware) turn(host string, on bool, turn int) {
+	verb := "kill"
+	if on {
+		verb = "start"
+		h.mu.Lock()
+		after := h.boots[host]
+		h.mu.Unlock()
+		if after == NeverBoots {
+			return
+		}
+		select {
+		case <-time.After(after):
+		case <-h.ended:
+			return
+		}
+	}
+	h.work[host].Lock()
+	defer h.work[host].Unlock()
+	h.mu.Lock()
+	late := h.turns[host] != turn
+	h.mu.Unlock()
+	if late {
+		return
+	}
+	command := exec.Command(filepath.Join(folder(h.t), "lab"), verb, h.alone[host])
+	command.Env = ownEnvironment()
+	if said, err := command.CombinedOutput(); err != nil {
+		h.t.Errorf("lab %s %s: %v\n%s", verb, h.alone[host], err, said)
+	}
+}
+
+// FollowIronic has each host's machine on while Ironic says so of the node that is called
+// as the host is.
+func (h *Hardware) FollowIronic() {
+	h.t.Helper()
+	h.look()
+	h.all.Go(func() {
+		tick := time.NewTicker(300 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-h.ended:
+				return
+			case <-tick.C:
+				h.look()
+			}
+		}
+	})
+}
+
+type powered struct {
+	Name  string
+	Power string `json:"power_state"`
+}
+
+// nodes are those of Ironic; none where it does not answer.
+func (h *Hardware) nodes() []powered {
+	request, err := http.NewRequest(http.MethodGet, h.rest.Endpoint("baremetal")+"/v1/nodes?fields=name,power_state", nil)
+	if err != nil {
+		return nil
+	}
+	request.Header.Set("X-Auth-Token", h.rest.token)
+	request.Header.Set("X-OpenStack-Ironic-API-Version", ironicVersion)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil
+	}
+	defer answer.Body.Close()
+	var list struct{ Nodes []powered }
+	if json.NewDecoder(answer.Body).Decode(&list) != nil {
+		return nil
+	}
+	return list.Nodes
+}
+
+func (h *Hardware) look() {
+	for _, node := range h.nodes() {
+		if strings.HasPrefix(node.Power, "power ") {
+			h.Switched(node.Name, node.Power == "power on")
+		}
+	}
+}
+
+// restore makes the lab as it was.
+func (h *Hardware) restore(cloud Cloud) {
+	h.t.Helper()
+	for _, node := range h.nodes() {
+		if h.alone[node.Name] != "" && node.Power != "power on" {
+			h.rest.Do("PUT", "baremetal", "/v1/nodes/"+node.Name+"/states/power", map[string]string{"target": "power on"}, nil)
+		}
+	}
+	makeWhole(h.t)
+	var list struct {
+		Services []struct{ ID, Host, Status string }
+	}
+	h.rest.Must("GET", "compute", "/os-services?binary=nova-compute", nil, &list)
+	for _, s := range list.Services {
+		if s.Status != "enabled" {
+			h.rest.Must("PUT", "compute", "/os-services/"+s.ID, map[string]string{"status": "enabled"}, nil)
+		}
+	}
+	for host := range h.alone {
+		cloud.awaitCompute(h.t, host, "up")
+	}
+}
+
+// AwaitService waits until Nova says of the nova-compute of a host what is wanted: its state
+// (up, down), its status (enabled, disabled) and that its reason begins so; empty is any.
+func (c Cloud) AwaitService(t testing.TB, host, state, status, reason string, limit time.Duration) {
+	t.Helper()
+	admin := c.REST(t, Admin)
+	err := await(limit, func() error {
+		var list struct {
+			Services []struct {
+				State, Status string
+				Reason        string `json:"disabled_reason"`
+			}
+		}
+		admin.Must("GET", "compute", "/os-services?binary=nova-compute&host="+host, nil, &list)
+		if len(list.Services) != 1 {
+			return fmt.Errorf("Nova has %d nova-computes on it", len(list.Services))
+		}
+		s := list.Services[0]
+		if state != "" && s.State != state || status != "" && s.Status != status || !strings.HasPrefix(s.Reason, reason) {
+			return fmt.Errorf("it is %+v", s)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("wait until the nova-compute of %s is %s %s %q: %v", host, state, status, reason, err)
+	}
+}
