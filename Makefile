@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-galera test-large test-cloud test-queues test-tempest test-long bench fuzz lab lab-down sample clean
+.PHONY: help build run check test test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,7 +61,11 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test -count=1 -timeout 60m -v -run TempestSays ./tests
 
-test-long: test-galera test-large test-cloud test-queues test-tempest ## what takes longer than make test
+test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
+	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test -count=1 -p 1 -timeout 120m -v \
+	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
+
+test-long: test-galera test-large test-cloud test-queues test-tempest test-energy ## what takes longer than make test
 
 bench: build ## rows 1 to 6 of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
@@ -87,6 +91,7 @@ fuzz: ## a minute for each fuzz target
 
 sample: ## renew the sample configuration
 	@$(GO) run ./cmd/almanacd config sample > etc/almanac/almanac.conf.sample
+	@$(GO) run ./cmd/almanac-power config sample > etc/almanac/almanac-power.conf.sample
 
 clean: ## remove what was built; the database in var/ stays
 	@rm -rf bin

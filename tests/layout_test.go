@@ -20,24 +20,25 @@ const module = "github.com/almanac-cloud/almanac"
 // floors are the layers of the house: a package imports packages of lower floors
 // only. A package that stands on no floor fails the test: give it one.
 var floors = [][]string{
-	0: {"pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
+	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar"},
 	2: {"reservation", "pkg/placing", "pkg/preemption"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence"},
-	4: {"pkg/scheduler", "reservation/admission"},
-	5: {"reservation/booking", "pkg/dispatch"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission"},
+	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/nova/object",
 	},
 	7: {
 		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/memory", "pkg/oslo/oslotest", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
-		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement",
+		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/power",
 	},
-	8:  {"pkg/api", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack"},
+	8: {"pkg/api", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack",
+		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic"},
 	9:  {},
 	10: {"pkg/app"},
-	11: {"cmd/almanac", "cmd/almanacd", "tests", "tests/labtest", "tests/mysqlproxy"},
+	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/labtest", "tests/mysqlproxy"},
 }
 
 // homes says which packages alone may import a library.
@@ -53,10 +54,12 @@ var homes = map[string][]string{
 	"github.com/go-sql-driver/mysql":      {"pkg/store", "pkg/nova/cells", "tests/labtest"},
 	"github.com/arran4/golang-ical":       {"pkg/api"},
 	"golang.org/x/time":                   {"pkg/api"},
-	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd"},
+	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power"},
+	"github.com/stmcginnis/gofish":        {"pkg/power/redfish"},
+	"gonum.org/v1/plot":                   {"pkg/figure"},
 	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
-	"github.com/goccy/go-yaml":            {"inventory", "cmd/almanac", "pkg/policy"},
-	"github.com/google/uuid":              {"pkg/app", "cmd/almanac"},
+	"github.com/goccy/go-yaml":            {"inventory", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
+	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 

@@ -1,0 +1,262 @@
+package tests
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// TestADayOfHostsThatSleep: reservations come and go, hosts sleep and wake, and meanwhile
+// things go wrong. No reservation starts late because of power, no host with an instance is
+// off, and the audit explains every host. A day takes eight minutes; ALMANAC_ENERGY_DAY=1h
+// makes it another.
+func TestADayOfHostsThatSleep(t *testing.T) {
+	labtest.Long(t)
+	length := 8 * time.Minute
+	if text := os.Getenv("ALMANAC_ENERGY_DAY"); text != "" {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := &day{
+		room: newRoom(t, 5, 3*time.Second, "OS_ENERGY__BOOT_TIME=20s", "OS_ENERGY__MAX_BOOTING=3"),
+		dice: rand.New(rand.NewPCG(1, 2)), guests: map[string]bool{},
+	}
+	trouble := []func(){d.agentKilled, d.switchedByHand, d.almanacdKilled, d.closedByHand, d.slowBoot}
+	for n, end := 0, time.Now().Add(length); time.Now().Before(end); n++ {
+		d.book()
+		if n%2 == 1 {
+			trouble[n/2%len(trouble)]()
+		}
+		d.watch(time.Duration(10+d.dice.IntN(15)) * time.Second)
+	}
+	for _, booked := range d.booked {
+		d.watch(time.Until(booked.End.Add(5 * time.Second)))
+	}
+	for _, host := range d.hosts {
+		d.phase(host, "asleep")
+		d.hasAStory(host)
+	}
+	d.startedInTime()
+	t.Logf("%d reservations, %d refused, %d with an instance; at %d looks hosts slept %d times; trouble: %v",
+		len(d.booked), d.refused, len(d.guests), d.looks, d.slept, d.troubles)
+	if d.slept == 0 || len(d.guests) == 0 {
+		t.Error("nothing slept, or nobody used what was booked")
+	}
+}
+
+// day is a day of a room.
+type day struct {
+	*room
+	dice                  *rand.Rand
+	booked                []v1.Reservation
+	guests                map[string]bool // reservations of which an instance was asked for
+	refused, looks, slept int
+	troubles              []string
+}
+
+// book asks for one to three hosts in a while; that there are not so many is fine.
+func (d *day) book() {
+	d.t.Helper()
+	start, quantity, length := d.soon(45+d.dice.IntN(30)), 1+d.dice.IntN(3), v1.Duration(30+d.dice.IntN(40))
+	made, err := d.demo.almanac.CreateReservation(d.t.Context(), v1.ReservationRequest{
+		Name: "day", StartTime: &start, Duration: &length, Quantity: &quantity,
+	}, client.CreateOptions{})
+	if refusal, ok := errors.AsType[*client.Error](err); ok && refusal.Status == http.StatusConflict {
+		d.refused++
+		return
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.booked = append(d.booked, made)
+}
+
+// watch looks for a while whether all is as it must be, and has instances run on what is
+// reserved.
+func (d *day) watch(length time.Duration) {
+	d.t.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for end := time.Now().Add(length); time.Now().Before(end); <-tick.C {
+		d.look()
+		d.use()
+	}
+}
+
+func (d *day) look() {
+	d.t.Helper()
+	d.looks++
+	var off []string
+	for host, power := range d.powers() {
+		if power == "power off" {
+			off = append(off, host)
+		}
+	}
+	d.slept += len(off)
+	// An instance that is there now was there when its host was seen off: none comes to a
+	// host within the time that it takes to boot.
+	var all struct{ Servers []server }
+	d.admin.Must("GET", "compute", "/servers/detail?all_tenants=1", nil, &all)
+	for _, s := range all.Servers {
+		if slices.Contains(off, s.Host) && s.Task != "deleting" {
+			d.t.Errorf("%s is off with %+v on it", s.Host, s)
+		}
+	}
+}
+
+// powers are the power states of the hosts in Ironic.
+func (d *day) powers() map[string]string {
+	d.t.Helper()
+	var list struct {
+		Nodes []struct {
+			Name  string
+			Power string `json:"power_state"`
+		}
+	}
+	d.admin.Must("GET", "baremetal", "/v1/nodes?fields=name,power_state", nil, &list)
+	powers := map[string]string{}
+	for _, n := range list.Nodes {
+		if slices.Contains(d.hosts, n.Name) {
+			powers[n.Name] = n.Power
+		}
+	}
+	return powers
+}
+
+// use has an instance run on each reservation that is active and ends not too soon.
+func (d *day) use() {
+	d.t.Helper()
+	for _, booked := range d.booked {
+		if d.guests[booked.ID] || time.Now().Before(booked.Start) || time.Until(booked.End) < 15*time.Second {
+			continue
+		}
+		if d.show(booked.ID).Status == "active" {
+			d.guests[booked.ID] = true
+			d.boot(d.demo, "day", booked.ID, "")
+		}
+	}
+}
+
+func (d *day) startedInTime() {
+	d.t.Helper()
+	for _, booked := range d.booked {
+		r := d.show(booked.ID)
+		begun := lastEvent(r, "start")
+		if r.Status != "ended" || begun.DoneAt == nil || begun.DoneAt.Sub(booked.Start) > 15*time.Second {
+			d.t.Errorf("the reservation of %v is %s, and began as %+v; degraded: %v %s", booked.Start, r.Status, begun, r.Degraded, r.DegradedReason)
+		}
+	}
+}
+
+// ways are the phases that may follow one another.
+var ways = map[string][]string{
+	"awake": {"leaving", "asleep", "waking"}, "leaving": {"stopping", "awake"}, "stopping": {"asleep", "awake"},
+	"asleep": {"waking"}, "waking": {"awake", "asleep", "broken"}, "broken": {"waking", "awake"},
+}
+
+// hasAStory: each phase of a host follows from the one before, and has its reason.
+func (d *day) hasAStory(host string) {
+	d.t.Helper()
+	last := "awake"
+	for _, text := range d.story(host, "phase") {
+		phase, reason, _ := strings.Cut(text, ": ")
+		if reason == "" || !slices.Contains(ways[last], phase) {
+			d.t.Errorf("the audit of %s tells after %s: %q", host, last, text)
+		}
+		last = phase
+	}
+	if is := d.energy(host).Phase; is != last {
+		d.t.Errorf("%s is %s, and the audit ends with %s", host, is, last)
+	}
+}
+
+// in gives a host with the phase that nobody has reserved, or nothing.
+func (d *day) in(phase string) string {
+	d.t.Helper()
+	for _, host := range d.hosts {
+		if h := d.energy(host); h.Phase == phase && h.ReservedFrom == nil {
+			return host
+		}
+	}
+	return ""
+}
+
+func (d *day) agentKilled() {
+	d.t.Helper()
+	d.troubles = append(d.troubles, "the agent was killed")
+	_ = d.agent.Process.Kill() // it may have ended
+	d.watch(5 * time.Second)
+	d.startAgent()
+}
+
+func (d *day) almanacdKilled() {
+	d.t.Helper()
+	d.troubles = append(d.troubles, "almanacd was killed")
+	d.crash()
+	d.start()
+}
+
+func (d *day) switchedByHand() {
+	d.t.Helper()
+	if host := d.in("asleep"); host != "" {
+		d.troubles = append(d.troubles, host+" was switched on by hand")
+		d.cloud.Openstack(d.t, labtest.Admin, "baremetal", "node", "power", "on", host)
+	}
+}
+
+// closedByHand: what an operator has closed stays closed, for the operator's reason.
+func (d *day) closedByHand() {
+	d.t.Helper()
+	host := d.in("awake")
+	if host == "" {
+		return
+	}
+	d.troubles = append(d.troubles, host+" was closed by hand")
+	d.cloud.Openstack(d.t, labtest.Admin, "compute", "service", "set", "--disable", "--disable-reason", "a new disk", host, "nova-compute")
+	d.watch(8 * time.Second)
+	if now := d.openstack(); now.Status[host] != "disabled" || now.Reason[host] != "a new disk" || now.Power[host] != "power on" {
+		d.t.Errorf("%s was closed by hand, and is %s for %q, %s", host, now.Status[host], now.Reason[host], now.Power[host])
+	}
+	d.cloud.Openstack(d.t, labtest.Admin, "compute", "service", "set", "--enable", host, "nova-compute")
+}
+
+func (d *day) slowBoot() {
+	d.t.Helper()
+	host := d.hosts[d.dice.IntN(len(d.hosts))]
+	d.troubles = append(d.troubles, host+" boots slowly")
+	d.hardware.Boots(host, 8*time.Second)
+}
+
+// TestAReservationLeavesAHostThatDoesNotWake for another one, in time, and there are alarms.
+func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
+	labtest.Long(t)
+	r := newRoom(t, 2, 2*time.Second,
+		"OS_ENERGY__BOOT_TIMEOUT=25s", "OS_ENERGY__BOOT_RETRIES=1", "OS_ENERGY__BOOT_BACKOFF=1s", "OS_ENERGY__BOOT_MARGIN=100s")
+	for _, host := range r.hosts {
+		r.phase(host, "asleep")
+	}
+	booked := r.book(labtest.Demo, "render", "--quantity", "1", "--start", "+125s", "--duration", "1h")
+	hangs := r.show(booked.ID).Hosts[0]
+	r.hardware.Boots(hangs, labtest.NeverBoots)
+	r.within(2*time.Minute, time.Second, hangs+" is broken, and there is an alarm", func() bool {
+		status, err := r.admin.almanac.Energy(t.Context())
+		return err == nil && r.energy(hangs).Phase == "broken" &&
+			slices.ContainsFunc(status.Alarms, func(a v1.EnergyAlarm) bool { return a.Host == hangs && a.Kind == "quarantined" })
+	})
+	r.within(2*time.Minute, time.Second, "the reservation is active", func() bool { return r.show(booked.ID).Status == "active" })
+	active := r.show(booked.ID)
+	if begun := lastEvent(active, "start"); slices.Contains(active.Hosts, hangs) || begun.DoneAt.Sub(booked.Start) > 15*time.Second {
+		t.Errorf("it is on %v, and began as %+v", active.Hosts, begun)
+	}
+}
