@@ -131,8 +131,10 @@ func energySwitching(c config.Energy) energy.Switching {
 // powers tells the inventory of hosts that are switched off and on, and of their
 // efficiency.
 type powers struct {
-	records controller.Records
-	table   energy.Table
+	records interface {
+		PowerRecords(ctx context.Context) (map[string]energy.Record, error)
+	}
+	table energy.Table
 	// boot is the boot time of a host of which nothing is known, and margin what is counted
 	// with beside it; in seconds.
 	boot, margin int64

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+func TestSettingsOfEnergyThatCannotWorkAreRefused(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "watts.csv")
+	if err := os.WriteFile(table, []byte("host,flops_per_watt\nn1,fast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(c *config.Config){
+		"roles":           func(c *config.Config) { c.Default.Roles = []string{"energy", "inventory"} },
+		"spare_capacity":  func(c *config.Config) { c.Energy.SpareCapacity = []string{"VCPU"} },
+		"CUSTOM_ classes": func(c *config.Config) { c.Energy.SpareCapacity = []string{"GPU:2"} },
+		"forecaster":      func(c *config.Config) { c.Energy.Forecaster = "oracle" },
+		"efficiency_file": func(c *config.Config) { c.Energy.EfficiencyFile = "not-there.csv" },
+		"line 2":          func(c *config.Config) { c.Energy.EfficiencyFile = table },
+		"watts_query":     func(c *config.Config) { c.Energy.WattsURL = "http://prometheus" },
+	} {
+		c, err := config.Load(nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkEnergy(c); err != nil {
+			t.Fatalf("the defaults are refused: %v", err)
+		}
+		change(&c)
+		if err := checkEnergy(c); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}
+
+func TestSpareCapacityIsReadByResourceClass(t *testing.T) {
+	got, err := spareCapacity([]string{"VCPU:64", " MEMORY_MB : 1024", "DISK_GB:10", "CUSTOM_GPU:2"})
+	want := resource.Vector{VCPUs: 64, MemoryMB: 1024, DiskGB: 10, Custom: map[string]int64{"CUSTOM_GPU": 2}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// phases are stored records.
+type phases map[string]energy.Record
+
+func (p phases) PowerRecords(context.Context) (map[string]energy.Record, error) { return p, nil }
+
+func TestTheInventoryIsToldWhatSleepsAndHowEfficientHostsAre(t *testing.T) {
+	table, err := energy.ReadTable(strings.NewReader("host,flops_per_watt,idle_watts\nn1,3e9,\nn*,1e9,95\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := powers{
+		records: phases{"n1": {Phase: energy.Asleep, Boots: []int64{100, 140}}, "n2": {Phase: energy.Broken, Reason: "it did not wake up"}},
+		table:   table, boot: 600, margin: 60, now: func() span.Instant { return 1000 },
+	}
+	got, err := p.PowerSettings(t.Context(), []string{"n1", "n2", "m3"})
+	want := map[string]inventory.PowerSetting{
+		"n1": {Power: inventory.PowerSleeping, BootSeconds: 140, BootOtherwise: 600, WakeDelay: 60, FlopsPerWatt: 3e9},
+		"n2": {Power: inventory.PowerFailed, Trouble: "it did not wake up", BootOtherwise: 600, FlopsPerWatt: 1e9},
+		"m3": {BootOtherwise: 600},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestAStopFileThatNobodyCanLookAtStopsToo(t *testing.T) {
+	here := filepath.Join(t.TempDir(), "stop")
+	if got := stopFile(here, "stop"); got != "" {
+		t.Errorf("without the file: %q", got)
+	}
+	if err := os.WriteFile(here, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := stopFile(here, "stop"); got == "" {
+		t.Error("the file is there, and nothing stops")
+	}
+	if got := stopFile(filepath.Join(here, "below"), "stop/below"); got == "" {
+		t.Error("nobody can tell whether it is there, and nothing stops")
+	}
+}
