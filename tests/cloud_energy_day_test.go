@@ -29,7 +29,7 @@ func TestADayOfHostsThatSleep(t *testing.T) {
 		}
 	}
 	d := &day{
-		room: newRoom(t, 5, 3*time.Second, "OS_ENERGY__BOOT_TIME=20s", "OS_ENERGY__MAX_BOOTING=3"),
+		room: newRoom(t, 5, 3*time.Second, "OS_ENERGY__BOOT_TIME=20s", "OS_ENERGY__BOOT_MARGIN=30s", "OS_ENERGY__MAX_BOOTING=3"),
 		dice: rand.New(rand.NewPCG(1, 2)), guests: map[string]bool{},
 	}
 	trouble := []func(){d.agentKilled, d.switchedByHand, d.almanacdKilled, d.closedByHand, d.slowBoot}
@@ -68,7 +68,7 @@ type day struct {
 // book asks for one to three hosts in a while; that there are not so many is fine.
 func (d *day) book() {
 	d.t.Helper()
-	start, quantity, length := d.soon(45+d.dice.IntN(30)), 1+d.dice.IntN(3), v1.Duration(30+d.dice.IntN(40))
+	start, quantity, length := d.soon(60+d.dice.IntN(30)), 1+d.dice.IntN(3), v1.Duration(30+d.dice.IntN(40))
 	made, err := d.demo.almanac.CreateReservation(d.t.Context(), v1.ReservationRequest{
 		Name: "day", StartTime: &start, Duration: &length, Quantity: &quantity,
 	}, client.CreateOptions{})

@@ -277,8 +277,11 @@ func (s *stepping) fellAsleep() {
 	r.Order, r.OffFailed, r.Attempt, r.Begun = nil, 0, 0, 0
 	r.LastOff = f.Now
 	r.switched(f.Now)
-	s.note()
 	s.become(Asleep, r.Reason)
+	r.Down = false
+	if f.Service != nil {
+		r.Reported = f.Service.Reported
+	}
 }
 
 // switched counts a switch among those of the last day.
@@ -313,21 +316,18 @@ func (s *stepping) quarantine(reason string) {
 
 func (s *stepping) asleep() {
 	r, f := &s.Record, &s.f
-	// Nova takes a service for up for a while after it has stopped: only one that reports runs.
-	if f.Service != nil && f.Service.Up && f.Service.Reported != r.Reported {
-		r.Heard++
-		s.note()
-	}
+	s.hear()
+	runs := f.Service != nil && f.Service.Up && (r.Heard >= Glitch || r.Down)
 	switch {
 	case f.Machine.State == On:
 		if r.Oddly++; r.Oddly >= Glitch {
 			s.tell(EntryFound, "its machine is on, and was not switched on by Almanac")
 			s.found("somebody else has switched it on")
 		}
-	case r.Heard >= Glitch && f.Machine.Problem != "":
+	case runs && f.Machine.Problem != "":
 		s.tell(EntryFound, "its nova-compute reports, and its machine cannot be read")
 		s.found("somebody else has switched it on")
-	case r.Heard >= Glitch && f.Machine.State != "":
+	case runs && f.Machine.State != "":
 		s.tell(EntryFound, "its nova-compute reports, though its machine says that it is %s", f.Machine.State)
 		s.quarantine("its machine says that it is off while it runs")
 		s.found("it runs, whatever its machine says")
@@ -347,44 +347,49 @@ func (s *stepping) asleep() {
 func (s *stepping) wake(reason string) {
 	r := &s.Record
 	r.Target, r.Urgent = On, s.f.Want != nil && s.f.Want.Urgent
-	s.note()
 	s.order(On, reason)
 	if r.Phase != Waking {
 		s.become(Waking, reason)
 	}
 }
 
-// note remembers when the service had reported last: it has not started since while Nova
-// says the same.
-func (s *stepping) note() {
-	if s.f.Service != nil {
-		s.Record.Reported = s.f.Service.Reported
+// hear notes what Nova says of the service. Nova takes it for up for a while after it has
+// stopped, so that being up is no sign of life; and what Nova says of when it has reported
+// changes with everything that is changed of it (nova/servicegroup/drivers/db.py).
+func (s *stepping) hear() {
+	r, told := &s.Record, s.f.Service
+	switch {
+	case told == nil:
+		return
+	case !told.Up:
+		r.Down = true
+	case told.Reported != r.Reported:
+		r.Heard++
 	}
+	r.Reported = told.Reported
 }
 
 // found takes a host that runs, though we have not switched it on, for one that does.
 func (s *stepping) found(reason string) {
 	r := &s.Record
 	r.Target, r.Order, r.Begun, r.Testing = On, nil, 0, false
-	if s.f.Service != nil && !s.f.Service.Up {
-		s.note()
-	}
 	r.switched(s.f.Now)
 	s.become(Waking, reason)
 }
 
-// up says that the host runs: its service has reported since it was ordered on, or found on,
-// whatever its machine says.
+// up says that the host runs: its service has reported since it was switched off, whatever
+// its machine says.
 func (s *stepping) up() bool {
-	f := &s.f
+	f, r := &s.f, &s.Record
 	if f.Cloudless {
 		return f.Machine.State == On && f.Now >= s.Record.Begun.Add(f.BootSeconds)
 	}
-	return f.Service != nil && f.Service.Up && f.Service.Reported != s.Record.Reported
+	return f.Service != nil && f.Service.Up && (r.Down || r.Heard >= Glitch)
 }
 
 func (s *stepping) waking() {
 	r, f := &s.Record, &s.f
+	s.hear()
 	switch {
 	case s.up() && f.Service != nil && f.Service.Disabled && f.Service.Ours:
 		s.do(Open)
@@ -473,6 +478,7 @@ func (s *stepping) wakeFailed(reason string) {
 
 func (s *stepping) broken() {
 	r, f := &s.Record, &s.f
+	s.hear()
 	retold := r.Hold.Holds(f.Now) && r.Hold.At > r.Since && (r.Hold.Action == HoldOn || r.Hold.Action == Test)
 	switch {
 	case s.up():

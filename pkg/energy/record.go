@@ -22,8 +22,7 @@ type Record struct {
 	Testing bool
 	// Closed is since when its service was seen disabled by us; 0 while it was not.
 	Closed span.Instant
-	// Reported is what Nova said of when its service had last reported, as it was when the
-	// host was last ordered on. Where Nova says the same, the service has not started yet.
+	// Reported is what Nova said last of when its service had reported (updated_at).
 	Reported span.Instant
 	Begun    span.Instant // when it was first ordered on since it was asleep; 0 where it was not
 
@@ -35,9 +34,13 @@ type Record struct {
 	RetryAt   span.Instant // when it is tried again; 0 where it need not be
 	// Oddly counts the measurements in a row in which the machine was not as it should be.
 	Oddly int
-	// Heard counts the reports of its service since it is Asleep. One may still have been on
-	// its way; another means that the host runs.
+	// Heard counts how often Nova has said since it was switched off, or on, that its service
+	// had reported since. Once may be one that was on its way, or somebody who has changed
+	// the service; twice means that the host runs.
 	Heard int
+	// Down says that Nova has taken its service for down since it was switched off: once it
+	// is up again it has reported.
+	Down bool
 
 	LastOn, LastOff span.Instant
 	Boots           []int64        // seconds of its last boots, the latest last

@@ -60,7 +60,7 @@ type Service struct {
 	Up, Disabled bool
 	Reason       string // why it is disabled
 	ForcedDown   bool
-	Reported     span.Instant // when Nova last heard of it, by Nova's clock (updated_at)
+	Reported     span.Instant // when it last reported or was changed, by Nova's clock (updated_at)
 }
 
 // Cloud is the cloud on the hosts.
