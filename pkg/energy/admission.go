@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // Admission says which hosts may be switched off at all: nobody's host is, unless an
@@ -15,11 +16,11 @@ type Admission struct {
 
 // Refuses says why the host may not be switched off, in a sentence; empty where it may.
 func (a Admission) Refuses(h *inventory.Host) string {
-	if set, there := h.Properties[a.Property]; there && a.Property != "" {
-		if admits(set) {
-			return ""
-		}
-		return "its property " + a.Property + " forbids it"
+	if why := a.Forbids(h); why != "" {
+		return why
+	}
+	if _, there := h.Properties[a.Property]; there && a.Property != "" {
+		return ""
 	}
 	for _, name := range h.Aggregates {
 		if slices.Contains(a.Aggregates, name) {
@@ -32,6 +33,15 @@ func (a Admission) Refuses(h *inventory.Host) string {
 		}
 	}
 	return "it was not admitted: it has no property " + a.Property + ", and is in none of the aggregates and traits of [energy]"
+}
+
+// Forbids says why nobody may switch the host off, not by hand either, in a sentence: its
+// property is false. It is empty where one may.
+func (a Admission) Forbids(h *inventory.Host) string {
+	if set, there := h.Properties[a.Property]; there && a.Property != "" && !admits(set) {
+		return "its property " + a.Property + " forbids it"
+	}
+	return ""
 }
 
 // admits reads a property as yes or no. Metadata of aggregates are words.
@@ -73,9 +83,10 @@ func (m Mode) rank() int { return slices.Index(Modes, m) }
 // AtLeast says that m lets the controller do as much as other, or more.
 func (m Mode) AtLeast(other Mode) bool { return m.rank() >= other.rank() }
 
-// Rests says that there is nothing to measure or to do: the mode of all is off, no
-// aggregate or host has another, none is on its way or asleep, and no manual order waits.
-func (s *Settings) Rests(configured Mode, records map[string]Record) bool {
+// Rests says that there is nothing to measure or to do at now: the mode of all is off, no
+// aggregate or host has another, none is on its way, asleep or still closed by an operation,
+// and no manual order is in force.
+func (s *Settings) Rests(now span.Instant, configured Mode, records map[string]Record) bool {
 	if s.ModeOf("", nil, configured) != ModeOff {
 		return false
 	}
@@ -85,7 +96,7 @@ func (s *Settings) Rests(configured Mode, records map[string]Record) bool {
 		}
 	}
 	for _, r := range records {
-		if r.Mode != "" && r.Mode != ModeOff || r.Phase != Awake || r.Hold != nil {
+		if r.Mode != "" && r.Mode != ModeOff || r.Phase != Awake || r.Operation != "" || r.Hold.Holds(now) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package energy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -24,8 +25,7 @@ type Switching struct {
 // is believed.
 const Glitch = 2
 
-// Facts are what is known of a host when its record is advanced. To know the Outcome of an
-// order is to give it again.
+// Facts are what is known of a host when its record is advanced.
 type Facts struct {
 	Now     span.Instant
 	Machine Reading // the zero Reading where it was not asked
@@ -64,9 +64,10 @@ type Deed string
 
 // The deeds.
 const (
-	Close Deed = "close" // disable the host's service, with the record's operation
-	Open  Deed = "open"  // enable it, if it was disabled by us
-	Send  Deed = "send"  // the record's order
+	Close  Deed = "close"  // disable the host's service, with the record's operation
+	Open   Deed = "open"   // enable it, if it was disabled by us for that operation
+	Reopen Deed = "reopen" // enable it, if it was disabled by us for any
+	Send   Deed = "send"   // the record's order
 )
 
 // Step is what follows from the facts for a record.
@@ -149,37 +150,47 @@ func (s *stepping) wantsDown() (State, bool) {
 func (s *stepping) wantsUp() bool { return s.f.Want != nil && s.f.Want.To == On }
 
 func (s *stepping) awake() {
-	r := &s.Record
-	if s.f.Service != nil && s.f.Service.Disabled && s.f.Service.Ours { // a deed was left undone
-		r.Operation = "" // whichever it was of
-		s.do(Open)
+	r, service := &s.Record, s.f.Service
+	if service != nil && service.Disabled && service.Ours { // a deed was left undone
+		s.do(Reopen)
 		return
 	}
+	if service != nil || s.f.Cloudless {
+		r.Operation = ""
+	}
 	to, down := s.wantsDown()
-	if !down {
+	if !down || r.Operation != "" {
 		return
 	}
 	r.Operation, r.Target, r.Urgent, r.Closed = s.f.ID, to, s.f.Want.Urgent, 0
-	r.Testing = r.Hold.Holds(s.f.Now) && r.Hold.Action == Test
+	r.Testing = s.held(Test)
 	s.become(Leaving, s.f.Want.Reason)
 	s.do(Close)
+}
+
+// held says that one of these manual orders is in force.
+func (s *stepping) held(actions ...Action) bool {
+	h := s.Record.Hold
+	return h.Holds(s.f.Now) && slices.Contains(actions, h.Action)
 }
 
 // abort leaves a host on that was about to be switched off.
 func (s *stepping) abort(reason string) {
 	r := &s.Record
 	s.tell(EntryAborted, "it stays on: %s", reason)
-	r.Target, r.Order, r.Closed, r.Urgent = On, nil, 0, false
+	r.Target, r.Order, r.Closed, r.Urgent, r.RetryAt = On, nil, 0, false, 0
 	s.endTest()
 	s.become(Awake, reason)
 	s.do(Open)
 }
 
-// endTest ends the wake test, if it is one.
+// endTest ends the wake test, if it is one; what was ordered by hand meanwhile stays.
 func (s *stepping) endTest() {
-	if r := &s.Record; r.Testing {
-		r.Testing, r.Hold = false, nil
+	r := &s.Record
+	if r.Testing && r.Hold != nil && r.Hold.Action == Test {
+		r.Hold = nil
 	}
+	r.Testing = false
 }
 
 func (s *stepping) leaving() {
@@ -215,18 +226,27 @@ const leaveFor = 300
 // order gives the host's machine a new order.
 func (s *stepping) order(to State, why string) {
 	r, f := &s.Record, &s.f
+	within := int64(onFor)
+	if to != On {
+		within = offFor
+	}
 	r.Number++
-	r.RetryAt = 0
+	r.RetryAt, r.Taken = 0, false
 	r.Order = &Order{
 		ID: f.ID, Epoch: f.Epoch, Number: r.Number, Host: r.Host, State: to,
-		Hard: s.how.Hard && (to != On || r.Attempt > 0), Patience: s.how.OffPatience, Deadline: f.Now.Add(orderFor),
+		// What somebody else has switched on, as for a rescue, keeps its power.
+		Hard: s.how.Hard && (to != On || r.Attempt > 0 && !r.Found), Patience: s.how.OffPatience, Deadline: f.Now.Add(within),
 	}
 	s.tell(EntryOrder, "ordered %s (order %s): %s", to, r.Order.ID, why)
 	s.do(Send)
 }
 
-// orderFor is for how many seconds an order may wait for its agent.
-const orderFor = 60
+// How many seconds an order may wait for its agent. One to switch off stands on a look at the
+// host that was just made.
+const (
+	onFor  = 60
+	offFor = 15
+)
 
 // progress is how far the order is.
 func (s *stepping) progress() Progress {
@@ -236,64 +256,80 @@ func (s *stepping) progress() Progress {
 	return s.f.Outcome.Progress
 }
 
-// lost says that the order will not be carried out any more, and nobody knows whether it was.
+// lost says that the order will not begin any more, and nobody says whether it has.
 func (s *stepping) lost() bool {
 	return s.progress() == "" && s.f.Now > s.Record.Order.Deadline
 }
 
+// reason is what the agent says of an order that failed.
+func (s *stepping) reason() string {
+	if s.f.Outcome == nil {
+		return "its agent did not answer the order"
+	}
+	return cmp.Or(s.f.Outcome.Reason, "the order failed")
+}
+
 func (s *stepping) stopping() {
 	r, f := &s.Record, &s.f
-	if r.Order == nil { // what was stored is not whole: order anew
-		s.order(r.Target, "it was not ordered yet")
+	if r.Order == nil { // what was stored is not whole
+		s.lookAgain("it was not ordered")
 		return
 	}
-	switch p := s.progress(); {
-	case f.Machine.State == r.Target && (p == Done || s.lost()):
+	s.hear()
+	p := s.progress()
+	r.Taken = r.Taken || p == Accepted || p == Done || p == Failed
+	off := f.Machine.State == Off || f.Machine.State == Standby
+	over := p == Done || p == Failed || p == Refused || s.lost()
+	// One that was told to stop may yet do so after its agent has given up.
+	late := f.Now > r.Order.Deadline.Add(2*r.Order.Patience+offFor)
+	switch {
+	case off && over:
+		r.Target = f.Machine.State
 		s.fellAsleep()
-	case s.inherited():
-		s.abort("another controller had ordered it off, and the order did not arrive")
+	case p == Refused && !r.Taken:
+		s.lookAgain(s.reason())
 	case p == Done && f.Machine.State == On:
 		if r.Oddly++; r.Oddly > Glitch {
 			s.offFailed("its machine says that it is on, after it said that it was switched off")
 		}
-	case (p == Failed || p == Refused) && f.Machine.State == On:
-		s.offFailed(cmp.Or(f.Outcome.Reason, "the order failed"))
-	case (p == Failed || p == Refused) && f.Machine.State == r.Target:
-		s.fellAsleep()
-	case s.lost() && f.Machine.State == On && f.Now > r.Order.Deadline.Add(r.Order.Patience):
-		s.offFailed("its agent did not answer the order")
+	case over && late && f.Machine.State == On:
+		s.offFailed(s.reason())
+	case over && late && f.Machine.State == "" && f.Service != nil && f.Service.Up && r.Heard > Glitch:
+		s.offFailed("it runs, and its machine cannot be read: " + s.reason())
+	case over && late && f.Machine.State == "" && f.Service != nil && !f.Service.Up:
+		s.fellAsleep() // for all that is known
 	}
 }
 
-// inherited says that another controller gave the order, and that its agent has not taken
-// it: it takes none of that controller any more.
-func (s *stepping) inherited() bool {
-	p := s.progress()
-	return s.Record.Order.Epoch < s.f.Epoch && (p == Refused || s.lost())
+// lookAgain takes an order back that was not taken. The host is closed as before.
+func (s *stepping) lookAgain(reason string) {
+	r := &s.Record
+	s.tell(EntryOutcome, "the order was not taken: %s", reason)
+	r.Order = nil
+	s.become(Leaving, r.Reason)
 }
 
 func (s *stepping) fellAsleep() {
 	r, f := &s.Record, &s.f
-	r.Order, r.OffFailed, r.Attempt, r.Begun = nil, 0, 0, 0
+	r.Order, r.OffFailed, r.Attempt, r.Begun, r.Found = nil, 0, 0, 0, false
 	r.LastOff = f.Now
 	r.switched(f.Now)
 	s.become(Asleep, r.Reason)
-	r.Down = false
-	if f.Service != nil {
+	if r.Down, r.Reported = false, 0; f.Service != nil {
 		r.Reported = f.Service.Reported
 	}
 }
 
 // switched counts a switch among those of the last day.
 func (r *Record) switched(now span.Instant) {
-	day := now.Add(-24 * 3600)
-	var kept []span.Instant
-	for _, at := range r.Switches {
-		if at > day {
-			kept = append(kept, at)
-		}
-	}
-	r.Switches = append(kept, now)
+	recent := r.Switches[len(r.Switches)-r.SwitchedToday(now):]
+	r.Switches = append(slices.Clone(recent), now)
+}
+
+// SwitchedToday is how often the host was switched within a day before now.
+func (r *Record) SwitchedToday(now span.Instant) int {
+	i, _ := slices.BinarySearch(r.Switches, now.Add(-24*3600)+1)
+	return len(r.Switches) - i
 }
 
 // offFailed takes a host back that could not be switched off. It counts as switched on
@@ -324,20 +360,22 @@ func (s *stepping) asleep() {
 			s.tell(EntryFound, "its machine is on, and was not switched on by Almanac")
 			s.found("somebody else has switched it on")
 		}
-	case runs && f.Machine.Problem != "":
+	case runs && (f.Machine.Problem != "" || !f.Agent):
 		s.tell(EntryFound, "its nova-compute reports, and its machine cannot be read")
 		s.found("somebody else has switched it on")
 	case runs && f.Machine.State != "":
 		s.tell(EntryFound, "its nova-compute reports, though its machine says that it is %s", f.Machine.State)
 		s.quarantine("its machine says that it is off while it runs")
 		s.found("it runs, whatever its machine says")
-	case s.wantsUp() || r.Testing:
-		reason := "the wake test"
-		if s.wantsUp() {
-			reason = f.Want.Reason
-		}
-		r.Oddly, r.Attempt, r.Begun = 0, 0, f.Now
-		s.wake(reason)
+	case s.wantsUp():
+		r.Testing = r.Testing || s.held(Test)
+		r.Attempt, r.Begun = 0, f.Now
+		s.wake(f.Want.Reason)
+	case r.Testing && s.held(HoldOff, HoldStandby):
+		r.Testing = false
+	case r.Testing:
+		r.Attempt, r.Begun = 0, f.Now
+		s.wake("the wake test")
 	case f.Machine.State != "":
 		r.Oddly = 0
 	}
@@ -363,7 +401,7 @@ func (s *stepping) hear() {
 		return
 	case !told.Up:
 		r.Down = true
-	case told.Reported != r.Reported:
+	case told.Reported != r.Reported && r.Reported != 0:
 		r.Heard++
 	}
 	r.Reported = told.Reported
@@ -372,7 +410,8 @@ func (s *stepping) hear() {
 // found takes a host that runs, though we have not switched it on, for one that does.
 func (s *stepping) found(reason string) {
 	r := &s.Record
-	r.Target, r.Order, r.Begun, r.Testing = On, nil, 0, false
+	r.Target, r.Order, r.Begun, r.Found = On, nil, 0, true
+	s.endTest()
 	r.switched(s.f.Now)
 	s.become(Waking, reason)
 }
@@ -395,22 +434,25 @@ func (s *stepping) waking() {
 		s.do(Open)
 	case s.up():
 		s.wokeUp()
+	case r.RetryAt != 0 && s.held(HoldOff, HoldStandby):
+		r.RetryAt = 0
+		s.become(Broken, "it has failed to wake up, and an operator holds it off")
 	case r.RetryAt != 0 && f.Now < r.RetryAt:
 	case r.RetryAt != 0:
 		s.wake(fmt.Sprintf("attempt %d", r.Attempt+1))
 	case r.Order == nil:
 		s.foundWaking()
-	case s.inherited():
-		s.order(On, "another controller had ordered it")
+	case s.progress() == Refused && r.Order.Epoch < f.Epoch:
+		s.order(On, "another controller had ordered it, of which its agent takes nothing any more")
 	case s.progress() == Failed || s.progress() == Refused:
-		s.wakeFailed(cmp.Or(f.Outcome.Reason, "the order failed"))
+		s.wakeFailed(s.reason())
 	case s.lost():
 		// Not the host's fault: it is ordered again for as long as it takes.
 		if f.Agent {
 			s.order(On, "its agent did not answer the order before")
 		}
 	case f.Service == nil && !f.Cloudless: // who knows whether it is up?
-	case s.progress() != "" && f.Now > r.Order.Deadline.Add(s.how.BootTimeout-orderFor):
+	case s.progress() != "" && f.Now > r.Order.Deadline.Add(s.how.BootTimeout-onFor):
 		s.wakeFailed(fmt.Sprintf("it was not up after %v", time.Duration(s.how.BootTimeout)*time.Second))
 	}
 }
@@ -442,7 +484,7 @@ func (s *stepping) wokeUp() {
 	reason := r.Reason
 	if r.Begun != 0 {
 		took := int64(f.Now - r.Begun)
-		if r.Attempt == 0 {
+		if r.Attempt == 0 && took <= s.how.BootTimeout { // else it is not the boot that took so long
 			r.Boots = append(r.Boots[max(0, len(r.Boots)-mostBoots+1):len(r.Boots):len(r.Boots)], took)
 		}
 		r.Proof = &Proof{At: f.Now, Woke: true, Seconds: took}
@@ -454,7 +496,7 @@ func (s *stepping) wokeUp() {
 		r.Quarantine = "" // it has been shown that it wakes
 	}
 	s.endTest()
-	r.LastOn, r.Order, r.Attempt, r.Closed, r.Begun, r.Urgent, r.RetryAt = f.Now, nil, 0, 0, 0, false, 0
+	r.LastOn, r.Order, r.Attempt, r.Closed, r.Begun, r.Urgent, r.RetryAt, r.Found = f.Now, nil, 0, 0, 0, false, 0, false
 	s.become(Awake, reason)
 	r.Operation = ""
 }
@@ -468,10 +510,10 @@ func (s *stepping) wakeFailed(reason string) {
 		r.RetryAt = f.Now.Add(s.how.Backoff << min(r.Attempt-1, 10))
 		return
 	}
+	s.Failed = r.Proof == nil || r.Proof.Woke // one that fails at each trial is one host
 	r.Proof = &Proof{At: f.Now, Reason: reason}
 	r.RetryAt = f.Now.Add(s.how.Probe)
 	s.endTest()
-	s.Failed = true
 	s.quarantine("it did not wake up: " + reason)
 	s.become(Broken, "it did not wake up: "+reason)
 }
@@ -484,9 +526,14 @@ func (s *stepping) broken() {
 	case s.up():
 		s.found("it has come up by itself")
 	case retold:
-		r.Attempt, r.Begun = 0, f.Now
+		r.Attempt, r.Begun, r.Testing = 0, f.Now, s.held(Test)
 		s.wake("ordered by hand")
-	case r.RetryAt != 0 && f.Now >= r.RetryAt:
+	case s.held(HoldOff, HoldStandby):
+		r.RetryAt = f.Now.Add(s.how.Probe) // nobody is surprised by it, hands inside
+	case r.Quarantine == "": // it was released
+		r.Attempt, r.Begun = 0, f.Now
+		s.wake("released by hand")
+	case f.Now >= r.RetryAt:
 		r.Attempt, r.Begun = s.how.Retries, f.Now // one attempt
 		s.wake("it is tried again after a while")
 	}

@@ -49,8 +49,9 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 		return
 	}
 	up := now.Add(m.BootSeconds)
-	if r.Phase == Waking && r.Attempt == 0 && r.Begun != 0 && r.Begun.Add(m.BootSeconds) > now {
-		up = r.Begun.Add(m.BootSeconds)
+	// A few boots take a little longer than the others.
+	if r.Phase == Waking && r.Attempt == 0 && r.Begun != 0 && now < r.Begun.Add(m.BootSeconds+rules.BootMargin) {
+		up = max(now, r.Begun.Add(m.BootSeconds))
 	}
 	if up > m.Claimed || r.Phase == Broken && rules.WakeAt(m) <= now {
 		raise(AlarmReservedAsleep, "a reservation begins at %s, and the host, which is %s, may not be up by then: %s",
@@ -96,9 +97,9 @@ func (w *Watched) limit() int64 {
 	case Leaving:
 		return how.Settle + leaveFor + 60
 	case Stopping:
-		return how.OffPatience + 3*orderFor
+		return 2*how.OffPatience + 2*onFor
 	case Waking:
-		return int64(1+how.Retries)*how.BootTimeout + how.Backoff<<min(how.Retries, 10) + orderFor
+		return int64(1+how.Retries)*how.BootTimeout + how.Backoff<<min(how.Retries, 10) + onFor
 	}
 	return 0
 }

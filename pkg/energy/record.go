@@ -13,22 +13,26 @@ type Record struct {
 	// Target is the state that it is brought to, or has: Off or Standby while Leaving,
 	// Stopping and Asleep, else On.
 	Target State
-	// Operation names what is being done, from Leaving until the host is Awake again; it
-	// stands in the reason for which its service is disabled.
+	// Operation names what is being done, from Leaving until the host is Awake and its
+	// service was seen open again; it stands in the reason for which that is disabled.
 	Operation string
 	// Urgent: the host is switched by a manual order, or because it is needed.
 	Urgent bool
 	// Testing: it is put to sleep to see whether it wakes.
 	Testing bool
+	// Found: it was switched on by somebody else.
+	Found bool
 	// Closed is since when its service was seen disabled by us; 0 while it was not.
 	Closed span.Instant
 	// Reported is what Nova said last of when its service had reported (updated_at).
 	Reported span.Instant
 	Begun    span.Instant // when it was first ordered on since it was asleep; 0 where it was not
 
-	Order   *Order // the last one given; nil once it is over
-	Number  int64  // of the last order
-	Attempt int    // how often it has failed to wake since it was asleep
+	Order *Order // the last one given; nil once it is over
+	// Taken says that the agent has said of the order that it has it.
+	Taken   bool
+	Number  int64 // of the last order
+	Attempt int   // how often it has failed to wake since it was asleep
 	// OffFailed is how often in a row it could not be switched off.
 	OffFailed int
 	RetryAt   span.Instant // when it is tried again; 0 where it need not be

@@ -15,6 +15,10 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	switch r.Phase {
 	case Awake:
 	case Waking:
+		if r.Attempt > 0 {
+			set.Power, set.Trouble = inventory.PowerFailed, "it has failed to wake up, and is tried again"
+			break
+		}
 		set.Power, set.WakeDelay = inventory.PowerWaking, margin
 	case Broken:
 		set.Power, set.Trouble = inventory.PowerFailed, r.Reason

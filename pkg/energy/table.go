@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -17,24 +18,40 @@ type Efficiency struct {
 	Draw         Draw
 }
 
-// Table is an imported table of efficiencies, the rows in their order. A row is for a host,
-// or for all that a pattern such as "node-*" matches; the first row that fits counts.
-type Table []TableRow
+// Table is an imported table of efficiencies. A row is for a host, or for all that a
+// pattern such as "node-*" matches; the first row that fits counts.
+type Table struct {
+	names    map[string]tableRow // of one host each
+	patterns []tableRow          // in their order
+}
 
-// TableRow is one row of it.
-type TableRow struct {
-	Pattern string
+type tableRow struct {
+	place int // among all rows
+	host  string
 	Efficiency
 }
 
 // Of gives what the table knows of a host.
 func (t Table) Of(host string) Efficiency {
-	for _, row := range t {
-		if fits, err := path.Match(row.Pattern, host); err == nil && fits {
+	own, named := t.names[host]
+	for _, row := range t.patterns {
+		if named && own.place < row.place {
+			break
+		}
+		if fits, err := path.Match(row.host, host); err == nil && fits {
 			return row.Efficiency
 		}
 	}
-	return Efficiency{}
+	return own.Efficiency
+}
+
+// add adds a row after the others.
+func (t *Table) add(row tableRow) {
+	if row.place = len(t.names) + len(t.patterns); strings.ContainsAny(row.host, `*?[\`) {
+		t.patterns = append(t.patterns, row)
+	} else if _, named := t.names[row.host]; !named {
+		t.names[row.host] = row
+	}
 }
 
 // ReadTable reads a CSV table with a header; of its columns host is needed, and
@@ -45,38 +62,38 @@ func ReadTable(r io.Reader) (Table, error) {
 	lines.Comment, lines.TrimLeadingSpace = '#', true
 	header, err := lines.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fault.New(fault.Invalid, "the table is empty; its first line names the columns, host and flops_per_watt among them")
+		return Table{}, fault.New(fault.Invalid, "the table is empty; its first line names the columns, host and flops_per_watt among them")
 	}
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the table cannot be read: %v", err)
+		return Table{}, fault.New(fault.Invalid, "the table cannot be read: %v", err)
 	}
-	var table Table
+	table := Table{names: map[string]tableRow{}}
 	for {
 		cells, err := lines.Read()
 		if errors.Is(err, io.EOF) {
 			return table, nil
 		}
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "the table cannot be read: %v", err)
+			return Table{}, fault.New(fault.Invalid, "the table cannot be read: %v", err)
 		}
-		row, err := tableRow(header, cells)
+		row, err := readRow(header, cells)
 		if err != nil {
 			line, _ := lines.FieldPos(0)
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return Table{}, fmt.Errorf("line %d: %w", line, err)
 		}
-		table = append(table, row)
+		table.add(row)
 	}
 }
 
-func tableRow(header, cells []string) (TableRow, error) {
-	var row TableRow
+func readRow(header, cells []string) (tableRow, error) {
+	var row tableRow
 	columns := map[string]*float64{
 		"flops_per_watt": &row.FlopsPerWatt, "idle_watts": &row.Draw.Idle, "full_watts": &row.Draw.Full,
 		"standby_watts": &row.Draw.Standby, "off_watts": &row.Draw.Off, "boot_joules": &row.Draw.BootJoules,
 	}
 	for i, name := range header {
 		if name == "host" {
-			row.Pattern = cells[i]
+			row.host = cells[i]
 			continue
 		}
 		cell, known := columns[name]
@@ -92,8 +109,8 @@ func tableRow(header, cells []string) (TableRow, error) {
 		}
 		*cell = value
 	}
-	if _, err := path.Match(row.Pattern, ""); row.Pattern == "" || err != nil {
-		return row, fault.Field("host", "must be the name of a host, or a pattern such as node-*, not %q", row.Pattern)
+	if _, err := path.Match(row.host, ""); row.host == "" || err != nil {
+		return row, fault.Field("host", "must be the name of a host, or a pattern such as node-*, not %q", row.host)
 	}
 	return row, nil
 }

@@ -25,6 +25,8 @@ type powerRecord struct {
 	Oddly      int            `json:"oddly,omitempty"`
 	Heard      int            `json:"heard,omitempty"`
 	Down       bool           `json:"down,omitempty"`
+	Found      bool           `json:"found,omitempty"`
+	Taken      bool           `json:"taken,omitempty"`
 	LastOn     span.Instant   `json:"last_on,omitempty"`
 	LastOff    span.Instant   `json:"last_off,omitempty"`
 	Boots      []int64        `json:"boots,omitempty"`
@@ -66,7 +68,7 @@ func powerRecordOf(r energy.Record) powerRecord {
 	return powerRecord{
 		Phase: r.Phase, Since: r.Since, Reason: r.Reason, Target: r.Target, Operation: r.Operation, Urgent: r.Urgent,
 		Testing: r.Testing, Closed: r.Closed, Reported: r.Reported, Begun: r.Begun, Order: (*powerOrder)(r.Order), Number: r.Number,
-		Attempt: r.Attempt, OffFailed: r.OffFailed, RetryAt: r.RetryAt, Oddly: r.Oddly, Heard: r.Heard, Down: r.Down,
+		Attempt: r.Attempt, OffFailed: r.OffFailed, RetryAt: r.RetryAt, Oddly: r.Oddly, Heard: r.Heard, Down: r.Down, Found: r.Found, Taken: r.Taken,
 		LastOn: r.LastOn, LastOff: r.LastOff, Boots: r.Boots, Switches: r.Switches, Draw: powerDrawOf(r.Draw), Hold: (*powerHold)(r.Hold),
 		Proof: (*powerProof)(r.Proof), Quarantine: r.Quarantine, Mode: r.Mode,
 	}
@@ -76,7 +78,7 @@ func (p *powerRecord) record(host string) energy.Record {
 	return energy.Record{
 		Host: host, Phase: p.Phase, Since: p.Since, Reason: p.Reason, Target: p.Target, Operation: p.Operation, Urgent: p.Urgent,
 		Testing: p.Testing, Closed: p.Closed, Reported: p.Reported, Begun: p.Begun, Order: (*energy.Order)(p.Order), Number: p.Number,
-		Attempt: p.Attempt, OffFailed: p.OffFailed, RetryAt: p.RetryAt, Oddly: p.Oddly, Heard: p.Heard, Down: p.Down,
+		Attempt: p.Attempt, OffFailed: p.OffFailed, RetryAt: p.RetryAt, Oddly: p.Oddly, Heard: p.Heard, Down: p.Down, Found: p.Found, Taken: p.Taken,
 		LastOn: p.LastOn, LastOff: p.LastOff, Boots: p.Boots, Switches: p.Switches, Draw: energy.Draw(p.Draw), Hold: (*energy.Hold)(p.Hold),
 		Proof: (*energy.Proof)(p.Proof), Quarantine: p.Quarantine, Mode: p.Mode,
 	}

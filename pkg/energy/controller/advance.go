@@ -55,7 +55,7 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 		hosts[host] = true
 	}
 	for host, r := range w.records {
-		if r.Phase != energy.Awake {
+		if r.Phase != energy.Awake || r.Operation != "" {
 			hosts[host] = true
 		}
 	}
@@ -71,6 +71,8 @@ func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
 // advanceHost does one step with one host: what is decided is stored before it is done.
 func (c *Controller) advanceHost(ctx context.Context, lease job.Lease, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	defer cancel()
 	record := w.recordOf(host)
 	facts := c.facts(ctx, w, &record, wants)
 	facts.Epoch, facts.ID = lease.Epoch, c.NewID()
@@ -141,8 +143,14 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
 		f.Halt = c.forbids(w, &w.machines[i])
 	}
-	if o := r.Order; o != nil {
-		outcome, err := c.Agents.Order(ctx, *o)
+	if r.Order != nil && f.Agent {
+		o := *r.Order
+		if o.State != energy.On {
+			// To give an order is to ask what has become of it. One to switch off stands on a
+			// look at the host: it is given once, and what is over by now is not begun.
+			o.Deadline = 0
+		}
+		outcome, err := c.Agents.Order(ctx, o)
 		if err != nil {
 			c.Log.DebugContext(ctx, "an order was not answered", "host", r.Host, "order", o.ID, "error", err)
 		} else {
@@ -168,6 +176,8 @@ func (c *Controller) forbids(w *world, m *energy.Machine) string {
 // occupied asks both sources, where there are two.
 func (c *Controller) occupied(ctx context.Context, w *world, host string) (string, error) {
 	if c.Vacancy != nil {
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
 		return c.Vacancy.Occupied(ctx, host)
 	}
 	switch h := w.hostOf(host); {
@@ -193,8 +203,12 @@ func (c *Controller) do(ctx context.Context, step *energy.Step) error {
 			if err := c.Cloud.Disable(ctx, r.Host, ReasonPrefix+r.Operation+": it is switched off while nobody needs it"); err != nil {
 				errs = append(errs, fmt.Errorf("close it to new instances: %w", err))
 			}
-		case deed == energy.Open && c.Cloud != nil:
-			if err := c.Cloud.Enable(ctx, r.Host, r.Operation); err != nil {
+		case (deed == energy.Open || deed == energy.Reopen) && c.Cloud != nil:
+			operation := r.Operation
+			if deed == energy.Reopen {
+				operation = ""
+			}
+			if err := c.Cloud.Enable(ctx, r.Host, operation); err != nil {
 				errs = append(errs, fmt.Errorf("open it to instances: %w", err))
 			}
 		}

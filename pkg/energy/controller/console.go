@@ -22,6 +22,9 @@ type Console struct {
 	History    History
 	Reports    Reports
 	Inventory  Hosts
+	Promises   Promises
+	Admission  energy.Admission
+	Rules      energy.Rules
 	Configured energy.Mode // the mode of the configuration
 	Late       int64       // after how many seconds a report is not of now any more
 	Now        func() span.Instant
@@ -73,7 +76,7 @@ func (c *Console) Status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Settings: settings, Configured: c.Configured, Mode: cmp.Or(settings.Mode, c.Configured), Report: report}
-	if !settings.Rests(c.Configured, records) {
+	if !settings.Rests(c.Now(), c.Configured, records) {
 		s.Late = c.late(report)
 	}
 	return s, nil
@@ -166,7 +169,7 @@ func (c *Console) check(change *Change) error {
 	for name, mode := range change.Hosts {
 		modes["hosts."+name] = mode
 		if _, known := c.Inventory.Snapshot().Index(name); !known && mode != "" {
-			return fault.New(fault.NotFound, "there is no host %s", name)
+			return noHost(name)
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(modes)) {
@@ -252,69 +255,9 @@ func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
 	}
 	i, known := slices.BinarySearchFunc(all, name, func(h HostStatus, name string) int { return cmp.Compare(h.Observed.Machine.Name, name) })
 	if !known {
-		return HostStatus{}, fault.New(fault.NotFound, "there is no host %s", name)
+		return HostStatus{}, noHost(name)
 	}
 	return all[i], nil
-}
-
-// Order stores a manual order of by, a user's id, for a host. It fails with a NotFound fault
-// for a host that is not there, and with a Conflict one where the order cannot be carried
-// out: to switch off a host with instances, or one that a reservation has now.
-func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) error {
-	status, err := c.Host(ctx, host)
-	if err != nil {
-		return err
-	}
-	order.By, order.At = by, c.Now()
-	if err := sensible(&order, &status); err != nil {
-		return err
-	}
-	err = c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
-		r := stored[host]
-		r.Host = host
-		text := fmt.Sprintf("ordered %s", order.Action)
-		if order.Reason != "" {
-			text += ": " + order.Reason
-		}
-		if order.Until != 0 {
-			text += fmt.Sprintf(" (until %s)", order.Until)
-		}
-		if order.Action == energy.Release {
-			r.Hold, r.Quarantine = nil, ""
-		} else {
-			r.Hold = &order
-		}
-		stored[host] = r
-		return []energy.Entry{{At: order.At, Host: host, Kind: energy.EntryManual, By: by, Operation: r.Operation, Text: text}}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("store the order: %w", err)
-	}
-	c.ordered()
-	return nil
-}
-
-// sensible refuses orders that cannot be carried out, or that would break a promise.
-func sensible(o *energy.Hold, h *HostStatus) error {
-	m := &h.Observed.Machine
-	down := o.Action == energy.HoldOff || o.Action == energy.HoldStandby || o.Action == energy.Test
-	switch {
-	case !slices.Contains([]energy.Action{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
-		return fault.Field("action", "there is no action %s; the actions are on, off, standby, release and test", o.Action)
-	case o.Until != 0 && o.Until <= o.At:
-		return fault.Field("until", "must be in the future")
-	case o.Action == energy.Release:
-		return nil
-	case len(m.States) == 0:
-		return fault.New(fault.Conflict, "no agent can switch host %s; see 'almanac energy status'", m.Name)
-	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
-		return fault.New(fault.Conflict, "the machine of host %s has no standby", m.Name)
-	case down && m.Busy:
-		return fault.New(fault.Conflict, "host %s has instances; move them first", m.Name)
-	case down && m.Claimed <= o.At:
-		return fault.New(fault.Conflict, "host %s is reserved now", m.Name)
-	}
-	return nil
 }
 
 // Audit gives the last entries of a host, or of all; see History.

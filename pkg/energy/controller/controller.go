@@ -132,6 +132,15 @@ type alarmKey struct {
 // leaseName is the right to switch hosts.
 const leaseName = "energy"
 
+const (
+	// leaseTTL is for how long the lease outlives a controller that has stopped.
+	leaseTTL = time.Minute
+	// lookTimeout bounds what a step asks of the world before it decides, and answerTimeout
+	// one question about a host; both are well under leaseTTL.
+	lookTimeout   = 20 * time.Second
+	answerTimeout = 10 * time.Second
+)
+
 // New gives a controller. Job lets it work.
 func New(o Options) *Controller {
 	return &Controller{Options: o, wake: make(chan struct{}, 1)}
@@ -148,8 +157,7 @@ func (c *Controller) Wake() {
 
 // Job is the controller's work.
 func (c *Controller) Job() job.Job {
-	ttl := max(30*time.Second, 3*c.StepEvery)
-	return job.Job{Name: "energy", Every: c.StepEvery, Wake: c.wake, Step: job.Leased(c.Leases, leaseName, ttl, c.step)}
+	return job.Job{Name: "energy", Every: c.StepEvery, Wake: c.wake, Step: job.Leased(c.Leases, leaseName, leaseTTL, c.step)}
 }
 
 // step looks at the world once, and does what follows.
@@ -162,6 +170,10 @@ func (c *Controller) step(ctx context.Context, lease job.Lease) error {
 	}
 	w, err := c.look(ctx, now)
 	if err != nil || w == nil {
+		return err
+	}
+	// That may have taken long, and what follows is worth nothing without the lease.
+	if again, held, err := c.Leases.Take(ctx, leaseName, leaseTTL); err != nil || !held || again.Epoch != lease.Epoch {
 		return err
 	}
 	wants, err := c.decide(ctx, lease, w)
@@ -177,6 +189,9 @@ func (c *Controller) step(ctx context.Context, lease job.Lease) error {
 
 // take begins anew where another has held the lease meanwhile.
 func (c *Controller) take(ctx context.Context, lease job.Lease, now span.Instant) error {
+	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
+		m.measured, m.planned = 0, 0
+	}
 	if c.memory.epoch == lease.Epoch && c.memory.forecaster != nil {
 		return nil
 	}

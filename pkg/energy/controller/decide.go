@@ -22,6 +22,9 @@ func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map
 		}
 	}
 	wants := map[string]energy.Switch{}
+	if err := c.approved(ctx, lease, w, wants); err != nil { // before another plan takes its place
+		return nil, err
+	}
 	if c.planDue(w) {
 		if err := c.replan(ctx, lease, w); err != nil {
 			return nil, err
@@ -31,9 +34,6 @@ func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map
 				wants[s.Host] = s
 			}
 		}
-	}
-	if err := c.approved(ctx, lease, w, wants); err != nil {
-		return nil, err
 	}
 	for _, s := range c.Rules.Due(c.situation(w)) {
 		wants[s.Host] = s

@@ -76,6 +76,9 @@ func (l *ledger) ChangePower(_ context.Context, lease job.Lease, hosts []string,
 		}
 		entries, err := change(stored)
 		if err == nil {
+			for _, host := range hosts {
+				delete(l.records, host)
+			}
 			maps.Copy(l.records, stored)
 		}
 		return entries, err
@@ -170,6 +173,9 @@ type scene struct {
 	doubt     string
 	novaAway  bool
 	agentLost bool
+	unheard   bool // orders do not arrive
+	unsaid    bool // their answers do not
+	novaStuck bool // Nova cannot be told to open a host
 	ids       int
 	breaches  []string // of what must never happen
 }
@@ -219,7 +225,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 	s.c = controller.New(s.options)
 	s.console = &controller.Console{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Inventory: (*rack)(s),
-		Configured: s.options.Mode, Late: 300, Now: now, Ordered: s.c.Wake,
+		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, Late: 300, Now: now, Ordered: s.c.Wake,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -312,6 +318,13 @@ func (s *scene) set(act func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	act()
+}
+
+// closed is why a host is disabled; empty where it is not.
+func (s *scene) closed(host string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.servers[host].disabled
 }
 
 // fill puts guests on a host.
@@ -407,7 +420,20 @@ func (r *reach) Order(ctx context.Context, o energy.Order) (energy.Outcome, erro
 	if r.lost() {
 		return energy.Outcome{}, fault.New(fault.Unavailable, "the agent does not answer")
 	}
-	return r.agent.Order(ctx, o)
+	if r.is(&r.unheard) {
+		return energy.Outcome{}, fault.New(fault.Unavailable, "the message broker is away")
+	}
+	answer, err := r.agent.Order(ctx, o)
+	if r.is(&r.unsaid) {
+		return energy.Outcome{}, fault.New(fault.Unavailable, "no answer came")
+	}
+	return answer, err
+}
+
+func (r *reach) is(trouble *bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *trouble
 }
 
 func (r *reach) Read(ctx context.Context, hosts []string) map[string]energy.Reading {
@@ -453,6 +479,9 @@ func (n *nova) Enable(_ context.Context, host, operation string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.servers[host]
+	if n.novaStuck {
+		return fault.New(fault.Unavailable, "nova answers 503")
+	}
 	if one.disabled != "" && !strings.HasPrefix(one.disabled, controller.ReasonPrefix+operation) {
 		return fault.New(fault.Conflict, "somebody else has disabled it")
 	}

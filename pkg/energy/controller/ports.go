@@ -21,7 +21,7 @@ type Records interface {
 	// ChangePower replaces the records of the named hosts by what change makes of those
 	// that are stored (of a host without one: the zero Record with its name), and adds
 	// entries to the audit, in one transaction, under the lease; the zero lease guards
-	// nothing. change may be called again. Where it fails nothing is stored.
+	// nothing. A host that change takes out of the map loses its record. change may be called again. Where it fails nothing is stored.
 	ChangePower(ctx context.Context, lease job.Lease, hosts []string, change func(stored map[string]energy.Record) ([]energy.Entry, error)) error
 }
 
@@ -58,8 +58,7 @@ type Agents interface {
 // Service is the nova-compute of a host.
 type Service struct {
 	Up, Disabled bool
-	Reason       string // why it is disabled
-	ForcedDown   bool
+	Reason       string       // why it is disabled
 	Reported     span.Instant // when it last reported or was changed, by Nova's clock (updated_at)
 }
 

@@ -49,26 +49,37 @@ func (c *Controller) look(ctx context.Context, now span.Instant) (*world, error)
 	if w.records, err = c.Records.PowerRecords(ctx); err != nil {
 		return nil, err
 	}
-	if w.settings.Rests(c.Mode, w.records) && len(c.memory.alarms) == 0 {
+	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
 		return nil, nil
 	}
 	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Doubt(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
 	w.claimed = claims(w.live, now)
 	w.access, w.twice = c.Agents.Access()
-	if c.Cloud != nil && (w.measure || c.busy(w)) {
-		if w.services, w.silent = c.Cloud.Services(ctx); w.silent != nil {
-			w.services = nil
-			c.Log.WarnContext(ctx, "Nova does not say how its services are; nothing is switched off meanwhile", "error", w.silent)
-		}
-	}
-	c.read(ctx, w)
+	c.ask(ctx, w)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // what was not read because of that says nothing
 	}
 	w.halt = c.halt(w)
 	w.machines = c.survey(w)
 	return w, nil
+}
+
+// ask asks Nova and the machines, side by side, and takes no longer than lookTimeout.
+func (c *Controller) ask(ctx context.Context, w *world) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	if c.Cloud != nil && (w.measure || c.busy(w)) {
+		asking.Go(func() {
+			if w.services, w.silent = c.Cloud.Services(ctx); w.silent != nil {
+				w.services = nil
+				c.Log.WarnContext(ctx, "Nova does not say how its services are; nothing is switched off meanwhile", "error", w.silent)
+			}
+		})
+	}
+	c.read(ctx, w)
+	asking.Wait()
 }
 
 // busy says that a host is on its way between on and off.
@@ -83,7 +94,13 @@ func (c *Controller) busy(w *world) bool {
 
 // moves says that a host is looked after at each step, and not only when measuring.
 func moves(r *energy.Record) bool {
-	return r.Phase == energy.Leaving || r.Phase == energy.Stopping || r.Phase == energy.Waking || r.Testing
+	switch r.Phase {
+	case energy.Awake:
+		return r.Operation != "" // it has to be seen open
+	case energy.Leaving, energy.Stopping, energy.Waking:
+		return true
+	}
+	return r.Testing
 }
 
 // read asks the machines: all that can be switched when measuring, else those that are on
@@ -220,7 +237,7 @@ func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
 		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
 		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,
-		Hold: r.Hold, LastOn: r.LastOn, LastOff: r.LastOff, Switches: len(r.Switches),
+		Hold: r.Hold, LastOn: r.LastOn, LastOff: r.LastOff, Switches: r.SwitchedToday(w.now),
 	}
 	if at, claimed := w.claimed[h.Name]; claimed {
 		m.Claimed = at
@@ -267,6 +284,8 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 		return reading.Untouchable
 	case h.Power != "" && h.Power != inventory.PowerOn && r.Phase == energy.Awake:
 		return "an operator has set that it is " + string(h.Power)
+	case c.Admission.Forbids(h) != "":
+		return c.Admission.Forbids(h)
 	case manual: // what follows is for the plan alone
 		return ""
 	}

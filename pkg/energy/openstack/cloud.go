@@ -36,7 +36,7 @@ func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, er
 	services := make(map[string]controller.Service, len(all))
 	for _, s := range all {
 		services[s.Host] = controller.Service{
-			Up: s.Up, Disabled: s.Disabled, Reason: s.Reason, ForcedDown: s.ForcedDown, Reported: s.Reported,
+			Up: s.Up, Disabled: s.Disabled, Reason: s.Reason, Reported: s.Reported,
 		}
 	}
 	return services, nil

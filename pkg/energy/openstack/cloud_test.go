@@ -302,7 +302,7 @@ func TestAServiceThatRunsIsHeardOfAgainAndAgain(t *testing.T) {
 	l.await("it reports again", func() bool { return heard() > first })
 }
 
-func TestAHostThatIsForcedDownIsSeenSo(t *testing.T) {
+func TestAHostThatIsForcedDownIsNotUp(t *testing.T) {
 	l := newLab(t)
 	s, err := l.nova.ServiceOf(t.Context(), l.host)
 	l.must(err)
@@ -313,7 +313,7 @@ func TestAHostThatIsForcedDownIsSeenSo(t *testing.T) {
 	force(true)
 	all, err := l.Services(t.Context())
 	l.must(err)
-	if got := all[l.host]; got != (controller.Service{ForcedDown: true, Reported: got.Reported}) {
+	if got := all[l.host]; got != (controller.Service{Reported: got.Reported}) {
 		t.Errorf("it is %+v", got)
 	}
 	if by := l.occupied(l.host); by != "" {

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Order stores a manual order of by, a user's id, for a host, and gives the host as it is
+// then. To release a host that the inventory does not know is to forget it. Order fails with
+// a NotFound fault for a host that is not there, and with a Conflict one where the order
+// cannot be carried out or would break a promise: to switch off a host with instances, one
+// whose property forbids it, or one that is reserved before it would be up again. One that
+// is held off without an end counts as failed, so that its reservations are healed: that is
+// refused only where it is reserved now.
+func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
+	order.By, order.At = by, c.Now()
+	if c.forgets(host, &order) {
+		return c.forget(ctx, host, &order)
+	}
+	status, _, err := c.asked(ctx, host, &order)
+	if err != nil {
+		return HostStatus{}, err
+	}
+	err = c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+		r := stored[host]
+		r.Host = host
+		text := fmt.Sprintf("ordered %s", order.Action)
+		if order.Reason != "" {
+			text += ": " + order.Reason
+		}
+		if order.Until != 0 {
+			text += fmt.Sprintf(" (until %s)", order.Until)
+		}
+		if order.Action == energy.Release {
+			r.Hold, r.Quarantine = nil, ""
+		} else {
+			r.Hold = &order
+		}
+		stored[host], status.Record = r, r
+		return []energy.Entry{{At: order.At, Host: host, Kind: energy.EntryManual, By: by, Operation: r.Operation, Text: text}}, nil
+	})
+	if err != nil {
+		return HostStatus{}, fmt.Errorf("store the order: %w", err)
+	}
+	c.ordered()
+	return status, nil
+}
+
+// Foresee says in a sentence what an order would come to now, and gives the host as it is.
+// It fails as Order would, and stores nothing.
+func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
+	order.At = c.Now()
+	if c.forgets(host, &order) {
+		records, err := c.Records.PowerRecords(ctx)
+		r, known := records[host]
+		if err == nil && !known {
+			err = noHost(host)
+		}
+		return HostStatus{Record: r}, "forgotten: the inventory does not know it", err
+	}
+	status, claimed, err := c.asked(ctx, host, &order)
+	if err != nil {
+		return HostStatus{}, "", err
+	}
+	return status, outcome(&order, &status, claimed), nil
+}
+
+func noHost(name string) error { return fault.New(fault.NotFound, "there is no host %s", name) }
+
+func (c *Console) forgets(host string, o *energy.Hold) bool {
+	_, known := c.Inventory.Snapshot().Index(host)
+	return o.Action == energy.Release && !known
+}
+
+// forget takes away the record of a host that has left the inventory.
+func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
+	err := c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+		if reflect.DeepEqual(stored[host], energy.Record{Host: host}) {
+			return nil, noHost(host)
+		}
+		delete(stored, host)
+		text := "released, and forgotten, because the inventory does not know it"
+		if o.Reason != "" {
+			text += ": " + o.Reason
+		}
+		return []energy.Entry{{At: o.At, Host: host, Kind: energy.EntryManual, By: o.By, Text: text}}, nil
+	})
+	if err != nil {
+		return HostStatus{}, fmt.Errorf("forget the host: %w", err)
+	}
+	c.ordered()
+	return HostStatus{Record: energy.Record{Host: host}}, nil
+}
+
+// asked gives the host that an order is for, and the start of its first claim as it is
+// promised now, which may not be measured yet. It refuses orders that make no sense.
+func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
+	status, err := c.Host(ctx, host)
+	if err != nil {
+		return HostStatus{}, 0, err
+	}
+	claimed, is := claims(c.Promises.Live(span.Span{Start: o.At, End: span.Forever}), o.At)[host]
+	if !is {
+		claimed = span.Forever
+	}
+	return status, claimed, c.sensible(o, &status, claimed)
+}
+
+// sensible refuses orders that cannot be carried out, or that would break a promise.
+func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+	m := &h.Observed.Machine
+	switch {
+	case !slices.Contains([]energy.Action{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
+		return fault.Field("action", "there is no action %s; the actions are on, off, standby, release and test", o.Action)
+	case o.Until != 0 && o.Until <= o.At:
+		return fault.Field("until", "must be in the future")
+	case o.Action == energy.Release:
+		return nil
+	case len(m.States) == 0:
+		return fault.New(fault.Conflict, "no agent is known that can switch host %s; see 'almanac energy status', and note that "+
+			"nothing is measured where the mode is off: 'almanac energy mode observe'", m.Name)
+	case o.Action == energy.HoldOn:
+		return nil
+	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
+		return fault.New(fault.Conflict, "the machine of host %s has no standby", m.Name)
+	}
+	if i, known := c.Inventory.Snapshot().Index(m.Name); known {
+		if why := c.Admission.Forbids(c.Inventory.Snapshot().Host(i)); why != "" {
+			return fault.New(fault.Conflict, "host %s cannot be switched off: %s", m.Name, why)
+		}
+	}
+	return c.free(o, h, claimed)
+}
+
+// free refuses to switch off a host that is used, or that is promised before it would be up
+// again.
+func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+	m, phase := &h.Observed.Machine, h.Record.Phase
+	boot := m.BootSeconds + c.Rules.BootMargin
+	switch {
+	case m.Busy:
+		return fault.New(fault.Conflict, "host %s has instances; move them first", m.Name)
+	case claimed <= o.At:
+		return fault.New(fault.Conflict, "host %s is reserved now", m.Name)
+	case claimed == span.Forever:
+		return nil
+	case o.Until != 0 && o.Until.Add(boot) > claimed:
+		return fault.New(fault.Conflict, "host %s is reserved from %v on, and would not be up before %v", m.Name, claimed, o.Until.Add(boot))
+	case o.Action == energy.Test && (phase == energy.Awake || phase == energy.Leaving) && o.At.Add(max(c.Rules.Horizon, 2*boot)) >= claimed:
+		return fault.New(fault.Conflict, "host %s is reserved from %v on, which is too soon for a test", m.Name, claimed)
+	}
+	return nil
+}
+
+// outcome says what a sensible order comes to.
+func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
+	phase := h.Record.Phase
+	up := phase == energy.Awake || phase == energy.Waking
+	switch {
+	case o.Action == energy.Release:
+		return "left to the plan again"
+	case h.Observed.Reading.Untouchable != "":
+		return "taken, and waits: " + h.Observed.Reading.Untouchable
+	case o.Action == energy.HoldOn && up:
+		return "it is on already, and stays so"
+	case o.Action == energy.HoldOn:
+		return "switched on"
+	case o.Action == energy.Test && !up:
+		return "switched on, to see whether it wakes"
+	}
+	text := "closed to new instances, watched, and switched off where it stays empty"
+	if phase == energy.Asleep {
+		text = "it is asleep already, and stays so"
+	}
+	switch {
+	case o.Action == energy.Test:
+		text += "; then switched on again"
+	case o.Until == 0 && claimed != span.Forever:
+		text += fmt.Sprintf("; it is reserved from %v on, and counts as failed, so that its reservations are healed", claimed)
+	}
+	return text
+}
