@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // order is a manual order as a command.
@@ -27,15 +27,17 @@ type order struct {
 var orders = []order{
 	{energy.HoldOn, "Switch hosts on, and keep them on", "", false, true,
 		"  almanac energy host on node-01 --reason 'the vendor comes' --until +4h"},
-	{energy.HoldOff, "Switch empty hosts off, and keep them off", `A host with instances is refused, and so is one that is reserved now. One that is held off
-is not woken for a reservation either; there is an alarm then.`, true, true,
+	{energy.HoldOff, "Switch empty hosts off, and keep them off", `A host with instances is refused, and so is one that is reserved now, that would not be up
+again before its next reservation, or whose property forbids it. One that is held off
+without an end counts as failed, so that its reservations get another host.`, true, true,
 		"  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --dry-run\n  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --until 2026-12-01T18:00Z"},
 	{energy.HoldStandby, "Put empty hosts in standby, and keep them so", `As 'almanac energy host off', where the machine has a standby.`, true, true,
 		"  almanac energy host standby node-01"},
-	{energy.Release, "Leave hosts to the plan again, and end their quarantine", "", false, false,
+	{energy.Release, "Leave hosts to the plan again, and end their quarantine", `A host that has left the inventory is forgotten.`, false, false,
 		"  almanac energy host release 'node-[01-04]'"},
 	{energy.Test, "Switch empty hosts off and on once, to see whether they wake", `Almanac switches off by itself only what was seen to wake, unless it is configured
-otherwise. With --wait the exit code is 1 where a host did not wake.`, true, false,
+otherwise. One that sleeps is only switched on. With --wait the exit code is 1 where a host
+did not wake.`, true, false,
 		"  almanac energy host test node-01 --wait\n  almanac energy host test 'node-*' --dry-run"},
 }
 
@@ -65,7 +67,7 @@ plan.`
 		ValidArgsFunction: p.completeHosts,
 		RunE: func(c *cobra.Command, args []string) error {
 			if run.dryRun {
-				return p.foresee(c, args, o.action)
+				return p.foresee(c, args, run)
 			}
 			return p.order(c, args, run)
 		},
@@ -86,6 +88,14 @@ plan.`
 	return c
 }
 
+func (run *ordering) body() v1.EnergyOrder {
+	body := v1.EnergyOrder{Action: string(run.action), Reason: run.reason}
+	if !run.until.at.IsZero() {
+		body.Until = &v1.Until{At: run.until.at}
+	}
+	return body
+}
+
 // order gives an order for all that args stand for, and shows the hosts that take it.
 func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 	out, err := newPrinter(p, energyHostColumns, inLists)
@@ -100,13 +110,9 @@ func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 	if err != nil {
 		return err
 	}
-	body := v1.EnergyOrder{Action: string(run.action), Reason: run.reason}
-	if !run.until.at.IsZero() {
-		body.Until = &v1.Until{At: run.until.at}
-	}
 	ordered := []v1.EnergyHost{}
 	failure := p.eachHost(c, names, func(ctx context.Context, name string) error {
-		h, err := almanac.OrderPower(ctx, name, body)
+		h, err := almanac.OrderPower(ctx, name, run.body())
 		if err == nil {
 			ordered = append(ordered, h)
 		}
@@ -138,21 +144,14 @@ func (p *process) eachHost(c *cobra.Command, names []string, do func(ctx context
 	return failure
 }
 
-// foreseen is what an order would come to.
-type foreseen struct {
-	Host    string `json:"host"`
-	Phase   string `json:"phase"`
-	Outcome string `json:"outcome"`
-}
-
-var foreseenColumns = []column[foreseen]{
-	{"Name", func(f foreseen) any { return f.Host }, inLists},
-	{"Phase", func(f foreseen) any { return f.Phase }, inLists},
-	{"Outcome", func(f foreseen) any { return prose(f.Outcome) }, inLists},
+var foreseenColumns = []column[v1.EnergyForeseen]{
+	{"Name", func(f v1.EnergyForeseen) any { return f.Name }, inLists},
+	{"Phase", func(f v1.EnergyForeseen) any { return f.Phase }, inLists},
+	{"Outcome", func(f v1.EnergyForeseen) any { return prose(f.Outcome) }, inLists},
 }
 
 // foresee says what an order for all that args stand for would come to now.
-func (p *process) foresee(c *cobra.Command, args []string, action energy.Action) error {
+func (p *process) foresee(c *cobra.Command, args []string, run *ordering) error {
 	out, err := newPrinter(p, foreseenColumns, inLists)
 	if err != nil {
 		return err
@@ -165,11 +164,14 @@ func (p *process) foresee(c *cobra.Command, args []string, action energy.Action)
 	if err != nil {
 		return err
 	}
-	list := []foreseen{}
+	list := []v1.EnergyForeseen{}
 	failure := p.eachHost(c, names, func(ctx context.Context, name string) error {
-		h, err := almanac.EnergyHost(ctx, name)
+		f, err := almanac.ForeseePower(ctx, name, run.body())
+		if refused, is := errors.AsType[*client.Error](err); is && refused.Kind == fault.Conflict {
+			f, err = v1.EnergyForeseen{Name: name, Outcome: "refused: " + refused.Message}, nil
+		}
 		if err == nil {
-			list = append(list, foreseen{h.Name, h.Phase, outcomeOfOrder(h, action, p.now())})
+			list = append(list, f)
 		}
 		return err
 	})
@@ -178,36 +180,6 @@ func (p *process) foresee(c *cobra.Command, args []string, action energy.Action)
 		return failure
 	}
 	return errors.Join(failure, out.list(list, list))
-}
-
-// outcomeOfOrder says what an order that switches a host off would come to.
-func outcomeOfOrder(h v1.EnergyHost, action energy.Action, now time.Time) string {
-	reserved := h.ReservedFrom != nil
-	switch {
-	case len(h.States) == 0:
-		return "refused: no agent can switch it"
-	case action == energy.HoldStandby && !slices.Contains(h.States, string(energy.Standby)):
-		return "refused: its machine has no standby"
-	case h.Busy:
-		return "refused: it has instances; move them first"
-	case reserved && !h.ReservedFrom.After(now):
-		return "refused: it is reserved now"
-	case h.Untouchable != "":
-		return "taken, and waits: " + h.Untouchable
-	}
-	text := "closed to new instances, watched, and switched off where it stays empty"
-	switch {
-	case h.Phase == string(energy.Asleep) && action == energy.Test:
-		text = "switched on, to see whether it wakes"
-	case h.Phase == string(energy.Asleep):
-		text = "it is asleep already, and stays so"
-	case action == energy.Test:
-		text += "; then switched on again"
-	}
-	if reserved && action != energy.Test {
-		text += "; a reservation needs it at " + stamp(*h.ReservedFrom) + ", and does not wake it before the order is over"
-	}
-	return text
 }
 
 // awaitTests looks at hosts until the wake test of each is over, for so long at most, and

@@ -165,33 +165,21 @@ func TestADryRunOfAModeShowsWhatOfThePlanWouldBeCarriedOut(t *testing.T) {
 }
 
 func TestADryRunOfAnOrderSaysWhatItWouldComeTo(t *testing.T) {
-	both := []string{"on", "off"}
-	soon, before := morning.Add(time.Hour), morning.Add(-time.Hour)
-	for name, test := range map[string]struct {
-		action string
-		host   v1.EnergyHost
-		want   string
-	}{
-		"empty":          {"off", v1.EnergyHost{States: both}, "closed to new instances, watched, and switched off where it stays empty"},
-		"tested":         {"test", v1.EnergyHost{States: both, ReservedFrom: &soon}, "closed to new instances, watched, and switched off where it stays empty; then switched on again"},
-		"with instances": {"off", v1.EnergyHost{States: both, Busy: true}, "refused: it has instances; move them first"},
-		"reserved":       {"test", v1.EnergyHost{States: both, ReservedFrom: &before}, "refused: it is reserved now"},
-		"reserved soon": {"off", v1.EnergyHost{States: both, ReservedFrom: &soon, Phase: "asleep"},
-			"it is asleep already, and stays so; a reservation needs it at 2026-12-01T10:00:00Z, and does not wake it before the order is over"},
-		"no agent":      {"off", v1.EnergyHost{}, "refused: no agent can switch it"},
-		"no standby":    {"standby", v1.EnergyHost{States: both}, "refused: its machine has no standby"},
-		"in repair":     {"off", v1.EnergyHost{States: both, Untouchable: "the owner works on it"}, "taken, and waits: the owner works on it"},
-		"asleep, tried": {"test", v1.EnergyHost{States: both, Phase: "asleep"}, "switched on, to see whether it wakes"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAPI(t)
-			test.host.Name = "n1"
-			a.on("GET /v1/energy/hosts/n1", http.StatusOK, test.host)
-			got := almanac(t, a, "energy", "host", test.action, "n1", "--dry-run", "-f", "value", "-c", "Outcome")
-			if got.wantDone(t); got.stdout != test.want+"\n" || got.stderr != "dry run: nothing is ordered\n" {
-				t.Errorf("stdout %q, want %q; stderr %s", got.stdout, test.want, got.stderr)
-			}
-		})
+	a := newAPI(t)
+	a.on("POST /v1/energy/hosts/n1", http.StatusOK, v1.EnergyForeseen{Name: "n1", Phase: "awake", Outcome: "switched off"})
+	a.mux.HandleFunc("POST /v1/energy/hosts/n2", fail(http.StatusConflict, "conflict", "host n2 has instances"))
+	got := almanac(t, a, "energy", "host", "off", "n1", "n2", "--until", "+2h", "--reason", "x", "--dry-run", "-f", "csv")
+	got.wantDone(t)
+	if diff := cmp.Diff("Name,Phase,Outcome\nn1,awake,switched off\nn2,,refused: host n2 has instances\n", got.stdout); diff != "" || got.stderr != "dry run: nothing is ordered\n" {
+		t.Errorf("stderr %s; stdout (-want +got):\n%s", got.stderr, diff)
+	}
+	const asked = `POST /v1/energy/hosts/n1?dry_run=true {"action":"off","reason":"x","until":"2026-12-01T11:00:00Z"}`
+	if first := a.asked()[0]; first.Line+" "+first.Body != asked {
+		t.Errorf("asked %s %s\nwant  %s", first.Line, first.Body, asked)
+	}
+	a = newAPI(t)
+	if got := almanac(t, a, "energy", "host", "off", "n3", "--dry-run"); got.code == exitDone {
+		t.Errorf("a host that is not there: exit code %d, stdout %s", got.code, got.stdout)
 	}
 }
 

@@ -30,9 +30,11 @@ type EnergyHosts interface {
 	// Hosts gives them by name.
 	Hosts(ctx context.Context) ([]controller.HostStatus, error)
 	Host(ctx context.Context, name string) (controller.HostStatus, error)
-	// Order takes a manual order for a host, or its release. Who gives it and when is not
-	// read from the hold.
-	Order(ctx context.Context, by, host string, hold energy.Hold) error
+	// Order takes a manual order for a host, or its release, and gives the host as it is
+	// then. Who gives it and when is not read from the hold.
+	Order(ctx context.Context, by, host string, hold energy.Hold) (controller.HostStatus, error)
+	// Foresee says what an order would come to, in a sentence, and takes none.
+	Foresee(ctx context.Context, host string, hold energy.Hold) (controller.HostStatus, string, error)
 }
 
 // EnergyHistory is what was, as controller.History has it.
@@ -60,7 +62,7 @@ func (s *server) energyRoutes(g *gin.RouterGroup) {
 	g.POST("/plan", s.require("energy:approve"), there, s.noParameters, s.approvePlan)
 	g.GET("/hosts", s.require("energy:list_hosts"), there, s.listEnergyHosts)
 	g.GET("/hosts/:name", s.require("energy:get_host"), there, s.noParameters, s.showEnergyHost)
-	g.POST("/hosts/:name", s.require("energy:order"), there, s.noParameters, s.orderPower)
+	g.POST("/hosts/:name", s.require("energy:order"), there, s.orderPower)
 	g.GET("/audit", s.require("energy:get_audit"), there, s.listAudit)
 	g.GET("/demand", s.require("energy:get_audit"), there, s.listDemand)
 }

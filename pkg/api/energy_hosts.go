@@ -67,17 +67,18 @@ func (s *server) listEnergyHosts(c *gin.Context) {
 }
 
 // showEnergyHost handles GET /v1/energy/hosts/{name}.
-func (s *server) showEnergyHost(c *gin.Context) { s.answerEnergyHost(c, http.StatusOK) }
-
-func (s *server) answerEnergyHost(c *gin.Context, status int) {
-	ctx := c.Request.Context()
-	h, err := s.Energy.Host(ctx, c.Param("name"))
+func (s *server) showEnergyHost(c *gin.Context) {
+	h, err := s.Energy.Host(c.Request.Context(), c.Param("name"))
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	answer := energyHost(&h)
-	history, err := s.Energy.Audit(ctx, answer.Name, 0, hostHistory)
+	s.answerEnergyHost(c, http.StatusOK, &h)
+}
+
+func (s *server) answerEnergyHost(c *gin.Context, status int, h *controller.HostStatus) {
+	answer := energyHost(h)
+	history, err := s.Energy.Audit(c.Request.Context(), answer.Name, 0, hostHistory)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -86,21 +87,39 @@ func (s *server) answerEnergyHost(c *gin.Context, status int) {
 	c.PureJSON(status, answer)
 }
 
-// orderPower handles POST /v1/energy/hosts/{name}.
+// orderPower handles POST /v1/energy/hosts/{name}; with dry_run it only says what the order
+// would come to.
 func (s *server) orderPower(c *gin.Context) {
+	q := readQuery(c, "dry_run")
+	dryRun, err := q.truth("dry_run"), q.err
 	var body v1.EnergyOrder
-	_, err := s.body(c, &body)
 	if err == nil {
-		var hold energy.Hold
-		if hold, err = manual(body, s.Now()); err == nil {
-			err = s.Energy.Order(c.Request.Context(), asking(c).UserID, c.Param("name"), hold)
-		}
+		_, err = s.body(c, &body)
+	}
+	var hold energy.Hold
+	if err == nil {
+		hold, err = manual(body, s.Now())
 	}
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	s.answerEnergyHost(c, http.StatusAccepted)
+	ctx, name := c.Request.Context(), c.Param("name")
+	if dryRun {
+		h, outcome, err := s.Energy.Foresee(ctx, name, hold)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		c.PureJSON(http.StatusOK, v1.EnergyForeseen{Name: name, Phase: phase(&h), Outcome: outcome})
+		return
+	}
+	h, err := s.Energy.Order(ctx, asking(c).UserID, name, hold)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.answerEnergyHost(c, http.StatusAccepted, &h)
 }
 
 // manual reads an order.

@@ -267,7 +267,38 @@ func TestAManualOrderHoldsUntilItsEnd(t *testing.T) {
 		t.Errorf("released, it is held by %+v, and in quarantine because %q", h.Hold, h.Quarantine)
 	}
 	wantError(t, c.admin.post("/v1/energy/hosts/A", `{"action": "off"}`), http.StatusConflict)
+	wantError(t, c.admin.post("/v1/energy/hosts/A?dry_run=true", `{"action": "off"}`), http.StatusConflict)
 	wantError(t, c.admin.post("/v1/energy/hosts/Z", `{"action": "on"}`), http.StatusNotFound)
+}
+
+func TestADryRunOfAnOrderSaysWhatItWouldComeToAndStoresNothing(t *testing.T) {
+	c := start(t, setup{})
+	measured(c)
+	before := want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)
+	got := want[v1.EnergyForeseen](t, c.admin.post("/v1/energy/hosts/B?dry_run=true", `{"action": "test"}`), http.StatusOK)
+	if diff := cmp.Diff(v1.EnergyForeseen{Name: "B", Phase: "asleep", Outcome: "switched on, to see whether it wakes"}, got); diff != "" {
+		t.Errorf("foreseen (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)); diff != "" {
+		t.Errorf("the host has changed (-before +after):\n%s", diff)
+	}
+	mistake{`{}`, "action", "is needed", false}.hold(t, c, "POST", "/v1/energy/hosts/B?dry_run=true")
+	if e := wantError(t, c.admin.post("/v1/energy/hosts/B?dry=true", `{"action": "test"}`), http.StatusBadRequest); e.Field != "dry" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestAHostThatLeftTheInventoryIsForgottenWhenItIsReleased(t *testing.T) {
+	c := start(t, setup{})
+	remembered(c, energy.Record{Host: "gone", Mode: energy.ModeAuto})
+	h := want[v1.EnergyHost](t, c.admin.post("/v1/energy/hosts/gone", `{"action": "release"}`), http.StatusAccepted)
+	if h.Name != "gone" || h.ReservedFrom != nil || len(h.History) != 1 || !strings.Contains(h.History[0].Text, "forgotten") {
+		t.Errorf("got %+v", h)
+	}
+	if e := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); len(e.Hosts) > 0 {
+		t.Errorf("hosts with modes are %v", e.Hosts)
+	}
+	wantError(t, c.admin.post("/v1/energy/hosts/gone", `{"action": "release"}`), http.StatusNotFound)
 }
 
 func TestAWrongOrderIsToldItsField(t *testing.T) {

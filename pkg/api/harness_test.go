@@ -114,8 +114,8 @@ func start(t *testing.T, s setup) *cloud {
 	}
 	options.Decisions = c.store
 	options.Energy = &controller.Console{
-		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper,
-		Configured: energy.ModeOff, Late: 180, Now: c.now,
+		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
+		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, Late: 180, Now: c.now,
 	}
 	options.Admission = admission.Admission{
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,

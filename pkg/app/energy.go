@@ -86,16 +86,16 @@ func forecaster(c config.Energy) (energy.Forecaster, error) {
 // efficiencies reads the table of [energy] efficiency_file; empty where there is none.
 func efficiencies(c config.Config) (energy.Table, error) {
 	if c.Energy.EfficiencyFile == "" {
-		return nil, nil
+		return energy.Table{}, nil
 	}
 	file, err := os.Open(c.Beside(c.Energy.EfficiencyFile))
 	if err != nil {
-		return nil, fault.Field("[energy] efficiency_file", "cannot be read: %v", err)
+		return energy.Table{}, fault.Field("[energy] efficiency_file", "cannot be read: %v", err)
 	}
 	defer file.Close()
 	table, err := energy.ReadTable(file)
 	if err != nil {
-		return nil, fmt.Errorf("[energy] efficiency_file: %w", err)
+		return energy.Table{}, fmt.Errorf("[energy] efficiency_file: %w", err)
 	}
 	return table, nil
 }
@@ -119,6 +119,11 @@ func energyRules(c config.Energy) (energy.Rules, error) {
 		r.KeepLast = append(r.KeepLast, energy.Group(kind))
 	}
 	return r, nil
+}
+
+// admitted says which hosts may be switched off.
+func admitted(c config.Energy) energy.Admission {
+	return energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property}
 }
 
 func energySwitching(c config.Energy) energy.Switching {
@@ -168,15 +173,20 @@ type switching struct {
 // the controller itself.
 func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*switching, error) {
 	c := a.config.Energy
+	rules, err := energyRules(c)
+	if err != nil {
+		return nil, err
+	}
 	s := &switching{console: &controller.Console{
-		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Configured: energy.Mode(c.Mode),
+		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Promises: a.desk,
+		Admission: admitted(c), Rules: rules, Configured: energy.Mode(c.Mode),
 		Late: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
 	}}
 	a.add(s.seen.job(s.console))
 	if !a.has(roleEnergy) {
 		return s, nil
 	}
-	o, err := a.energyOptions(db, bus, hosts)
+	o, err := a.energyOptions(db, bus, hosts, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -201,20 +211,17 @@ func (a *App) oldAudit(db *store.Store) job.Job {
 	})}
 }
 
-func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper) (controller.Options, error) {
+func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper, rules energy.Rules) (controller.Options, error) {
 	c, log := a.config.Energy, a.log.With("component", "energy")
-	rules, err := energyRules(c)
-	if err != nil {
-		return controller.Options{}, err
-	}
 	o := controller.Options{
 		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: db,
 		Rules: rules, Switching: energySwitching(c), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
-		Admission:  energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property},
+		Admission:  admitted(c),
 		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
 		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),
 		Stopped: func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) },
-		Changed: func() { a.refreshed(bus) },
+		// Other processes learn of it when they read the hosts again.
+		Changed: bus.pokeHosts,
 
 		StepEvery: c.StepInterval, MeasureEvery: seconds(c.MeasureInterval), PlanEvery: seconds(c.PlanInterval),
 		Replica: a.replica, Now: a.clock.now, NewID: uuid.NewString, Log: log,
@@ -247,11 +254,6 @@ func stopFile(path, given string) string {
 	default:
 		return "it cannot be told whether the file of [energy] stop_file is there"
 	}
-}
-
-// refreshed lets this process and the others read the hosts again.
-func (a *App) refreshed(bus *bus) {
-	bus.pokeHosts()
 }
 
 // reachMachines fills in what switches the machines: the agents on the message broker, or

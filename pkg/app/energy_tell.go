@@ -43,7 +43,8 @@ type trials struct{ console *controller.Console }
 
 // Test implements power.Trials.
 func (t trials) Test(ctx context.Context, host, by string) error {
-	return t.console.Order(ctx, by, host, energy.Hold{Action: energy.Test, Reason: "a wake test"})
+	_, err := t.console.Order(ctx, by, host, energy.Hold{Action: energy.Test, Reason: "a wake test"})
+	return err
 }
 
 // HostRecord implements power.Trials.

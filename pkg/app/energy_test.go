@@ -2,10 +2,12 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,6 +78,42 @@ func TestTheInventoryIsToldWhatSleepsAndHowEfficientHostsAre(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
+}
+
+func TestAProcessWithoutTheInventoryReadsTheHostsWhenTheyChangeHereOrThere(t *testing.T) {
+	c, err := config.Load(nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Default.Roles = []string{roleAPI, roleEnergy}
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &App{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}
+		if _, err := a.source(b); err != nil {
+			t.Fatal(err)
+		}
+		changed := func() bool {
+			synctest.Wait()
+			select {
+			case <-b.hostsChanged:
+				return true
+			default:
+				return false
+			}
+		}
+		if b.pokeHosts(); !changed() {
+			t.Error("what this process has switched is not read")
+		}
+		there := make(chan struct{}, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = b.news(there).run(ctx) }()
+		if changed() {
+			t.Error("nothing has changed, and the hosts are read")
+		}
+		if there <- struct{}{}; !changed() {
+			t.Error("what others have seen is not read")
+		}
+	})
 }
 
 func TestAStopFileThatNobodyCanLookAtStopsToo(t *testing.T) {

@@ -38,16 +38,7 @@ func (a *App) listenToNova(b *bus) error {
 			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading", "error", err)
 		}
 		return nil
-	}}, service{"news of the hosts", func(ctx context.Context) error {
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-events.Changed():
-				b.pokeHosts()
-			}
-		}
-	}})
+	}}, b.news(events.Changed()))
 	return nil
 }
 

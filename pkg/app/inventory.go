@@ -38,7 +38,8 @@ func (a *App) source(bus *bus) (inventory.Source, error) {
 	}
 	client := a.newClient(bus.own)
 	source := remote.NewSource(client, exchange)
-	bus.hostsChanged = source.Changed()
+	bus.hostsChanged = bus.reader()
+	a.services = append(a.services, bus.news(source.Changed()))
 	a.serveOn(bus.own, remote.ChangesTopic, source.Endpoint())
 	return source, nil
 }

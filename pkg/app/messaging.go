@@ -39,21 +39,35 @@ type bus struct {
 	replicas     *announcements
 	notifier     *notice.Notifier
 	hostsChanged <-chan struct{} // the hosts have changed, here or for another process
-	readers      []chan struct{} // who reads the cloud here, to be told of a change
+	readers      []chan struct{} // who reads the hosts here, to be told of a change
 }
 
-// reader gives what one who reads the cloud is told of changes by.
+// reader gives what one who reads the hosts is told of changes by.
 func (b *bus) reader() <-chan struct{} {
 	told := make(chan struct{}, 1)
 	b.readers = append(b.readers, told)
 	return told
 }
 
-// pokeHosts tells all who read the cloud of a change.
+// pokeHosts tells all who read the hosts here of a change.
 func (b *bus) pokeHosts() {
 	for _, told := range b.readers {
 		poke(told)
 	}
+}
+
+// news tells them whenever something changes.
+func (b *bus) news(changed <-chan struct{}) service {
+	return service{"news of the hosts", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-changed:
+				b.pokeHosts()
+			}
+		}
+	}}
 }
 
 type namedTransport struct {

@@ -233,6 +233,13 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			},
 			"POST /v1/energy/hosts/n1", `{"action":"on","until":90}`,
 		},
+		"order foreseen": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ForeseePower(ctx, "a/b", v1.EnergyOrder{Action: "test"})
+				return err
+			},
+			"POST /v1/energy/hosts/a%2Fb?dry_run=true", `{"action":"test"}`,
+		},
 		"energy audit": {
 			func(ctx context.Context, c *client.Client) error { return first(c.EnergyAudit(ctx, "n1", 7)) },
 			"GET /v1/energy/audit?host=n1&limit=7", "",

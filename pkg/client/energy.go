@@ -81,6 +81,17 @@ func (c *Client) OrderPower(ctx context.Context, name string, order v1.EnergyOrd
 	return ordered, err
 }
 
+// ForeseePower says what a manual order for a host would come to now. It fails as OrderPower
+// would, and orders nothing.
+func (c *Client) ForeseePower(ctx context.Context, name string, order v1.EnergyOrder) (v1.EnergyForeseen, error) {
+	var foreseen v1.EnergyForeseen
+	path, err := member("/v1/energy/hosts/", "name", name)
+	if err == nil {
+		err = c.do(ctx, call{method: http.MethodPost, path: path, query: url.Values{"dry_run": {"true"}}, body: order, into: &foreseen})
+	}
+	return foreseen, err
+}
+
 // EnergyAudit gives the entries about a host, or about all, the latest first. Pages are
 // fetched as they are needed; a size of 0 leaves theirs to Almanac. After an error nothing
 // more is given.

@@ -191,6 +191,13 @@ type EnergyOrder struct {
 	Until  *Until `json:"until,omitempty"`
 }
 
+// EnergyForeseen is what an order for a host would come to; dry_run asks for it.
+type EnergyForeseen struct {
+	Name    string `json:"name"`
+	Phase   string `json:"phase"`
+	Outcome string `json:"outcome"` // a sentence
+}
+
 // EnergyAudit is the answer to GET /v1/energy/audit, the latest entry first. Next is where
 // the page before begins (before); null where there is none.
 type EnergyAudit struct {
