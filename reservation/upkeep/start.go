@@ -82,9 +82,9 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 		at, _ := hosts.Index(c.Host)
 		switch hosts.Host(at).Power {
 		case inventory.PowerSleeping:
-			return nil, onHost(c.Host, fault.New(fault.Unavailable, "a host sleeps; the start waits until it is woken"))
+			return nil, asleep(c.Host, "a host sleeps; the start waits until it is woken")
 		case inventory.PowerWaking:
-			return nil, onHost(c.Host, fault.New(fault.Unavailable, "a host is waking up; the start waits for it"))
+			return nil, asleep(c.Host, "a host is waking up; the start waits for it")
 		}
 		fit = append(fit, c.Host)
 	}
@@ -98,6 +98,18 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 // and not to the owner, who does not read the names of hosts before they are his.
 func onHost(host string, wrong *fault.Error) error {
 	wrong.Err = fmt.Errorf("it is host %s", host)
+	return wrong
+}
+
+// sleeper is the host that a start waits for until it is awake.
+type sleeper struct{ host string }
+
+func (s sleeper) Error() string { return "it is host " + s.host }
+
+// asleep says so as onHost does.
+func asleep(host, why string) error {
+	wrong := fault.New(fault.Unavailable, "%s", why)
+	wrong.Err = sleeper{host}
 	return wrong
 }
 

@@ -1,8 +1,10 @@
 package upkeep_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 func TestAPreparedStartAsksItsHostsAndLetsTheOwnerIn(t *testing.T) {
@@ -193,6 +196,30 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 		}
 		if w.admitted(1) {
 			t.Errorf("the owner is admitted though the host %s", words)
+		}
+	}
+}
+
+func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
+	w := newTown(t, "a")
+	w.book(1, 0, "a")
+	w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking }
+	d, log := &desk{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
+	for _, j := range upkeep.Jobs(upkeep.Options{
+		Desk: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+	}) {
+		if j.Name != "events" {
+			continue
+		}
+		for range 3 {
+			if err := j.Step(t.Context()); err != nil {
+				t.Errorf("it fails: %v", err)
+			}
+		}
+	}
+	for _, id := range []string{"r-2", "r-3"} {
+		if n := strings.Count(log.String(), "reservation="+id); n != 1 || !strings.Contains(log.String(), "it is host a") {
+			t.Errorf("%s is told of %d times:\n%s", id, n, log)
 		}
 	}
 }

@@ -74,8 +74,9 @@ const (
 
 // Jobs gives the periodic work.
 func Jobs(o Options) []job.Job {
+	waiting := map[string]bool{}
 	return []job.Job{
-		{Name: "events", Every: o.Poll, Step: o.events, Wake: o.Desk.Woken()},
+		{Name: "events", Every: o.Poll, Step: func(ctx context.Context) error { return o.events(ctx, waiting) }, Wake: o.Desk.Woken()},
 		{Name: "follow", Every: o.Poll, Step: o.Replica.Follow, Wake: o.Changed},
 		{Name: "resync", Every: resyncEvery, Step: o.Replica.Resync},
 		{Name: "presence", Every: presenceEvery, Step: o.presence},
@@ -84,17 +85,24 @@ func Jobs(o Options) []job.Job {
 	}
 }
 
-// events carries out what is due.
-func (o Options) events(ctx context.Context) error {
+// events carries out what is due. That a start waits for a host to wake is told once, and
+// is no failure: waiting are the reservations of which it was told.
+func (o Options) events(ctx context.Context, waiting map[string]bool) error {
 	done, failed := o.Desk.CarryOut(ctx)
 	for _, h := range done {
+		delete(waiting, h.Reservation.ID)
 		o.Log.Info("reservation event", "event", h.Event.Type, "reservation", h.Reservation.ID,
 			"project", h.Reservation.ProjectID, "status", h.Reservation.Status,
 			"due", h.Event.Time.String(), "late_seconds", int64(h.Event.Done-h.Event.Time))
 	}
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(failed)) {
-		errs = append(errs, failed[id])
+		if _, waits := errors.AsType[sleeper](failed[id]); !waits {
+			errs = append(errs, failed[id])
+		} else if !waiting[id] {
+			waiting[id] = true
+			o.Log.Info("a reservation waits for a host to wake", "reservation", id, "reason", failed[id])
+		}
 	}
 	return errors.Join(errs...)
 }
