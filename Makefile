@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,13 +30,23 @@ check: ## format, vet, layout and the quick tests, in under two minutes
 	@CGO_ENABLED=0 $(GO) vet ./...
 	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
 
-# The tests wait for services most of the time: three packages at once on two cores. The
-# three minutes in which replicas are killed are one here, and all of them in test-galera.
+# The tests of the cloud have it one after the other, and wait most of the time. The others
+# run beside them, four packages at once, of which two or three wait for the cloud. The three
+# minutes in which replicas are killed are one here, and all of them in test-galera.
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@$(GO) vet ./...
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) $(GO) test $(RACE) -shuffle=on -p 3 -timeout 25m ./tests ./... | { grep -v -e 'no test files' || true; }
+	@$(GO) vet $(RACE) ./...
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j2 test-in-cloud test-beside-cloud
+
+# These are the tests of the package tests in its files cloud_*.
+IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
+
+test-in-cloud:
+	@$(GO) test $(RACE) -shuffle=on -parallel 4 -timeout 25m -run '$(IN_CLOUD)' ./tests
+
+test-beside-cloud:
+	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 4 -timeout 25m -skip '$(IN_CLOUD)' ./tests ./... | { grep -v -e 'no test files' || true; }
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest
@@ -52,7 +62,7 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test -count=1 -timeout 60m -v \
-	  -run 'OperationsEnd|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat' ./tests
+	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat' ./tests
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter

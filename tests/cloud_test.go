@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/client"
@@ -31,6 +32,9 @@ type tenant struct {
 	almanac *client.Client
 }
 
+// tidied: what tests that were killed have left is taken away once. Others take away theirs.
+var tidied sync.Once
+
 // besideOpenStack starts almanacd beside the lab's OpenStack. Its user is one that
 // bootstrap makes, with a password that nothing else has. What the test leaves on the
 // cloud is taken away at its end.
@@ -54,7 +58,7 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 	}, settings...)
 	b.heard = listen(t, broker)
 	b.sync()
-	b.leave() // what a test that was killed has left
+	tidied.Do(b.leave)
 	b.bootstrap("keystone")
 	t.Cleanup(b.leave)
 	b.start()

@@ -7,8 +7,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +195,38 @@ func TestDomainTypesCarryNoTags(t *testing.T) {
 				}
 				return true
 			})
+		}
+	}
+}
+
+// TestNamesOfTestsInTheCloudAreTheirsAlone, or make test would leave another one out: it
+// runs those of the files cloud_* by their names, and beside them all of other names.
+func TestNamesOfTestsInTheCloudAreTheirsAlone(t *testing.T) {
+	inCloud, elsewhere := map[string]bool{}, map[string]string{}
+	name := regexp.MustCompile(`(?m)^func (Test\w*)`)
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range name.FindAllSubmatch(text, -1) {
+			if strings.HasPrefix(path, "../tests/cloud_") {
+				inCloud[string(found[1])] = true
+			} else {
+				elsewhere[string(found[1])] = path
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inCloud) == 0 {
+		t.Error("no test is in the cloud")
+	}
+	for test, path := range elsewhere {
+		if inCloud[test] {
+			t.Errorf("%s of %s has the name of a test in the cloud", test, path)
 		}
 	}
 }

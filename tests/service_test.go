@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(folder)
-		build := exec.Command("go", "build", "-o", folder+"/", "./cmd/...")
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", folder+"/", "./cmd/...") // as make build
 		build.Dir = ".."
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -59,7 +59,9 @@ class Cloud(Session):
 
     def nodes(self, number):
         names = ['cmp-%03d' % n for n in range(1, min(int(number), MOST_NODES) + 1)]
-        there = {node['name'] for node in self.get('baremetal', '/v1/nodes')['nodes']}
+        there = {node['name']: node for node in self.get('baremetal', '/v1/nodes')['nodes']}
+        if all(name in there and there[name]['provision_state'] == 'available' and there[name]['power_state'] for name in names):
+            return
         for name in names:
             if name not in there:
                 self.baremetal('POST', '', {'name': name, 'driver': 'fake-hardware'})
