@@ -161,7 +161,7 @@ func (d *day) startedInTime() {
 
 // ways are the phases that may follow one another.
 var ways = map[string][]string{
-	"awake": {"leaving", "asleep", "waking"}, "leaving": {"stopping", "awake"}, "stopping": {"asleep", "awake"},
+	"awake": {"leaving", "asleep", "waking"}, "leaving": {"stopping", "awake"}, "stopping": {"asleep", "awake", "leaving"},
 	"asleep": {"waking"}, "waking": {"awake", "asleep", "broken"}, "broken": {"waking", "awake"},
 }
 

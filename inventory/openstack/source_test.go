@@ -148,7 +148,9 @@ func TestInBetweenOnlyAFewCallsAreMade(t *testing.T) {
 	s.must()
 	between := s.Calls() - first
 	t.Logf("%d hosts: %d calls at first, %d in between", hosts, first, between)
-	if first >= 3*hosts {
+	// Two for each host; versions, services, aggregates, servers, hypervisors and providers, some
+	// of which come in pages, the last of them empty.
+	if first > 2*hosts+10 {
 		t.Errorf("%d calls at first for %d hosts", first, hosts)
 	}
 	// Four lists, and one more of the services; others use the lab at the same time, so that hosts may have to be looked at.

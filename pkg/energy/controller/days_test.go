@@ -148,7 +148,7 @@ func (d *days) look(since span.Instant) {
 func (d *days) explained() {
 	d.t.Helper()
 	next := map[string][]string{
-		"awake": {"leaving"}, "leaving": {"awake", "stopping"}, "stopping": {"asleep", "awake"},
+		"awake": {"leaving"}, "leaving": {"awake", "stopping"}, "stopping": {"asleep", "awake", "leaving"},
 		"asleep": {"waking"}, "waking": {"awake", "broken", "asleep"}, "broken": {"waking"},
 	}
 	for _, host := range d.names() {
