@@ -20,6 +20,9 @@ const (
 	// firstLook is after what time it is looked for the first time whether victims have
 	// gone; each further time is twice as long as the one before, up to lastLook.
 	firstLook, lastLook = 100 * time.Millisecond, 2 * time.Second
+	// leftFor bounds how long it is waited until Nova has taken away what a victim that is
+	// gone had left: a busy conductor takes seconds for it.
+	leftFor = 6 * time.Second
 	// stubbornFor is how long an instance that has not left makes no room for any request,
 	// so that they do not all wait for it.
 	stubbornFor = 10 * time.Minute
@@ -232,11 +235,12 @@ func (e *eviction) lookAfter(ctx context.Context) {
 		if !slices.Contains(hosts, v.on.Name) {
 			hosts = append(hosts, v.on.Name)
 		}
-		for range 5 {
+		for pause, waited := firstLook, time.Duration(0); waited < leftFor; pause = min(2*pause, lastLook) {
 			has, err := e.Claims.AllocationsOf(ctx, v.ID)
-			if err != nil || !has.Allocations.Equal(v.claim.Allocations) || e.Wait(ctx, firstLook) != nil {
+			if err != nil || !has.Allocations.Equal(v.claim.Allocations) || e.Wait(ctx, pause) != nil {
 				break
 			}
+			waited += pause
 		}
 	}
 	if len(hosts) == 0 {
