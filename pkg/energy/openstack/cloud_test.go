@@ -140,8 +140,8 @@ func TestAHostIsOccupiedByAServerInEveryState(t *testing.T) {
 	cloud, l := labtest.OpenStack(t), newLab(t)
 	id := l.ask()
 	l.is(id, "ACTIVE")
-	for state, make := range map[string]func(){ // from ACTIVE on
-		"ACTIVE":       func() {},
+	for state, make := range map[string]func(){ // in any order
+		"ACTIVE":       func() { cloud.StoreServer(t, id, map[string]any{"vm_state": "active"}) },
 		"ERROR":        func() { l.act(id, map[string]any{"os-resetState": map[string]string{"state": "error"}}) },
 		"SHELVED":      func() { cloud.StoreServer(t, id, map[string]any{"vm_state": "shelved"}) },
 		"SOFT_DELETED": func() { cloud.StoreServer(t, id, map[string]any{"vm_state": "soft-delete"}) },
