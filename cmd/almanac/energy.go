@@ -234,7 +234,8 @@ func (p *process) energyStopCommand() *cobra.Command {
 		Use:   "stop",
 		Short: "Switch nothing off any more, whatever the modes",
 		Long: `Switch nothing off any more, whatever the modes and the plans say. Hosts that are off are
-woken as before when they are needed, and manual orders are carried out.`,
+woken as before when they are needed. Manual orders to switch off wait for 'energy
+resume' too; those to switch on do not.`,
 		Example: "  almanac energy stop --reason 'the air conditioning is being repaired'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -56,8 +56,7 @@ func (p *process) orderCommand(o order) *cobra.Command {
 	run.until.clock = p.now
 	long := o.short + `. Hosts are named one by one, in ranges such as
 'node-[01-16]', or by patterns with * and ?; what fails for one does not keep the
-others from it. The order is carried out at the next measurement, and wins over every
-plan.`
+others from it. The order is begun within seconds, and wins over every plan.`
 	if o.long != "" {
 		long += "\n\n" + o.long
 	}

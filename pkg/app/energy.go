@@ -164,9 +164,8 @@ func (p *powers) PowerSettings(ctx context.Context, hosts []string) (map[string]
 
 // switching is what this process has of the power of hosts.
 type switching struct {
-	console    *controller.Console
-	seen       seen
-	controller *controller.Controller // nil without the role energy
+	console *controller.Console
+	seen    seen
 }
 
 // openEnergy prepares what operators see of the energy controller, and with the role energy
@@ -193,9 +192,9 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*s
 	if bus.notifier != nil {
 		o.Notices = switchNotices{bus.notifier, a.clock.now}
 	}
-	s.controller = controller.New(o)
-	s.console.Ordered = s.controller.Wake
-	a.add(s.controller.Job(), a.oldAudit(db))
+	works := controller.New(o)
+	s.console.Ordered = works.Wake
+	a.add(works.Job(), a.oldAudit(db))
 	if bus.own != nil {
 		a.serveOn(bus.own, power.TrialsTopic, power.TrialsEndpoint(trials{s.console}))
 	}
@@ -265,7 +264,7 @@ func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Ke
 		})
 		a.serveOn(bus.own, power.AgentsTopic, fleet.Endpoint())
 		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Greet})
-		o.Agents, o.Roll = fleet, fleet
+		o.Agents = fleet
 		return nil
 	}
 	machines := map[string]power.Driven{}
@@ -283,6 +282,6 @@ func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Ke
 	}
 	a.closers = append(a.closers, agent.Close)
 	a.services = append(a.services, service{"simulated machines", func(ctx context.Context) error { agent.Run(ctx); return nil }})
-	o.Agents, o.Roll = agent, agent
+	o.Agents = agent
 	return nil
 }

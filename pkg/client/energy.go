@@ -87,7 +87,7 @@ func (c *Client) ForeseePower(ctx context.Context, name string, order v1.EnergyO
 	var foreseen v1.EnergyForeseen
 	path, err := member("/v1/energy/hosts/", "name", name)
 	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPost, path: path, query: url.Values{"dry_run": {"true"}}, body: order, into: &foreseen})
+		err = c.do(ctx, call{method: http.MethodPost, path: path, query: dryRun(), body: order, into: &foreseen})
 	}
 	return foreseen, err
 }

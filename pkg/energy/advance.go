@@ -18,7 +18,6 @@ type Switching struct {
 	Retries     int   // how often a boot that failed is tried again
 	Backoff     int64 // before the first of these; it doubles
 	Probe       int64 // after which a Broken host is tried again
-	MostOff     int   // failures to switch it off, in a row, after which it is left alone; 0 is 3
 }
 
 // Glitch is for how many looks in a row a machine must be as it should not be, so that it
@@ -332,6 +331,9 @@ func (r *Record) SwitchedToday(now span.Instant) int {
 	return len(r.Switches) - i
 }
 
+// mostOffFailed is after how many failures in a row to switch it off a host is left alone.
+const mostOffFailed = 3
+
 // offFailed takes a host back that could not be switched off. It counts as switched on
 // now, so that it is left alone for a while.
 func (s *stepping) offFailed(reason string) {
@@ -339,7 +341,7 @@ func (s *stepping) offFailed(reason string) {
 	r.OffFailed++
 	r.LastOn = s.f.Now
 	s.tell(EntryOutcome, "switching it off failed: %s", reason)
-	if r.OffFailed >= cmp.Or(s.how.MostOff, 3) {
+	if r.OffFailed >= mostOffFailed {
 		s.quarantine(fmt.Sprintf("it could not be switched off %d times in a row: %s", r.OffFailed, reason))
 	}
 	s.abort("switching it off failed: " + reason)

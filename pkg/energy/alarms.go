@@ -21,8 +21,35 @@ type Watched struct {
 	How     Switching
 }
 
-// Alarms gives the alarms that hosts give at now, by host and kind, without Since.
-func Alarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
+// Watch is all that alarms are raised from.
+type Watch struct {
+	Hosts   []Watched
+	Agents  []Agent
+	Breaker *Stop
+	// Halt says why nothing is switched off, where something might be.
+	Halt string
+}
+
+// Alarms gives the alarms that there are at now, without Since: those of hosts by host and
+// kind, then the others.
+func Alarms(now span.Instant, w Watch, rules Rules) []Alarm {
+	all := hostAlarms(now, w.Hosts, rules)
+	for _, a := range w.Agents {
+		if a.Lost {
+			all = append(all, Alarm{Kind: AlarmAgentLost, Agent: a.Name, Text: fmt.Sprintf(
+				"agent %s, which switches %d hosts, has not been heard of since %s; start it, or see to the message broker", a.Name, a.Hosts, clock(a.Seen))})
+		}
+	}
+	if w.Breaker != nil {
+		all = append(all, Alarm{Kind: AlarmBreaker, Text: w.Breaker.Reason + "; nothing is switched off until you say so: almanac energy rearm"})
+	}
+	if w.Halt != "" {
+		all = append(all, Alarm{Kind: AlarmHalted, Text: "nothing is switched off now: " + w.Halt})
+	}
+	return all
+}
+
+func hostAlarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
 	var all []Alarm
 	for i := range hosts {
 		w := &hosts[i]

@@ -132,6 +132,7 @@ const (
 type Alarm struct {
 	Kind  AlarmKind
 	Host  string // empty: all
+	Agent string // of a lost agent; else empty
 	Text  string // a sentence that says what to do
 	Since span.Instant
 }

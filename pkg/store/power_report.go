@@ -19,6 +19,7 @@ type energyReport struct {
 type energyAlarm struct {
 	Kind  energy.AlarmKind `json:"kind"`
 	Host  string           `json:"host,omitempty"`
+	Agent string           `json:"agent,omitempty"`
 	Text  string           `json:"text"`
 	Since span.Instant     `json:"since"`
 }

@@ -87,7 +87,7 @@ func (n *Notifier) Alarm(ctx context.Context, a Alarm) error {
 	if a.Over {
 		eventType, priority = "energy.alarm.end", oslo.Info
 	}
-	return n.energy(ctx, eventType, priority, fmt.Sprintf("%s/%s/%d", a.Host, a.Kind, int64(a.Since)), a.At, alarmed{
+	return n.energy(ctx, eventType, priority, fmt.Sprintf("%s%s/%s/%d", a.Host, a.Agent, a.Kind, int64(a.Since)), a.At, alarmed{
 		payloadVersion, a.Host, string(a.Kind), a.Text, a.Since.Time(), a.At.UTC(),
 	})
 }

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
@@ -56,7 +55,6 @@ type Options struct {
 	History  History
 	Reports  Reports
 	Agents   Agents
-	Roll     Roll
 	// Cloud and Vacancy are nil where the hosts have no cloud: then a machine that is on is
 	// up, and a host without guests is empty.
 	Cloud    Cloud
@@ -96,10 +94,8 @@ type Options struct {
 // Controller switches hosts, where it holds the lease.
 type Controller struct {
 	Options
-	wake chan struct{}
-
-	mu     sync.Mutex
-	memory memory // of the lease's epoch
+	wake   chan struct{}
+	memory memory // of the lease's epoch; of one step at a time
 }
 
 // memory is what a controller knows besides the records; another that takes over begins
@@ -115,7 +111,6 @@ type memory struct {
 	plan       energy.Plan
 	guests     []headcount
 	alarms     map[alarmKey]energy.Alarm
-	report     energy.Report
 }
 
 // headcount is how many guests there were.
@@ -124,10 +119,13 @@ type headcount struct {
 	guests int
 }
 
+// alarmKey tells alarms apart.
 type alarmKey struct {
-	kind energy.AlarmKind
-	host string
+	kind        energy.AlarmKind
+	host, agent string
 }
+
+func keyOf(a *energy.Alarm) alarmKey { return alarmKey{a.Kind, a.Host, a.Agent} }
 
 // leaseName is the right to switch hosts.
 const leaseName = "energy"
@@ -162,8 +160,6 @@ func (c *Controller) Job() job.Job {
 
 // step looks at the world once, and does what follows.
 func (c *Controller) step(ctx context.Context, lease job.Lease) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	now := c.Now()
 	if err := c.take(ctx, lease, now); err != nil {
 		return err
@@ -206,7 +202,14 @@ func (c *Controller) take(ctx context.Context, lease job.Lease, now span.Instant
 	for _, d := range before {
 		forecaster.Observe(d.At, d.InUse)
 	}
+	last, err := c.Reports.EnergyReport(ctx)
+	if err != nil {
+		return err
+	}
 	c.memory = memory{epoch: lease.Epoch, forecaster: forecaster, readings: map[string]energy.Reading{}, alarms: map[alarmKey]energy.Alarm{}, odd: map[string]int{}}
+	for _, a := range last.Alarms { // they have been told of
+		c.memory.alarms[keyOf(&a)] = a
+	}
 	c.Log.InfoContext(ctx, "this process controls the power of the hosts", "epoch", lease.Epoch, "measurements", len(before))
 	return nil
 }

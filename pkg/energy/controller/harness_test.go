@@ -210,7 +210,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 		t.Fatal(err)
 	}
 	s.options = controller.Options{
-		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Agents: (*reach)(s), Roll: (*reach)(s),
+		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Agents: (*reach)(s),
 		Cloud: (*nova)(s), Vacancy: (*nova)(s), Promises: (*desk)(s), Hosts: (*rack)(s), Leases: lessee{s.ledger, "one"},
 		Rules:     energy.Rules{Horizon: 900, IdleNeeded: 5, BootMargin: 60},
 		Switching: energy.Switching{Settle: 30, OffPatience: 120, BootTimeout: 600, Retries: 2, Backoff: 30, Probe: 3600},

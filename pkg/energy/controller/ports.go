@@ -53,6 +53,8 @@ type Agents interface {
 	Order(ctx context.Context, o energy.Order) (energy.Outcome, error)
 	// Read asks for the hosts' machines. A host whose agent does not answer has a Problem.
 	Read(ctx context.Context, hosts []string) map[string]energy.Reading
+	// Agents gives those that there are, the lost ones too.
+	Agents() []energy.Agent
 }
 
 // Service is the nova-compute of a host.

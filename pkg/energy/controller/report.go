@@ -3,20 +3,12 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
-
-// Roll says which agents there are.
-type Roll interface {
-	Agents() []energy.Agent
-}
 
 // tell raises and ends alarms, and stores what was seen: with each measurement, and when an
 // alarm has come or gone, or a host is in another phase.
@@ -25,8 +17,7 @@ func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error 
 	if err != nil || !changed && !w.measure && !w.moved {
 		return err
 	}
-	c.memory.report = c.report(w)
-	return c.Reports.SaveEnergyReport(ctx, lease, c.memory.report)
+	return c.Reports.SaveEnergyReport(ctx, lease, c.report(w))
 }
 
 // alarms gives those that there are now.
@@ -44,21 +35,11 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 		}
 		watched = append(watched, one)
 	}
-	all := energy.Alarms(w.now, watched, c.Rules)
-	for _, a := range c.Roll.Agents() {
-		if a.Lost {
-			all = append(all, energy.Alarm{Kind: energy.AlarmAgentLost, Text: fmt.Sprintf(
-				"agent %s, which switches %d hosts, has not been heard of since %s; start it, or see to the message broker",
-				a.Name, a.Hosts, a.Seen.Time().UTC().Format(time.RFC3339))})
-		}
+	seen := energy.Watch{Hosts: watched, Agents: c.Agents.Agents(), Breaker: w.settings.Breaker}
+	if c.acts(w) {
+		seen.Halt = w.halt
 	}
-	if b := w.settings.Breaker; b != nil {
-		all = append(all, energy.Alarm{Kind: energy.AlarmBreaker, Text: b.Reason + "; nothing is switched off until you say so: almanac energy rearm"})
-	}
-	if w.halt != "" && c.acts(w) {
-		all = append(all, energy.Alarm{Kind: energy.AlarmHalted, Text: "nothing is switched off now: " + w.halt})
-	}
-	return all
+	return energy.Alarms(w.now, seen, c.Rules)
 }
 
 // acts says that a host may be switched off by its mode.
@@ -71,7 +52,7 @@ func (c *Controller) alarm(ctx context.Context, lease job.Lease, now []energy.Al
 	current := map[alarmKey]energy.Alarm{}
 	var begun, ended []energy.Alarm
 	for _, a := range now {
-		key := alarmKey{a.Kind, a.Host + agentIn(a)}
+		key := keyOf(&a)
 		if before, raised := c.memory.alarms[key]; raised {
 			a.Since = before.Since
 		} else {
@@ -105,15 +86,6 @@ func (c *Controller) alarm(ctx context.Context, lease job.Lease, now []energy.Al
 	return true, nil
 }
 
-// agentIn tells alarms about agents from one another, which name no host.
-func agentIn(a energy.Alarm) string {
-	if a.Kind == energy.AlarmAgentLost && a.Host == "" {
-		name, _, _ := strings.Cut(strings.TrimPrefix(a.Text, "agent "), ",")
-		return " " + name
-	}
-	return ""
-}
-
 func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 	tell := func(a energy.Alarm, over bool) {
 		if c.Notices == nil {
@@ -135,7 +107,7 @@ func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 
 // report gives what was seen in this step.
 func (c *Controller) report(w *world) energy.Report {
-	r := energy.Report{At: w.now, Controller: c.Replica, Halt: w.halt, Agents: c.Roll.Agents()}
+	r := energy.Report{At: w.now, Controller: c.Replica, Halt: w.halt, Agents: c.Agents.Agents()}
 	r.Alarms = slices.SortedFunc(maps.Values(c.memory.alarms), func(a, b energy.Alarm) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host))
 	})

@@ -241,3 +241,18 @@ func TestABootThatTakesAWhileLongerThanTheLastIsNoAlarm(t *testing.T) {
 		}
 	})
 }
+
+func TestAControllerThatTakesOverRaisesNoAlarmAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 1, nil)
+		s.servers["n1"].machine.Trouble(simulated.Trouble{NeverStops: true})
+		s.until(3600, "there is an alarm", func() bool { return slices.Contains(s.alarms(), "quarantined n1") })
+		s.another()
+		s.run(120)
+		if got := strings.Count(s.story("n1"), "alarm: quarantined:"); got != 1 {
+			t.Errorf("it was raised %d times\n%s", got, s.story("n1"))
+		}
+		order(s, "n1", energy.Release)
+		s.until(120, "it is over", func() bool { return strings.Contains(s.story("n1"), "quarantined is over") })
+	})
+}
