@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command := newCommand(&service{environment: environment(os.Environ())})
+	command := newCommand(&service{environment: config.Environment(os.Environ())})
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "almanac-power: %v\n", err)
 		os.Exit(codeOf(err))
@@ -58,16 +57,6 @@ func codeOf(err error) int {
 		return exitConflict
 	}
 	return exitFailed
-}
-
-// environment gives variables by name.
-func environment(list []string) map[string]string {
-	variables := make(map[string]string, len(list))
-	for _, entry := range list {
-		name, value, _ := strings.Cut(entry, "=")
-		variables[name] = value
-	}
-	return variables
 }
 
 // service is what the commands share.

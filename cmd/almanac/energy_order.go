@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,17 +103,8 @@ func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 	if err != nil {
 		return err
 	}
-	names, err := hostNames(c.Context(), almanac, args)
-	if err != nil {
-		return err
-	}
-	ordered := []v1.EnergyHost{}
-	failure := p.eachHost(c, names, func(ctx context.Context, name string) error {
-		h, err := almanac.OrderPower(ctx, name, run.body())
-		if err == nil {
-			ordered = append(ordered, h)
-		}
-		return err
+	ordered, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyHost, error) {
+		return almanac.OrderPower(ctx, name, run.body())
 	})
 	if len(ordered) == 0 {
 		return failure
@@ -129,18 +118,6 @@ func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 		p.inform("ordered; 'almanac energy explain %s' says how far it is", ordered[0].Name)
 	}
 	return errors.Join(failure, out.list(ordered, v1.EnergyHosts{Hosts: ordered}))
-}
-
-// eachHost does something with each host, and tells where that fails. It fails then too,
-// without a text.
-func (p *process) eachHost(c *cobra.Command, names []string, do func(ctx context.Context, name string) error) (failure error) {
-	for _, name := range names {
-		if err := do(c.Context(), name); err != nil {
-			p.report(c, fmt.Errorf("host %s: %w", name, err))
-			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
-		}
-	}
-	return failure
 }
 
 var foreseenColumns = []column[v1.EnergyForeseen]{
@@ -159,20 +136,12 @@ func (p *process) foresee(c *cobra.Command, args []string, run *ordering) error 
 	if err != nil {
 		return err
 	}
-	names, err := hostNames(c.Context(), almanac, args)
-	if err != nil {
-		return err
-	}
-	list := []v1.EnergyForeseen{}
-	failure := p.eachHost(c, names, func(ctx context.Context, name string) error {
+	list, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyForeseen, error) {
 		f, err := almanac.ForeseePower(ctx, name, run.body())
 		if refused, is := errors.AsType[*client.Error](err); is && refused.Kind == fault.Conflict {
-			f, err = v1.EnergyForeseen{Name: name, Outcome: "refused: " + refused.Message}, nil
+			return v1.EnergyForeseen{Name: name, Outcome: "refused: " + refused.Message}, nil
 		}
-		if err == nil {
-			list = append(list, f)
-		}
-		return err
+		return f, err
 	})
 	p.inform("dry run: nothing is ordered")
 	if len(list) == 0 {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
@@ -70,4 +74,26 @@ func matching(pattern string, names []string) (found []string, err error) {
 		return nil, fault.New(fault.NotFound, "no host matches %q; 'almanac host list' lists them", pattern)
 	}
 	return found, nil
+}
+
+// eachHost does something with every host that args stand for, and gives what came of it. It
+// tells where that fails, and goes on; then it fails too, without a text.
+func eachHost[T any](
+	p *process, c *cobra.Command, almanac *client.Client, args []string, do func(ctx context.Context, name string) (T, error),
+) (done []T, failure error) {
+	names, err := hostNames(c.Context(), almanac, args)
+	if err != nil {
+		return nil, err
+	}
+	done = []T{}
+	for _, name := range names {
+		one, err := do(c.Context(), name)
+		if err != nil {
+			p.report(c, fmt.Errorf("host %s: %w", name, err))
+			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
+			continue
+		}
+		done = append(done, one)
+	}
+	return done, failure
 }

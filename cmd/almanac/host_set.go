@@ -1,10 +1,9 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -98,25 +97,13 @@ func (p *process) setHosts(c *cobra.Command, args []string, change v1.HostChange
 	if err != nil {
 		return err
 	}
-	names, err := hostNames(c.Context(), almanac, args)
-	if err != nil {
-		return err
-	}
-	var failure error
-	answer := v1.HostList{Hosts: []v1.Host{}}
-	for _, name := range names {
-		changed, err := almanac.ChangeHost(c.Context(), name, change)
-		if err != nil {
-			p.report(c, fmt.Errorf("host %s: %w", name, err))
-			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
-			continue
-		}
-		answer.Hosts = append(answer.Hosts, changed)
-	}
-	if failure != nil && len(answer.Hosts) == 0 {
+	changed, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.Host, error) {
+		return almanac.ChangeHost(ctx, name, change)
+	})
+	if failure != nil && len(changed) == 0 {
 		return failure
 	}
-	return errors.Join(failure, out.list(answer.Hosts, answer))
+	return errors.Join(failure, out.list(changed, v1.HostList{Hosts: changed}))
 }
 
 func (e *hostEdit) change(c *cobra.Command) (v1.HostChange, error) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
@@ -14,7 +15,7 @@ func TestBootstrapDryRunSaysWhatItWouldDo(t *testing.T) {
 	user := "b-" + strings.ToLower(rand.Text())
 	command := newBootstrapCommand(func() (keystone.Connection, error) {
 		return keystone.Connection{Username: user, Password: "a-password"}, nil
-	}, environment(identity.Environment(labtest.Admin)))
+	}, config.Environment(identity.Environment(labtest.Admin)))
 	var said strings.Builder
 	command.SetErr(&said)
 	command.SetArgs([]string{"keystone", "--dry-run", "--public-url", "http://almanac.example.org:1234/v1"})

@@ -26,21 +26,11 @@ const usualConfig = "/etc/almanac/almanac.conf"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command := newCommand(&service{environment: environment(os.Environ())})
+	command := newCommand(&service{environment: config.Environment(os.Environ())})
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "almanacd: %v\n", err)
 		os.Exit(1)
 	}
-}
-
-// environment gives variables by name.
-func environment(list []string) map[string]string {
-	variables := make(map[string]string, len(list))
-	for _, entry := range list {
-		name, value, _ := strings.Cut(entry, "=")
-		variables[name] = value
-	}
-	return variables
 }
 
 // service is what the commands share.

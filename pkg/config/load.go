@@ -175,3 +175,13 @@ func optionNames(options []option) []string {
 	}
 	return names
 }
+
+// Environment gives variables by name, from a list as os.Environ gives it.
+func Environment(list []string) map[string]string {
+	variables := make(map[string]string, len(list))
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	return variables
+}
