@@ -229,6 +229,7 @@ func TestACatalogWithoutTheServiceIsSaidSo(t *testing.T) {
 func TestAtMostEightCallsAreUnderWayAtOnce(t *testing.T) {
 	var now, most atomic.Int64
 	full, release := make(chan struct{}), make(chan struct{})
+	filled := sync.OnceFunc(func() { close(full) })
 	s := newStand(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
@@ -238,7 +239,7 @@ func TestAtMostEightCallsAreUnderWayAtOnce(t *testing.T) {
 			}
 		}
 		if n == 8 {
-			close(full)
+			filled()
 		}
 		<-release
 		_, _ = io.WriteString(w, `{}`)
