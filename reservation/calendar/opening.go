@@ -25,10 +25,10 @@ func compareSpans(a, b span.Span) int {
 
 // openings collects the gaps of hosts that can serve a start in [from, to].
 func (c *Calendar) openings(q *Query, hosts hostset.Set, from, to span.Instant) []opening {
-	var found []opening
 	if to < from {
 		return nil
 	}
+	found := make([]opening, 0, hosts.Count())
 	for host := range hosts.All() {
 		found = c.appendOpenings(found, q, host, from, to)
 	}

@@ -19,7 +19,9 @@ type survey struct {
 
 // survey walks the lanes of the queried hosts once.
 func (c *Calendar) survey(q *Query) survey {
-	s := survey{starts: []span.Instant{q.Ready, q.latest()}, lastSlot: never}
+	hosts := q.Hosts.Count()
+	s := survey{openings: make([]opening, 0, hosts), starts: make([]span.Instant, 0, 2+hosts), lastSlot: never}
+	s.starts = append(s.starts, q.Ready, q.latest())
 	for host := range q.Hosts.All() {
 		s.openings = c.appendOpenings(s.openings, q, host, q.Ready, q.latest())
 		s.boundaries(q, c.lanes[host].busy())
