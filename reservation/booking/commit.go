@@ -133,15 +133,34 @@ func (d *Desk) settle(a *attempt, claimed []HostVersion, err error) {
 	case err != nil:
 		a.doubt = true
 	default:
-		d.release(d.holding(a.entry))
-		if a.next.Status.Live() {
-			d.retake(&a.next)
+		if !a.holdsNext() {
+			d.release(d.holding(a.entry))
+			if a.next.Status.Live() {
+				d.retake(&a.next)
+			}
 		}
 		d.put(a.next)
 		for _, h := range claimed {
 			d.known[h.Host] = max(d.known[h.Host], h.Version+1)
 		}
 	}
+}
+
+// holdsNext says that the calendar has the claims of next already: of a new reservation, or
+// of one whose claims have not changed.
+func (a *attempt) holdsNext() bool {
+	if !a.next.Status.Live() {
+		return false
+	}
+	if a.before.ID == "" {
+		return true
+	}
+	return a.held == nil && sameClaims(a.before.Claims, a.next.Claims)
+}
+
+// sameClaims compares the lists; those of most events are one and the same.
+func sameClaims(a, b []reservation.Claim) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // holding is what the calendar has of an entry.
@@ -189,7 +208,7 @@ func (d *Desk) land(e *entry) {
 
 // claimedAnew gives the hosts on which after holds what before does not, sorted.
 func claimedAnew(before, after reservation.Reservation) []string {
-	if !after.Status.Live() {
+	if !after.Status.Live() || sameClaims(before.Claims, after.Claims) {
 		return nil
 	}
 	left := slices.Clone(before.Claims)

@@ -43,7 +43,11 @@ func (t turn) leave() { <-t }
 type locks[K comparable] struct {
 	mu    sync.Mutex
 	inUse map[K]*keyLock
+	spare []*keyLock // of keys that nobody uses any more
 }
+
+// mostSpare bounds how many locks are kept for the next keys.
+const mostSpare = 1024
 
 type keyLock struct {
 	turn
@@ -55,7 +59,9 @@ type keyLock struct {
 func (l *locks[K]) lock(ctx context.Context, keys ...K) (unlock func(), err error) {
 	for i, key := range keys {
 		if err := l.use(key).take(ctx); err != nil {
+			l.mu.Lock()
 			l.disuse(key)
+			l.mu.Unlock()
 			l.release(keys[:i])
 			return nil, err
 		}
@@ -64,8 +70,11 @@ func (l *locks[K]) lock(ctx context.Context, keys ...K) (unlock func(), err erro
 }
 
 func (l *locks[K]) release(keys []K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, key := range keys {
-		l.disuse(key).leave()
+		l.inUse[key].leave()
+		l.disuse(key)
 	}
 }
 
@@ -76,7 +85,12 @@ func (l *locks[K]) use(key K) *keyLock {
 		l.inUse = make(map[K]*keyLock)
 	}
 	used, ok := l.inUse[key]
-	if !ok {
+	switch n := len(l.spare); {
+	case ok:
+	case n > 0:
+		used, l.spare = l.spare[n-1], l.spare[:n-1]
+		l.inUse[key] = used
+	default:
 		used = &keyLock{turn: newTurn()}
 		l.inUse[key] = used
 	}
@@ -84,12 +98,14 @@ func (l *locks[K]) use(key K) *keyLock {
 	return used
 }
 
-func (l *locks[K]) disuse(key K) *keyLock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// disuse is done by whoever does not hold the key, or wait for it, any more; mu is held.
+func (l *locks[K]) disuse(key K) {
 	used := l.inUse[key]
-	if used.users--; used.users == 0 {
-		delete(l.inUse, key)
+	if used.users--; used.users > 0 {
+		return
 	}
-	return used
+	delete(l.inUse, key)
+	if len(l.spare) < mostSpare {
+		l.spare = append(l.spare, used)
+	}
 }

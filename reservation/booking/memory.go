@@ -19,7 +19,8 @@ type Memory struct {
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
 	held         map[string]Held
-	log          []LogEntry // its places are 1, 2, …
+	log          []LogEntry // its places are forgotten+1, forgotten+2, …
+	forgotten    int64      // entries of the log
 }
 
 // NewMemory gives an empty Memory.
@@ -55,8 +56,22 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	}
 	m.held[r.ProjectID] = held
 	m.reservations[r.ID] = r
-	m.log = append(m.log, LogEntry{int64(len(m.log) + 1), r.ID, r.Version})
+	m.log = append(m.log, LogEntry{m.forgotten + int64(len(m.log)) + 1, r.ID, r.Version})
 	return nil
+}
+
+// Forget forgets reservations that are over, and the log so far: for one desk that runs
+// for ever, and has nothing to learn from others.
+func (m *Memory) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.log {
+		if r, ok := m.reservations[e.ID]; ok && !r.Status.Live() {
+			delete(m.reservations, e.ID)
+		}
+	}
+	m.forgotten += int64(len(m.log))
+	m.log = m.log[:0]
 }
 
 // exceededBy says that what would be held after is too much.
@@ -69,7 +84,8 @@ func (u Usage) exceededBy(after Held) bool {
 func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	got := Recalled{Log: slices.Clone(m.log[min(q.Since, int64(len(m.log))):])}
+	begin := min(max(q.Since-m.forgotten, 0), int64(len(m.log)))
+	got := Recalled{Log: slices.Clone(m.log[begin:])}
 	ids := append(slices.Clone(q.IDs), idsOf(got.Log)...)
 	if q.All {
 		got.Log, ids = got.Log[max(0, len(got.Log)-1):], q.IDs
