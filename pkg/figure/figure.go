@@ -30,6 +30,9 @@ type Panel struct {
 	// Bars stand in groups, one of each series; Groups names these from the left.
 	Bars   []Bars
 	Groups []string
+	// LegendBeside puts the legend to the right of the chart, where many series would leave
+	// it little room inside.
+	LegendBeside bool
 }
 
 // Axis says what is measured along an axis, with its unit.
@@ -46,6 +49,8 @@ type Line struct {
 	Name   string
 	Points []Point
 	Step   bool // each value holds until the next point
+	// Deviations, one for each point, are drawn as lines up and down from it; nil draws none.
+	Deviations []float64
 }
 
 // Point is one of a line.
@@ -115,7 +120,7 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 	}
 	width, height := c.Size()
 	width, height = width/vg.Length(len(f.Rows[0])), height/vg.Length(len(f.Rows))
-	plots := make([][]*plot.Plot, len(f.Rows))
+	plots, legends := make([][]*plot.Plot, len(f.Rows)), make([][]plot.Legend, len(f.Rows))
 	for i, row := range f.Rows {
 		if len(row) != len(f.Rows[0]) {
 			return errors.New("the rows of a figure need as many panels")
@@ -125,17 +130,33 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 			if err != nil {
 				return fmt.Errorf("panel %q: %w", row[n].Title, err)
 			}
-			plots[i] = append(plots[i], p)
+			var beside plot.Legend
+			if row[n].LegendBeside {
+				beside, p.Legend = p.Legend, plot.NewLegend()
+				beside.Left = true
+			}
+			plots[i], legends[i] = append(plots[i], p), append(legends[i], beside)
 		}
 	}
 	gap := vg.Points(14)
 	tiles := draw.Tiles{Rows: len(plots), Cols: len(plots[0]), PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap}
 	for i, row := range plot.Align(plots, tiles, draw.New(c)) {
 		for n, canvas := range row {
+			if f.Rows[i][n].LegendBeside {
+				canvas = besides(canvas, legends[i][n])
+			}
 			plots[i][n].Draw(canvas)
 		}
 	}
 	return nil
+}
+
+// besides draws a legend at the right edge, and gives the canvas that is left.
+func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
+	gap, title := vg.Points(10), vg.Points(20)
+	size := legend.Rectangle(c).Size()
+	legend.Draw(draw.Crop(c, c.Rectangle.Size().X-size.X, 0, 0, -title))
+	return draw.Crop(c, 0, -size.X-gap, 0, 0)
 }
 
 // plot gives the panel, which takes about so much room with its axes.
@@ -156,7 +177,7 @@ func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	}
 	p.X.set(&drawn.X)
 	p.Y.set(&drawn.Y)
-	if entries := max(len(p.Lines), len(p.Bars)); entries > 1 { // room for the legend
+	if entries := max(len(p.Lines), len(p.Bars)); entries > 1 && !p.LegendBeside { // room for the legend
 		legend, axes := vg.Points(17)*vg.Length(entries), vg.Points(60)
 		drawn.Y.Max += (drawn.Y.Max - drawn.Y.Min) * float64(legend/max(height-axes-legend, legend))
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // both is a figure of a panel with steps and one with bars.
@@ -81,6 +83,51 @@ func TestAFigureIsTheSameEachTime(t *testing.T) {
 	}
 }
 
+func TestDeviationsOfLinesAreDrawnAndHaveRoom(t *testing.T) {
+	paths := func(deviations ...float64) int {
+		f := both()
+		f.Rows[0][0].Lines[0].Deviations = deviations
+		var b bytes.Buffer
+		if err := f.SVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(b.String(), "<path")
+	}
+	if without, with := paths(), paths(0, 0, 1, 1); with != without+4 {
+		t.Errorf("%d lines are drawn with four deviations, %d without", with, without)
+	}
+	panel := both().Rows[0][0]
+	panel.Lines[0].Deviations, panel.LegendBeside = []float64{0, 0.5, 0, 20}, true
+	if p, err := panel.plot(300, 300); err != nil || p.Y.Min != -18 || p.Y.Max != 22 {
+		t.Errorf("the axis does not span the deviations (%v)", err)
+	}
+}
+
+func TestALegendBesideLeavesTheChartItsHeight(t *testing.T) {
+	f := both()
+	for range 5 {
+		f.Rows[0][0].Lines = append(f.Rows[0][0].Lines, f.Rows[0][0].Lines[0])
+	}
+	top := func(beside bool) float64 {
+		f.Rows[0][0].LegendBeside = beside
+		p, err := f.Rows[0][0].plot(300, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Y.Max
+	}
+	if inside, beside := top(false), top(true); beside != 4 || inside <= 5 {
+		t.Errorf("with values up to 4 the axis ends at %v with the legend beside and %v with it inside", beside, inside)
+	}
+	var b bytes.Buffer
+	if err := f.SVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), ">in use<"); n != 6 {
+		t.Errorf("the legend beside has %d of 6 series of a name", n)
+	}
+}
+
 func TestSeriesDifferWithoutColours(t *testing.T) {
 	for i, a := range looks {
 		for _, b := range looks[:i] {
@@ -97,15 +144,17 @@ func TestSeriesDifferWithoutColours(t *testing.T) {
 
 func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
 	for name, change := range map[string]func(*Figure){
-		"no panel":            func(f *Figure) { f.Rows = nil },
-		"no size":             func(f *Figure) { f.Width = 0 },
-		"rows of two lengths": func(f *Figure) { f.Rows = append(f.Rows, f.Rows[0][:1]) },
-		"nothing in a panel":  func(f *Figure) { f.Rows[0][0].Lines = nil },
-		"lines and bars":      func(f *Figure) { f.Rows[0][0].Bars = f.Rows[0][1].Bars },
-		"a line of no points": func(f *Figure) { f.Rows[0][0].Lines[0].Points = nil },
-		"no number":           func(f *Figure) { f.Rows[0][0].Lines[0].Points[0].Y = math.NaN() },
-		"infinite bars":       func(f *Figure) { f.Rows[0][1].Bars[0].Values[0] = math.Inf(1) },
-		"a group too many":    func(f *Figure) { f.Rows[0][1].Groups = append(f.Rows[0][1].Groups, "k = 30") },
+		"no panel":             func(f *Figure) { f.Rows = nil },
+		"no size":              func(f *Figure) { f.Width = 0 },
+		"rows of two lengths":  func(f *Figure) { f.Rows = append(f.Rows, f.Rows[0][:1]) },
+		"nothing in a panel":   func(f *Figure) { f.Rows[0][0].Lines = nil },
+		"lines and bars":       func(f *Figure) { f.Rows[0][0].Bars = f.Rows[0][1].Bars },
+		"a line of no points":  func(f *Figure) { f.Rows[0][0].Lines[0].Points = nil },
+		"no number":            func(f *Figure) { f.Rows[0][0].Lines[0].Points[0].Y = math.NaN() },
+		"a deviation too few":  func(f *Figure) { f.Rows[0][0].Lines[0].Deviations = []float64{1} },
+		"an endless deviation": func(f *Figure) { f.Rows[0][0].Lines[0].Deviations = []float64{1, 1, math.Inf(1), 1} },
+		"infinite bars":        func(f *Figure) { f.Rows[0][1].Bars[0].Values[0] = math.Inf(1) },
+		"a group too many":     func(f *Figure) { f.Rows[0][1].Groups = append(f.Rows[0][1].Groups, "k = 30") },
 	} {
 		f := both()
 		change(f)
@@ -115,5 +164,33 @@ func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
 	}
 	if err := both().WriteFiles(filepath.Join(t.TempDir(), "nowhere", "figure")); err == nil {
 		t.Error("no error where there is no folder")
+	}
+}
+
+func TestAxesOfNumbersHaveFourToElevenRoundMarks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-1e6, 1e6).Draw(t, "low")
+		high := low + rapid.Float64Range(1e-3, 1e6).Draw(t, "range")
+		ticks := numberTicks{}.Ticks(low, high)
+		if len(ticks) < 4 || len(ticks) > 11 {
+			t.Fatalf("%v to %v has %d marks", low, high, len(ticks))
+		}
+		for _, tick := range ticks {
+			if tick.Value < low || tick.Value > high || tick.Label == "" {
+				t.Fatalf("the mark %q lies at %v, outside of %v to %v", tick.Label, tick.Value, low, high)
+			}
+		}
+	})
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{{0, 1, "0 0.2 0.4 0.6 0.8 1"}, {5, 9, "5 6 7 8 9"}, {0, 2.1, "0 0.5 1 1.5 2"}, {0, 620, "0 100 200 300 400 500 600"}} {
+		var labels []string
+		for _, tick := range (numberTicks{}).Ticks(c.low, c.high) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("%v to %v is marked %s, want %s", c.low, c.high, got, c.want)
+		}
 	}
 }

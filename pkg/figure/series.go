@@ -15,7 +15,7 @@ type look struct {
 	color  color.Color
 	dashes []vg.Length
 	mark   draw.GlyphDrawer
-	fill   color.Color // of bars, from light to dark
+	fill   color.Color // of bars
 }
 
 // looks are used in turn.
@@ -26,6 +26,7 @@ var looks = []look{
 	{color.RGBA{R: 110, G: 170, B: 120, A: 255}, []vg.Length{8, 2, 2, 2}, draw.BoxGlyph{}, color.RGBA{R: 40, G: 80, B: 60, A: 255}},
 	{color.RGBA{R: 150, G: 60, B: 140, A: 255}, []vg.Length{12, 4}, draw.CrossGlyph{}, color.RGBA{R: 60, G: 20, B: 60, A: 255}},
 	{color.Gray{Y: 150}, []vg.Length{3, 3}, draw.PlusGlyph{}, color.Black},
+	{color.RGBA{R: 170, G: 40, B: 50, A: 255}, []vg.Length{2, 2, 6, 2, 2, 2}, draw.RingGlyph{}, color.RGBA{R: 200, G: 170, B: 150, A: 255}},
 }
 
 func lookOf(i int) look { return looks[i%len(looks)] }
@@ -40,6 +41,12 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 	for i, series := range p.Lines {
 		if len(series.Points) == 0 {
 			return fmt.Errorf("line %q has no points", series.Name)
+		}
+		if series.Deviations != nil && len(series.Deviations) != len(series.Points) {
+			return fmt.Errorf("line %q: %d deviations for %d points", series.Name, len(series.Deviations), len(series.Points))
+		}
+		if err := finite(series.Deviations...); err != nil {
+			return fmt.Errorf("line %q: %w", series.Name, err)
 		}
 		look := lookOf(i)
 		points := make(plotter.XYs, len(series.Points))
@@ -67,6 +74,13 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 			spots.GlyphStyle = draw.GlyphStyle{Color: look.color, Radius: vg.Points(2.5), Shape: look.mark}
 			drawn.Add(spots)
 			thumbnails = append(thumbnails, spots)
+		}
+		for n, d := range series.Deviations {
+			at := points[n]
+			aside := vg.Length(float64(i)-float64(len(p.Lines)-1)/2) * vg.Points(1.6) // else they hide each other
+			up := &whisker{x: at.X, offset: aside, low: at.Y - d, high: at.Y + d, style: draw.LineStyle{Color: look.color, Width: vg.Points(0.6)}}
+			drawn.Add(up)
+			drawn.Y.Min, drawn.Y.Max = min(drawn.Y.Min, up.low), max(drawn.Y.Max, up.high)
 		}
 		if series.Name != "" {
 			drawn.Legend.Add(series.Name, thumbnails...)
@@ -106,7 +120,7 @@ func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
 			drawn.Legend.Add(series.Name, chart)
 		}
 		for n, d := range series.Deviations {
-			whisker := &whisker{x: float64(n), offset: chart.Offset, low: max(0, series.Values[n]-d), high: series.Values[n] + d}
+			whisker := &whisker{x: float64(n), offset: chart.Offset, low: max(0, series.Values[n]-d), high: series.Values[n] + d, style: draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}}
 			drawn.Add(whisker)
 			drawn.Y.Max = max(drawn.Y.Max, whisker.high)
 		}
@@ -117,16 +131,17 @@ func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
 	return nil
 }
 
-// whisker is a line along which a bar may vary.
+// whisker is a line along which a value may vary.
 type whisker struct {
 	x         float64
 	offset    vg.Length
 	low, high float64
+	style     draw.LineStyle
 }
 
 // Plot draws the line.
 func (w *whisker) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	at := x(w.x) + w.offset
-	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}, c.ClipLinesY([]vg.Point{{X: at, Y: y(w.low)}, {X: at, Y: y(w.high)}})...)
+	c.StrokeLines(w.style, c.ClipLinesY([]vg.Point{{X: at, Y: y(w.low)}, {X: at, Y: y(w.high)}})...)
 }

@@ -1,23 +1,31 @@
 package figure
 
 import (
+	"math"
 	"strconv"
 	"time"
 
 	"gonum.org/v1/plot"
 )
 
-// numberTicks marks round numbers, written as short as they can be.
+// numberTicks marks round numbers: multiples of 1, 2 or 5 times a power of ten.
 type numberTicks struct{}
 
-// Ticks gives them.
-func (numberTicks) Ticks(low, high float64) []plot.Tick {
-	const digits = 10 // more are the rounding of sums
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i, t := range ticks {
-		if t.Label != "" {
-			ticks[i].Label = strconv.FormatFloat(t.Value, 'g', digits, 64)
+// Ticks gives four to eleven of them.
+func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	const least, digits = 4, 10 // more digits are the rounding of products
+	if !(high > low) {
+		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', digits, 64)}}
+	}
+	power := math.Pow(10, math.Floor(math.Log10(high-low)))
+	step := power
+	for _, part := range []float64{1, 2, 5, 10} {
+		if step = power / part; math.Floor(high/step)-math.Ceil(low/step)+1 >= least {
+			break
 		}
+	}
+	for n := math.Ceil(low / step); n*step <= high; n++ {
+		ticks = append(ticks, plot.Tick{Value: n * step, Label: strconv.FormatFloat(n*step, 'g', digits, 64)})
 	}
 	return ticks
 }
