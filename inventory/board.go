@@ -227,18 +227,9 @@ func (s *States) having(looks map[string]correction) *States {
 		if !there {
 			continue
 		}
-		before := next.Host(i).Stocks
 		h := *next.Host(i)
 		h.Stocks, h.Instances = look.stocks, holding(h.Instances, look.holds)
-		next.rows.put(s.rows, i, &h)
-		for class := range before {
-			if _, still := h.Stocks[class]; !still {
-				next.restock(i, class, own)
-			}
-		}
-		for class := range h.Stocks {
-			next.restock(i, class, own)
-		}
+		next.relay(s, i, &h, own)
 	}
 	return &next
 }
@@ -257,6 +248,20 @@ func holding(instances []Instance, holds map[string]map[string]int64) []Instance
 	return instances
 }
 
+// relay puts a host in the place of that of before, with its columns.
+func (s *States) relay(before *States, i int, h *HostState, own map[string]bool) {
+	stocks := s.Host(i).Stocks
+	s.rows.put(before.rows, i, h)
+	for class := range stocks {
+		if _, still := h.Stocks[class]; !still {
+			s.restock(i, class, own)
+		}
+	}
+	for class := range h.Stocks {
+		s.restock(i, class, own)
+	}
+}
+
 // restock makes the column of a class say what host i has of it by now.
 func (s *States) restock(i int, class string, own map[string]bool) {
 	c, dense := s.columns[class]
@@ -271,11 +276,19 @@ func (s *States) restock(i int, class string, own map[string]bool) {
 		}
 		return
 	}
+	stock, has := s.Host(i).Stocks[class]
+	if has && !own[class] && c.differsInUse(i, stock) {
+		next := *c
+		next.Used, next.Yield = slices.Clone(c.Used), slices.Clone(c.Yield)
+		next.Used[i], next.Yield[i] = stock.Used, s.Host(i).yield(class)
+		s.columns[class] = &next
+		return
+	}
 	if !own[class] {
 		c, own[class] = c.clone(), true
 		s.columns[class] = c
 	}
-	if stock, has := s.Host(i).Stocks[class]; has {
+	if has {
 		c.set(i, stock, s.Host(i).yield(class))
 	} else {
 		c.clear(i)

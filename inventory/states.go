@@ -75,6 +75,9 @@ func (s Stock) Limit() int64 {
 	return int64(min(float64(s.Real())*max(0, s.Ratio), 1<<53))
 }
 
+// offered is Total * Ratio - Reserved. The conversion keeps the compiler from fusing the two.
+func (s Stock) offered() float64 { return float64(float64(s.Total)*s.Ratio) - float64(s.Reserved) }
+
 // Real is what there is of it without overcommitment.
 func (s Stock) Real() int64 { return max(0, s.Total-s.Reserved) }
 
@@ -151,12 +154,18 @@ func newColumn(hosts int) *Column {
 func (c *Column) set(i int, s Stock, yield int64) {
 	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
-	c.Offered[i] = float64(float64(s.Total)*s.Ratio) - float64(s.Reserved)
+	c.Offered[i] = s.offered()
 }
 
 func (c *Column) clear(i int) {
 	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
 	c.Offered[i] = 0
+}
+
+// differsInUse says that of a stock of host i nothing is new but what is used of it.
+func (c *Column) differsInUse(i int, s Stock) bool {
+	return c.Limit[i] == s.Limit() && c.Real[i] == s.Real() && c.Offered[i] == s.offered() &&
+		c.Min[i] == cmp.Or(s.Min, 1) && c.Max[i] == cmp.Or(s.Max, most) && c.Step[i] == cmp.Or(s.Step, 1)
 }
 
 func (c *Column) clone() *Column {
