@@ -78,6 +78,11 @@ type Step struct {
 	Woke, Failed bool
 }
 
+// Nothing says that nothing follows from the facts, before being the record until then.
+func (s *Step) Nothing(before *Record) bool {
+	return len(s.Deeds)+len(s.Entries) == 0 && s.Record.same(before)
+}
+
 // MustLook says that before the next step both sources have to be asked whether the host
 // is empty.
 func (r *Record) MustLook(f Facts, how Switching) bool {

@@ -1,6 +1,10 @@
 package energy
 
-import "github.com/almanac-cloud/almanac/pkg/span"
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
 
 // Record is what is remembered of a host that the controller has to do with. It is
 // stored before anything is done that it speaks of.
@@ -59,6 +63,22 @@ type Record struct {
 	// Mode is what an operator has set for this host; empty is that of its aggregates or
 	// of all.
 	Mode Mode
+}
+
+// same says that r and o are equal. It is asked of every host that sleeps at every step.
+func (r *Record) same(o *Record) bool {
+	return r.Host == o.Host && r.Phase == o.Phase && r.Since == o.Since && r.Reason == o.Reason && r.Target == o.Target &&
+		r.Operation == o.Operation && r.Urgent == o.Urgent && r.Testing == o.Testing && r.Found == o.Found &&
+		r.Closed == o.Closed && r.Reported == o.Reported && r.Begun == o.Begun &&
+		equal(r.Order, o.Order) && r.Taken == o.Taken && r.Number == o.Number && r.Attempt == o.Attempt &&
+		r.OffFailed == o.OffFailed && r.RetryAt == o.RetryAt && r.Oddly == o.Oddly && r.Heard == o.Heard && r.Down == o.Down &&
+		r.LastOn == o.LastOn && r.LastOff == o.LastOff && slices.Equal(r.Boots, o.Boots) && slices.Equal(r.Switches, o.Switches) &&
+		r.Draw == o.Draw && equal(r.Hold, o.Hold) && equal(r.Proof, o.Proof) && r.Quarantine == o.Quarantine && r.Mode == o.Mode
+}
+
+// equal says that two optional values are.
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 // Proof is whether a host woke when it was last told to.

@@ -45,6 +45,8 @@ func (r *Record) BootSeconds(otherwise int64) int64 {
 	if len(r.Boots) == 0 {
 		return otherwise
 	}
-	sorted := slices.Sorted(slices.Values(r.Boots))
+	var room [mostBoots]int64
+	sorted := append(room[:0], r.Boots...)
+	slices.Sort(sorted)
 	return sorted[(len(sorted)*95+99)/100-1]
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +29,9 @@ func (c *Controller) advance(ctx context.Context, lease job.Lease, w *world, wan
 	var work errgroup.Group
 	work.SetLimit(hostsAtOnce)
 	for _, host := range c.concerned(w, wants) {
+		if c.rests(w, host, wants) {
+			continue
+		}
 		work.Go(func() error {
 			did, err := c.advanceHost(ctx, lease, w, host, wants)
 			mu.Lock()
@@ -67,6 +69,18 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 	return slices.Sorted(maps.Keys(hosts))
 }
 
+// rests says that nothing becomes of a host in this step, and that nobody has to be asked to
+// know that: most of those that sleep.
+func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
+	record := w.recordOf(host)
+	facts := c.known(w, &record, wants)
+	if record.Order != nil || record.MustLook(facts, c.Switching) {
+		return false
+	}
+	step := energy.Advance(record, facts, c.Switching)
+	return step.Nothing(&record)
+}
+
 func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
 // advanceHost does one step with one host: what is decided is stored before it is done.
@@ -83,10 +97,10 @@ func (c *Controller) advanceHost(ctx context.Context, lease job.Lease, w *world,
 			c.Log.WarnContext(ctx, "nobody says whether a host is empty, so it stays on", "host", host, "error", err)
 		}
 	}
-	if step := energy.Advance(record, facts, c.Switching); len(step.Deeds)+len(step.Entries) == 0 && reflect.DeepEqual(step.Record, record) {
+	step := energy.Advance(record, facts, c.Switching)
+	if step.Nothing(&record) {
 		return false, nil
 	}
-	var step energy.Step
 	err = c.Records.ChangePower(ctx, lease, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		r := stored[host]
 		if r.Phase != record.Phase || r.Number != record.Number {
@@ -128,21 +142,9 @@ func (w *world) keep(host string, r energy.Record) {
 	w.records[host] = r
 }
 
-// facts gathers what is known of a host.
+// facts gathers what is known of a host, and what its agent says of its order.
 func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
-	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
-	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
-		f.BootSeconds = h.BootSeconds
-	}
-	if s, wanted := wants[r.Host]; wanted {
-		f.Want = &s
-	}
-	if s, known := w.services[r.Host]; known {
-		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && ours(s), Reported: s.Reported}
-	}
-	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
-		f.Halt = c.forbids(w, &w.machines[i])
-	}
+	f := c.known(w, r, wants)
 	if r.Order != nil && f.Agent {
 		o := *r.Order
 		if o.State != energy.On {
@@ -156,6 +158,24 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 		} else {
 			f.Outcome = &outcome
 		}
+	}
+	return f
+}
+
+// known gathers what is known of a host without asking anybody.
+func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
+	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
+	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
+		f.BootSeconds = h.BootSeconds
+	}
+	if s, wanted := wants[r.Host]; wanted {
+		f.Want = &s
+	}
+	if s, known := w.services[r.Host]; known {
+		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && ours(s), Reported: s.Reported}
+	}
+	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
+		f.Halt = c.forbids(w, &w.machines[i])
 	}
 	return f
 }

@@ -34,6 +34,18 @@ func TestAnIdleHostIsClosedWatchedAndThenSwitchedOff(t *testing.T) {
 	})
 }
 
+func TestWhereNobodyLooksOnHostsAreSwitchedAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 2, func(o *controller.Options) { o.Reports = nil })
+		s.until(1200, "all sleep", func() bool { return s.phases() == "n1 asleep, n2 asleep" })
+		s.reserve(now().Add(3600), 600, "n1")
+		s.until(3600-1, "the reserved host is awake", func() bool { return s.phase("n1") == energy.Awake })
+		if got := s.ledger.report; got.At != 0 {
+			t.Errorf("a report of %v is stored", got.At)
+		}
+	})
+}
+
 func TestAReservedHostIsAwakeAndOpenBeforeItsReservationStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 2, nil)

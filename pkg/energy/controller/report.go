@@ -8,13 +8,14 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // tell raises and ends alarms, and stores what was seen: with each measurement, and when an
 // alarm has come or gone, or a host is in another phase.
 func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error {
 	changed, err := c.alarm(ctx, lease, c.alarms(w), w)
-	if err != nil || !changed && !w.measure && !w.moved {
+	if err != nil || c.Reports == nil || !changed && !w.measure && !w.moved {
 		return err
 	}
 	return c.Reports.SaveEnergyReport(ctx, lease, c.report(w))
@@ -22,10 +23,13 @@ func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error 
 
 // alarms gives those that there are now.
 func (c *Controller) alarms(w *world) []energy.Alarm {
-	var watched []energy.Watched
+	watched := make([]energy.Watched, 0, len(w.machines))
 	for i := range w.machines {
 		m := &w.machines[i]
 		r := w.recordOf(m.Name)
+		if c.calm(w, m, &r) {
+			continue
+		}
 		one := energy.Watched{
 			Record: r, Machine: *m, Reading: w.readings[m.Name], Agent: w.access[m.Name].States != nil,
 			Twice: w.twice[m.Name], Oddly: c.memory.odd[m.Name], How: c.Switching,
@@ -40,6 +44,14 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 		seen.Halt = w.halt
 	}
 	return energy.Alarms(w.now, seen, c.Rules)
+}
+
+// calm says that there is nothing to say of a host, as of most: it is on, or sleeps and is not
+// reserved.
+func (c *Controller) calm(w *world, m *energy.Machine, r *energy.Record) bool {
+	resting := r.Phase == energy.Awake && c.memory.odd[m.Name] == 0 ||
+		r.Phase == energy.Asleep && m.Claimed == span.Forever && w.access[m.Name].States != nil
+	return resting && r.Quarantine == "" && w.twice[m.Name] == ""
 }
 
 // acts says that a host may be switched off by its mode.

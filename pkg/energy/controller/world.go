@@ -217,7 +217,7 @@ func (c *Controller) collapse(w *world) string {
 // survey gives all hosts as the plan sees them: those of the inventory, and those that are
 // asleep though it knows them no more.
 func (c *Controller) survey(w *world) []energy.Machine {
-	var all []energy.Machine
+	all := make([]energy.Machine, 0, w.hosts.Len())
 	for _, h := range w.hosts.Hosts() {
 		all = append(all, c.machine(w, h))
 	}
@@ -254,11 +254,15 @@ func custom(traits []string) []string {
 // draw takes the power of a host from its properties where the table does not have it, and
 // else from what was measured.
 func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
-	for name, field := range map[string]*float64{
-		"idle_watts": &d.Idle, "full_watts": &d.Full, "standby_watts": &d.Standby, "off_watts": &d.Off, "boot_joules": &d.BootJoules,
-	} {
-		if set, number := h.Properties[name].Any().(float64); number && set > 0 && *field == 0 {
-			*field = set
+	for _, known := range [...]struct {
+		name  string
+		field *float64
+	}{{"idle_watts", &d.Idle}, {"full_watts", &d.Full}, {"standby_watts", &d.Standby}, {"off_watts", &d.Off}, {"boot_joules", &d.BootJoules}} {
+		if *known.field != 0 {
+			continue
+		}
+		if set, number := h.Properties[known.name].Any().(float64); number && set > 0 {
+			*known.field = set
 		}
 	}
 	d.Idle, d.Standby, d.Off = cmp.Or(d.Idle, measured.Idle), cmp.Or(d.Standby, measured.Standby), cmp.Or(d.Off, measured.Off)
