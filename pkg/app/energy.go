@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +19,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/power"
 	"github.com/almanac-cloud/almanac/pkg/power/simulated"
-	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
@@ -31,7 +28,7 @@ func checkEnergy(c config.Config) error {
 	if has(c, roleEnergy) && !has(c, roleAPI) {
 		return fault.Field("[DEFAULT] roles", "energy takes the role api in the same process, which knows the reservations")
 	}
-	if _, err := spareCapacity(c.Energy.SpareCapacity); err != nil {
+	if _, err := c.Energy.PlanRules(); err != nil {
 		return err
 	}
 	if _, err := forecaster(c.Energy); err != nil {
@@ -42,33 +39,6 @@ func checkEnergy(c config.Config) error {
 	}
 	_, err := efficiencies(c)
 	return err
-}
-
-// spareCapacity reads CLASS:AMOUNT.
-func spareCapacity(list []string) (v resource.Vector, err error) {
-	for _, item := range list {
-		class, text, _ := strings.Cut(item, ":")
-		amount, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil || amount < 0 {
-			return v, fault.Field("[energy] spare_capacity", "must be resource classes and amounts such as VCPU:64, not %q", item)
-		}
-		switch class = strings.TrimSpace(class); {
-		case class == "VCPU":
-			v.VCPUs = amount
-		case class == "MEMORY_MB":
-			v.MemoryMB = amount
-		case class == "DISK_GB":
-			v.DiskGB = amount
-		case strings.HasPrefix(class, "CUSTOM_"):
-			if v.Custom == nil {
-				v.Custom = map[string]int64{}
-			}
-			v.Custom[class] = amount
-		default:
-			return v, fault.Field("[energy] spare_capacity", "knows VCPU, MEMORY_MB, DISK_GB and CUSTOM_ classes, not %q", class)
-		}
-	}
-	return v, nil
 }
 
 func forecaster(c config.Energy) (energy.Forecaster, error) {
@@ -100,37 +70,9 @@ func efficiencies(c config.Config) (energy.Table, error) {
 	return table, nil
 }
 
-// energyRules gives the rules of the switch plan.
-func energyRules(c config.Energy) (energy.Rules, error) {
-	if c.Rules == "paper" {
-		return energy.Paper(), nil
-	}
-	spare, err := spareCapacity(c.SpareCapacity)
-	if err != nil {
-		return energy.Rules{}, err
-	}
-	r := energy.Rules{
-		Horizon: seconds(c.Horizon), IdleNeeded: c.IdleIntervals, BootMargin: seconds(c.BootMargin),
-		SpareHosts: c.SpareHosts, SparePercent: c.SparePercent, SpareCapacity: spare,
-		MinOn: seconds(c.MinOnTime), MinOff: seconds(c.MinOffTime),
-		MostOff: c.MaxOffPerCycle, MostSwitches: c.MaxSwitchesPerDay, MostBooting: c.MaxBooting,
-	}
-	for _, kind := range c.KeepLast {
-		r.KeepLast = append(r.KeepLast, energy.Group(kind))
-	}
-	return r, nil
-}
-
 // admitted says which hosts may be switched off.
 func admitted(c config.Energy) energy.Admission {
 	return energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property}
-}
-
-func energySwitching(c config.Energy) energy.Switching {
-	return energy.Switching{
-		Settle: seconds(c.SettleTime), OffPatience: seconds(c.SoftOffTimeout), Hard: c.HardOff,
-		BootTimeout: seconds(c.BootTimeout), Retries: c.BootRetries, Backoff: seconds(c.BootBackoff), Probe: seconds(c.ProbeInterval),
-	}
 }
 
 // powers tells the inventory of hosts that are switched off and on, and of their
@@ -172,7 +114,7 @@ type switching struct {
 // the controller itself.
 func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*switching, error) {
 	c := a.config.Energy
-	rules, err := energyRules(c)
+	rules, err := c.PlanRules()
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +156,7 @@ func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper, 
 	c, log := a.config.Energy, a.log.With("component", "energy")
 	o := controller.Options{
 		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: db,
-		Rules: rules, Switching: energySwitching(c), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
+		Rules: rules, Switching: c.Switching(), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
 		Admission:  admitted(c),
 		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
 		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),

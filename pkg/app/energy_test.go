@@ -15,7 +15,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -44,14 +43,6 @@ func TestSettingsOfEnergyThatCannotWorkAreRefused(t *testing.T) {
 		if err := checkEnergy(c); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)
 		}
-	}
-}
-
-func TestSpareCapacityIsReadByResourceClass(t *testing.T) {
-	got, err := spareCapacity([]string{"VCPU:64", " MEMORY_MB : 1024", "DISK_GB:10", "CUSTOM_GPU:2"})
-	want := resource.Vector{VCPUs: 64, MemoryMB: 1024, DiskGB: 10, Custom: map[string]int64{"CUSTOM_GPU": 2}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
 	}
 }
 

@@ -31,6 +31,13 @@ func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	return cfg, nil
 }
 
+// Defaults gives the configuration of which no file says anything.
+func Defaults() Config {
+	var cfg Config
+	restore(table(&cfg))
+	return cfg
+}
+
 // load fills the fields of the sections, see Load.
 func load(sections []section, paths, dirs []string, environment map[string]string) error {
 	l := loader{sections: sections, variables: environment}
