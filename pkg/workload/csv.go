@@ -1,0 +1,240 @@
+package workload
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// CSVColumns are the columns that a CSV of reservations or virtual machines may have, in any
+// order. It needs submit or start, and runtime or end. What is not there, or empty, is: the
+// start for submit and the other way round, no deadline, 1 for size, no shape, false.
+var CSVColumns = []string{
+	"id", "submit", "start", "end", "deadline", "runtime", "estimate", "size",
+	"vcpus", "memory_mb", "disk_gb", "preemptible", "user",
+}
+
+// The reasons for which lines of a CSV are skipped.
+const (
+	badInstant  = "has a time that is neither seconds nor as 2026-01-31T12:00:00Z"
+	badDuration = "has a duration that is neither seconds nor as 2h30m"
+	badFlag     = "has a preemptible that is neither true nor false"
+	noSubmit    = "has neither submit nor start"
+	noRuntime   = "has neither runtime nor end"
+	badQuotes   = "has quotes that do not end"
+)
+
+// table reads CSV with a header. Times are seconds, or dates, which become seconds since
+// 1970; those without a zone are in UTC. Durations are seconds, or as 2h30m.
+type table struct {
+	columns []string // nil before the header
+	cells   []string
+	why     string
+}
+
+// header takes the first line; the error is an Invalid fault.
+func (f *table) header(line []byte) error {
+	names, _ := splitCSV(nil, line)
+	for i, name := range names {
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch {
+		case !slices.Contains(CSVColumns, name):
+			return fault.Field("header", "column %d: %s; the columns are %s", i+1,
+				fault.Unknown("column", name, CSVColumns), strings.Join(CSVColumns, ", "))
+		case slices.Contains(f.columns, name):
+			return fault.Field("header", "the column %s is there twice", name)
+		}
+		f.columns = append(f.columns, name)
+	}
+	has := func(name string) bool { return slices.Contains(f.columns, name) }
+	switch {
+	case !has("submit") && !has("start"):
+		return fault.Field("header", "there is neither a column submit nor a column start")
+	case !has("runtime") && !has("end"):
+		return fault.Field("header", "there is neither a column runtime nor a column end")
+	}
+	return nil
+}
+
+func (f *table) isHeader([]byte) bool { return false }
+
+func (f *table) job(line []byte) (job Job, why string) {
+	var ok bool
+	if f.cells, ok = splitCSV(f.cells[:0], line); !ok {
+		return job, badQuotes
+	}
+	if len(f.cells) != len(f.columns) {
+		return job, fewColumns
+	}
+	f.why = ""
+	submit, asked := f.instant("submit")
+	start, reserved := f.instant("start")
+	end, ends := f.instant("end")
+	runtime, runs := f.seconds("runtime")
+	job = Job{ID: f.cell("id"), User: f.cell("user"), Waited: -1, Reserved: reserved, Start: start, Submit: submit}
+	if !asked {
+		job.Submit = start
+	}
+	switch {
+	case f.why != "":
+		return job, f.why
+	case !asked && !reserved:
+		return job, noSubmit
+	case runs:
+		job.Runtime = runtime
+	case !ends:
+		return job, noRuntime
+	case reserved:
+		job.Runtime = end - start
+	default:
+		job.Runtime = end - submit
+	}
+	job.Deadline, _ = f.instant("deadline")
+	job.Estimate, _ = f.seconds("estimate")
+	job.Size = int(f.count("size", 1, mostSize))
+	job.Shape.VCPUs = f.count("vcpus", 0, mostSize)
+	job.Shape.MemoryMB = f.count("memory_mb", 0, mostTime)
+	job.Shape.DiskGB = f.count("disk_gb", 0, mostTime)
+	job.Preemptible = f.flag("preemptible")
+	return job, f.why
+}
+
+// cell gives what a column has, empty where it is not there.
+func (f *table) cell(name string) string {
+	i := slices.Index(f.columns, name)
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimSpace(f.cells[i])
+}
+
+func (f *table) fail(why string) {
+	if f.why == "" {
+		f.why = why
+	}
+}
+
+var dates = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+
+func (f *table) instant(name string) (t int64, given bool) {
+	text := f.cell(name)
+	if text == "" {
+		return 0, false
+	}
+	t, why := whole([]byte(text), mostTime)
+	if why != noNumber {
+		if why != "" {
+			f.fail(why)
+		}
+		return t, true
+	}
+	for _, layout := range dates {
+		if at, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
+			return at.Unix(), true
+		}
+	}
+	f.fail(badInstant)
+	return 0, true
+}
+
+func (f *table) seconds(name string) (s int64, given bool) {
+	text := f.cell(name)
+	if text == "" {
+		return 0, false
+	}
+	s, why := whole([]byte(text), mostTime)
+	if why == noNumber {
+		d, err := time.ParseDuration(text)
+		s, why = int64(d/time.Second), ""
+		if err != nil {
+			why = badDuration
+		}
+	}
+	if why == "" && s < 0 {
+		why = outOfRange
+	}
+	if why != "" {
+		f.fail(why)
+	}
+	return s, true
+}
+
+func (f *table) count(name string, otherwise, most int64) int64 {
+	text := f.cell(name)
+	if text == "" {
+		return otherwise
+	}
+	n, why := whole([]byte(text), most)
+	if why == "" && n < 0 {
+		why = outOfRange
+	}
+	if why != "" {
+		f.fail(why)
+	}
+	return n
+}
+
+func (f *table) flag(name string) bool {
+	text := strings.ToLower(f.cell(name))
+	if text == "" {
+		return false
+	}
+	yes, err := strconv.ParseBool(text)
+	switch {
+	case err == nil:
+		return yes
+	case text == "yes", text == "no":
+		return text == "yes"
+	}
+	f.fail(badFlag)
+	return false
+}
+
+// splitCSV adds the cells of a line to cells (RFC 4180, but that no cell has lines of its
+// own). It is not ok where quotes do not end.
+func splitCSV(cells []string, line []byte) (_ []string, ok bool) {
+	for {
+		if quoted := bytes.TrimLeft(line, " "); len(quoted) > 0 && quoted[0] == '"' {
+			cell, rest, ok := cutQuoted(quoted[1:])
+			if !ok {
+				return cells, false
+			}
+			cells, line = append(cells, cell), rest
+		} else {
+			end := bytes.IndexByte(line, ',')
+			if end < 0 {
+				return append(cells, string(line)), true
+			}
+			cells, line = append(cells, string(line[:end])), line[end:]
+		}
+		if len(line) == 0 {
+			return cells, true
+		}
+		line = line[1:] // the comma
+	}
+}
+
+// cutQuoted gives the cell before the quote that ends it, and what follows from the comma.
+func cutQuoted(text []byte) (cell string, rest []byte, ok bool) {
+	var b []byte
+	for {
+		end := bytes.IndexByte(text, '"')
+		if end < 0 {
+			return "", nil, false
+		}
+		b, text = append(b, text[:end]...), text[end+1:]
+		if len(text) > 0 && text[0] == '"' {
+			b, text = append(b, '"'), text[1:]
+			continue
+		}
+		text = bytes.TrimLeft(text, " ")
+		if len(text) > 0 && text[0] != ',' {
+			return "", nil, false
+		}
+		return string(b), text, true
+	}
+}

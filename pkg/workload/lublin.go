@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Lublin is the workload model of U. Lublin and D. Feitelson, "The workload on parallel
+// supercomputers: modeling the characteristics of rigid jobs", JPDC 63(11), 2003, with the
+// constants of its authors' program m_lublin99. A job's arrival, size and run time are drawn
+// in this order; the run time depends on the size, nothing else does.
+type Lublin struct {
+	// Name of the kind of jobs; it is what the User of its jobs is called.
+	Name     string
+	Arrivals LublinArrivals
+	Sizes    LublinSizes
+	Runtimes LublinRuntimes
+}
+
+// Typeless has the constants for all jobs of a machine of 128 processors together.
+func Typeless() Lublin {
+	return Lublin{
+		Arrivals: LublinArrivals{Shape: 10.2303, Scale: 0.4871, DayShape: 8.1737, DayScale: 3.9631, RushToAll: 1.0225},
+		Sizes:    LublinSizes{Serial: 0.244, PowerOfTwo: 0.576, Low: 0.8, Medium: 4.5, High: 7, LowShare: 0.86},
+		Runtimes: LublinRuntimes{Shape1: 4.2, Scale1: 0.94, Shape2: 312, Scale2: 0.03, PerNode: -0.0054, Share: 0.78},
+	}
+}
+
+// Batch has the constants for batch jobs alone.
+func Batch() Lublin {
+	return Lublin{
+		Name:     "batch",
+		Arrivals: LublinArrivals{Shape: 6.0415, Scale: 0.8531, DayShape: 6.1271, DayScale: 5.2740, RushToAll: 1.0519},
+		Sizes:    LublinSizes{Serial: 0.2927, PowerOfTwo: 0.6686, Low: 1.2, Medium: 5, High: 7, LowShare: 0.875},
+		Runtimes: LublinRuntimes{Shape1: 6.57, Scale1: 0.823, Shape2: 639.1, Scale2: 0.0156, PerNode: -0.003, Share: 0.6986},
+	}
+}
+
+// Interactive has the constants for interactive jobs alone.
+func Interactive() Lublin {
+	return Lublin{
+		Name:     "interactive",
+		Arrivals: LublinArrivals{Shape: 6.5510, Scale: 0.6621, DayShape: 8.9186, DayScale: 3.6680, RushToAll: 0.9797},
+		Sizes:    LublinSizes{Serial: 0.1541, PowerOfTwo: 0.625, Low: 1, Medium: 3, High: 5.5, LowShare: 0.705},
+		Runtimes: LublinRuntimes{Shape1: 3.8351, Scale1: 0.6605, Shape2: 7.073, Scale2: 0.6856, PerNode: -0.0118, Share: 0.9156},
+	}
+}
+
+// Check refuses constants of which no jobs can be made, with a fault that names the constant.
+func (l Lublin) Check() error {
+	for _, check := range []func() error{l.Arrivals.check, l.Sizes.check, l.Runtimes.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// positive refuses a constant that is not a positive number.
+func positive(field string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fault.Field(field, "is %v; it must be positive", v)
+	}
+	return nil
+}
+
+// share refuses a constant that is no share of a whole.
+func share(field string, v float64) error {
+	if !(v >= 0 && v <= 1) {
+		return fault.Field(field, "is %v; it must be from 0 to 1", v)
+	}
+	return nil
+}
+
+// LublinJobs is a Stream of jobs that a model makes.
+type LublinJobs struct {
+	chance *rand.Rand
+	kinds  []lublinKind
+	made   int
+	jobs   int
+}
+
+// lublinKind is one kind of jobs, and when the next of it comes.
+type lublinKind struct {
+	Lublin
+	arrivals *LublinProcess
+	next     float64
+}
+
+// NewLublin gives a stream of so many jobs, which begins at midnight. Of several kinds, such
+// as Batch and Interactive, each has its own arrivals, and the next job is that which comes
+// first.
+func NewLublin(chance *rand.Rand, jobs int, kinds ...Lublin) (*LublinJobs, error) {
+	if len(kinds) == 0 {
+		return nil, fault.Field("kinds", "there is no kind of jobs to make")
+	}
+	s := &LublinJobs{chance: chance, jobs: jobs}
+	for _, kind := range kinds {
+		if err := kind.Check(); err != nil {
+			return nil, err
+		}
+		k := lublinKind{Lublin: kind, arrivals: kind.Arrivals.Process(chance)}
+		k.next = k.arrivals.Next()
+		s.kinds = append(s.kinds, k)
+	}
+	return s, nil
+}
+
+// Next gives the next job.
+func (s *LublinJobs) Next() (Job, error) {
+	if s.made >= s.jobs {
+		return Job{}, io.EOF
+	}
+	s.made++
+	first := &s.kinds[0]
+	for i := range s.kinds[1:] {
+		if s.kinds[i+1].next < first.next {
+			first = &s.kinds[i+1]
+		}
+	}
+	j := Job{ID: strconv.Itoa(s.made), Submit: int64(first.next), Waited: -1, User: first.Name}
+	first.next = first.arrivals.Next()
+	j.Size = first.Sizes.Draw(s.chance)
+	j.Runtime = first.Runtimes.Draw(s.chance, j.Size)
+	return j, nil
+}

@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// LublinArrivals are arrivals with a daily cycle. The logarithm of the gap between two jobs,
+// base e of seconds, has a gamma distribution; that is the gap while the day is as busy as
+// it is in the mean. The half hours of the day stretch and shrink it: they are as busy as a
+// second gamma distribution says.
+type LublinArrivals struct {
+	Shape, Scale float64 // of gaps in the rush hours
+	// RushToAll times Shape is that of gaps at all hours.
+	RushToAll float64
+	// DayShape and DayScale are of the half hour in which a job comes; see Profile.
+	DayShape, DayScale float64
+	// Pace multiplies all gaps, and leaves the day as it is; 0 is 1.
+	Pace float64
+}
+
+// Of the day.
+const (
+	buckets    = 48 // half hours
+	bucketSpan = 1800.0
+	// dayStart is the half hour, counted from 1 at midnight, in which the day of the second
+	// distribution begins: that of five o'clock in the morning.
+	dayStart = 11
+)
+
+// longestGap is the logarithm of the longest gap at a mean hour: 5 days.
+const longestGap = 13
+
+func (a LublinArrivals) check() error {
+	for _, c := range []error{
+		positive("shape", a.Shape), positive("scale", a.Scale), positive("rush_to_all", a.RushToAll),
+		positive("day_shape", a.DayShape), positive("day_scale", a.DayScale),
+	} {
+		if c != nil {
+			return c
+		}
+	}
+	if c := positive("pace", a.pace()); c != nil {
+		return c
+	}
+	if c := soon("scale", a.Shape*a.RushToAll, a.Scale, longestGap); c != nil {
+		return c
+	}
+	for _, weight := range a.Profile() {
+		const least = 1e-9 // a half hour in which nobody ever comes makes gaps of no end
+		if !(weight > least) {
+			return fault.Field("day_scale", "leaves half hours without any arrival")
+		}
+	}
+	return nil
+}
+
+// Profile gives how busy each half hour of the day is, from midnight, against the mean of
+// the day, which is 1.
+func (a LublinArrivals) Profile() [buckets]float64 {
+	var weights [buckets]float64
+	g := gamma(a.DayShape, a.DayScale, nil)
+	sum := 0.0
+	for i := dayStart; i < dayStart+buckets; i++ {
+		w := g.CDF(float64(i)+0.5) - g.CDF(float64(i)-0.5)
+		weights[(i-1)%buckets] = w
+		sum += w
+	}
+	for i := range weights {
+		weights[i] *= buckets / sum
+	}
+	return weights
+}
+
+// MeanGap is how many seconds two arrivals are apart in the mean over days, found by adding
+// up the distribution.
+func (a LublinArrivals) MeanGap() float64 {
+	g := gamma(a.Shape*a.RushToAll, a.Scale, nil)
+	const steps = 20_000
+	sum := 0.0
+	for i := range steps {
+		x := (float64(i) + 0.5) * longestGap / steps
+		sum += g.Prob(x) * math.Exp(x) * longestGap / steps
+	}
+	return a.pace() * sum / g.CDF(longestGap)
+}
+
+func (a LublinArrivals) pace() float64 {
+	if a.Pace == 0 {
+		return 1
+	}
+	return a.Pace
+}
+
+// LublinProcess is Arrivals of the model.
+type LublinProcess struct {
+	chance  *rand.Rand
+	gap     LublinArrivals
+	profile [buckets]float64
+	bucket  int     // half hours since the beginning
+	paid    float64 // what of the bucket's weight is used up
+}
+
+// Process gives arrivals that begin at midnight, as many in a half hour, in the mean, as
+// the half hour is busy.
+func (a LublinArrivals) Process(chance *rand.Rand) *LublinProcess {
+	return &LublinProcess{chance: chance, gap: a, profile: a.Profile()}
+}
+
+// Next gives the next arrival.
+func (p *LublinProcess) Next() float64 {
+	p.paid += p.gap.pace() * p.draw() / bucketSpan
+	for p.paid > p.profile[p.bucket%buckets] {
+		p.paid -= p.profile[p.bucket%buckets]
+		p.bucket++
+	}
+	return bucketSpan * (float64(p.bucket) + p.paid/p.profile[p.bucket%buckets])
+}
+
+// draw gives a gap in seconds at a mean hour.
+func (p *LublinProcess) draw() float64 {
+	for {
+		if x := gamma(p.gap.Shape*p.gap.RushToAll, p.gap.Scale, p.chance).Rand(); x <= longestGap {
+			return math.Exp(x)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// The reasons for which leases are skipped.
+const (
+	badTime    = "has a time that is not as HH:MM:SS"
+	badNodes   = "has a number of nodes that is none"
+	badAmount  = "has an amount of a resource that is no number"
+	noDuration = "has no duration"
+	lwfColumns = 10
+	percentCPU = 100 // of CPU are one
+)
+
+// leases reads the lease workloads of Haizea, which are XML. Times are seconds since the
+// beginning of the workload.
+//
+// A lease with an exact start is Reserved for it; one with an empty start, which is best
+// effort, and one that starts now are not. Its duration is the Estimate, and the Runtime its
+// real duration where it has one. Sets of nodes that differ count as so many of the largest.
+type leases struct {
+	decoder *xml.Decoder
+	input   *meter
+	head    *Header
+	rooted  bool              // its root element was seen
+	first   *xml.StartElement // of a request that was read to have the site before it
+	err     error             // what came instead of it
+}
+
+// newLeases reads the site, which comes before the requests.
+func newLeases(r *bufio.Reader, head *Header) *leases {
+	input := &meter{r: r}
+	l := &leases{decoder: xml.NewDecoder(input), input: input, head: head}
+	l.first, l.err = l.request()
+	return l
+}
+
+// site is the XML of the machine.
+type site struct {
+	Sets []struct {
+		Nodes string `xml:"numnodes,attr"`
+	} `xml:"nodes>node-set"`
+}
+
+// lease is the XML of one.
+type lease struct {
+	Arrival      string  `xml:"arrival,attr"`
+	RealDuration *moment `xml:"realduration"`
+	Lease        struct {
+		ID          string `xml:"id,attr"`
+		Preemptible string `xml:"preemptible,attr"`
+		Sets        []struct {
+			Nodes     string `xml:"numnodes,attr"`
+			Resources []struct {
+				Type   string `xml:"type,attr"`
+				Amount string `xml:"amount,attr"`
+			} `xml:"res"`
+		} `xml:"nodes>node-set"`
+		Exact    *moment `xml:"start>exact"`
+		Duration *moment `xml:"duration"`
+		Deadline *moment `xml:"deadline"`
+	} `xml:"lease"`
+}
+
+type moment struct {
+	Time string `xml:"time,attr"`
+}
+
+func (l *leases) next() (job Job, why string, err error) {
+	start, err := l.first, l.err
+	l.first = nil
+	if start == nil && err == nil {
+		start, err = l.request()
+	}
+	if err != nil {
+		l.err = err
+		return job, "", err
+	}
+	line, _ := l.decoder.InputPos()
+	var read lease
+	if err := l.decode(&read, start); err != nil {
+		l.err = err
+		return job, "", err
+	}
+	job, why = read.job()
+	job.Line = int64(line)
+	return job, why, nil
+}
+
+// request reads on to the beginning of the next request.
+func (l *leases) request() (*xml.StartElement, error) {
+	for {
+		l.input.left = longestLine
+		token, err := l.decoder.Token()
+		if err != nil {
+			return nil, l.failed(err)
+		}
+		start, ok := token.(xml.StartElement)
+		switch name := start.Name.Local; {
+		case !ok:
+		case !l.rooted && name != "lease-workload" && name != "lease-requests":
+			return nil, l.failed(fmt.Errorf("it begins with <%.40s>, and not with <lease-workload>", name))
+		case !l.rooted:
+			l.rooted = true
+		case name == "lease-request":
+			return &start, nil
+		case name == "site":
+			var read site
+			if err := l.decode(&read, &start); err != nil {
+				return nil, err
+			}
+			for _, set := range read.Sets {
+				n, _ := whole([]byte(set.Nodes), mostSize)
+				l.head.MaxNodes = min(mostSize, l.head.MaxNodes+int(max(0, n)))
+			}
+		}
+	}
+}
+
+func (l *leases) decode(v any, start *xml.StartElement) error {
+	l.input.left = longestLine
+	if err := l.decoder.DecodeElement(v, start); err != nil {
+		return l.failed(err)
+	}
+	return nil
+}
+
+// failed gives io.EOF after a whole document, and else why it cannot be read.
+func (l *leases) failed(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	line, _ := l.decoder.InputPos()
+	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("line %d: the XML cannot be read: %v", line, err), Err: err}
+}
+
+func (read *lease) job() (job Job, why string) {
+	clock := func(text string) (t int64) {
+		t, bad := clockTime(text)
+		if bad != "" && why == "" {
+			why = bad
+		}
+		return t
+	}
+	job = Job{ID: strings.TrimSpace(read.Lease.ID), Waited: -1, Submit: clock(read.Arrival)}
+	job.Preemptible = strings.EqualFold(strings.TrimSpace(read.Lease.Preemptible), "true")
+	if read.Lease.Duration == nil {
+		return job, noDuration
+	}
+	job.Estimate = clock(read.Lease.Duration.Time)
+	job.Runtime = job.Estimate
+	if read.RealDuration != nil {
+		job.Runtime = clock(read.RealDuration.Time)
+	}
+	if exact := read.Lease.Exact; exact != nil {
+		job.Reserved, job.Start = true, clock(exact.Time)
+	}
+	if deadline := read.Lease.Deadline; deadline != nil {
+		job.Deadline = clock(deadline.Time)
+	}
+	if why != "" {
+		return job, why
+	}
+	return job, read.nodes(&job)
+}
+
+// nodes reads the size and the shape of the nodes.
+func (read *lease) nodes(job *Job) (why string) {
+	for _, set := range read.Lease.Sets {
+		n, bad := whole([]byte(strings.TrimSpace(set.Nodes)), mostSize)
+		if bad != "" || n < 1 || job.Size > mostSize-int(n) {
+			return badNodes
+		}
+		var shape resource.Vector
+		for _, res := range set.Resources {
+			amount, bad := whole([]byte(strings.TrimSpace(res.Amount)), mostTime)
+			switch {
+			case bad != "" || amount < 0:
+				return badAmount
+			case res.Type == "CPU":
+				shape.VCPUs = (amount + percentCPU - 1) / percentCPU
+			case res.Type == "Memory":
+				shape.MemoryMB = amount
+			}
+		}
+		job.Size += int(n)
+		job.Shape = job.Shape.Max(shape)
+	}
+	return ""
+}
+
+// clockTime reads [days:]HH:MM:SS[.hundredths], the hours without bound, or plain seconds.
+func clockTime(text string) (seconds int64, why string) {
+	text = strings.TrimSpace(text)
+	parts := strings.Split(text, ":")
+	last := len(parts) - 1
+	parts[last], _, _ = strings.Cut(parts[last], ".")
+	units := []int64{1, 60, 3600, 86400}
+	if last >= len(units) {
+		return 0, badTime
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 40)
+		if err != nil {
+			return 0, badTime
+		}
+		seconds += int64(n) * units[last-i]
+	}
+	if seconds > mostTime {
+		return 0, outOfRange
+	}
+	return seconds, ""
+}
+
+// meter ends a read of more bytes than are left for one element, so that memory is bounded.
+type meter struct {
+	r    *bufio.Reader
+	left int
+}
+
+var errLongElement = errors.New("an element is longer than 1 MiB")
+
+// ReadByte implements io.ByteReader, from which the decoder takes single bytes: it buffers
+// nothing, so that what is counted is what is in an element.
+func (m *meter) ReadByte() (byte, error) {
+	if m.left--; m.left < 0 {
+		return 0, errLongElement
+	}
+	return m.r.ReadByte()
+}
+
+// Read implements io.Reader.
+func (m *meter) Read(p []byte) (int, error) { return m.r.Read(p) }
+
+// oldLeases reads the leases to inject that Haizea had before its XML, one a line: arrival,
+// start (-1 is best effort), duration, real duration, nodes, CPU, memory, disk, image and
+// its size. Times are seconds. Nodes are whole ones, so that the jobs have no shape.
+type oldLeases struct{ row row }
+
+func (f *oldLeases) isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }
+
+func (f *oldLeases) job(line []byte) (job Job, why string) {
+	r := &f.row
+	r.split(line)
+	if len(r.fields) != lwfColumns {
+		return job, fewColumns
+	}
+	job = Job{Submit: r.time(0), Estimate: max(0, r.time(2)), Runtime: r.time(3), Size: r.size(4), Waited: -1}
+	if start := r.time(1); start >= 0 {
+		job.Reserved, job.Start = true, start
+	} else {
+		job.Preemptible = true
+	}
+	return job, r.why
+}

@@ -1,0 +1,243 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// The reasons for which jobs of every format are skipped.
+const (
+	tooLarge     = "is larger than the machine"
+	submitBefore = "was submitted at a negative time"
+	startBefore  = "starts before it was submitted"
+	noRun        = "has a run time that is not positive"
+	noSize       = "has a size that is not positive"
+	shortTime    = "has a deadline before which it cannot be over"
+	tooLasting   = "lasts longer than is looked at"
+	tooFar       = "starts farther ahead than is looked at"
+)
+
+// reader is a Stream of the jobs of a file as they stand there, and counts what is wrong.
+type reader struct {
+	ledger
+	name     string
+	format   string
+	header   Header
+	mostSize int
+	longest  int64
+	from     interface {
+		next() (job Job, why string, err error)
+	}
+}
+
+// textFormat is a format with a job a line.
+type textFormat interface {
+	// isHeader says that a line which is not blank is no job, and takes over what it says.
+	isHeader(line []byte) bool
+	job(line []byte) (job Job, why string)
+}
+
+// text reads jobs from lines.
+type text struct {
+	lines  lines
+	format textFormat
+	// ahead is a line that was read to have the header before it.
+	ahead struct {
+		is   bool
+		line []byte
+		why  string
+		err  error
+	}
+}
+
+// begin reads the header.
+func (r *reader) begin(from *bufio.Reader, o OpenOptions) error {
+	t := &text{lines: lines{r: from}}
+	r.from = t
+	switch r.format {
+	case "lwf":
+		if first := beginning(from); len(first) > 0 && first[0] == '<' {
+			r.from = newLeases(from, &r.header)
+			return nil
+		}
+		t.format = &oldLeases{}
+	case "swf":
+		t.format = &swf{columns: swfColumns, comment: ';', hosts: o.ProcsPerHost, head: &r.header}
+	case "gwf":
+		t.format = &swf{columns: gwfColumns, comment: '#', hosts: o.ProcsPerHost, head: &r.header}
+	case "oar":
+		t.format = &oar{makeUp: o.MakeUp, within: o.Within}
+		r.header.MadeUp = OARBare
+		if o.MakeUp {
+			r.header.MadeUp = OARMadeUp
+		}
+	case "csv":
+		return r.beginTable(t)
+	}
+	t.look()
+	return nil
+}
+
+// beginTable reads the first line that is not blank, which has the names of the columns.
+func (r *reader) beginTable(t *text) error {
+	columns := &table{}
+	t.format = columns
+	for {
+		line, why, err := t.lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return fault.Field("header", "there is no header with the names of columns")
+		case err != nil:
+			return broken(t.lines.number, err)
+		case why == isBlank:
+			r.lines++
+			r.skip(why, t.lines.number)
+		case why != "":
+			return fault.Field("header", "line %d, which should be the header, %s", t.lines.number, why)
+		default:
+			return columns.header(line)
+		}
+	}
+}
+
+// look reads on to the first line that is not of the header.
+func (t *text) look() {
+	a := &t.ahead
+	for a.is = true; ; {
+		a.line, a.why, a.err = t.lines.next()
+		if a.err != nil || a.why != "" || !t.format.isHeader(a.line) {
+			return
+		}
+	}
+}
+
+func (t *text) next() (job Job, why string, err error) {
+	if !t.ahead.is {
+		t.look()
+	}
+	t.ahead.is = false
+	line, why, err := t.ahead.line, t.ahead.why, t.ahead.err
+	switch {
+	case errors.Is(err, io.EOF):
+		return job, "", io.EOF
+	case err != nil:
+		return job, "", broken(t.lines.number, err)
+	case why == "":
+		job, why = t.format.job(line)
+	}
+	job.Line = t.lines.number
+	return job, why, nil
+}
+
+func broken(line int64, err error) error {
+	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("the file breaks off after line %d: %v", line, err), Err: err}
+}
+
+// Next implements Stream, in the order of the file.
+func (r *reader) Next() (Job, error) {
+	for {
+		job, why, err := r.from.next()
+		if err != nil {
+			return Job{}, named(r.name, err)
+		}
+		r.ledger.lines++
+		if why == "" {
+			why = r.wrong(&job)
+		}
+		if why == "" {
+			r.jobs++
+			if r.longest > 0 {
+				job.Estimate = min(job.Estimate, r.longest)
+			}
+			return job, nil
+		}
+		r.skip(why, job.Line)
+	}
+}
+
+// wrong says why a job cannot be used; empty where it can.
+func (r *reader) wrong(j *Job) (why string) {
+	begin := j.Submit
+	if j.Reserved {
+		begin = j.Start
+	}
+	switch {
+	case j.Submit < 0:
+		return submitBefore
+	case j.Runtime < 1:
+		return noRun
+	case j.Size < 1:
+		return noSize
+	case begin < j.Submit:
+		return startBefore
+	case j.Deadline != 0 && j.Deadline < begin+j.Runtime:
+		return shortTime
+	case r.mostSize > 0 && j.Size > r.mostSize:
+		return tooLarge
+	case r.longest > 0 && j.Runtime > r.longest:
+		return tooLasting
+	case r.longest > 0 && begin-j.Submit > r.longest:
+		return tooFar
+	}
+	return ""
+}
+
+// beginning gives what stands at the beginning of a text, without blanks.
+func beginning(from *bufio.Reader) []byte {
+	first, _ := from.Peek(buffered) // what is there; reading on tells errors
+	return bytes.TrimLeft(first, " \t\r\n")
+}
+
+// recognise tells the format of a text, from its name where it cannot be told else.
+func recognise(from *bufio.Reader, name string) (string, error) {
+	first := beginning(from)
+	if len(first) > 0 && first[0] == '<' {
+		return "lwf", nil
+	}
+	semicolons, hashes := false, false
+	var r row
+	for line := range bytes.Lines(first) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+			continue
+		case line[0] == ';':
+			semicolons = true
+			continue
+		case line[0] == '#':
+			hashes = true
+			continue
+		}
+		r.split(line)
+		_, why := whole(r.fields[0], mostTime)
+		number := why == ""
+		switch n := len(r.fields); {
+		case n == swfColumns && number && !hashes:
+			return "swf", nil
+		case n == gwfColumns && number:
+			return "gwf", nil
+		case n == lwfColumns && number && r.fields[8][0] == '\'':
+			return "lwf", nil
+		case n == oarColumns && number:
+			return "oar", nil
+		case !number && bytes.IndexByte(line, ',') >= 0 && !hashes && !semicolons:
+			return "csv", nil
+		}
+		break
+	}
+	base := strings.TrimSuffix(strings.ToLower(name), ".gz")
+	switch ending := strings.TrimPrefix(path.Ext(base), "."); {
+	case ending == "swf" || ending == "gwf" || ending == "lwf" || ending == "oar" || ending == "csv":
+		return ending, nil
+	case semicolons:
+		return "swf", nil
+	}
+	return "", fault.Field("format", "the format cannot be told from the content; name it: %s", strings.Join(Formats, ", "))
+}

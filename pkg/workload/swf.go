@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// The columns that are read of the Standard Workload Format, from 0. The Grid Workload
+// Format has the same up to the user.
+const (
+	swfJob       = 0
+	swfSubmit    = 1
+	swfWait      = 2
+	swfRun       = 3
+	swfAllocated = 4
+	swfRequested = 7
+	swfTime      = 8
+	swfUser      = 11
+
+	swfColumns = 18
+	gwfColumns = 29
+)
+
+const neverRan = "never ran"
+
+// swf reads the Standard Workload Format of the Parallel Workloads Archive, version 2.2
+// (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html), and the Grid Workload Format
+// of the Grid Workloads Archive. Times are seconds since the start of the log.
+//
+// The size is what was allocated where that is known, for some logs count nodes and not
+// processors in what was requested (SDSC Blue Horizon as Haizea has it); else what was
+// requested. What was allocated nothing and did not run was cancelled in the queue and is
+// skipped. A run time of 0 is one of less than half a second, and counts as 1.
+type swf struct {
+	columns int
+	comment byte
+	hosts   int // processors of one
+	row     row
+	head    *Header
+}
+
+func (f *swf) isHeader(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	if line[0] != f.comment {
+		return false
+	}
+	key, value, found := strings.Cut(strings.Trim(string(line), ";# \t"), ":")
+	if value = strings.TrimSpace(value); found && value != "" {
+		f.head.take(key, value)
+	}
+	return true
+}
+
+func (f *swf) job(line []byte) (job Job, why string) {
+	r := &f.row
+	r.split(line)
+	if len(r.fields) != f.columns {
+		return job, fewColumns
+	}
+	job = Job{
+		Submit: r.time(swfSubmit), Runtime: r.time(swfRun),
+		Waited: max(-1, r.time(swfWait)), Estimate: max(0, r.time(swfTime)),
+	}
+	allocated, requested := r.size(swfAllocated), r.size(swfRequested)
+	switch {
+	case r.why != "":
+		return job, r.why
+	case allocated <= 0 && job.Runtime <= 0:
+		return job, neverRan
+	case job.Runtime == 0:
+		job.Runtime = 1
+	}
+	job.Size = allocated
+	if allocated <= 0 {
+		job.Size = requested
+	}
+	job.Size = hostsOf(job.Size, f.hosts)
+	job.ID, job.User = r.text(swfJob), r.text(swfUser)
+	if job.User == "-1" {
+		job.User = ""
+	}
+	return job, ""
+}
+
+// hostsOf is how many hosts of so many processors have so many together.
+func hostsOf(processors, perHost int) int {
+	if perHost = max(1, perHost); processors > 0 {
+		return (processors-1)/perHost + 1
+	}
+	return processors
+}
+
+// Header is what a file says of itself; what it does not say is zero.
+type Header struct {
+	Computer, Installation, Acknowledge string
+	MaxProcs, MaxNodes                  int
+	// UnixStart is the second since 1970 that is 0 on the workload's clock.
+	UnixStart int64
+	// MadeUp says what of the jobs is not from the file, in a sentence; empty is nothing.
+	MadeUp string
+}
+
+// take takes over a line of a header; of several with one key, the first.
+func (h *Header) take(key, value string) {
+	number := func() int64 {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 || n > mostTime {
+			return 0
+		}
+		return n
+	}
+	const longest = 200
+	value = value[:min(len(value), longest)]
+	switch strings.TrimSpace(key) {
+	case "Computer":
+		h.Computer = cmp.Or(h.Computer, value)
+	case "Installation":
+		h.Installation = cmp.Or(h.Installation, value)
+	case "Acknowledge":
+		h.Acknowledge = cmp.Or(h.Acknowledge, value)
+	case "MaxProcs":
+		h.MaxProcs = cmp.Or(h.MaxProcs, int(min(number(), mostSize)))
+	case "MaxNodes":
+		h.MaxNodes = cmp.Or(h.MaxNodes, int(min(number(), mostSize)))
+	case "UnixStartTime":
+		h.UnixStart = cmp.Or(h.UnixStart, number())
+	}
+}

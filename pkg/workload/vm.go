@@ -1,0 +1,156 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+)
+
+// VMModel makes virtual machines up: they come by a Poisson process with a daily cycle, are
+// of a few flavors, and live for a log-normal time. It stands for no particular cloud.
+type VMModel struct {
+	// PerDay is how many come in a day in the mean. The rate is highest at Peak, seconds
+	// after midnight, and lowest half a day later: it swings by the share Swing of the mean,
+	// 0 to 1.
+	PerDay, Swing float64
+	Peak          int64
+	Flavors       []VMFlavor
+	// Median is how many seconds half of them live at most, and Spread the standard
+	// deviation of the logarithm. None lives for more than Longest.
+	Median, Spread float64
+	Longest        int64
+	// Preemptible is the share that is.
+	Preemptible float64
+}
+
+// VMFlavor is a shape, and how many are of it as Weights go.
+type VMFlavor struct {
+	Shape  resource.Vector
+	Weight float64
+}
+
+// PaperVMs has the flavors of paper 001, Table 2: half are small, a third medium and a sixth
+// large, of which the paper says nothing. Nor does it of the rest: the cycle has its peak at
+// two in the afternoon, with three times as many as at two in the night; half live for two
+// hours at most, a mean one for six, none for more than two weeks.
+func PaperVMs() VMModel {
+	const hour = 3600
+	shape := func(n int64) resource.Vector {
+		return resource.Vector{VCPUs: n, MemoryMB: 2000 * n, DiskGB: 20 * n}
+	}
+	return VMModel{
+		PerDay: 1000, Swing: 0.5, Peak: 14 * hour, Flavors: []VMFlavor{{shape(1), 3}, {shape(2), 2}, {shape(4), 1}},
+		Median: 2 * hour, Spread: 1.5, Longest: 14 * 24 * hour,
+	}
+}
+
+// Check refuses a model by which nothing can be made, with a fault that names the field.
+func (m VMModel) Check() error {
+	for _, err := range []error{
+		positive("per_day", m.PerDay), share("swing", m.Swing), positive("median", m.Median), share("preemptible", m.Preemptible),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case !(m.Spread >= 0 && m.Spread <= 10):
+		return fault.Field("spread", "is %v; it must be from 0 to 10", m.Spread)
+	case m.Longest < 1 || m.Longest > mostTime:
+		return fault.Field("longest", "is %d; it must be from 1 to %d seconds", m.Longest, int64(mostTime))
+	case len(m.Flavors) == 0:
+		return fault.Field("flavors", "there is no flavor")
+	}
+	for _, f := range m.Flavors {
+		if err := positive("flavors", f.Weight); err != nil {
+			return err
+		}
+		if f.Shape.VCPUs < 1 || f.Shape.MemoryMB < 1 || f.Shape.DiskGB < 0 {
+			return fault.Field("flavors", "one has %v; it needs VCPUs and memory", f.Shape)
+		}
+	}
+	return nil
+}
+
+// MeanLifetime is how many seconds a machine lives in the mean, those that are cut at
+// Longest counted as they are.
+func (m VMModel) MeanLifetime() float64 {
+	longest := float64(m.Longest)
+	if m.Spread == 0 {
+		return min(m.Median, longest)
+	}
+	below := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+	at := math.Log(longest/m.Median) / m.Spread
+	return m.Median*math.Exp(m.Spread*m.Spread/2)*below(at-m.Spread) + longest*(1-below(at))
+}
+
+// MeanVCPUs is how many VCPUs a machine has in the mean.
+func (m VMModel) MeanVCPUs() float64 {
+	vcpus, weights := 0.0, 0.0
+	for _, f := range m.Flavors {
+		vcpus += f.Weight * float64(f.Shape.VCPUs)
+		weights += f.Weight
+	}
+	return vcpus / weights
+}
+
+// VMs is a Stream of virtual machines that a model makes. It never ends.
+type VMs struct {
+	model   VMModel
+	chance  *rand.Rand
+	weights float64
+	at      float64
+	made    int64
+}
+
+// NewVMs gives a stream that begins at midnight.
+func NewVMs(chance *rand.Rand, m VMModel) (*VMs, error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	v := &VMs{model: m, chance: chance}
+	for _, f := range m.Flavors {
+		v.weights += f.Weight
+	}
+	return v, nil
+}
+
+// Next gives the next machine. The same is drawn whatever the share of preemptible ones is,
+// so that those of a smaller share are among those of a larger one.
+func (v *VMs) Next() (Job, error) {
+	v.arrive()
+	v.made++
+	j := Job{ID: strconv.FormatInt(v.made, 10), Submit: int64(v.at), Waited: -1, Size: 1, Shape: v.flavor()}
+	lifetime := v.model.Median * math.Exp(v.model.Spread*v.chance.NormFloat64())
+	j.Runtime = max(1, int64(min(lifetime, float64(v.model.Longest))))
+	j.Preemptible = v.chance.Float64() < v.model.Preemptible
+	j.User = j.ID
+	return j, nil
+}
+
+// arrive goes on to the next arrival, by thinning those of the highest rate (Lewis and
+// Shedler 1979).
+func (v *VMs) arrive() {
+	const day = 86400
+	m := v.model
+	for gap := day / (m.PerDay * (1 + m.Swing)); ; {
+		v.at += gap * v.chance.ExpFloat64()
+		rate := 1 + m.Swing*math.Cos(2*math.Pi*(v.at-float64(m.Peak))/day)
+		if v.chance.Float64()*(1+m.Swing) < rate {
+			return
+		}
+	}
+}
+
+func (v *VMs) flavor() resource.Vector {
+	drawn := v.chance.Float64() * v.weights
+	for _, f := range v.model.Flavors {
+		if drawn -= f.Weight; drawn < 0 {
+			return f.Shape
+		}
+	}
+	return v.model.Flavors[len(v.model.Flavors)-1].Shape
+}
