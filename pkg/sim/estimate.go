@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Estimate is a mean over independent runs, and half the width of the interval that covers
+// the true mean with a confidence of 95 % (Student's t); 0 where there was one run only.
+type Estimate struct {
+	Mean, Half float64
+	Runs       int
+}
+
+// Mean estimates the mean of what independent runs gave.
+func Mean(values []float64) Estimate {
+	e := Estimate{Runs: len(values)}
+	switch e.Runs {
+	case 0:
+		return e
+	case 1:
+		e.Mean = values[0]
+		return e
+	}
+	mean, deviation := stat.MeanStdDev(values, nil)
+	n := float64(e.Runs)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
+	e.Mean, e.Half = mean, t*deviation/math.Sqrt(n)
+	return e
+}
+
+// String gives the mean and its interval, such as "0.872 ± 0.004".
+func (e Estimate) String() string { return e.Format(3) }
+
+// Format is String with so many digits after the point.
+func (e Estimate) Format(digits int) string {
+	if e.Runs < 2 {
+		return fmt.Sprintf("%.*f", digits, e.Mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", digits, e.Mean, digits, e.Half)
+}
