@@ -1,0 +1,69 @@
+package deadline
+
+import (
+	"context"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// results are the outcomes of all runs.
+type results struct {
+	Options
+	outcomes map[key][]outcome // by run
+}
+
+// key says of what.
+type key struct {
+	setting
+	policy calendar.Policy
+}
+
+// run puts the requests of each setting to each policy, as often as there are runs. Within a
+// run all policies get the same requests.
+func (o Options) run(ctx context.Context, settings []setting, progress sim.Progress) (*results, error) {
+	var keys []key
+	for _, s := range settings {
+		for _, p := range calendar.Policies {
+			keys = append(keys, key{s, p})
+		}
+	}
+	all, err := sim.Runs(ctx, len(keys)*o.Runs, progress, func(ctx context.Context, i int) (outcome, error) {
+		of := keys[i/o.Runs]
+		return trial(ctx, o.Hosts, of.policy, o.requests(of.setting, i%o.Runs))
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &results{Options: o, outcomes: map[key][]outcome{}}
+	for i, k := range keys {
+		r.outcomes[k] = all[i*o.Runs : (i+1)*o.Runs]
+	}
+	return r, nil
+}
+
+// measure is one of the two of the paper.
+type measure struct {
+	name string
+	axis string
+	of   func(outcome) float64
+}
+
+var (
+	acceptance = measure{"acceptance rate", "acceptance rate (share of requests)", func(o outcome) float64 { return o.Acceptance }}
+	slowdown   = measure{"average slowdown", "average slowdown (times the duration)", func(o outcome) float64 { return o.Slowdown }}
+)
+
+// values gives a measure, by run.
+func (r *results) values(m measure, s setting, p calendar.Policy) []float64 {
+	values := make([]float64, 0, r.Runs)
+	for _, o := range r.outcomes[key{s, p}] {
+		values = append(values, m.of(o))
+	}
+	return values
+}
+
+// mean estimates a measure.
+func (r *results) mean(m measure, s setting, p calendar.Policy) sim.Estimate {
+	return sim.Mean(r.values(m, s, p))
+}

@@ -1,0 +1,198 @@
+package deadline
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// small is a run that ends soon.
+func small() Options {
+	return Options{Hosts: smallest, Jobs: 60, Runs: 2, Seed: 7, Arrivals: Lublin}
+}
+
+// A003-9 of the acceptance checks, on the smallest machine, which is the paper's in another
+// unit.
+func TestThePoliciesComeInThePapersOrder(t *testing.T) {
+	o := Options{Hosts: smallest, Jobs: 10_000, Runs: 1, Seed: 1, Arrivals: Lublin}
+	if testing.Short() {
+		o.Arrivals, o.Load, o.Jobs = Poisson, 0.8, 3000 // less varied, so that fewer jobs show it
+	}
+	larger := []setting{{o.Arrivals, 5, 1, 3}, {o.Arrivals, 7, 1, 3}, {o.Arrivals, 9, 1, 3}}
+	denser := []setting{larger[1], {o.Arrivals, 7, 1.5, 3}}
+	r, err := o.run(t.Context(), append(slices.Clone(larger), denser[1]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range larger {
+		most := func(m measure, policies ...calendar.Policy) float64 {
+			v := math.Inf(-1)
+			for _, p := range policies {
+				v = max(v, r.mean(m, s, p).Mean)
+			}
+			return v
+		}
+		of := func(p calendar.Policy) float64 { return most(acceptance, p) }
+		if of(calendar.PEWorstFit) < of(calendar.DurationBestFit)-0.005 {
+			t.Errorf("%v: PE_W accepts %v, Du_B %v", s, of(calendar.PEWorstFit), of(calendar.DurationBestFit))
+		}
+		high, mid := min(of(calendar.PEWorstFit), of(calendar.DurationBestFit)), most(acceptance, middle...)
+		if low := most(acceptance, append(slices.Clone(lower), calendar.FirstFit)...); high <= mid || mid <= low {
+			t.Errorf("%v: the groups accept %v, %v and %v", s, high, mid, low)
+		}
+		for _, p := range others(calendar.FirstFit) {
+			if most(slowdown, calendar.FirstFit) >= most(slowdown, p) {
+				t.Errorf("%v: the slowdown of FF is %v, that of %s %v", s, most(slowdown, calendar.FirstFit), p, most(slowdown, p))
+			}
+		}
+	}
+	for _, steps := range [][]setting{larger, denser} {
+		if f := r.along("acceptance falls", acceptance, scan{settings: steps, at: func(s setting) float64 { return s.UMed }}, -1, calendar.Policies...); !f.whole() {
+			t.Errorf("%s: %s, %s", f.statement, f.verdict(), f.detail)
+		}
+	}
+}
+
+// All sizes of the paper are multiples of 32, so a host of the smallest machine is 32 of the
+// paper's.
+func TestTheSmallestMachineGivesWhatThePapersGives(t *testing.T) {
+	for _, p := range calendar.Policies {
+		var outcomes []outcome
+		for _, hosts := range []int{smallest, 8 * smallest} {
+			o := Options{Hosts: hosts, Jobs: 400, Runs: 1, Seed: 3, Arrivals: Poisson, Load: 2}
+			result, err := trial(t.Context(), hosts, p, o.requests(setting{Poisson, 7, 1, 3}, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes = append(outcomes, result)
+		}
+		if outcomes[0] != outcomes[1] || outcomes[0].Acceptance == 1 {
+			t.Errorf("%s: %v", p, outcomes)
+		}
+	}
+}
+
+func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
+	requests := []request{
+		{arrival: 0, ready: 100, duration: 50, latestEnd: 150, hosts: 2},  // at 100
+		{arrival: 1, ready: 100, duration: 100, latestEnd: 300, hosts: 1}, // waits until 150: 1.5
+		{arrival: 2, ready: 100, duration: 50, latestEnd: 199, hosts: 2},  // finds no place
+		{arrival: 3, ready: 150, duration: 20, latestEnd: 170, hosts: 1},  // at 150, beside the second
+	}
+	got, err := trial(t.Context(), 2, calendar.FirstFit, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (outcome{Acceptance: 0.75, Slowdown: (1 + 1.5 + 1) / 3.0}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	written := func(o Options) map[string][]byte {
+		report, err := Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, files := t.TempDir(), map[string][]byte{}
+		if err := report.Write(folder); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if files[filepath.Base(name)], err = os.ReadFile(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return files
+	}
+	first, again := written(small()), written(small())
+	if len(first) != 2+2*7 {
+		t.Errorf("%d files; want the report, the results, six figures of the paper and one beside it, each twice", len(first))
+	}
+	for name, content := range first {
+		if !bytes.Equal(content, again[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	other := small()
+	other.Seed++
+	if bytes.Equal(first["results.csv"], written(other)["results.csv"]) {
+		t.Error("another seed gives the same results")
+	}
+	for n := 2; n <= 7; n++ {
+		if figure := "![figure-" + string(rune('0'+n)); !strings.Contains(string(first["report.md"]), figure) {
+			t.Errorf("the report lacks figure %d", n)
+		}
+	}
+	// 13 settings of the paper and 5 beside it, of seven policies and two measures.
+	if rows := bytes.Count(first["results.csv"], []byte("\n")) - 1; rows != 18*7*2 {
+		t.Errorf("results.csv has %d rows", rows)
+	}
+}
+
+func TestWhatCannotBeRunIsRefusedBefore(t *testing.T) {
+	if err := Defaults().Check(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	for _, c := range []struct {
+		field  string
+		change func(*Options)
+	}{
+		{"hosts", func(o *Options) { o.Hosts = 16 }},
+		{"hosts", func(o *Options) { o.Hosts = 1000 }},
+		{"hosts", func(o *Options) { o.Hosts = 1 << 20 }},
+		{"jobs", func(o *Options) { o.Jobs = 0 }},
+		{"runs", func(o *Options) { o.Runs = -1 }},
+		{"arrivals", func(o *Options) { o.Arrivals = "poison" }},
+		{"load", func(o *Options) { o.Load = -0.5 }},
+		{"load", func(o *Options) { o.Load = math.NaN() }},
+	} {
+		o := small()
+		c.change(&o)
+		started := func(int, int) { t.Errorf("%s: the run has started", c.field) }
+		if _, err := Run(t.Context(), o, started); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != c.field {
+			t.Errorf("%s: %v", c.field, err)
+		}
+	}
+}
+
+func TestFindingsFollowFromTheResults(t *testing.T) {
+	o := small()
+	r := &results{Options: o, outcomes: map[key][]outcome{}}
+	accept := func(by map[calendar.Policy]float64) {
+		for _, s := range distinct(append(o.scans(), o.contrast())...) {
+			for _, p := range calendar.Policies {
+				r.outcomes[key{s, p}] = []outcome{{by[p], 1}, {by[p] + 0.01, 1}}
+			}
+		}
+	}
+	asThePaper := map[calendar.Policy]float64{
+		calendar.FirstFit: 0.5, calendar.PEBestFit: 0.4, calendar.PEWorstFit: 0.9, calendar.DurationBestFit: 0.89,
+		calendar.DurationWorstFit: 0.4, calendar.PEDurationBestFit: 0.7, calendar.PEDurationWorstFit: 0.69,
+	}
+	accept(asThePaper)
+	for _, f := range r.findings()[:1] {
+		if !f.whole() || f.of != 78 || !strings.Contains(f.detail, "78 by more than") || !strings.Contains(f.detail, "0.0100") {
+			t.Errorf("%s: %s, %s", f.statement, f.verdict(), f.detail)
+		}
+	}
+	asThePaper[calendar.FirstFit] = 1
+	accept(asThePaper)
+	if f := r.findings()[0]; f.held != 65 || f.verdict() != "**held in 65 of 78**" {
+		t.Errorf("%s: %s", f.statement, f.verdict())
+	}
+	if f := r.findings()[4]; f.held != 0 || f.verdict() != "**did not hold** (0 of 52)" {
+		t.Errorf("%s: %s", f.statement, f.verdict())
+	}
+}

@@ -1,0 +1,68 @@
+// Package deadline repeats the evaluation of Li et al., "Resource Availability-Aware Advance
+// Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper 003) section 6 with
+// the service's own desk: how many reservations each of the seven policies accepts, and how
+// much later than asked they begin.
+package deadline
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// The ways in which jobs arrive.
+const (
+	Lublin  = "lublin"
+	Poisson = "poisson"
+)
+
+// Options say what is run.
+type Options struct {
+	// Hosts of the machine: a power of two, 32 or more. The paper has 1,024; the sizes of
+	// the jobs are in proportion to it.
+	Hosts int
+	// Jobs that are submitted in each run.
+	Jobs int
+	// Runs of each setting, with other random numbers.
+	Runs int
+	// Seed of all random numbers.
+	Seed uint64
+	// Arrivals are Lublin, those of the Lublin-Feitelson model with its bursts and its daily
+	// cycle, as in the paper; or Poisson.
+	Arrivals string
+	// Load is the share of the machine that would be busy if all were accepted, at UMed 7
+	// and arrival factor 1. 0 is what the constants of the Lublin-Feitelson model come to,
+	// for both kinds of arrivals.
+	Load float64
+}
+
+// Defaults gives the options of the paper, as far as it has them.
+func Defaults() Options {
+	return Options{Hosts: 1024, Jobs: 10_000, Runs: 5, Seed: 1, Arrivals: Lublin}
+}
+
+// The most that can be asked for: a run is kept in memory.
+const (
+	mostHosts = 1 << 16
+	mostJobs  = 10_000_000
+	mostRuns  = 1000
+	mostLoad  = 100
+)
+
+// Check refuses what cannot be run, with a fault that names the option.
+func (o Options) Check() error {
+	switch {
+	case o.Hosts < smallest || o.Hosts > mostHosts || bits.OnesCount(uint(o.Hosts)) != 1:
+		return fault.Field("hosts", "is %d; the sizes of the jobs need a power of two from %d to %d", o.Hosts, smallest, mostHosts)
+	case o.Jobs < 1 || o.Jobs > mostJobs:
+		return fault.Field("jobs", "is %d; it must be from 1 to %d", o.Jobs, mostJobs)
+	case o.Runs < 1 || o.Runs > mostRuns:
+		return fault.Field("runs", "is %d; it must be from 1 to %d", o.Runs, mostRuns)
+	case o.Arrivals != Poisson && o.Arrivals != Lublin:
+		return fault.Field("arrivals", "%s", fault.Unknown("kind of arrivals", o.Arrivals, []string{Lublin, Poisson}))
+	case math.IsNaN(o.Load) || o.Load < 0 || o.Load > mostLoad:
+		return fault.Field("load", "is %v; it must be from 0 to %d", o.Load, mostLoad)
+	}
+	return nil
+}

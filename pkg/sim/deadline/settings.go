@@ -1,0 +1,94 @@
+package deadline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// setting is what is varied.
+type setting struct {
+	Arrivals      string
+	UMed          float64 // the larger it is the larger are the jobs; 5 to 9
+	ArrivalFactor float64 // the larger it is the closer they come; 0.5 to 1.5
+	// Flexibility is both the artime factor and the deadline factor: in multiples of its
+	// duration, how long before its ready time a job comes, and how late it may start, at
+	// most; 1 to 5.
+	Flexibility float64
+}
+
+// usual is where the three scans of the paper meet.
+var usual = setting{Lublin, 7, 1, 3}
+
+// scan is what the paper shows in two figures, one of each measure.
+type scan struct {
+	figures  [2]int // of the paper: the acceptance rate, the average slowdown
+	name     string
+	axis     string
+	settings []setting
+	at       func(setting) float64 // along the axis
+}
+
+// The three scans of the paper, with one kind of arrivals.
+func scanSizes(arrivals string) scan {
+	return newScan(scan{figures: [2]int{2, 3}, name: "umed", axis: "UMed (log2 of hosts)", at: func(s setting) float64 { return s.UMed }},
+		arrivals, func(s *setting, i int) { s.UMed = float64(5 + i) })
+}
+
+func scanArrivals(arrivals string) scan {
+	return newScan(scan{figures: [2]int{4, 5}, name: "arrival-factor", axis: "arrival factor", at: func(s setting) float64 { return s.ArrivalFactor }},
+		arrivals, func(s *setting, i int) { s.ArrivalFactor = 0.5 + float64(i)*0.25 })
+}
+
+func scanFlexibility(arrivals string) scan {
+	return newScan(scan{figures: [2]int{6, 7}, name: "flexibility", axis: "artime factor and deadline factor", at: func(s setting) float64 { return s.Flexibility }},
+		arrivals, func(s *setting, i int) { s.Flexibility = float64(1 + i) })
+}
+
+// newScan varies the usual setting in five steps.
+func newScan(s scan, arrivals string, vary func(s *setting, i int)) scan {
+	for i := range 5 {
+		step := usual
+		step.Arrivals = arrivals
+		vary(&step, i)
+		s.settings = append(s.settings, step)
+	}
+	return s
+}
+
+// scans are those of figures 2 to 7.
+func (o Options) scans() []scan {
+	return []scan{scanSizes(o.Arrivals), scanArrivals(o.Arrivals), scanFlexibility(o.Arrivals)}
+}
+
+// contrast is the scan of figures 6 and 7 with the other kind of arrivals.
+func (o Options) contrast() scan {
+	if o.Arrivals == Poisson {
+		return scanFlexibility(Lublin)
+	}
+	return scanFlexibility(Poisson)
+}
+
+// distinct gives each setting of the scans once, in their order.
+func distinct(scans ...scan) (all []setting) {
+	for _, scan := range scans {
+		for _, s := range scan.settings {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// String names the setting in sentences.
+func (s setting) String() string {
+	return fmt.Sprintf("UMed %v, arrival factor %v, {%v,%v}", s.UMed, s.ArrivalFactor, s.Flexibility, s.Flexibility)
+}
+
+// paperName is what the paper calls a policy.
+var paperName = map[calendar.Policy]string{
+	calendar.FirstFit: "FF", calendar.PEBestFit: "PE_B", calendar.PEWorstFit: "PE_W", calendar.DurationBestFit: "Du_B",
+	calendar.DurationWorstFit: "Du_W", calendar.PEDurationBestFit: "PEDu_B", calendar.PEDurationWorstFit: "PEDu_W",
+}
