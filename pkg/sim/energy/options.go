@@ -1,0 +1,192 @@
+// Package energy does the evaluation of Rossigneux, Lefèvre and Assunção, "A Resource
+// Reservation System to Improve the Support for HPC Applications in OpenStack" (paper 004),
+// with the service's own desk and energy controller (pkg/sim/site): what is saved where idle
+// hosts are switched off, how long requests wait for hosts to boot, and what becomes of both
+// where a share of the requests is known ahead.
+package energy
+
+import (
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/sim/site"
+)
+
+// Options say what is run. Times are seconds where nothing else is said.
+type Options struct {
+	Seed uint64
+	Runs int // of each setting, with other random numbers
+
+	// Trace is a file of jobs or reservations (workload.Open). Empty makes jobs up: those of
+	// the Lublin-Feitelson model for a machine of Processors, PerDay of them in the mean.
+	Trace        string
+	ProcsPerHost int // of a trace that counts processors
+	Processors   int
+	PerDay       float64
+	// From is with which day of the workload it begins, and Days how many days are simulated;
+	// 0 is all of a trace.
+	From, Days int
+
+	// Hours are the working hours of the adaptation, by a clock Zone hours east of UTC.
+	Hours Hours
+	Zone  int
+	// Safety is by which share there are more hosts than are ever used at once.
+	Safety float64
+	// Ahead bounds how long ahead a request is asked for that the workload does not have as a
+	// reservation, uniformly.
+	Ahead Range
+
+	// Base is what is held while one factor varies, and Sweeps the factors that vary: some of
+	// Factors.
+	Base   Setting
+	Sweeps []string
+	// Rules are those of the switch plan, but for what the setting has.
+	Rules energy.Rules
+	// Machines are the hosts', but for the boot time, which the setting has. Of the draw,
+	// BootWatts is what a machine takes while it boots.
+	Machines  site.Machines
+	BootWatts float64
+}
+
+// Hours are those from From on, below To, from 0 to 24.
+type Hours struct{ From, To int }
+
+// Range is from Least to Most.
+type Range struct{ Least, Most int64 }
+
+// Setting is what a run is made with.
+type Setting struct {
+	Share      float64 // of the requests that are known ahead
+	Horizon    int64   // how far ahead reservations are committed
+	Idle       int     // measurements, one a minute, for which a host must be idle
+	Boot       int64   // the median boot time
+	Forecaster string
+}
+
+// The factors that can vary.
+const (
+	Share      = "share"
+	Horizon    = "horizon"
+	Idleness   = "idleness"
+	Boot       = "boot"
+	Forecaster = "forecaster"
+)
+
+// Factors are all of them.
+var Factors = []string{Share, Horizon, Idleness, Boot, Forecaster}
+
+// Defaults gives the paper's set-up as far as it has one: idleness, horizon, intervals and
+// working hours. The power of a host is that of the example of Batsim
+// (platforms/cluster_energy_128.xml): off 9.75 W, idle 95 W, full 190.738 W, a boot of 151.52 s
+// at 125.174 W, a shutdown of 6.1 s at 100.997 W. Everything else is chosen here.
+func Defaults() Options {
+	return Options{
+		Seed: 1, Runs: 5, ProcsPerHost: 1, Processors: 16, PerDay: 100, Days: 7,
+		Hours: Hours{9, 18}, Zone: 1, Safety: 0.1, Ahead: Range{3600, 48 * 3600},
+		Base:   Setting{Share: 0.75, Horizon: 15 * 60, Idle: 5, Boot: 152, Forecaster: "last_value"},
+		Sweeps: slices.Clone(Factors), Rules: energy.Paper(),
+		Machines:  site.Machines{Shutdown: 6, Spread: 0.2, Crowding: 0.002, Draw: energy.Draw{Idle: 95, Full: 190.738, Off: 9.75}},
+		BootWatts: 125.174,
+	}
+}
+
+// The most that can be asked for: the requests of a run are kept in memory.
+const (
+	mostRuns = 1000
+	mostDays = 3660
+	mostSize = 1 << 16
+	mostRate = 1e6
+	hour     = int64(3600)
+	day      = 24 * hour
+)
+
+// Check refuses what cannot be run, with a fault that names the option.
+func (o Options) Check() error {
+	for _, err := range []error{
+		within("runs", o.Runs, 1, mostRuns), within("procs_per_host", o.ProcsPerHost, 1, mostSize), within("from", o.From, 0, mostDays),
+		within("days", o.Days, 0, mostDays), o.checkWorkload(), o.checkAdaptation(), o.checkSweeps(),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range o.settings() {
+		if err := s.Setting.check(); err != nil {
+			return err
+		}
+		made := o.siteOptions(s.Setting)
+		if err := made.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func within(name string, value, least, most int) error {
+	if value < least || value > most {
+		return fault.Field(name, "is %d; it must be from %d to %d", value, least, most)
+	}
+	return nil
+}
+
+func (o *Options) checkWorkload() error {
+	if o.Trace != "" {
+		return nil
+	}
+	switch {
+	case o.Processors < 8 || o.Processors > mostSize:
+		return fault.Field("processors", "is %d; jobs are made up for 8 to %d", o.Processors, mostSize)
+	case !(o.PerDay >= 1 && o.PerDay <= mostRate):
+		return fault.Field("per_day", "is %v; it must be from 1 to %v", o.PerDay, mostRate)
+	case o.Days == 0:
+		return fault.Field("days", "must be given where there is no trace")
+	}
+	return nil
+}
+
+func (o *Options) checkAdaptation() error {
+	switch {
+	case o.Hours.From < 0 || o.Hours.To > 24 || o.Hours.From > o.Hours.To:
+		return fault.Field("working_hours", "must be from 0 to 24, the first not after the last")
+	case o.Zone < -12 || o.Zone > 14:
+		return fault.Field("zone", "must be from -12 to 14 hours east of UTC")
+	case !(o.Safety >= 0 && o.Safety <= 100):
+		return fault.Field("safety", "is %v; it must be from 0 to 100", o.Safety)
+	case o.Ahead.Least < 0 || o.Ahead.Most < o.Ahead.Least || o.Ahead.Most > 366*day:
+		return fault.Field("ahead", "must be from 0 s to a year, the least not more than the most")
+	case !(o.BootWatts >= 0) || math.IsInf(o.BootWatts, 1):
+		return fault.Field("boot_watts", "must be a number that is not negative")
+	}
+	return nil
+}
+
+func (o *Options) checkSweeps() error {
+	for _, factor := range o.Sweeps {
+		if !slices.Contains(Factors, factor) {
+			return fault.Field("sweeps", "%s", fault.Unknown("factor", factor, Factors))
+		}
+	}
+	return nil
+}
+
+func (s Setting) check() error {
+	if !(s.Share >= 0 && s.Share <= 1) {
+		return fault.Field("share", "is %v; it must be from 0 to 1", s.Share)
+	}
+	return nil
+}
+
+// siteOptions gives a site with one host; how many there are follows from the workload.
+func (o *Options) siteOptions(s Setting) site.Options {
+	rules := o.Rules
+	rules.Horizon, rules.IdleNeeded = s.Horizon, s.Idle
+	power := site.Paper(s.Boot)
+	power.Rules, power.Forecaster = rules, s.Forecaster
+	machines := o.Machines
+	machines.Boot = s.Boot
+	machines.Draw.BootJoules = o.BootWatts * float64(machines.Shutdown+machines.Boot)
+	return site.Options{Hosts: sim.Hosts(1), Machines: machines, Power: &power}
+}

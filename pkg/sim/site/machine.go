@@ -1,0 +1,226 @@
+package site
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// state is what a machine does.
+type state int
+
+const (
+	idle state = iota // up, without a guest
+	busy
+	stopping
+	off
+	booting
+	states // how many there are
+)
+
+// machine is a host with its machine and its nova-compute.
+type machine struct {
+	name   string
+	cores  int64
+	state  state
+	since  span.Instant  // of the state
+	spent  [states]int64 // seconds in each state before since
+	boots  int
+	tenant string // the reservation that has it now; it is a guest where the host is ready
+	closed string // why its nova-compute is disabled; empty where it is not
+
+	order    energy.Order // the last
+	progress energy.Progress
+}
+
+func (m *machine) up() bool { return m.state == idle || m.state == busy }
+
+// ready says that the host takes instances.
+func (m *machine) ready() bool { return m.up() && m.closed == "" }
+
+// fleet is the machines, as agents and Nova tell of them. While the controller steps, several
+// goroutines may ask and order: what is ordered begins when the step is over.
+type fleet struct {
+	mu       sync.Mutex
+	all      []*machine
+	places   map[string]int
+	access   map[string]energy.Access
+	services map[string]controller.Service // nil where it has to be made anew
+	now      func() span.Instant
+}
+
+func (f *fleet) of(host string) *machine {
+	if i, known := f.places[host]; known {
+		return f.all[i]
+	}
+	return nil
+}
+
+// Access implements controller.Agents.
+func (f *fleet) Access() (map[string]energy.Access, map[string]string) { return f.access, nil }
+
+// Agents implements controller.Agents.
+func (f *fleet) Agents() []energy.Agent {
+	return []energy.Agent{{Name: "simulated", Hosts: len(f.all), Seen: f.now()}}
+}
+
+// Read implements controller.Agents. The power of a machine that boots is on.
+func (f *fleet) Read(_ context.Context, hosts []string) map[string]energy.Reading {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, all := f.now(), make(map[string]energy.Reading, len(hosts))
+	for _, host := range hosts {
+		r := energy.Reading{Host: host, State: energy.On, At: now}
+		if f.of(host).state == off {
+			r.State = energy.Off
+		}
+		all[host] = r
+	}
+	return all
+}
+
+// Order implements controller.Agents.
+func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.of(o.Host)
+	switch {
+	case o.ID == m.order.ID:
+		return energy.Outcome{Progress: m.progress}, nil
+	case o.Number <= m.order.Number:
+		return energy.Outcome{Progress: energy.Refused, Reason: "it is older than one that was given"}, nil
+	case o.Deadline < f.now():
+		return energy.Outcome{Progress: energy.Refused, Reason: "it came too late"}, nil
+	}
+	m.order, m.progress = o, energy.Accepted
+	return energy.Outcome{Progress: energy.Accepted}, nil
+}
+
+// Services implements controller.Cloud.
+func (f *fleet) Services(context.Context) (map[string]controller.Service, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.services == nil {
+		f.services = make(map[string]controller.Service, len(f.all))
+		for _, m := range f.all {
+			f.services[m.name] = controller.Service{Up: m.up(), Disabled: m.closed != "", Reason: m.closed}
+		}
+	}
+	return f.services, nil
+}
+
+// Disable implements controller.Cloud. Nobody else disables services here.
+func (f *fleet) Disable(_ context.Context, host, reason string) error {
+	f.setClosed(host, reason)
+	return nil
+}
+
+// Enable implements controller.Cloud.
+func (f *fleet) Enable(_ context.Context, host, _ string) error {
+	f.setClosed(host, "")
+	return nil
+}
+
+func (f *fleet) setClosed(host, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(host).closed, f.services = reason, nil
+}
+
+// Occupied implements controller.Vacancy.
+func (f *fleet) Occupied(_ context.Context, host string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m := f.of(host); m.tenant != "" {
+		return "there is an instance of reservation " + m.tenant + " on it", nil
+	}
+	return "", nil
+}
+
+// become gives a machine another state.
+func (s *Site) become(m *machine, to state) {
+	now := s.timeline.Now()
+	m.spent[m.state] += int64(now - m.since)
+	s.cores[m.state] -= m.cores
+	s.cores[to] += m.cores
+	m.state, m.since = to, now
+	s.fleet.services = nil
+	s.stale, s.changed = true, true
+}
+
+// obey begins with what was ordered in the last step, by host, so that nothing depends on
+// who was asked first.
+func (s *Site) obey() error {
+	for _, m := range s.fleet.all {
+		if m.progress != energy.Accepted || m.state == stopping || m.state == booting {
+			continue
+		}
+		switch {
+		case m.order.State == energy.On && m.up() || m.order.State != energy.On && m.state == off:
+			m.progress = energy.Done
+		case m.order.State == energy.On:
+			s.boot(m)
+		case m.tenant != "":
+			return fmt.Errorf("host %s is ordered off while reservation %s has it", m.name, m.tenant)
+		default:
+			s.stop(m)
+		}
+	}
+	return nil
+}
+
+func (s *Site) stop(m *machine) {
+	s.become(m, stopping)
+	s.totals.Shutdowns++
+	s.later(s.options.Machines.Shutdown, func() {
+		s.become(m, off)
+		m.progress = energy.Done
+	})
+}
+
+func (s *Site) boot(m *machine) {
+	takes := s.bootTime(m)
+	s.become(m, booting)
+	m.boots++
+	s.totals.Boots++
+	s.later(takes, func() {
+		s.become(m, idle)
+		m.progress = energy.Done
+	})
+}
+
+// later lets something become of a machine after so many seconds, which the controller sees at
+// its next step.
+func (s *Site) later(seconds int64, do func()) {
+	s.timeline.After(seconds, sim.Ending, func() error {
+		do()
+		s.show()
+		s.expectStep(s.timeline.Now())
+		return nil
+	})
+}
+
+// bootTime draws for how long the machine boots now.
+func (s *Site) bootTime(m *machine) int64 {
+	how, seconds := &s.options.Machines, float64(s.options.Machines.Boot)
+	if how.Spread > 0 {
+		chance := sim.Chance(s.options.Seed, "boot", m.name, m.boots)
+		seconds *= math.Exp(how.Spread * chance.NormFloat64())
+	}
+	if how.Crowding > 0 {
+		others := 0
+		for _, other := range s.fleet.all {
+			if other.state == booting {
+				others++
+			}
+		}
+		seconds *= 1 + how.Crowding*float64(others)
+	}
+	return int64(math.Round(min(seconds, longest)))
+}

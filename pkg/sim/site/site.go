@@ -1,0 +1,200 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// Site is a cloud with power. It is for one goroutine, that of its timeline.
+type Site struct {
+	options  Options
+	timeline *sim.Timeline
+	desk     *sim.Desk
+	list     []inventory.Host // by name, without guests
+	hosts    *inventory.Keeper
+	fleet    fleet
+	ledger   ledger
+	step     func(ctx context.Context) error // the controller's; nil where nothing is switched
+	ctx      context.Context                 // of the steps
+	promises promises
+
+	stays map[string]*stay // reservations that have begun and are not over
+	stale bool             // the desk and the controller do not know how the hosts are
+
+	steps stepping
+
+	begun   span.Instant
+	cores   Cores
+	changed bool // cores, since Watch was told
+	totals  Totals
+}
+
+// admitting is the property by which hosts are admitted to be switched off, as the service
+// calls it.
+const admitting = "energy_managed"
+
+// New gives a site on a timeline. What it does goes on for as long as the timeline runs and ctx
+// lasts.
+func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}}
+	s.totals.Since = t.Now()
+	s.ledger.records, s.ledger.now = map[string]energy.Record{}, t.Now
+	s.equip()
+	var err error
+	s.hosts, err = inventory.OpenKeeper(ctx, (*source)(s), inventory.KeeperOptions{
+		Hosts: &s.ledger, Properties: &s.ledger, Powers: (*source)(s), Now: t.Now, Log: silent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the hosts: %w", err)
+	}
+	if s.desk, err = sim.NewDesk(ctx, t, s.hosts.Snapshot(), o.Desk); err != nil {
+		return nil, fmt.Errorf("open the desk: %w", err)
+	}
+	s.desk.Happened = s.happened
+	s.promises.desk = s.desk.Desk
+	if o.Power != nil {
+		s.step, s.ctx = controller.New(s.controllerOptions()).Job().Step, ctx
+		s.steps = stepping{first: t.Now(), last: t.Now() - 1}
+		s.expectStep(t.Now())
+	}
+	s.changed = true
+	s.show()
+	return s, nil
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+// equip gives each host its machine.
+func (s *Site) equip() {
+	n := len(s.options.Hosts)
+	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), now: s.timeline.Now}
+	s.list = admitted(s.options.Hosts)
+	for _, h := range s.list {
+		s.fleet.places[h.Name] = len(s.fleet.all)
+		s.fleet.all = append(s.fleet.all, &machine{name: h.Name, cores: h.Capacity.VCPUs, since: s.begun})
+		s.fleet.access[h.Name] = energy.Access{
+			Host: h.Name, Agent: "simulated", Driver: "simulated", States: []energy.State{energy.On, energy.Off},
+		}
+		s.cores[idle] += h.Capacity.VCPUs
+	}
+}
+
+// admitted gives the hosts by name, so that they may be switched off unless they say that they
+// may not.
+func admitted(hosts []inventory.Host) []inventory.Host {
+	list := slices.Clone(hosts)
+	slices.SortFunc(list, func(a, b inventory.Host) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range list {
+		h := &list[i]
+		if _, said := h.Properties[admitting]; !said {
+			h.Properties = maps.Clone(h.Properties)
+			if h.Properties == nil {
+				h.Properties = map[string]inventory.Value{}
+			}
+			h.Properties[admitting] = inventory.BoolValue(true)
+		}
+	}
+	return list
+}
+
+func (s *Site) controllerOptions() controller.Options {
+	p := s.options.Power
+	return controller.Options{
+		Records: &s.ledger, Settings: &s.ledger, History: &s.ledger, Notices: &s.ledger, Leases: &s.ledger,
+		Agents: &s.fleet, Cloud: &s.fleet, Vacancy: &s.fleet, Promises: &s.promises, Hosts: s.hosts,
+		Rules: p.Rules, Switching: p.Switching, Admission: energy.Admission{Property: admitting}, Mode: energy.ModeAuto,
+		BootTime:     p.BootTime,
+		Efficiency:   func(string) energy.Efficiency { return energy.Efficiency{Draw: s.options.Machines.Draw} },
+		Forecaster:   func() (energy.Forecaster, error) { return energy.NewForecaster(p.Forecaster, energy.Window(p.Window)) },
+		MeasureEvery: p.MeasureEvery, PlanEvery: p.PlanEvery, Replica: "simulated",
+		Now: s.timeline.Now, NewID: s.ledger.newID, Log: silent,
+	}
+}
+
+// Submit books a reservation, sees to its start and its end, and counts it. The error is that
+// of booking.
+func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
+	if err := s.refresh(ctx); err != nil {
+		return reservation.Reservation{}, err
+	}
+	r, err := s.desk.Book(ctx, by, req)
+	if refusal := (*reservation.Refusal)(nil); errors.As(err, &refusal) {
+		s.totals.Refused++
+	}
+	if err != nil {
+		return r, err
+	}
+	s.totals.Booked++
+	s.expectWake()
+	return r, nil
+}
+
+// End ends a reservation before its time, or takes it back before its start.
+func (s *Site) End(ctx context.Context, id string) error {
+	r, err := s.desk.Cancel(ctx, booking.Caller{Admin: true}, id)
+	if err != nil {
+		return err
+	}
+	return s.leave(&r)
+}
+
+// Reservation gives a reservation that is not over, false where there is none with that id.
+func (s *Site) Reservation(id string) (reservation.Reservation, bool) { return s.desk.Reservation(id) }
+
+// refresh lets the inventory be read again where something has changed.
+func (s *Site) refresh(ctx context.Context) error {
+	if !s.stale {
+		return nil
+	}
+	s.stale = false
+	if err := s.hosts.Refresh(ctx); err != nil {
+		return fmt.Errorf("read the hosts: %w", err)
+	}
+	s.desk.Observe(s.hosts.Snapshot())
+	return nil
+}
+
+// source is the site as the inventory reads it.
+type source Site
+
+// Hosts implements inventory.Source.
+func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
+	hosts := slices.Clone(c.list)
+	for i := range hosts {
+		if h := &hosts[i]; c.fleet.all[i].state == busy {
+			h.Guests, h.Used = 1, h.Capacity
+		}
+	}
+	return hosts, nil
+}
+
+// PowerSettings implements inventory.PowerSettings, with what the controller has stored laid
+// over each reading of the hosts, as the service does.
+func (c *source) PowerSettings(_ context.Context, hosts []string) (map[string]inventory.PowerSetting, error) {
+	all := make(map[string]inventory.PowerSetting, len(hosts))
+	p := c.options.Power
+	if p == nil {
+		return all, nil
+	}
+	for _, host := range hosts {
+		r := c.ledger.records[host]
+		all[host] = r.Shown(c.timeline.Now(), p.BootTime, p.Rules.BootMargin)
+	}
+	return all, nil
+}

@@ -1,0 +1,130 @@
+package site
+
+import (
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// stay is a reservation that has begun.
+type stay struct {
+	r       reservation.Reservation
+	missing int // hosts that are not up yet
+}
+
+// happened lets guests come and go as the desk carries out starts and ends.
+func (s *Site) happened(h booking.Happening) error {
+	var err error
+	switch h.Event.Type {
+	case reservation.StartEvent:
+		err = s.enter(h.Reservation)
+	case reservation.EndEvent:
+		err = s.leave(&h.Reservation)
+	}
+	if err == nil && s.options.Happened != nil {
+		err = s.options.Happened(h)
+	}
+	return err
+}
+
+// enter gives a reservation its hosts. Those that are not up get their guests once they are.
+func (s *Site) enter(r reservation.Reservation) error {
+	one := &stay{r: r}
+	for _, host := range r.HostNames() {
+		m := s.fleet.of(host)
+		if before, taken := s.stays[m.tenant]; taken && before.r.Span.End > s.timeline.Now() {
+			return fmt.Errorf("host %s is booked twice at %v: by reservations %s and %s", host, s.timeline.Now(), m.tenant, r.ID)
+		}
+		m.tenant = r.ID
+		switch {
+		case !m.ready():
+			one.missing++
+		case m.state == idle:
+			s.become(m, busy)
+		}
+	}
+	s.stays[r.ID] = one
+	s.show()
+	if one.missing > 0 {
+		return nil
+	}
+	return s.complete(one)
+}
+
+// admit lets the guests of late hosts come that are up by now.
+func (s *Site) admit() error {
+	for _, m := range s.fleet.all {
+		if m.tenant == "" || m.state != idle || !m.ready() {
+			continue
+		}
+		s.become(m, busy)
+		one := s.stays[m.tenant]
+		if one.missing--; one.missing > 0 {
+			continue
+		}
+		if err := s.complete(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave takes the guests of a reservation away.
+func (s *Site) leave(r *reservation.Reservation) error {
+	one, begun := s.stays[r.ID]
+	if !begun {
+		return nil
+	}
+	delete(s.stays, r.ID)
+	for _, host := range r.HostNames() {
+		m := s.fleet.of(host)
+		if m.tenant != r.ID {
+			continue // it has the next guest already
+		}
+		m.tenant = ""
+		if m.state == busy {
+			s.become(m, idle)
+		}
+	}
+	s.show()
+	if one.missing == 0 {
+		return nil
+	}
+	one.missing = 0
+	return s.complete(one)
+}
+
+// complete counts a reservation that has all its hosts, or is over without.
+func (s *Site) complete(one *stay) error {
+	b := Beginning{Reservation: one.r, Asked: one.r.Created, Promised: one.r.Span.Start, At: s.timeline.Now()}
+	s.totals.count(&b, s.coresOf(&one.r))
+	if s.options.Began == nil {
+		return nil
+	}
+	return s.options.Began(b)
+}
+
+func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
+	for _, host := range r.HostNames() {
+		cores += s.fleet.of(host).cores
+	}
+	return cores
+}
+
+// promises are those of the desk, which are made anew only when one has changed.
+type promises struct {
+	desk     *booking.Desk
+	revision uint64
+	live     []reservation.Reservation
+}
+
+// Live implements controller.Promises. Ends are carried out on time, so that what was live at
+// the last change is live still.
+func (p *promises) Live(w span.Span) []reservation.Reservation {
+	if now := p.desk.Revision(); p.live == nil || now != p.revision {
+		p.live, p.revision = p.desk.Live(w), now
+	}
+	return p.live
+}

@@ -1,0 +1,110 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// stepping says when the controller steps: at multiples of the step interval since the
+// beginning, and of these only at those at which there is something for it to see.
+type stepping struct {
+	first, last span.Instant
+	next        span.Instant // the one that is expected; 0 is none
+	always      bool         // none is passed over
+}
+
+// expectStep lets the controller step at the first time for a step from an instant on.
+func (s *Site) expectStep(at span.Instant) {
+	if s.step == nil {
+		return
+	}
+	every := span.Instant(s.options.Power.StepEvery)
+	at = max(at, s.steps.last+1)
+	at = s.steps.first + (at-s.steps.first+every-1)/every*every
+	if s.steps.next != 0 && s.steps.next <= at {
+		return
+	}
+	s.steps.next = at
+	s.timeline.At(at, sim.Looking, func() error {
+		if s.steps.next != at {
+			return nil // an earlier one has come before it
+		}
+		s.steps.next = 0
+		return s.takeStep()
+	})
+}
+
+// takeStep lets the controller step, and what it has ordered begin.
+func (s *Site) takeStep() error {
+	now := s.timeline.Now()
+	if err := s.refresh(s.ctx); err != nil {
+		return err
+	}
+	s.steps.last = now
+	s.totals.Steps++
+	s.ledger.changed.Store(false)
+	if err := s.step(s.ctx); err != nil {
+		return fmt.Errorf("step of the energy controller: %w", err)
+	}
+	if err := s.obey(); err != nil {
+		return err
+	}
+	changed := s.ledger.changed.Load()
+	s.stale = s.stale || changed
+	if err := s.admit(); err != nil {
+		return err
+	}
+	s.show()
+	if changed || s.steps.always {
+		s.expectStep(now + 1)
+	}
+	measure := span.Instant(s.options.Power.MeasureEvery)
+	s.expectStep(s.steps.first + ((now-s.steps.first)/measure+1)*measure)
+	s.expectWake()
+	return nil
+}
+
+// expectWake lets the controller step when there is something for it to do by the clock alone:
+// a host on its way has waited for long enough, or one that is to sleep is needed.
+func (s *Site) expectWake() {
+	if s.step == nil {
+		return
+	}
+	p := s.options.Power
+	first := span.Forever
+	var claimed map[string]span.Instant
+	for host, r := range s.ledger.records {
+		switch r.Phase {
+		case energy.Leaving, energy.Asleep:
+			if claimed == nil {
+				claimed = s.claimed()
+			}
+			if at, is := claimed[host]; is {
+				first = min(first, p.Rules.WakeAt(&energy.Machine{Claimed: at, BootSeconds: r.BootSeconds(cmp.Or(s.list[s.fleet.places[host]].BootSeconds, p.BootTime))}))
+			}
+			if r.Phase == energy.Leaving {
+				first = min(first, r.Closed.Add(p.Switching.Settle))
+			}
+		case energy.Waking, energy.Broken:
+			if r.RetryAt != 0 {
+				first = min(first, r.RetryAt)
+			}
+		}
+	}
+	if first != span.Forever {
+		s.expectStep(first)
+	}
+}
+
+// claimed gives the start of the first claim of each host that has one.
+func (s *Site) claimed() map[string]span.Instant {
+	first := map[string]span.Instant{}
+	for _, c := range s.desk.Promised(s.timeline.Now()) {
+		first[c.Host] = c.Span.Start
+	}
+	return first
+}
