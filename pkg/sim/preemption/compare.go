@@ -1,0 +1,141 @@
+package preemption
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
+)
+
+// outcome is what the runs of a setting gave.
+type outcome struct {
+	setting
+	tallies []*tally // by run
+}
+
+// values gives a measure of each run; nil where there is nothing of which it could be.
+func (c outcome) values(o Options, m measure) (values []float64) {
+	for _, t := range c.tallies {
+		v, has := m.of(o, t)
+		if !has {
+			return nil
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// compared is all outcomes.
+type compared struct {
+	main   []outcome // at the share of the options
+	shares []outcome // of the costs at the others, by share
+}
+
+// compare lets the clouds of all settings run, side by side.
+func (o Options) compare(ctx context.Context, from source, progress sim.Progress) (compared, error) {
+	settings := o.settings()
+	mains := len(settings)
+	if from.marks() {
+		for _, share := range o.otherShares() {
+			for _, s := range o.settings() {
+				if s.cost == "" || s.blind || s.cost == "age" && slices.Contains(o.Costs, "running_time") {
+					continue // age is running_time here: what is placed runs at once
+				}
+				s.share = share
+				settings = append(settings, s)
+			}
+		}
+	}
+	tallies, err := sim.Runs(ctx, len(settings)*o.Runs, progress, func(ctx context.Context, i int) (*tally, error) {
+		return o.trial(ctx, from, settings[i/o.Runs], i%o.Runs, nil)
+	})
+	if err != nil {
+		return compared{}, err
+	}
+	var c compared
+	for i, s := range settings {
+		one := outcome{s, tallies[i*o.Runs : (i+1)*o.Runs]}
+		if i < mains {
+			c.main = append(c.main, one)
+		} else {
+			c.shares = append(c.shares, one)
+		}
+	}
+	return c, nil
+}
+
+// otherShares are the Shares but for that of the options, ascending.
+func (o Options) otherShares() []float64 {
+	list := slices.DeleteFunc(slices.Clone(o.Shares), func(s float64) bool { return s == o.Share })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// named gives the outcome of a setting at the share of the options.
+func (c compared) named(name string) (outcome, bool) {
+	i := slices.IndexFunc(c.main, func(one outcome) bool { return one.name == name })
+	if i < 0 {
+		return outcome{}, false
+	}
+	return c.main[i], true
+}
+
+// overShares gives the outcomes of a setting by share, ascending.
+func (c compared) overShares(name string) []outcome {
+	list := slices.DeleteFunc(slices.Concat(c.main, c.shares), func(one outcome) bool { return one.name != name })
+	slices.SortStableFunc(list, func(a, b outcome) int {
+		switch {
+		case a.share < b.share:
+			return -1
+		case a.share > b.share:
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// timesLeast estimates how many times as much as with the setting with which it is least a
+// measure is, by the settings of main that have it.
+func (o Options) timesLeast(c compared, m measure) map[string]sim.Estimate {
+	values := map[string][]float64{}
+	least := slices.Repeat([]float64{math.Inf(1)}, o.Runs)
+	for _, one := range c.main {
+		if one.cost == "" {
+			continue
+		}
+		of := one.values(o, m)
+		values[one.name] = of
+		for run, v := range of {
+			least[run] = min(least[run], v)
+		}
+	}
+	times := map[string]sim.Estimate{}
+	for name, of := range values {
+		ratios := make([]float64, 0, len(of))
+		for run, v := range of {
+			if least[run] > 0 {
+				ratios = append(ratios, v/least[run])
+			}
+		}
+		if len(ratios) > 0 {
+			times[name] = sim.Mean(ratios)
+		}
+	}
+	return times
+}
+
+// difference estimates by how much a measure is greater in b than in a. Both have had the
+// same machines in the same run, so that it is known better than each alone.
+func (o Options) difference(m measure, a, b outcome) sim.Estimate {
+	x, y := a.values(o, m), b.values(o, m)
+	if x == nil || y == nil {
+		return sim.Estimate{}
+	}
+	differences := make([]float64, len(x))
+	for i := range x {
+		differences[i] = y[i] - x[i]
+	}
+	return sim.Mean(differences)
+}

@@ -1,0 +1,227 @@
+package preemption
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+const (
+	// timed is how many instances are scheduled for each bar of Figure 2, and room how many a
+	// host has room for: on four hosts, as many as the snapshots of the paper have, all fit.
+	timed, room = 130, 36
+	// timedAt is when.
+	timedAt = span.Instant(1_800_000_000)
+)
+
+// medium is the size of all of them.
+var medium = resource.Vector{VCPUs: 2, MemoryMB: 4000, DiskGB: 40}
+
+// contender is a scheduler of Figure 2.
+type contender struct {
+	name string
+	plan func(s *inventory.States, r *placing.Request) scheduler.Plan
+}
+
+// The contenders, as the paper calls them.
+const (
+	plainScheduler = "default"
+	awareScheduler = "preemptible-aware"
+	retryScheduler = "retry"
+)
+
+// contenders are the service's scheduler without preemptible instances, with them in one
+// pass, and with a second pass where the first finds no host.
+func (o Options) contenders(desk *sim.Desk) ([]contender, error) {
+	plain, err := o.pipeline(setting{}, desk)
+	if err != nil {
+		return nil, err
+	}
+	aware, err := o.pipeline(setting{cost: "partial_hour"}, desk)
+	if err != nil {
+		return nil, err
+	}
+	second, err := o.pipeline(setting{cost: "partial_hour"}, desk) // what each gathers of its hosts is kept
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{plainScheduler, func(s *inventory.States, r *placing.Request) scheduler.Plan { return plain.Plan(s, r, timedAt, nil) }},
+		{awareScheduler, func(s *inventory.States, r *placing.Request) scheduler.Plan { return aware.Plan(s, r, timedAt, nil) }},
+		{retryScheduler, func(s *inventory.States, r *placing.Request) scheduler.Plan {
+			if p := plain.Plan(s, r, timedAt, nil); len(p.Picks) > 0 {
+				return p
+			}
+			return second.Plan(s, r, timedAt, nil)
+		}},
+	}, nil
+}
+
+// scene is a scenario of Figure 2.
+type scene struct {
+	name        string
+	preemptible bool // the requests are
+	full        bool // the hosts are, of preemptible instances
+}
+
+var scenes = []scene{
+	{"normal, empty hosts", false, false}, {"preemptible, empty hosts", true, false}, {"normal, full hosts: one has to leave", false, true},
+}
+
+// timing is how long a contender took for each instance of a scene, in microseconds.
+type timing struct {
+	hosts            int
+	contender, scene string
+	mean, deviation  float64
+	median           float64
+}
+
+// latency measures Figure 2 of the paper.
+func (o Options) latency(ctx context.Context) (all []timing, err error) {
+	for _, n := range o.LatencyHosts {
+		desk, hosts, err := o.desk(ctx, sim.NewTimeline(sim.Second(0)), n)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range scenes {
+			states, err := timedHosts(hosts, s.full)
+			if err != nil {
+				return nil, err
+			}
+			list, err := o.contenders(desk)
+			if err != nil {
+				return nil, err
+			}
+			if s != scenes[0] {
+				list = list[1:] // the paper has the default once: it knows no preemptible instances
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			measured, err := o.measure(list, s, states)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, measured...)
+		}
+	}
+	return all, nil
+}
+
+// timedHosts are hosts without instances, or full of preemptible ones.
+func timedHosts(hosts []inventory.Host, full bool) (*inventory.States, error) {
+	rows := make([]inventory.HostState, len(hosts))
+	each := amounts(medium)
+	for i := range rows {
+		row := inventory.HostState{Name: hosts[i].Name, Node: hosts[i].Name, Up: true, Enabled: true, Stocks: map[string]inventory.Stock{}}
+		for class, amount := range each {
+			row.Stocks[class] = inventory.Stock{Total: room * amount, Ratio: 1}
+		}
+		for n := range room {
+			if !full {
+				break
+			}
+			for class, amount := range each {
+				stock := row.Stocks[class]
+				stock.Used += amount
+				row.Stocks[class] = stock
+			}
+			row.Instances = append(row.Instances, inventory.Instance{
+				ID: fmt.Sprintf("%s-%02d", row.Name, n), Status: "ACTIVE", Preemptible: true, Holds: each,
+				// 10 to 300 minutes, as in the paper's section 4.4.1.
+				Launched: timedAt - span.Instant(600+(i*7919+n*104729)%17400),
+			})
+		}
+		rows[i] = row
+	}
+	return inventory.NewStates(rows, nil)
+}
+
+// unmeasured is how many instances are placed before it is measured: the first of them has
+// gathered what is kept from one to the next.
+const unmeasured = 10
+
+// measure has contenders place the instances one after the other, each on hosts of its own,
+// in turn, so that what slows the machine down slows all.
+func (o Options) measure(list []contender, s scene, states *inventory.States) ([]timing, error) {
+	took := make([][]float64, len(list))
+	each := slices.Repeat([]*inventory.States{states}, len(list))
+	runtime.GC() // what is left of making the hosts is not the contenders'
+	for n := range unmeasured + timed {
+		for k, c := range list {
+			request := &placing.Request{Resources: amounts(medium), Instances: []string{fmt.Sprint("new-", n)}, Preemptible: s.preemptible}
+			start := o.Clock()
+			plan := c.plan(each[k], request)
+			lasted := o.Clock().Sub(start)
+			if len(plan.Picks) == 0 || (len(plan.Picks[0].Victims.Instances) == 1) != s.full {
+				return nil, fmt.Errorf("%s, %s: instance %d was not placed as it should be: %s", c.name, s.name, n, plan.Decision.Reason)
+			}
+			if n >= unmeasured {
+				took[k] = append(took[k], float64(lasted.Nanoseconds())/1000)
+			}
+			each[k] = each[k].With([]inventory.Take{plan.Picks[0].Take})
+		}
+	}
+	var all []timing
+	for k, c := range list {
+		one := timing{hosts: states.Len(), contender: c.name, scene: s.name}
+		one.mean, one.deviation = meanAndDeviation(took[k])
+		slices.Sort(took[k])
+		one.median = (took[k][(timed-1)/2] + took[k][timed/2]) / 2
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func meanAndDeviation(values []float64) (mean, deviation float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / (n - 1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// latencyOrderings are what the paper says of Figure 2.
+func latencyOrderings(times []timing) (list []ordering) {
+	find := func(hosts int, contender string, s scene) timing {
+		return times[slices.IndexFunc(times, func(t timing) bool { return t.hosts == hosts && t.contender == contender && t.scene == s.name })]
+	}
+	var hosts []int
+	for _, t := range times {
+		if !slices.Contains(hosts, t.hosts) {
+			hosts = append(hosts, t.hosts)
+		}
+	}
+	for _, n := range hosts {
+		plain, retry, aware := find(n, plainScheduler, scenes[0]), find(n, retryScheduler, scenes[0]), find(n, awareScheduler, scenes[0])
+		retried, awake := find(n, retryScheduler, scenes[2]), find(n, awareScheduler, scenes[2])
+		list = append(list,
+			slower(fmt.Sprintf("%d hosts, nobody leaves: the preemptible-aware scheduler takes longer than the default.", n), aware, plain),
+			slower(fmt.Sprintf("%d hosts, nobody leaves: the preemptible-aware scheduler takes longer than the retrying one.", n), aware, retry),
+			slower(fmt.Sprintf("%d hosts, one has to leave: the retrying scheduler takes longer than the preemptible-aware one.", n), retried, awake))
+	}
+	return list
+}
+
+// slower expects one to take longer than another; means differ where the 95 % interval of
+// their difference does not have 0 in it.
+func slower(expected string, one, other timing) ordering {
+	const z = 1.96
+	half := z * math.Hypot(one.deviation, other.deviation) / math.Sqrt(timed)
+	o := judge(expected, 1, named{"", sim.Estimate{Mean: one.mean - other.mean, Half: half, Runs: timed}})
+	o.numbers = fmt.Sprintf("%s µs, %.2f times", strings.TrimSpace(o.numbers), ratio(one.mean, other.mean))
+	return o
+}

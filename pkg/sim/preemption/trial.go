@@ -1,0 +1,204 @@
+package preemption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// setting is what one cloud is configured to do, and how many of the requests are
+// preemptible.
+type setting struct {
+	name  string
+	share float64
+	cost  string // [preemptible] cost; empty: nobody makes room
+	blind bool   // no flavor says what its instances cost
+	// without says that preemptible instances are not offered.
+	without bool
+}
+
+// The settings beside the costs.
+const (
+	without = "without" // no preemptible instances
+	stay    = "no"      // [preemptible] make_room = no
+	equal   = "equal"   // a cost by which all are equal
+)
+
+// settings are those that are compared at the share of the options.
+func (o Options) settings() []setting {
+	list := []setting{
+		{name: without, without: true, share: o.Share},
+		{name: stay, share: o.Share},
+		{name: equal, share: o.Share, cost: "priority", blind: true},
+	}
+	for _, cost := range o.Costs {
+		list = append(list, setting{name: cost, share: o.Share, cost: cost})
+	}
+	return list
+}
+
+// The extra specs of flavors, as the configuration names them by default, and one that no
+// flavor has.
+const (
+	priceSpec    = "almanac:price"
+	prioritySpec = "almanac:priority"
+	noSpec       = "almanac:nowhere"
+)
+
+// costOptions are the options of costs, of which a blind setting finds nothing in flavors.
+func (o Options) costOptions(s setting) preemption.CostOptions {
+	c := preemption.CostOptions{Period: o.Period, PriceSpec: priceSpec, PrioritySpec: prioritySpec}
+	if s.blind {
+		c.PriceSpec, c.PrioritySpec = noSpec, noSpec
+	}
+	return c
+}
+
+// pipeline gives the scheduler of the service, with the filters and weighers of its default,
+// on hosts that nobody has reserved.
+func (o Options) pipeline(s setting, desk *sim.Desk) (*scheduler.Pipeline, error) {
+	period, err := preemption.NewCost(config.Costs[0], o.costOptions(s))
+	if err != nil {
+		return nil, err
+	}
+	var evictor *preemption.Evictor
+	if s.cost != "" {
+		cost, err := preemption.NewCost(s.cost, o.costOptions(s))
+		if err != nil {
+			return nil, err
+		}
+		evictor = &preemption.Evictor{Cost: cost}
+	}
+	list, err := filters.New(filters.Enabled, filters.Options{Reservation: filters.Reservation{Promises: desk, Fence: filters.FenceAlways}, Evicts: evictor != nil})
+	if err != nil {
+		return nil, err
+	}
+	weighted, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Promises: desk, Efficiencies: desk, Evictor: evictor, Period: period})
+	if err != nil {
+		return nil, err
+	}
+	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1, Evictor: evictor, Spares: true}, nil
+}
+
+// trial lets a cloud of a setting run, with the machines and the draws of a run. watch may
+// be nil.
+func (o Options) trial(ctx context.Context, from source, s setting, run int, watch func(*event) error) (*tally, error) {
+	timeline := sim.NewTimeline(sim.Second(0))
+	desk, hosts, err := o.desk(ctx, timeline, o.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCloud(timeline, hosts, o.Host)
+	if err != nil {
+		return nil, err
+	}
+	if c.pipeline, err = o.pipeline(s, desk); err != nil {
+		return nil, err
+	}
+	if c.tally, err = o.tally(); err != nil {
+		return nil, err
+	}
+	c.draw, c.refuses, c.watch = sim.Chance(o.Seed, "draws", run).IntN, s.without, watch
+	c.mark = newMarker(o.Seed, run).mark
+	stream, err := from.open(run, s.share)
+	if err != nil {
+		return nil, err
+	}
+	err = c.feed(sim.Second(0), stream)
+	if err == nil {
+		err = timeline.Run(ctx, c.tally.until)
+	}
+	c.close()
+	return c.tally, errors.Join(err, stream.Close())
+}
+
+// desk gives the service's desk, at which nobody has reserved anything, with the hosts.
+func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Desk, []inventory.Host, error) {
+	list := sim.Hosts(hosts)
+	snapshot, err := inventory.NewSnapshot(list, nil, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the hosts: %w", err)
+	}
+	desk, err := sim.NewDesk(ctx, t, snapshot, sim.DeskOptions{})
+	return desk, list, err
+}
+
+func (o Options) tally() (*tally, error) {
+	var costs []preemption.Cost
+	for _, name := range config.Costs {
+		cost, err := preemption.NewCost(name, o.costOptions(setting{}))
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, cost)
+	}
+	return newTally(sim.Second(0), o.Days, o.WarmUp, costs, costs[0]), nil
+}
+
+// marker gives instances ids in no order, as Nova does, and preemptible ones a flavor with a
+// price and a priority.
+type marker struct {
+	ids, priority func() uint64
+	flavors       map[mark]inventory.Flavor
+}
+
+// mark is what a flavor is told by.
+type mark struct {
+	vcpus, memory, disk int64
+	priority            string
+}
+
+// priorities are drawn alike.
+var priorities = []string{"1", "10", "100"}
+
+func newMarker(seed uint64, run int) *marker {
+	chance := sim.Chance(seed, "instances", run)
+	return &marker{
+		ids: chance.Uint64, priority: func() uint64 { return chance.Uint64N(uint64(len(priorities))) }, flavors: map[mark]inventory.Flavor{},
+	}
+}
+
+func (m *marker) mark(i *inventory.Instance) {
+	i.ID = fmt.Sprintf("%016x", m.ids())
+	priority := priorities[m.priority()]
+	if i.Preemptible {
+		i.Flavor = m.flavor(i.Flavor.Resources, priority)
+	}
+}
+
+// flavor has a price of one unit for each VCPU.
+func (m *marker) flavor(r resource.Vector, priority string) inventory.Flavor {
+	key := mark{r.VCPUs, r.MemoryMB, r.DiskGB, priority}
+	f, known := m.flavors[key]
+	if !known {
+		f = inventory.Flavor{
+			Name: fmt.Sprintf("spot-%d-%d-%s", r.VCPUs, r.MemoryMB, priority), Resources: r,
+			ExtraSpecs: map[string]string{priceSpec: strconv.FormatInt(r.VCPUs, 10), prioritySpec: priority},
+		}
+		m.flavors[key] = f
+	}
+	return f
+}
+
+// close counts what still runs.
+func (c *cloud) close() {
+	c.tally.advance(c.tally.until)
+	for host := range c.states.Len() {
+		instances := c.states.InstancesOn(host)
+		for n := range instances {
+			if one := &instances[n]; one.Preemptible {
+				c.tally.live(c.tally.until, one, c.tally.finished)
+			}
+		}
+	}
+}
