@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/figure"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+)
+
+const (
+	// drawn is how many settings a figure shows in which each has a line or a bar of its own.
+	drawn = 6
+	// steps is how many values a line over time has at most.
+	steps = 128
+)
+
+// writeFigures draws what is compared.
+func writeFigures(r *sim.Report, results []result) {
+	r.Heading(2, "Figures")
+	some, note := results, ""
+	if len(results) > drawn {
+		some, note = results[:drawn], fmt.Sprintf(" The first %d settings are shown.", drawn)
+	}
+	if f, ok := acceptance(results); ok {
+		r.Figure("acceptance", "Which share of the jobs was accepted under each setting.", f)
+	}
+	if f, ok := waits(some); ok {
+		r.Figure("waits", "For how long jobs waited that were not reserved for a start: how many of a hundred of those submitted."+note, f)
+	}
+	if f, ok := slowdowns(results); ok {
+		r.Figure("slowdown", "How long jobs waited and how much longer than their run time they took, under each setting.", f)
+	}
+	if f, ok := utilisation(some); ok {
+		r.Figure("utilisation", "Which share of the hosts ran a job over time. Each panel has its own scale."+note, f)
+	}
+	if f, ok := power(results); ok {
+		r.Figure("energy", "What the hosts took, and for how long they were off, under each setting.", f)
+	}
+}
+
+// panelOf draws measures as bars in groups of settings; false where none has values.
+func panelOf(results []result, title, label string, keys []string, names []string) (figure.Panel, bool) {
+	p := figure.Panel{Title: title, Y: figure.Axis{Label: label, FromZero: true}}
+	for i := range results {
+		p.Groups = append(p.Groups, wrapped(results[i].setting.Name))
+	}
+	for i, key := range keys {
+		for k := range measures {
+			if measures[k].key != key {
+				continue
+			}
+			if v, ok := measures[k].judge(results); ok {
+				p.Bars = append(p.Bars, figure.Bars{Name: names[i], Values: v.values})
+			}
+		}
+	}
+	return p, len(p.Bars) > 0
+}
+
+// wrapped breaks a name where it has a comma, so that it has room below a bar.
+func wrapped(name string) string {
+	for i := range name {
+		if name[i] == ',' && i+2 < len(name) && name[i+1] == ' ' {
+			return name[:i+1] + "\n" + name[i+2:]
+		}
+	}
+	return name
+}
+
+// width is that of a figure in which each setting has a group of bars, in inches.
+func width(results []result) float64 { return min(16, 4+1.1*float64(len(results))) }
+
+func acceptance(results []result) (figure.Figure, bool) {
+	p, ok := panelOf(results, "", "share of the jobs accepted", []string{"acceptance_reserved", "acceptance_others"}, []string{"reservations", "other jobs"})
+	return figure.Figure{Width: width(results), Height: 4, Rows: [][]figure.Panel{{p}}}, ok
+}
+
+func slowdowns(results []result) (figure.Figure, bool) {
+	wait, ok := panelOf(results, "Wait", "hours", []string{"mean_wait", "p95_wait"}, []string{"mean", "95 % wait at most"})
+	if !ok {
+		return figure.Figure{}, false
+	}
+	slow, ok := panelOf(results, "Bounded slowdown", "(wait + run time) / run time", []string{"bounded_slowdown"}, []string{""})
+	return figure.Figure{Width: width(results), Height: 7, Rows: [][]figure.Panel{{wait}, {slow}}}, ok
+}
+
+func power(results []result) (figure.Figure, bool) {
+	takes, ok := panelOf(results, "Energy", "kWh", []string{"energy"}, []string{""})
+	any := false
+	for i := range results {
+		any = any || results[i].power != nil
+	}
+	if !ok || !any {
+		return figure.Figure{}, false
+	}
+	off, _ := panelOf(results, "Hosts off", "host-hours", []string{"host_hours_off"}, []string{""})
+	return figure.Figure{Width: width(results), Height: 7, Rows: [][]figure.Panel{{takes}, {off}}}, true
+}
+
+// waitClasses are bounds of waits, in seconds.
+var waitClasses = []struct {
+	name string
+	up   int64
+}{
+	{"none", 0}, {"≤ 1 min", 60}, {"≤ 10 min", 600}, {"≤ 1 h", 3600}, {"≤ 6 h", 6 * 3600}, {"≤ 1 d", 24 * 3600}, {"≤ 3 d", 3 * 24 * 3600}, {"longer", 1 << 50},
+}
+
+// waits draws in which classes the waits lie; what was refused waits for ever.
+func waits(results []result) (figure.Figure, bool) {
+	p := figure.Panel{X: figure.Axis{Label: "wait"}, Y: figure.Axis{Label: "% of the jobs submitted", FromZero: true}}
+	for _, c := range waitClasses {
+		p.Groups = append(p.Groups, c.name)
+	}
+	p.Groups = append(p.Groups, "refused")
+	for i := range results {
+		t := results[i].tally
+		if t.others.jobs == 0 {
+			return figure.Figure{}, false
+		}
+		share := func(n int64) float64 { return 100 * float64(n) / float64(t.others.jobs) }
+		bars, before := figure.Bars{Name: results[i].setting.Name}, int64(0)
+		for _, c := range waitClasses {
+			n := t.waits.upTo(c.up)
+			bars.Values = append(bars.Values, share(n-before))
+			before = n
+		}
+		bars.Values = append(bars.Values, share(t.others.jobs-t.others.accepted))
+		p.Bars = append(p.Bars, bars)
+	}
+	return figure.Figure{Width: 12, Height: 5.5, Rows: [][]figure.Panel{{p}}}, true
+}
+
+// utilisation draws the share of hosts in use over time, one panel for each setting.
+func utilisation(results []result) (figure.Figure, bool) {
+	f := figure.Figure{Width: 10, Height: 1 + 1.8*float64(len(results))}
+	var end float64 // of the last of them, so that all panels have the same axis
+	for i := range results {
+		all, wide := results[i].tally.used.merged(steps)
+		if len(all) == 0 {
+			return f, false
+		}
+		line := figure.Line{Step: true}
+		for k, used := range all {
+			line.Points = append(line.Points, figure.Point{
+				X: float64(int64(k)*wide) / (24 * hour), Y: float64(used) / (float64(wide) * float64(results[i].hosts)),
+			})
+		}
+		end = max(end, float64(int64(len(all))*wide)/(24*hour))
+		f.Rows = append(f.Rows, []figure.Panel{{
+			Title: results[i].setting.Name, Y: figure.Axis{Label: "share in use", FromZero: true}, Lines: []figure.Line{line},
+		}})
+	}
+	for _, row := range f.Rows {
+		line := &row[0].Lines[0]
+		last := line.Points[len(line.Points)-1].X
+		if len(line.Points) > 1 {
+			last += line.Points[1].X
+		}
+		line.Points = append(line.Points, figure.Point{X: min(last, end)}, figure.Point{X: end})
+	}
+	f.Rows[len(f.Rows)-1][0].X.Label = "days since the first submission"
+	return f, true
+}

@@ -1,0 +1,179 @@
+// Package replay puts an operator's own workload to the service under several settings, side
+// by side, and says which was best on which measure. The jobs of the traces are asked for as
+// reservations at the service's own desk (sim.Desk), at the times at which they were
+// submitted; where a setting switches hosts off, the service's own energy controller does it
+// (package site).
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/workload"
+)
+
+// Options say what is replayed, and under which settings.
+type Options struct {
+	// Traces are files that package workload reads. Several are merged, on one clock.
+	Traces []string
+	// Formats are those of the traces, or one for all; empty has them told by the content.
+	Formats []string
+	// ProcsPerHost is how many processors a host has, for traces that count processors.
+	ProcsPerHost int
+	// MakeUp makes up what reservations of OAR lack; see workload.OARMadeUp.
+	MakeUp bool
+	// Hosts is how many there are, all alike; 0 is what HostsFile has, which is as the
+	// service's own (etc/almanac/hosts.yaml), or else what the traces say of their machine.
+	Hosts     int
+	HostsFile string
+	// Shapes lets jobs that have a shape share hosts, as reservations of kind instance. Else
+	// each of them takes a whole host, as all others do.
+	Shapes bool
+	// Settings are compared; none is DefaultSettings.
+	Settings []Setting
+	// MostJobs ends the replay after so many jobs; 0 is all.
+	MostJobs int64
+	// Draw is what each host takes.
+	Draw energy.Draw
+	// Seed is what boot times follow from.
+	Seed uint64
+}
+
+// Defaults gives the options of an operator who says nothing but what her trace is. The power
+// of a host is that of the example of Batsim (platforms/cluster_energy_128.xml): 95 W idle,
+// 190.7 W at full load, 9.75 W off, and 19,582 J for a shutdown and a boot.
+func Defaults() Options {
+	return Options{
+		ProcsPerHost: 1, MakeUp: true, Seed: 1,
+		Draw: energy.Draw{Idle: 95, Full: 190.738, Off: 9.75, BootJoules: 18_966 + 616},
+	}
+}
+
+const (
+	mostHosts    = 1 << 16
+	mostSettings = 20
+	mostTraces   = 16
+	mostWatts    = 1e9
+	// longest is how many seconds a job may last, lie ahead, or come after the one before: what
+	// lies beyond is a mistake of the trace, and would let the clock run empty for years.
+	longest = 366 * 24 * 3600
+)
+
+// Check refuses what cannot be run, with a fault that names the option.
+func (o Options) Check() error {
+	switch {
+	case len(o.Traces) == 0 || slices.Contains(o.Traces, ""):
+		return fault.Field("trace", "a file with a workload is needed")
+	case len(o.Traces) > mostTraces:
+		return fault.Field("trace", "%d traces are too many; %d can be merged", len(o.Traces), mostTraces)
+	case len(o.Formats) > 1 && len(o.Formats) != len(o.Traces):
+		return fault.Field("format", "%d formats are given for %d traces; give one for each, or one for all", len(o.Formats), len(o.Traces))
+	case o.ProcsPerHost < 1 || o.ProcsPerHost > mostHosts:
+		return fault.Field("procs_per_host", "is %d; it must be from 1 to %d", o.ProcsPerHost, mostHosts)
+	case o.Hosts < 0 || o.Hosts > mostHosts:
+		return fault.Field("hosts", "is %d; it must be from 1 to %d", o.Hosts, mostHosts)
+	case o.Hosts > 0 && o.HostsFile != "":
+		return fault.Field("hosts", "the number of hosts and a file of hosts exclude each other")
+	case o.Shapes && o.HostsFile == "":
+		return fault.Field("shapes", "needs a file of hosts, which says how large they are")
+	case o.MostJobs < 0:
+		return fault.Field("most_jobs", "is %d; it must be 1 or more, or 0 for all", o.MostJobs)
+	case len(o.Settings) > mostSettings:
+		return fault.Field("settings", "%d settings are too many; %d can be compared", len(o.Settings), mostSettings)
+	}
+	if err := o.checkDraw(); err != nil {
+		return err
+	}
+	for i := range o.Traces {
+		if err := o.reading(i, 0).Check(); err != nil {
+			return err
+		}
+	}
+	return o.checkSettings()
+}
+
+func (o *Options) checkDraw() error {
+	for _, draw := range []struct {
+		name  string
+		value float64
+	}{{"idle_watts", o.Draw.Idle}, {"full_watts", o.Draw.Full}, {"off_watts", o.Draw.Off}, {"boot_joules", o.Draw.BootJoules}} {
+		if math.IsNaN(draw.value) || draw.value < 0 || draw.value > float64(mostWatts) {
+			return fault.Field(draw.name, "is %v; it must be from 0 to %v", draw.value, float64(mostWatts))
+		}
+	}
+	return nil
+}
+
+func (o *Options) checkSettings() error {
+	names := map[string]bool{}
+	for i := range o.Settings {
+		s := &o.Settings[i]
+		if err := s.check(fmt.Sprintf("settings[%d].", i)); err != nil {
+			return err
+		}
+		switch {
+		case names[s.Name]:
+			return fault.Field(fmt.Sprintf("settings[%d].name", i), "%s is the name of another setting", s.Name)
+		case o.Shapes && s.Energy.on():
+			return fault.Field("shapes", "setting %s switches hosts off, which is simulated for whole hosts only", s.Name)
+		}
+		names[s.Name] = true
+	}
+	return nil
+}
+
+// reading says how a trace is read for so many hosts; 0 is not known yet.
+func (o *Options) reading(trace, hosts int) workload.OpenOptions {
+	r := workload.OpenOptions{ProcsPerHost: o.ProcsPerHost, MakeUp: o.MakeUp, MostSize: hosts, Longest: longest}
+	switch {
+	case len(o.Formats) == 1:
+		r.Format = o.Formats[0]
+	case len(o.Formats) > 1:
+		r.Format = o.Formats[trace]
+	}
+	if o.Shapes {
+		r.MostSize = 0 // of jobs that share hosts; the desk refuses what does not fit
+	}
+	return r
+}
+
+// machine gives the hosts: all are in the pool, on, and empty at first.
+func (o *Options) machine(ctx context.Context, said int) ([]inventory.Host, error) {
+	if o.HostsFile == "" {
+		n := o.Hosts
+		if n == 0 {
+			n = said
+		}
+		if n < 1 || n > mostHosts {
+			return nil, fault.Field("hosts", "is needed: the traces do not say how many hosts their machine has")
+		}
+		return sim.Hosts(n), nil
+	}
+	listed, err := inventory.FileSource(o.HostsFile).Hosts(ctx)
+	if err != nil {
+		if f := fault.Of(err); f.Kind == fault.Invalid {
+			return nil, err
+		}
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "hosts_file", Message: o.HostsFile + " cannot be read", Err: err}
+	}
+	var hosts []inventory.Host
+	for _, h := range listed {
+		if !h.Reservable {
+			continue
+		}
+		hosts = append(hosts, inventory.Host{
+			Name: h.Name, Capacity: h.Capacity, Zone: h.Zone, Aggregates: h.Aggregates, Traits: h.Traits,
+			Properties: h.Properties, Reservable: true, FlopsPerWatt: h.FlopsPerWatt,
+		})
+	}
+	if len(hosts) == 0 || len(hosts) > mostHosts {
+		return nil, fault.Field("hosts_file", "%s has %d hosts that may be reserved; it must be from 1 to %d", o.HostsFile, len(hosts), mostHosts)
+	}
+	return hosts, nil
+}

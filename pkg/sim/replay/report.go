@@ -1,0 +1,258 @@
+package replay
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/workload"
+)
+
+// report writes what the trials gave.
+func report(o *Options, in *survey, hosts []inventory.Host, results []result) *sim.Report {
+	r := sim.NewReport("What if: " + strings.Join(baseNames(o.Traces), " and ") + " under " + counted(len(results), "setting"))
+	writeSummary(r, results)
+	writeMeasures(r, results)
+	writeFigures(r, results)
+	writeRun(r, o, in, hosts, results)
+	writeAccount(r, o, in)
+	writeRefusals(r, results)
+	writeReading(r, o)
+	writeResults(r, results)
+	return r
+}
+
+func baseNames(paths []string) (names []string) {
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	return names
+}
+
+// counted writes how many there are of something.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// writeSummary names the best setting on each measure.
+func writeSummary(r *sim.Report, results []result) {
+	r.Heading(2, "Which was best")
+	if len(results) == 1 {
+		r.Text("There was one setting only, so that there is nothing to compare it with.")
+		return
+	}
+	var lines []string
+	for i := range measures {
+		m := &measures[i]
+		v, ok := m.judge(results)
+		if !ok {
+			continue
+		}
+		line := fmt.Sprintf("**%s**: %s, with %s", m.name, results[v.best].setting.Name, m.format(v.values[v.best]))
+		switch {
+		case v.allAlike():
+			line = fmt.Sprintf("**%s**: no clear difference; %s has %s", m.name, results[v.best].setting.Name, m.format(v.values[v.best]))
+		case len(v.alike) > 0:
+			var others []string
+			for _, i := range v.alike {
+				others = append(others, results[i].setting.Name)
+			}
+			line += "; not clearly different: " + strings.Join(others, "; ")
+		}
+		lines = append(lines, line)
+	}
+	r.List(lines...)
+	r.Text("Take care where differences are small. A difference of acceptance, wait or slowdown is called clear where its mean over "+
+		"%d equal parts of the time of the trace lies outside of its 95 %% interval (Student's t, the same jobs under both settings); "+
+		"one of the other measures where it is above 1 %%. One trace is one history: what is best on it need not be best next year. "+
+		"A setting that refuses more jobs often lets the others wait less, and takes less energy: read waits and energy beside acceptance.", verdictParts)
+}
+
+// format writes a value with its unit.
+func (m *measure) format(value float64) string {
+	text := fmt.Sprintf("%.*f", m.digits, value)
+	if m.unit != "" && m.unit != "share" {
+		text += " " + m.unit
+	}
+	return text
+}
+
+// writeMeasures writes the table of settings and measures.
+func writeMeasures(r *sim.Report, results []result) {
+	r.Heading(2, "All measures")
+	t := sim.Table{Columns: []string{"measure"}}
+	for i := range results {
+		t.Columns = append(t.Columns, results[i].setting.Name)
+	}
+	for i := range measures {
+		m := &measures[i]
+		row := []any{m.name}
+		if m.unit != "" && m.unit != "share" {
+			row[0] = m.name + " (" + m.unit + ")"
+		}
+		v, judged := m.judge(results)
+		known := false
+		for k := range results {
+			value, ok := m.of(&results[k])
+			known = known || ok && (judged || !m.switched)
+			cell := "–"
+			if ok {
+				cell = fmt.Sprintf("%.*f", m.digits, value)
+			}
+			if judged && len(results) > 1 && k == v.best && !v.allAlike() {
+				cell = "**" + cell + "**"
+			}
+			row = append(row, cell)
+		}
+		if known {
+			t.Add(row...)
+		}
+	}
+	r.Table(t)
+	r.Text("The best of each row is bold where it clearly differs from one of the others. Waits and slowdowns are those of jobs that were accepted and " +
+		"not reserved for a start of their own. Slowdown is (wait + run time) / run time, and bounded slowdown the same with run times of 10 s at least. " +
+		"Utilisation is the share of all hosts that ran a job, from the first submission to the last end (the makespan). " +
+		"A late start is one that was promised and missed because hosts still booted; delay_req is the sum of cores × seconds waited for boots / duration.")
+}
+
+// writeRun says what was run.
+func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, results []result) {
+	r.Heading(2, "What was run")
+	zero := in.zero()
+	r.Text("%d jobs, submitted within %s (%v to %v on the clock of the replay), of which %d were reserved for a start of their own; "+
+		"%d came with an estimate of their run time. The widest takes %d hosts. All together take %.0f host-hours, %.2f of what %s have in that time.",
+		in.jobs, lasting(in.last-in.first), span.Instant(zero.Add(in.first)), span.Instant(zero.Add(in.last)), in.reserved, in.guessed, in.widest,
+		in.demand/hour, in.demand/max(1, float64(in.last-in.first)*float64(len(hosts))), counted(len(hosts), "host"))
+	if mean, ok := in.logged.mean(); ok {
+		p95, _ := in.logged.at(0.95)
+		r.Text("Where the trace says for how long jobs waited on the machine that it is from, they did for %.2f h in the mean, and 95 %% of them for at most %.2f h. "+
+			"That machine had another scheduler, which may move jobs up; here a start stays once it is promised.", mean/hour, p95/hour)
+	}
+	var lines []string
+	for i := range results {
+		lines = append(lines, fmt.Sprintf("**%s**: %s.", results[i].setting.Name, results[i].setting.describe()))
+	}
+	r.List(lines...)
+	if in.shaped > 0 && !o.Shapes {
+		r.Text("%d jobs say how large their virtual machines are. Each of these takes a whole host here; with a file of hosts they can share hosts.", in.shaped)
+	}
+	if in.yielding > 0 {
+		r.Text("%d jobs are preemptible. Nothing makes them yield here: each keeps its hosts until it ends.", in.yielding)
+	}
+	for _, t := range in.traces {
+		if t.header.MadeUp != "" {
+			r.Text("**Not from the log.** %s", t.header.MadeUp)
+		}
+	}
+	for i, t := range in.traces {
+		if h := t.header; h.Installation != "" {
+			r.Text("%s is of %s, %s. Acknowledged: %s.", filepath.Base(o.Traces[i]), h.Computer, h.Installation, h.Acknowledge)
+		}
+	}
+}
+
+// writeAccount writes what was skipped of each trace.
+func writeAccount(r *sim.Report, o *Options, in *survey) {
+	r.Heading(2, "What was read, and what was skipped")
+	t := sim.Table{Columns: []string{"trace", "format", "lines", "jobs", "skipped", "each of these", "the first of them"}}
+	for i, trace := range in.traces {
+		name, a := filepath.Base(o.Traces[i]), trace.account
+		if len(a.Skipped) == 0 {
+			t.Add(name, trace.format, a.Lines, a.Jobs, 0, "", "")
+		}
+		for _, s := range a.Skipped {
+			t.Add(name, trace.format, a.Lines, a.Jobs, s.Lines, s.Reason, "line "+numbers(s))
+		}
+	}
+	r.Table(t)
+	if o.MostJobs > 0 {
+		r.Text("At most %d jobs were to be replayed. What was read ahead to bring jobs into order is counted in the table.", o.MostJobs)
+	}
+}
+
+func numbers(s workload.Skipped) string {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.First), " ", ", "), "[]")
+	if s.Lines > int64(len(s.First)) {
+		text += ", …"
+	}
+	return text
+}
+
+// writeRefusals says what stood in the way of jobs.
+func writeRefusals(r *sim.Report, results []result) {
+	all := map[string]bool{}
+	for i := range results {
+		for reason := range results[i].tally.refusals {
+			all[reason] = true
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	r.Heading(2, "Why jobs were refused")
+	t := sim.Table{Columns: []string{"setting"}}
+	reasons := slices.Sorted(maps.Keys(all))
+	t.Columns = append(t.Columns, reasons...)
+	for i := range results {
+		row := []any{results[i].setting.Name}
+		for _, reason := range reasons {
+			row = append(row, results[i].tally.refusals[reason])
+		}
+		t.Add(row...)
+	}
+	r.Table(t)
+	r.Text("The columns are the constraints that the service names in a refusal; free_hosts means that enough hosts were there, and too few free together in time.")
+}
+
+// writeReading says what a reader has to know of the method.
+func writeReading(r *sim.Report, o *Options) {
+	r.Heading(2, "How it was done")
+	r.List(
+		"Every job is a request for a reservation at the service's own desk, at the time at which it was submitted. A job that the trace reserves for a start is asked for that start; "+
+			"any other may begin at once or later, until its deadline or the end of its patience.",
+		"A job is booked for what its user estimated, or for what it took where that is more or no estimate is known. It ends when it is done, and what is left of its time is free for those who ask then.",
+		"A start that was promised stays: a job that could begin earlier because another ended early is not moved up, as a batch scheduler that backfills would. "+
+			"So whoever asks early for hosts far ahead competes with jobs that have been promised these already.",
+		"Hosts are switched by the service's own energy controller, in simulated time. They are all on and empty at first.",
+		fmt.Sprintf("A host takes %g W idle, %g W in use, %g W off, and %g J for a shutdown with the boot after it.", o.Draw.Idle, o.Draw.Full, o.Draw.Off, o.Draw.BootJoules),
+		fmt.Sprintf("Times of boots follow from seed %d. The same traces, settings and seed give the same report.", o.Seed),
+	)
+}
+
+// writeResults fills results.csv.
+func writeResults(r *sim.Report, results []result) {
+	r.Results.Columns = []string{"setting", "measure", "unit", "value"}
+	for i := range results {
+		one := &results[i]
+		add := func(key, unit string, value any) { r.Results.Add(one.setting.Name, key, unit, value) }
+		for k := range measures {
+			m := &measures[k]
+			if value, ok := m.of(one); ok {
+				add(m.key, m.unit, value)
+			}
+		}
+		t := one.tally
+		add("reserved_jobs", "", t.reserved.jobs)
+		add("reserved_accepted", "", t.reserved.accepted)
+		add("other_jobs", "", t.others.jobs)
+		add("other_accepted", "", t.others.accepted)
+		add("most_wait", "h", float64(t.waits.most)/hour)
+		add("cut_short", "", t.cut)
+		for _, reason := range slices.Sorted(maps.Keys(t.refusals)) {
+			add("refused_"+strings.ReplaceAll(reason, " ", "_"), "", t.refusals[reason])
+		}
+		if p := one.power; p != nil {
+			add("boots", "", p.Boots)
+			add("late_seconds", "s", p.LateSeconds)
+			add("delayed_by_boot", "", p.Delayed)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/sim/site"
+	"github.com/almanac-cloud/almanac/pkg/workload"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// Setting is one way to run the service. Times are seconds.
+type Setting struct {
+	Name   string
+	Policy calendar.Policy
+	// Patience is for how long a job waits at most that has neither a start nor a deadline
+	// of its own.
+	Patience int64
+	// DeadlineFactor, where it is not 0, takes the place of Patience: such a job waits for at
+	// most so many times as long as it is booked for.
+	DeadlineFactor float64
+	Limits         booking.Limits
+	Energy         Energy
+}
+
+// Energy says how a setting switches hosts. Times are seconds.
+type Energy struct {
+	Mode energy.Mode // energy.ModeOff or energy.ModeAuto
+	// MeasureInterval and PlanInterval are how often hosts are measured, and switched.
+	MeasureInterval, PlanInterval int64
+	Rules                         energy.Rules
+	BootTime, ShutdownTime        int64
+	// BootSpread is the standard deviation of the logarithm of boot times.
+	BootSpread float64
+	Forecaster string // one of energy.Forecasters
+	Window     int64  // for which moving_maximum looks back
+}
+
+func (e *Energy) on() bool { return e.Mode == energy.ModeAuto }
+
+// DefaultSetting gives what a setting is that says nothing: first fit, a week of patience, no
+// limits, and all hosts on; or where it says that they are switched, by the service's own
+// defaults.
+func DefaultSetting() Setting {
+	service := config.Defaults().Energy
+	rules, err := service.PlanRules()
+	if err != nil {
+		panic(err) // the service's own defaults
+	}
+	return Setting{
+		Policy: calendar.FirstFit, Patience: 7 * 24 * 3600,
+		Energy: Energy{
+			Mode: energy.ModeOff, Rules: rules, BootTime: 152, ShutdownTime: 6,
+			MeasureInterval: int64(service.MeasureInterval / time.Second), PlanInterval: int64(service.PlanInterval / time.Second),
+			Forecaster: cmp.Or(service.Forecaster, energy.DefaultForecaster), Window: int64(service.ForecastWindow / time.Second),
+		},
+	}
+}
+
+// DefaultSettings compares three of the policies with all hosts on, and first fit with idle
+// hosts switched off: by the service's defaults, and by the rules of paper 004.
+func DefaultSettings() (all []Setting) {
+	for _, policy := range []calendar.Policy{calendar.FirstFit, calendar.PEWorstFit, calendar.DurationBestFit} {
+		s := DefaultSetting()
+		s.Name, s.Policy = string(policy), policy
+		all = append(all, s)
+	}
+	s := DefaultSetting()
+	s.Name, s.Energy.Mode = "first-fit, off by default", energy.ModeAuto
+	all = append(all, s)
+	s.Name, s.Energy.Rules = "first-fit, off as in 004", energy.Paper()
+	return append(all, s)
+}
+
+// longestName is how many letters the name of a setting may have, so that it fits beside a
+// figure.
+const longestName = 40
+
+// check refuses what makes no sense on any machine; prefix is put before the names of fields.
+func (s *Setting) check(prefix string) error {
+	switch {
+	case strings.TrimSpace(s.Name) == "" || len(s.Name) > longestName:
+		return fault.Field(prefix+"name", "a name of 1 to %d letters is needed", longestName)
+	case !slices.Contains(calendar.Policies, s.Policy):
+		return fault.Field(prefix+"policy", "%s; the policies are %s", fault.Unknown("policy", string(s.Policy), policyNames()), strings.Join(policyNames(), ", "))
+	case s.Patience < 0 || s.Patience > longest:
+		return fault.Field(prefix+"patience", "is %d s; it must be from 0 s to a year", s.Patience)
+	case math.IsNaN(s.DeadlineFactor) || s.DeadlineFactor < 0 || s.DeadlineFactor > 1000:
+		return fault.Field(prefix+"deadline_factor", "is %v; it must be from 0 to 1000", s.DeadlineFactor)
+	case s.Limits.Duration < 0 || s.Limits.StartAhead < 0 || s.Limits.Hosts < 0 || s.Limits.HostSeconds < 0:
+		return fault.Field(prefix+"limits", "a limit must not be negative; 0 is none")
+	case s.Energy.Mode != energy.ModeOff && s.Energy.Mode != energy.ModeAuto:
+		return fault.Field(prefix+"energy.mode", "is %q; it must be off or auto", s.Energy.Mode)
+	}
+	if !s.Energy.on() {
+		return nil
+	}
+	r := &s.Energy.Rules
+	for _, rule := range []struct {
+		name  string
+		value int64
+	}{
+		{"boot_margin", r.BootMargin}, {"spare_hosts", int64(r.SpareHosts)}, {"spare_percent", int64(r.SparePercent)},
+		{"min_on_time", r.MinOn}, {"min_off_time", r.MinOff}, {"max_off_per_cycle", int64(r.MostOff)},
+		{"max_switches_per_day", int64(r.MostSwitches)}, {"max_booting", int64(r.MostBooting)},
+	} {
+		if rule.value < 0 || rule.value > longest {
+			return fault.Field(prefix+"energy."+rule.name, "is %d; it must be from 0 to %d", rule.value, longest)
+		}
+	}
+	o := s.site(Options{})
+	o.Hosts = sim.Hosts(1)
+	return within(prefix+"energy.", o.Check())
+}
+
+// meets refuses what a machine of so many hosts cannot meet.
+func (s *Setting) meets(prefix string, hosts int) error {
+	if s.Energy.on() && s.Energy.Rules.SpareHosts > hosts {
+		return fault.Field(prefix+"energy.spare_hosts", "%d hosts cannot be spare of %d", s.Energy.Rules.SpareHosts, hosts)
+	}
+	return nil
+}
+
+// settingNames are the names of a setting for what package site and the forecasters call
+// otherwise.
+var settingNames = map[string]string{"boot": "boot_time", "shutdown": "shutdown_time"}
+
+// within puts a prefix before the field of a fault.
+func within(prefix string, err error) error {
+	if err == nil {
+		return nil
+	}
+	f := *fault.Of(err)
+	if name, known := settingNames[f.Field]; known {
+		f.Field = name
+	}
+	f.Field = prefix + f.Field
+	return &f
+}
+
+// site gives the cloud with power that the setting asks for, without hosts.
+func (s *Setting) site(o Options) site.Options {
+	e := &s.Energy
+	made := site.Options{
+		Desk:     s.desk(),
+		Machines: site.Machines{Shutdown: e.ShutdownTime, Boot: e.BootTime, Spread: e.BootSpread, Draw: o.Draw},
+		Seed:     o.Seed,
+	}
+	if e.on() {
+		power := site.Paper(e.BootTime)
+		power.Rules = e.Rules
+		power.MeasureEvery, power.PlanEvery = e.MeasureInterval, e.PlanInterval
+		power.Forecaster, power.Window = e.Forecaster, e.Window
+		made.Power = &power
+	}
+	return made
+}
+
+func (s *Setting) desk() sim.DeskOptions {
+	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.Delete}}
+}
+
+// waits is for how many seconds a job that is booked for so long waits at most.
+func (s *Setting) waits(j *workload.Job, booked int64) int64 {
+	if s.DeadlineFactor == 0 {
+		return s.Patience
+	}
+	return int64(math.Min(longest, s.DeadlineFactor*float64(booked)))
+}
+
+// describe says in words what the setting does.
+func (s *Setting) describe() string {
+	text := fmt.Sprintf("policy %s; a job without a start or deadline of its own waits at most %s", s.Policy, lasting(s.Patience))
+	if s.DeadlineFactor > 0 {
+		text = fmt.Sprintf("policy %s; a job without a start or deadline of its own waits at most %g times as long as it is booked for", s.Policy, s.DeadlineFactor)
+	}
+	l := &s.Limits
+	for _, limit := range []struct {
+		is   bool
+		text string
+	}{
+		{l.Duration > 0, "at most " + lasting(l.Duration) + " long"},
+		{l.StartAhead > 0, "at most " + lasting(l.StartAhead) + " ahead"},
+		{l.Hosts > 0, fmt.Sprintf("at most %d hosts held by a user at once", l.Hosts)},
+		{l.HostSeconds > 0, fmt.Sprintf("at most %.4g host-hours held by a user at once", float64(l.HostSeconds)/3600)},
+	} {
+		if limit.is {
+			text += "; " + limit.text
+		}
+	}
+	e := &s.Energy
+	if !e.on() {
+		return text + "; all hosts stay on"
+	}
+	text += fmt.Sprintf("; hosts are switched off that were idle at %d measurements, one each %s, and that nobody needs; forecaster %s, horizon %s, boot %s (spread %g) with a margin of %s, shutdown %s",
+		e.Rules.IdleNeeded, lasting(e.MeasureInterval), e.Forecaster, lasting(e.Rules.Horizon), lasting(e.BootTime), e.BootSpread, lasting(e.Rules.BootMargin), lasting(e.ShutdownTime))
+	for _, limit := range []struct {
+		is   bool
+		text string
+	}{
+		{e.Rules.SpareHosts > 0 || e.Rules.SparePercent > 0, fmt.Sprintf("%d spare hosts or %d %%, what is more", e.Rules.SpareHosts, e.Rules.SparePercent)},
+		{e.Rules.MinOn > 0, "on for at least " + lasting(e.Rules.MinOn)},
+		{e.Rules.MinOff > 0, "off for at least " + lasting(e.Rules.MinOff)},
+		{e.Rules.MostOff > 0, fmt.Sprintf("at most %d switched off by a plan, of which there is one each %s", e.Rules.MostOff, lasting(e.PlanInterval))},
+		{e.Rules.MostSwitches > 0, fmt.Sprintf("each switched at most %d times a day", e.Rules.MostSwitches)},
+		{e.Rules.MostBooting > 0, fmt.Sprintf("at most %d booting at once", e.Rules.MostBooting)},
+	} {
+		if limit.is {
+			text += "; " + limit.text
+		}
+	}
+	return text
+}
+
+// lasting writes seconds as whoever reads them would: "7 d", "1.5 h", "90 s".
+func lasting(seconds int64) string {
+	for _, unit := range []struct {
+		seconds int64
+		name    string
+	}{{24 * 3600, "d"}, {3600, "h"}, {60, "min"}} {
+		if seconds >= 2*unit.seconds || seconds == unit.seconds {
+			return fmt.Sprintf("%.4g %s", float64(seconds)/float64(unit.seconds), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d s", seconds)
+}

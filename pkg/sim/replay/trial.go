@@ -1,0 +1,274 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/sim/site"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/workload"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// checkEvery is after how many jobs it is seen whether the replay shall end.
+const checkEvery = 1024
+
+// cloud takes reservations.
+type cloud interface {
+	Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error)
+	End(ctx context.Context, id string) error
+}
+
+// desk is a cloud whose hosts are always on.
+type desk struct{ *sim.Desk }
+
+// Submit implements cloud.
+func (d desk) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
+	return d.Book(ctx, by, req)
+}
+
+// End implements cloud.
+func (d desk) End(ctx context.Context, id string) error {
+	_, err := d.Cancel(ctx, booking.Caller{Admin: true}, id)
+	return err
+}
+
+// trial is one pass over the traces under a setting.
+type trial struct {
+	options  *Options
+	setting  *Setting
+	survey   *survey
+	hosts    []inventory.Host
+	timeline *sim.Timeline
+	cloud    cloud
+	power    *site.Site // nil where hosts are always on
+	zero     span.Instant
+	tally    tally
+	ctx      context.Context // of what the site tells
+	// ahead are the jobs, by reservation, of which it is not known yet when they begin.
+	ahead map[string]*workload.Job
+	// until is the last promised start or known end.
+	until span.Instant
+}
+
+// result is what a trial gave.
+type result struct {
+	setting *Setting
+	tally   *tally
+	hosts   int
+	draw    energy.Draw
+	power   *site.Totals // nil where hosts are always on
+}
+
+func newTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host) *trial {
+	t := &trial{options: o, setting: s, survey: in, hosts: hosts, zero: in.zero(), ctx: ctx, ahead: map[string]*workload.Job{}}
+	t.tally.refusals, t.tally.first, t.tally.last = map[string]int64{}, in.first, in.first
+	t.timeline = sim.NewTimeline(t.zero.Add(in.first))
+	return t
+}
+
+// runTrial replays the traces; one is told of each job.
+func runTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host, one func()) (result, error) {
+	t := newTrial(ctx, o, s, in, hosts)
+	open := t.openDesk
+	if s.Energy.on() {
+		open = t.openSite
+	}
+	err := open(ctx)
+	if err == nil {
+		err = t.replay(ctx, one)
+	}
+	if err != nil {
+		return result{}, fmt.Errorf("setting %s: %w", s.Name, err)
+	}
+	return t.result(), nil
+}
+
+func (t *trial) replay(ctx context.Context, one func()) error {
+	f, err := t.options.open(len(t.hosts))
+	if err != nil {
+		return err
+	}
+	if err = t.takeAll(ctx, f, one); err == nil {
+		err = t.finish(ctx)
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (t *trial) result() result {
+	r := result{setting: t.setting, tally: &t.tally, hosts: len(t.hosts), draw: t.options.Draw}
+	if t.power != nil {
+		totals := t.power.Finish()
+		r.power = &totals
+	}
+	return r
+}
+
+// openDesk opens a cloud whose hosts are always on.
+func (t *trial) openDesk(ctx context.Context) error {
+	snapshot, err := inventory.NewSnapshot(t.hosts, nil, nil)
+	if err != nil {
+		return err
+	}
+	d, err := sim.NewDesk(ctx, t.timeline, snapshot, t.setting.desk())
+	t.cloud = desk{d}
+	return err
+}
+
+// openSite opens a cloud whose hosts are switched.
+func (t *trial) openSite(ctx context.Context) error {
+	o := t.setting.site(*t.options)
+	o.Hosts, o.Began = slices.Clone(t.hosts), t.began
+	var err error
+	t.power, err = site.New(ctx, t.timeline, o)
+	t.cloud = t.power
+	return err
+}
+
+// takeAll lets the jobs arrive.
+func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
+	for {
+		job, err := f.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at := t.zero.Add(job.Submit)
+		if err := t.timeline.Run(ctx, at); err != nil {
+			return err
+		}
+		// What ends at the same instant comes before it.
+		t.timeline.At(at, sim.Arriving, func() error { return t.arrive(ctx, job) })
+		one()
+	}
+}
+
+// finish runs on until the last job is over.
+func (t *trial) finish(ctx context.Context) error {
+	// What arrived last is still to be taken in.
+	for again := true; again; again = t.timeline.Now() < t.until || len(t.ahead) > 0 {
+		if err := t.timeline.Run(ctx, max(t.until, t.timeline.Now()+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive asks for a job.
+func (t *trial) arrive(ctx context.Context, job workload.Job) error {
+	r, err := t.cloud.Submit(ctx, t.caller(&job), t.request(&job))
+	refusal := (*reservation.Refusal)(nil)
+	switch {
+	case errors.As(err, &refusal):
+		t.tally.refusals[string(refusal.Constraint)]++
+	case fault.Is(err, fault.Invalid):
+		t.tally.refusals[invalid]++
+	case err != nil:
+		return fmt.Errorf("line %d, job %s: %w", job.Line, job.ID, err)
+	}
+	if err != nil {
+		t.tally.ask(job.Submit, job.Reserved, false, 0, 0)
+		return nil
+	}
+	t.until = max(t.until, r.Span.Start+1)
+	if t.power == nil {
+		return t.run(ctx, &r, &job, r.Span.Start)
+	}
+	t.ahead[r.ID] = &job
+	return nil
+}
+
+// invalid stands for what the service does not take at all.
+const invalid = "not taken"
+
+func (t *trial) caller(job *workload.Job) booking.Caller {
+	by := booking.Caller{ProjectID: "replay"}
+	if l := &t.setting.Limits; job.User != "" && (l.Hosts > 0 || l.HostSeconds > 0) {
+		by.ProjectID = job.User
+	}
+	return by
+}
+
+// request asks for a job: a reserved one for its start, any other for some time before its
+// deadline, or before its patience ends.
+func (t *trial) request(job *workload.Job) reservation.Request {
+	begin := t.zero.Add(job.Submit)
+	if job.Reserved {
+		begin = t.zero.Add(job.Start)
+	}
+	booked := job.Booked()
+	if job.Deadline != 0 {
+		booked = min(booked, int64(t.zero.Add(job.Deadline)-begin))
+	}
+	req := reservation.Request{Terms: reservation.Terms{Quantity: job.Size}, Duration: booked}
+	switch {
+	case job.Reserved:
+		req.Start = begin
+		req.End = begin.Add(booked)
+	case job.Deadline != 0:
+		req.End = t.zero.Add(job.Deadline)
+	default:
+		req.End = begin.Add(booked + t.setting.waits(job, booked))
+	}
+	if t.options.Shapes && !job.Shape.IsZero() {
+		req.Kind, req.Resources = reservation.Instances, job.Shape
+	}
+	return req
+}
+
+// began is told by the site of each reservation that has its hosts.
+func (t *trial) began(b site.Beginning) error {
+	job := t.ahead[b.Reservation.ID]
+	if job == nil {
+		return nil
+	}
+	delete(t.ahead, b.Reservation.ID)
+	return t.run(t.ctx, &b.Reservation, job, b.At)
+}
+
+// run lets a job begin at an instant, which is the promised one or, where its hosts were late,
+// later. It is booked for what its user estimated and ends when it is done: what is left of
+// its time is given back.
+func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *workload.Job, begin span.Instant) error {
+	t.tally.ask(job.Submit, job.Reserved, true, int64(begin-t.zero)-job.Submit, job.Runtime)
+	end := begin.Add(job.Runtime)
+	if end > r.Span.End {
+		t.tally.cut++
+		end = max(begin, r.Span.End)
+	}
+	t.until = max(t.until, end)
+	t.tally.use(int64(begin-t.zero), int64(end-t.zero), t.weight(job))
+	if end < r.Span.End {
+		id := r.ID
+		t.timeline.At(end, sim.Ending, func() error { return t.cloud.End(ctx, id) })
+	}
+	return nil
+}
+
+// weight is how many hosts a job has; of one that shares hosts it is the share of the vCPUs of
+// all, or of the memory where it asks for none.
+func (t *trial) weight(job *workload.Job) float64 {
+	if !t.options.Shapes || job.Shape.IsZero() {
+		return float64(job.Size)
+	}
+	var all resource.Vector
+	for i := range t.hosts {
+		all = all.Add(t.hosts[i].Capacity)
+	}
+	share := float64(job.Shape.VCPUs) / float64(max(1, all.VCPUs))
+	if job.Shape.VCPUs == 0 {
+		share = float64(job.Shape.MemoryMB) / float64(max(1, all.MemoryMB))
+	}
+	return share * float64(job.Size*len(t.hosts))
+}
