@@ -99,7 +99,7 @@ func (p *process) migrate(ctx context.Context, m *migration, name string) error 
 	}
 	begun := p.now()
 	s := &sender{almanac: almanac, load: load, shift: shift, policy: m.policy, dryRun: m.dryRun}
-	stopped := s.send(ctx, m.workers, p.newProgress(load.valid()))
+	stopped := s.send(ctx, m.workers, p.newProgress(load.valid(), "rows"))
 	sum := summarize(s, p.now().Sub(begun))
 	if report != nil {
 		if err := errors.Join(writeReport(report, s), report.Close()); err != nil {

@@ -106,6 +106,7 @@ Data is printed on standard output, messages on standard error. Exit codes:
 		p.hostCommand(),
 		p.propertiesCommand(),
 		p.whatIfCommand(),
+		p.simulateCommand(),
 		p.decisionCommand(),
 		p.preemptibleCommand(),
 		p.energyCommand(),
