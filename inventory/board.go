@@ -221,7 +221,7 @@ func (b *Board) lay() {
 func (s *States) having(looks map[string]correction) *States {
 	next := *s
 	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
-	own := map[string]bool{} // classes whose column is no longer that of s
+	own := map[string]int{} // classes whose column is no longer that of s
 	for name, look := range looks {
 		i, there := s.Index(name)
 		if !there {
@@ -249,7 +249,7 @@ func holding(instances []Instance, holds map[string]map[string]int64) []Instance
 }
 
 // relay puts a host in the place of that of before, with its columns.
-func (s *States) relay(before *States, i int, h *HostState, own map[string]bool) {
+func (s *States) relay(before *States, i int, h *HostState, own map[string]int) {
 	stocks := s.Host(i).Stocks
 	s.rows.put(before.rows, i, h)
 	for class := range stocks {
@@ -263,7 +263,7 @@ func (s *States) relay(before *States, i int, h *HostState, own map[string]bool)
 }
 
 // restock makes the column of a class say what host i has of it by now.
-func (s *States) restock(i int, class string, own map[string]bool) {
+func (s *States) restock(i int, class string, own map[string]int) {
 	c, dense := s.columns[class]
 	if !dense {
 		places := s.rare[class]
@@ -277,20 +277,27 @@ func (s *States) restock(i int, class string, own map[string]bool) {
 		return
 	}
 	stock, has := s.Host(i).Stocks[class]
-	if has && !own[class] && c.differsInUse(i, stock) {
+	switch used := has && c.differsInUse(i, stock); {
+	case own[class] >= whole, used && own[class] >= useOnly:
+	case used:
 		next := *c
 		next.Used, next.Yield = slices.Clone(c.Used), slices.Clone(c.Yield)
-		next.Used[i], next.Yield[i] = stock.Used, s.Host(i).yield(class)
-		s.columns[class] = &next
-		return
+		c, own[class] = &next, useOnly
+	default:
+		c, own[class] = c.clone(), whole
 	}
-	if !own[class] {
-		c, own[class] = c.clone(), true
-		s.columns[class] = c
-	}
-	if has {
+	s.columns[class] = c
+	if used := has && own[class] == useOnly; used {
+		c.Used[i], c.Yield[i] = stock.Used, s.Host(i).yield(class)
+	} else if has {
 		c.set(i, stock, s.Host(i).yield(class))
 	} else {
 		c.clear(i)
 	}
 }
+
+// How much of a column is no longer that of before.
+const (
+	useOnly = 1 + iota
+	whole
+)

@@ -17,7 +17,7 @@ func (s *States) Renewed(i int, h HostState) *States {
 	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
 	row := *s.Host(i)
 	row.Stocks, row.Instances, row.IOOps = h.Stocks, h.Instances, h.IOOps
-	next.relay(s, i, &row, map[string]bool{})
+	next.relay(s, i, &row, map[string]int{})
 	next.ioOps = slices.Clone(s.ioOps)
 	next.ioOps[i] = h.IOOps
 	next.guests, next.received = &guests{rows: next.rows}, nil
