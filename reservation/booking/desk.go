@@ -182,7 +182,7 @@ func (d *Desk) Prune() {
 		}
 	}
 	d.pruned = max(d.pruned, over)
-	d.calendar.Prune(d.pruned)
+	d.calendar.Prune(over)
 	d.left.age()
 	if len(d.agenda) > 2*len(d.live)+agendaSlack {
 		d.agenda = nil

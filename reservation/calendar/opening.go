@@ -23,12 +23,15 @@ func compareSpans(a, b span.Span) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
+// firstOpenings bounds the room that is made before it is known how many there are.
+const firstOpenings = 1024
+
 // openings collects the gaps of hosts that can serve a start in [from, to].
 func (c *Calendar) openings(q *Query, hosts hostset.Set, from, to span.Instant) []opening {
 	if to < from {
 		return nil
 	}
-	found := make([]opening, 0, hosts.Count())
+	found := make([]opening, 0, min(hosts.Count(), firstOpenings))
 	for host := range hosts.All() {
 		found = c.appendOpenings(found, q, host, from, to)
 	}

@@ -1,0 +1,29 @@
+package booking_test
+
+import (
+	"testing"
+
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// A clock that ran ahead lets a desk forget time that has not come. What is booked once it is
+// set right is kept all the same.
+func TestWhatIsBookedAfterTheClockWasSetBackKeepsItsHosts(t *testing.T) {
+	for name, happens := range map[string]func(s *scene){
+		"pending":          func(s *scene) { s.desk.Prune() },
+		"begun":            func(s *scene) { s.desk.Prune(); s.passTo(t, at(100)) },
+		"pruned once more": func(s *scene) { s.passTo(t, at(100)); s.desk.Prune() },
+	} {
+		s := newScene(t, named("a"))
+		s.now.Store(int64(at(100_000)))
+		s.desk.Prune()
+		s.now.Store(int64(base))
+		s.book(t, during(1, 100, 200))
+		happens(s)
+		r, err := s.desk.Book(t.Context(), booking.Caller{ProjectID: "other"}, during(1, 150, 250), nil)
+		if _, refused := err.(*reservation.Refusal); !refused {
+			t.Errorf("%s: the host is booked twice, by %s too (%v)", name, r.ID, err)
+		}
+	}
+}
