@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-simulations test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,16 +37,23 @@ test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
 	@$(GO) vet $(RACE) ./...
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j2 test-in-cloud test-beside-cloud
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j3 test-in-cloud test-beside-cloud test-simulations
 
 # These are the tests of the package tests in its files cloud_*.
 IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
+
+# Experiments have a goroutine each, and the race detector makes them take five times as long.
+SIMULATIONS = ./pkg/workload ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/preemption ./pkg/sim/replay
+RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(SIMULATIONS),-e $(p:./%=/%)$$))
 
 test-in-cloud:
 	@$(GO) test $(RACE) -shuffle=on -parallel 4 -timeout 25m -run '$(IN_CLOUD)' ./tests
 
 test-beside-cloud:
-	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 4 -timeout 25m -skip '$(IN_CLOUD)' ./tests ./... | { grep -v -e 'no test files' || true; }
+	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 4 -timeout 25m -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
+
+test-simulations:
+	@CGO_ENABLED=0 nice -n 10 $(GO) test -shuffle=on -timeout 25m $(SIMULATIONS)
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest
@@ -77,11 +84,36 @@ test-energy: build ## hosts that Ironic switches, through a day of eight minutes
 
 test-long: test-galera test-large test-cloud test-queues test-tempest test-energy ## what takes longer than make test
 
-bench: build ## rows 1 to 6 of the figures, each with what it is held against; COMPUTES=200 for more hosts
+# The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
+SIMULATE = bin/almanac simulate
+REPRODUCED = docs/reproduction
+DATA = $(ALMANAC_DATA)
+LEASES = ./traces/blue/injected_leases/30days/work_20-dur_2h-size_2medium.lwf
+
+reproduce: build ## the papers' evaluations into docs/reproduction: half an hour, an hour with the logs of ALMANAC_DATA
+	@$(SIMULATE) deadline --out $(REPRODUCED)/deadline
+	@$(SIMULATE) energy --out $(REPRODUCED)/energy
+	@$(SIMULATE) preemption --latency --out $(REPRODUCED)/preemption
+	@test -z "$(DATA)" || $(MAKE) --no-print-directory reproduce-logs
+	@rm -f $(REPRODUCED)/*/*.png
+
+.PHONY: reproduce-logs
+reproduce-logs:
+	@$(SIMULATE) energy --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --from 60 --days 7 --runs 3 --sweeps share --out $(REPRODUCED)/energy-kth
+	@$(SIMULATE) energy --trace $(DATA)/grid5000/grid5000_reservation_jobs.log.gz --from 700 --days 14 --share 1 --runs 3 --sweeps share --out $(REPRODUCED)/energy-grid5000
+	@$(SIMULATE) preemption --trace $(DATA)/azure --hosts 64 --warm-up 5 --runs 3 --out $(REPRODUCED)/preemption-azure
+	@$(SIMULATE) replay --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --most-jobs 5000 --out $(REPRODUCED)/replay-kth
+	@$(SIMULATE) replay --trace $(DATA)/grid5000/grid5000_reservation_jobs.log.gz --hosts 418 --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-grid5000
+	@mkdir -p var/traces && tar -xzf $(DATA)/haizea/haizea-lwf-traces.tar.gz -C var/traces --strip-components 5 $(LEASES)
+	@$(SIMULATE) replay --trace $(DATA)/haizea/blue-30days.swf.gz --trace var/traces/$(notdir $(LEASES)) --procs-per-host 8 --hosts 144 \
+	  --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-blue
+
+bench: build ## rows 1 to 6 and 8 of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@mkdir -p docs/figures
 	@ALMANAC_FIGURES=$(CURDIR)/docs/figures $(GO) test -run '^$$' -bench Figure2 -benchtime 1x ./pkg/scheduler
+	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
 

@@ -64,7 +64,7 @@ func (t *tenths) step() {
 
 func (t *tenths) finish() {}
 
-// stepped is the progress of a simulation, which says how many runs there are when the
+// stepped is the progress of a simulation, which says how many steps there are when the
 // first is done.
 type stepped struct {
 	process *process
@@ -77,7 +77,7 @@ func (s *stepped) done(done, of int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shown == nil {
-		s.shown = s.process.newProgress(of, "runs")
+		s.shown = s.process.newProgress(of, "steps")
 	}
 	for ; s.seen < done; s.seen++ {
 		s.shown.step()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -49,7 +50,10 @@ func simulation[O any](p *process, e experiment[O]) *cobra.Command {
 			return fault.Field("--out", "is needed: the folder for the report, the results and the figures")
 		}
 		if err := e.check(e.options); err != nil {
-			return flagged(c.Flags(), err)
+			return flagged(c.LocalNonPersistentFlags(), err)
+		}
+		if err := writable(out); err != nil {
+			return err
 		}
 		if p.env("GOGC") == "" {
 			// Most of what a simulation makes is garbage soon, and little is live.
@@ -57,7 +61,8 @@ func simulation[O any](p *process, e experiment[O]) *cobra.Command {
 		}
 		report, err := e.run(c.Context(), e.options, p.steps())
 		if err != nil {
-			return flagged(c.Flags(), err)
+			_ = os.Remove(out) // where it is empty
+			return flagged(c.LocalNonPersistentFlags(), err)
 		}
 		if err := report.Write(out); err != nil {
 			return err
@@ -68,6 +73,22 @@ func simulation[O any](p *process, e experiment[O]) *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "folder for the report, the results and the figures; it is made")
 	e.flags(c.Flags(), &e.options)
 	return c
+}
+
+// writable makes the folder of --out and says whether a report can be written there, before
+// a run of hours.
+func writable(folder string) error {
+	err := os.MkdirAll(folder, 0o755)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(folder, ".report-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return &fault.Error{Kind: fault.Invalid, Field: "--out", Message: "nothing can be written there", Err: err}
+	}
+	return nil
 }
 
 // flagged names the flag where an error names the option that it sets.

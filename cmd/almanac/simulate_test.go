@@ -78,6 +78,19 @@ func TestSimulationsRefuseWhatTheyCannotRunAndNameTheFlag(t *testing.T) {
 	}
 }
 
+func TestAFolderThatCannotBeWrittenIsRefusedBeforeTheRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{file, filepath.Join(file, "below")} {
+		if code, messages := simulate(t, "deadline", "--jobs", "10", "--runs", "1", "--out", out); code != exitUsage ||
+			!strings.Contains(messages, "--out") || strings.Contains(messages, "%") {
+			t.Errorf("exit %d: %s", code, messages)
+		}
+	}
+}
+
 func TestASimulationEndsWhenItIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
