@@ -96,6 +96,9 @@ func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 		if j.Submit >= until {
 			break
 		}
+		if !j.Reserved { // it comes when it began there: then no more is asked for at once than the machine had
+			j.Submit += max(0, j.Waited)
+		}
 		r := adapt(&j, c)
 		if r.start < begin || r.start >= until {
 			continue

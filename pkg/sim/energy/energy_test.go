@@ -47,6 +47,9 @@ func TestTheOrderingsOfThePaperComeOut(t *testing.T) {
 }
 
 func TestALongerIdleTimeSavesLess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	before := map[Strategy]float64{}
 	for _, idle := range []int{5, 60} {
 		o := small()
@@ -66,6 +69,9 @@ func TestALongerIdleTimeSavesLess(t *testing.T) {
 }
 
 func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	text := func(seed uint64) string {
 		o := small()
 		o.Seed, o.Runs = seed, 1
@@ -102,6 +108,9 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
 // The rule of the adaptation and the numbers that are made up are those of the log; small logs
 // in its formats stand for it.
 func TestTracesAreRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	folder := t.TempDir()
 	swf, oar := []string{"; UnixStartTime: 0", "; Acknowledge: Somebody"}, []string{"# JobID StartTime StopTime"}
 	for i := range 60 {

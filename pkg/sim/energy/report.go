@@ -175,6 +175,6 @@ func (r *results) deviations() []string {
 		"The forecasters time_of_week and holt_winters say what last_value says until they have seen a week and two days.",
 		"The paper's rules have no margin beside the boot time. The service sees that a request waits for a boot, and that a host is up, only at its next " +
 			"step, so that such a request begins up to some seconds after its promised start.",
-		"What the paper does with best-effort requests is not said; here they come at their submission.",
+		"What the paper does with best-effort requests is not said. Here they come when the log says that they began, so that no more is asked for at once than the machine had; where it does not say, at their submission.",
 	}
 }

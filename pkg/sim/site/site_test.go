@@ -199,6 +199,9 @@ func TestForThirtyDaysWhatWasAskedForAheadIsNeverLate(t *testing.T) {
 }
 
 func TestNeitherIsItUnderOtherRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	for name, change := range map[string]func(*site.Options){
 		"boots by chance": func(o *site.Options) {
 			o.Machines.Spread, o.Machines.Crowding, o.Power.Rules.BootMargin = 0.2, 0.01, 120
@@ -239,6 +242,9 @@ func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 }
 
 func TestTheSameSeedGivesTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	run := func() site.Totals {
 		power := site.Paper(152)
 		o := site.Options{Hosts: sim.Hosts(8), Machines: site.Machines{Shutdown: 6, Boot: 152, Spread: 0.3, Crowding: 0.05, Draw: draw}, Power: &power, Seed: 7}
