@@ -43,19 +43,19 @@ func (f *table) header(line []byte) error {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(CSVColumns, name):
-			return fault.Field("header", "column %d: %s; the columns are %s", i+1,
+			return fault.Field("trace", "column %d: %s; the columns are %s", i+1,
 				fault.Unknown("column", name, CSVColumns), strings.Join(CSVColumns, ", "))
 		case slices.Contains(f.columns, name):
-			return fault.Field("header", "the column %s is there twice", name)
+			return fault.Field("trace", "the column %s is there twice", name)
 		}
 		f.columns = append(f.columns, name)
 	}
 	has := func(name string) bool { return slices.Contains(f.columns, name) }
 	switch {
 	case !has("submit") && !has("start"):
-		return fault.Field("header", "there is neither a column submit nor a column start")
+		return fault.Field("trace", "there is neither a column submit nor a column start")
 	case !has("runtime") && !has("end"):
-		return fault.Field("header", "there is neither a column runtime nor a column end")
+		return fault.Field("trace", "there is neither a column runtime nor a column end")
 	}
 	return nil
 }

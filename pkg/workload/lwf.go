@@ -143,7 +143,7 @@ func (l *leases) failed(err error) error {
 		return io.EOF
 	}
 	line, _ := l.decoder.InputPos()
-	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("line %d: the XML cannot be read: %v", line, err), Err: err}
+	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("line %d: the XML cannot be read", line), Err: err}
 }
 
 func (read *lease) job() (job Job, why string) {

@@ -45,7 +45,7 @@ type OpenOptions struct {
 func (o OpenOptions) Check() error {
 	switch {
 	case o.Format != "" && !slices.Contains(Formats, o.Format):
-		return fault.Field("format", "%s; the formats are %s", fault.Unknown("format", o.Format, Formats), strings.Join(Formats, ", "))
+		return fault.Field("trace_format", "%s; the formats are %s", fault.Unknown("format", o.Format, Formats), strings.Join(Formats, ", "))
 	case o.ProcsPerHost < 0:
 		return fault.Field("procs_per_host", "a host has at least 1 processor")
 	case o.MostSize < 0:
@@ -65,12 +65,12 @@ type File struct {
 	close   func() error
 }
 
-// Open opens a file, gzip'ed or not. The error is an Invalid fault where it is not there or
-// nothing that is known.
+// Open opens a file, gzip'ed or not. The error is an Invalid fault where it is not there, no
+// regular file, or nothing that is known.
 func Open(path string, o OpenOptions) (*File, error) {
-	from, err := os.Open(path)
+	from, err := regular(path)
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "trace", Message: fmt.Sprintf("%s cannot be opened", path), Err: err}
+		return nil, err
 	}
 	f, err := Read(from, filepath.Base(path), o)
 	if err != nil {
@@ -78,6 +78,27 @@ func Open(path string, o OpenOptions) (*File, error) {
 	}
 	f.reader.name, f.close = path, from.Close
 	return f, nil
+}
+
+// regular opens a regular file. Anything else is refused before it is opened, which may wait
+// for ever: whoever looks through a trace before using it finds a pipe empty the second time.
+func regular(path string) (*os.File, error) {
+	about, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case about.IsDir():
+		return nil, fault.Field("trace", "%s is a directory", path)
+	case !about.Mode().IsRegular():
+		return nil, fault.Field("trace", "%s is not a regular file; a trace is read several times and has to be a file", path)
+	}
+	var from *os.File
+	if err == nil {
+		from, err = os.Open(path)
+	}
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Field: "trace", Message: fmt.Sprintf("%s cannot be opened", path), Err: err}
+	}
+	return from, nil
 }
 
 // Read reads what a file of a name has in it, which may be gzip'ed. The name only helps to
@@ -116,7 +137,10 @@ func unzipped(r io.Reader) (*bufio.Reader, error) {
 	text := bufio.NewReaderSize(r, buffered)
 	if magic, _ := text.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		zipped, err := gzip.NewReader(text)
-		if err != nil {
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, broken(0, err)
+		case err != nil:
 			return nil, &fault.Error{Kind: fault.Invalid, Message: "it is gzip'ed, but its beginning is broken", Err: err}
 		}
 		text = bufio.NewReaderSize(zipped, buffered)

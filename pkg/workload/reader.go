@@ -64,8 +64,9 @@ func (r *reader) begin(from *bufio.Reader, o OpenOptions) error {
 	switch r.format {
 	case "lwf":
 		if first := beginning(from); len(first) > 0 && first[0] == '<' {
-			r.from = newLeases(from, &r.header)
-			return nil
+			l := newLeases(from, &r.header)
+			r.from = l
+			return unlessEOF(l.err)
 		}
 		t.format = &oldLeases{}
 	case "swf":
@@ -82,7 +83,18 @@ func (r *reader) begin(from *bufio.Reader, o OpenOptions) error {
 		return r.beginTable(t)
 	}
 	t.look()
+	if err := unlessEOF(t.ahead.err); err != nil {
+		return broken(t.lines.number, err)
+	}
 	return nil
+}
+
+// unlessEOF gives an error that is not the end of the text.
+func unlessEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // beginTable reads the first line that is not blank, which has the names of the columns.
@@ -93,14 +105,14 @@ func (r *reader) beginTable(t *text) error {
 		line, why, err := t.lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return fault.Field("header", "there is no header with the names of columns")
+			return fault.Field("trace", "there is no header with the names of columns")
 		case err != nil:
 			return broken(t.lines.number, err)
 		case why == isBlank:
 			r.lines++
 			r.skip(why, t.lines.number)
 		case why != "":
-			return fault.Field("header", "line %d, which should be the header, %s", t.lines.number, why)
+			return fault.Field("trace", "line %d, which should be the header, %s", t.lines.number, why)
 		default:
 			return columns.header(line)
 		}
@@ -136,8 +148,13 @@ func (t *text) next() (job Job, why string, err error) {
 	return job, why, nil
 }
 
+// broken says where a file ends that should go on. No line is 0.
 func broken(line int64, err error) error {
-	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("the file breaks off after line %d: %v", line, err), Err: err}
+	message := "the file breaks off before its first line"
+	if line > 0 {
+		message = fmt.Sprintf("the file breaks off after line %d", line)
+	}
+	return &fault.Error{Kind: fault.Invalid, Message: message, Err: err}
 }
 
 // Next implements Stream, in the order of the file.
@@ -192,12 +209,15 @@ func (r *reader) wrong(j *Job) (why string) {
 // beginning gives what stands at the beginning of a text, without blanks.
 func beginning(from *bufio.Reader) []byte {
 	first, _ := from.Peek(buffered) // what is there; reading on tells errors
-	return bytes.TrimLeft(first, " \t\r\n")
+	return bytes.TrimLeft(first, blanks)
 }
+
+const blanks = " \t\r\n"
 
 // recognise tells the format of a text, from its name where it cannot be told else.
 func recognise(from *bufio.Reader, name string) (string, error) {
-	first := beginning(from)
+	text, err := from.Peek(buffered)
+	first := bytes.TrimLeft(text, blanks)
 	if len(first) > 0 && first[0] == '<' {
 		return "lwf", nil
 	}
@@ -238,6 +258,10 @@ func recognise(from *bufio.Reader, name string) (string, error) {
 		return ending, nil
 	case semicolons:
 		return "swf", nil
+	case unlessEOF(err) != nil:
+		return "", broken(int64(bytes.Count(text, []byte("\n"))), err)
+	case err != nil && len(first) == 0:
+		return "", fault.Field("trace", "there is nothing in it")
 	}
-	return "", fault.Field("format", "the format cannot be told from the content; name it: %s", strings.Join(Formats, ", "))
+	return "", fault.Field("trace_format", "the format cannot be told from the content; name it: %s", strings.Join(Formats, ", "))
 }

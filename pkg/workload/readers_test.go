@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -233,7 +236,7 @@ func TestCSVRefusesAWrongHeader(t *testing.T) {
 		if header == "" {
 			_, err = workload.Read(strings.NewReader("\n\n"), "", workload.OpenOptions{Format: "csv"})
 		}
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || fault.Of(err).Field != "header" {
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || fault.Of(err).Field != "trace" {
 			t.Errorf("header %q: %v; want an Invalid fault that says %q", header, err, want)
 		}
 	}
@@ -280,8 +283,12 @@ func TestTheFormatIsToldFromTheContentAndElseFromTheName(t *testing.T) {
 		same(t, c.name, f.Format(), c.want)
 	}
 	_, err := workload.Read(strings.NewReader("what is this?\n"), "notes.txt", workload.OpenOptions{})
-	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "format" {
-		t.Errorf("an unknown format gives %v; want an Invalid fault on format", err)
+	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace_format" {
+		t.Errorf("an unknown format gives %v; want an Invalid fault on trace_format", err)
+	}
+	_, err = workload.Read(strings.NewReader("\n \n"), "notes.txt", workload.OpenOptions{})
+	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" {
+		t.Errorf("an empty text gives %v; want an Invalid fault on trace", err)
 	}
 }
 
@@ -336,6 +343,45 @@ func TestAFileThatBreaksOffGivesWhatItHasAndThenSaysSo(t *testing.T) {
 	}
 }
 
+// The header says how large the machine is: one that is cut must not pass for one that says
+// nothing.
+func TestAFileThatBreaksOffInItsHeaderIsRefusedAtOnceAndSaysSoOnce(t *testing.T) {
+	header := zip(t, strings.Repeat("; Note: nothing\n", 3)+"; MaxProcs: 64\n")
+	for name, text := range map[string][]byte{
+		"a.gz": header[:5], "b.gz": header[:len(header)-12], "c.swf.gz": header[:len(header)-12], "d.csv.gz": header[:12],
+		"e.lwf": []byte(lwfText[:strings.Index(lwfText, "<nodes>")]),
+	} {
+		_, err := workload.Open(file(t, name, text), workload.OpenOptions{})
+		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || strings.Count(err.Error(), "EOF") != 1 ||
+			name != "e.lwf" && !strings.Contains(err.Error(), "breaks off") {
+			t.Errorf("%s: %v; want an Invalid fault on trace that says once that the file breaks off", name, err)
+		}
+	}
+}
+
+func file(t *testing.T, name string, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOnlyARegularFileIsOpened(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{pipe: "is read several times and has to be a file", "/dev/null": "has to be a file", folder: "is a directory"} {
+		_, err := workload.Open(path, workload.OpenOptions{})
+		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an Invalid fault on trace that says %q", path, err, want)
+		}
+	}
+}
+
 func TestXMLThatIsNoLeaseWorkloadIsRefused(t *testing.T) {
 	for _, text := range []string{"<html><body/></html>", `<lease-workload><lease-requests><lease-request arrival="` + strings.Repeat("0", 2<<20) + `"/>`} {
 		f, err := workload.Read(strings.NewReader(text), "", workload.OpenOptions{})
@@ -350,7 +396,7 @@ func TestXMLThatIsNoLeaseWorkloadIsRefused(t *testing.T) {
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for field, o := range map[string]workload.OpenOptions{
-		"format": {Format: "swff"}, "procs_per_host": {ProcsPerHost: -1}, "hosts": {MostSize: -1}, "ahead": {Ahead: -1},
+		"trace_format": {Format: "swff"}, "procs_per_host": {ProcsPerHost: -1}, "hosts": {MostSize: -1}, "ahead": {Ahead: -1},
 	} {
 		if err := o.Check(); fault.Of(err) == nil || fault.Of(err).Field != field || !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v gives %v; want an Invalid fault on %s", o, err, field)

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/figure"
 	"github.com/almanac-cloud/almanac/pkg/sim"
@@ -25,10 +26,10 @@ func writeFigures(r *sim.Report, results []result) {
 		r.Figure("acceptance", "Which share of the jobs was accepted under each setting.", f)
 	}
 	if f, ok := waits(some); ok {
-		r.Figure("waits", "For how long jobs waited that were not reserved for a start: how many of a hundred of those submitted."+note, f)
+		r.Figure("waits", "For how long jobs waited that were not reserved for a start: how many of a hundred of those submitted. Bars stand in the order of the legend."+note, f)
 	}
 	if f, ok := slowdowns(results); ok {
-		r.Figure("slowdown", "How long jobs waited and how much longer than their run time they took, under each setting.", f)
+		r.Figure("slowdown", "How long jobs waited and how much longer than their run time they took, under each setting that accepted any."+spread(f), f)
 	}
 	if f, ok := utilisation(some); ok {
 		r.Figure("utilisation", "Which share of the hosts ran a job over time. Each panel has its own scale."+note, f)
@@ -49,8 +50,8 @@ func panelOf(results []result, title, label string, keys []string, names []strin
 			if measures[k].key != key {
 				continue
 			}
-			if v, ok := measures[k].judge(results); ok {
-				p.Bars = append(p.Bars, figure.Bars{Name: names[i], Values: v.values})
+			if values, ok := measures[k].all(results); ok {
+				p.Bars = append(p.Bars, figure.Bars{Name: names[i], Values: values})
 			}
 		}
 	}
@@ -75,7 +76,24 @@ func acceptance(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: width(results), Height: 4, Rows: [][]figure.Panel{{p}}}, ok
 }
 
+// spread warns of panels in which small bars cannot be told from none.
+func spread(f figure.Figure) string {
+	const decades = 100
+	for _, row := range f.Rows {
+		for _, bars := range row[0].Bars {
+			if most := slices.Max(bars.Values); slices.ContainsFunc(bars.Values, func(v float64) bool { return v > 0 && v < most/decades }) {
+				return fmt.Sprintf(" Some values are more than %d times as large as others: the table has the small ones.", decades)
+			}
+		}
+	}
+	return ""
+}
+
 func slowdowns(results []result) (figure.Figure, bool) {
+	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.tally.waits.n == 0 })
+	if len(results) == 0 {
+		return figure.Figure{}, false
+	}
 	wait, ok := panelOf(results, "Wait", "hours", []string{"mean_wait", "p95_wait"}, []string{"mean", "95 % wait at most"})
 	if !ok {
 		return figure.Figure{}, false

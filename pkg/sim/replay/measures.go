@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -25,7 +26,13 @@ type measure struct {
 	in func(p part) (float64, bool)
 	// switched says that it means something only where a setting switches hosts off.
 	switched bool
+	// sameJobs says that it can only be compared between settings that ran the same jobs: who
+	// refuses all needs no energy.
+	sameJobs bool
 }
+
+// asResults stands for as many digits as results.csv has.
+const asResults = -1
 
 const hour = 3600.0
 
@@ -34,39 +41,39 @@ var measures = []measure{
 	{
 		"acceptance_reserved", "acceptance of reservations", "share", 4, more,
 		func(r *result) (float64, bool) { return r.tally.reserved.share() },
-		func(p part) (float64, bool) { return p.reserved.share() }, false,
+		func(p part) (float64, bool) { return p.reserved.share() }, false, false,
 	},
 	{
 		"acceptance_others", "acceptance of other jobs", "share", 4, more,
 		func(r *result) (float64, bool) { return r.tally.others.share() },
-		func(p part) (float64, bool) { return p.others.share() }, false,
+		func(p part) (float64, bool) { return p.others.share() }, false, false,
 	},
 	{
 		"mean_wait", "mean wait of other jobs", "h", 3, less,
 		func(r *result) (float64, bool) { mean, ok := r.tally.waits.mean(); return mean / hour, ok },
-		func(p part) (float64, bool) { return perJob(p.waits/hour, p) }, false,
+		func(p part) (float64, bool) { return perJob(p.waits/hour, p) }, false, false,
 	},
 	{
 		"p95_wait", "95 % of them wait at most", "h", 3, less,
-		func(r *result) (float64, bool) { at, ok := r.tally.waits.at(0.95); return at / hour, ok }, nil, false,
+		func(r *result) (float64, bool) { at, ok := r.tally.waits.at(0.95); return at / hour, ok }, nil, false, false,
 	},
 	{
 		"slowdown", "mean slowdown", "", 2, less,
 		func(r *result) (float64, bool) { return perWait(r.tally.slowdowns, r) },
-		func(p part) (float64, bool) { return perJob(p.slowdowns, p) }, false,
+		func(p part) (float64, bool) { return perJob(p.slowdowns, p) }, false, false,
 	},
 	{
 		"bounded_slowdown", "mean bounded slowdown", "", 2, less,
 		func(r *result) (float64, bool) { return perWait(r.tally.bounded, r) },
-		func(p part) (float64, bool) { return perJob(p.bounded, p) }, false,
+		func(p part) (float64, bool) { return perJob(p.bounded, p) }, false, false,
 	},
 	{
 		"utilisation", "utilisation", "share", 4, more,
-		func(r *result) (float64, bool) { return r.tally.inUse / r.hostSeconds(), r.hostSeconds() > 0 }, nil, false,
+		func(r *result) (float64, bool) { return r.tally.inUse / r.hostSeconds(), r.hostSeconds() > 0 }, nil, false, false,
 	},
 	{
 		"makespan", "makespan", "d", 2, less,
-		func(r *result) (float64, bool) { return float64(r.tally.last-r.tally.first) / (24 * hour), true }, nil, false,
+		func(r *result) (float64, bool) { return float64(r.tally.last-r.tally.first) / (24 * hour), true }, nil, false, true,
 	},
 	{
 		"host_hours_off", "host-hours off", "h", 0, more,
@@ -75,17 +82,17 @@ var measures = []measure{
 				return 0, true
 			}
 			return float64(r.power.Hosts.Off()) / hour, true
-		}, nil, true,
+		}, nil, true, true,
 	},
 	{
 		"energy", "energy", "kWh", 1, less,
-		func(r *result) (float64, bool) { return r.kWh(), r.draw.Full > 0 }, nil, false,
+		func(r *result) (float64, bool) { return r.kWh(), r.draw.Full > 0 }, nil, false, true,
 	},
 	{
 		"energy_per_work", "energy per host-hour of work", "kWh", 4, less,
 		func(r *result) (float64, bool) {
 			return r.kWh() / (r.tally.inUse / hour), r.draw.Full > 0 && r.tally.inUse > 0
-		}, nil, false,
+		}, nil, false, true,
 	},
 	{
 		"late_starts", "late starts", "", 0, less,
@@ -94,16 +101,16 @@ var measures = []measure{
 				return 0, true
 			}
 			return float64(r.power.Late), true
-		}, nil, true,
+		}, nil, true, true,
 	},
 	{
-		"delay_req", "delay_req of paper 004", "", 1, less,
+		"delay_req", "delay_req of paper 004", "", asResults, less,
 		func(r *result) (float64, bool) {
 			if r.power == nil {
 				return 0, true
 			}
 			return r.power.Delay, true
-		}, nil, true,
+		}, nil, true, true,
 	},
 }
 
@@ -132,46 +139,90 @@ func (r *result) kWh() float64 {
 // verdict is which setting was best on a measure, and how sure that is.
 type verdict struct {
 	best   int
-	values []float64
+	values map[int]float64 // of the settings that are judged
 	// alike are those that do not clearly differ from the best: the parts of the trace do not
-	// agree on which of the two is better, or, of a measure that has no parts, they are within
-	// a hundredth of each other.
+	// agree that it is better, or, of a measure that has no parts, they are within a hundredth
+	// of each other.
 	alike []int
+	// short says that the trace has too few parts to see whether they agree.
+	short bool
+	// fewer are those that are not judged, since they accepted fewer jobs.
+	fewer []int
 }
 
-// verdictParts is into how many parts of its time a trace is divided to see whether these
-// agree.
+// verdictParts is into how many parts of its time, at most, a trace is divided to see whether
+// these agree.
 const verdictParts = 20
 
-// judge compares the settings by a measure; it is not ok where one has no value for it.
+// judge compares the settings by a measure, those that have a value for it; it is not ok where
+// none has.
 func (m *measure) judge(results []result) (v verdict, ok bool) {
-	if m.switched && !slices.ContainsFunc(results, func(r result) bool { return r.power != nil }) {
+	if !m.means(results) {
 		return v, false
 	}
+	v.best, v.values = -1, map[int]float64{}
+	enough := enoughJobs(results)
 	for i := range results {
-		value, ok := m.of(&results[i])
-		if !ok {
-			return v, false
+		value, known := m.of(&results[i])
+		if !known || m.sameJobs && results[i].accepted() < enough {
+			v.fewer = append(v.fewer, i)
+			continue
 		}
-		v.values = append(v.values, value)
-		if m.better == more && value > v.values[v.best] || m.better == less && value < v.values[v.best] {
+		v.values[i] = value
+		if v.best < 0 || m.better == more && value > v.values[v.best] || m.better == less && value < v.values[v.best] {
 			v.best = i
 		}
 	}
 	for i := range results {
-		if i != v.best && m.alike(&results[v.best], &results[i], v.values[v.best], v.values[i]) {
+		value, judged := v.values[i]
+		if i == v.best || !judged {
+			continue
+		}
+		alike, short := m.alike(&results[v.best], &results[i], v.values[v.best], value)
+		if alike {
 			v.alike = append(v.alike, i)
 		}
+		v.short = v.short || short
 	}
-	return v, true
+	return v, v.best >= 0
 }
 
-func (m *measure) alike(best, other *result, value, otherValue float64) bool {
-	if value == otherValue {
-		return true
+// means says whether the measure has a meaning for the settings.
+func (m *measure) means(results []result) bool {
+	return !m.switched || slices.ContainsFunc(results, func(r result) bool { return r.power != nil })
+}
+
+// all gives the values of all settings; it is not ok where one has none.
+func (m *measure) all(results []result) (values []float64, ok bool) {
+	ok = m.means(results)
+	for i := range results {
+		value, known := m.of(&results[i])
+		values, ok = append(values, value), ok && known
+	}
+	return values, ok
+}
+
+// enoughJobs is how many jobs a setting must have accepted to be compared by what the jobs
+// took together: as many as the one that accepted the most, less a hundredth of all.
+func enoughJobs(results []result) int64 {
+	enough := int64(1)
+	for i := range results {
+		t := results[i].tally
+		enough = max(enough, results[i].accepted()-(t.reserved.jobs+t.others.jobs)/100)
+	}
+	return enough
+}
+
+func (r *result) accepted() int64 { return r.tally.reserved.accepted + r.tally.others.accepted }
+
+// alike says whether another setting does not clearly differ from the best, and whether that
+// is because the trace is too short to tell. What looks the same in a table is alike.
+func (m *measure) alike(best, other *result, value, otherValue float64) (alike, short bool) {
+	if m.number(value) == m.number(otherValue) {
+		return true, false
 	}
 	if m.in == nil {
-		return math.Abs(value-otherValue) <= 0.01*max(math.Abs(value), math.Abs(otherValue))
+		return math.Abs(value-otherValue) <= 0.01*max(math.Abs(value), math.Abs(otherValue)), false
 	}
 	a, _ := best.tally.parts.merged(verdictParts)
 	b, _ := other.tally.parts.merged(verdictParts)
@@ -184,8 +235,27 @@ func (m *measure) alike(best, other *result, value, otherValue float64) bool {
 		}
 	}
 	d := sim.Mean(differences)
-	return d.Runs < 2 || math.Abs(d.Mean) <= d.Half
+	if m.better == less {
+		d.Mean = -d.Mean
+	}
+	return d.Runs < 2 || d.Mean <= d.Half, d.Runs < 2
 }
 
 // allAlike says that no setting clearly differs from the best.
 func (v *verdict) allAlike() bool { return len(v.alike) == len(v.values)-1 }
+
+// number writes a value as the tables have it.
+func (m *measure) number(value float64) string {
+	if m.digits == asResults {
+		return fmt.Sprintf("%.6g", value)
+	}
+	return fmt.Sprintf("%.*f", m.digits, value)
+}
+
+// format writes a value with its unit.
+func (m *measure) format(value float64) string {
+	if m.unit != "" && m.unit != "share" {
+		return m.number(value) + " " + m.unit
+	}
+	return m.number(value)
+}

@@ -73,7 +73,7 @@ func (o Options) Check() error {
 	case len(o.Traces) > mostTraces:
 		return fault.Field("trace", "%d traces are too many; %d can be merged", len(o.Traces), mostTraces)
 	case len(o.Formats) > 1 && len(o.Formats) != len(o.Traces):
-		return fault.Field("format", "%d formats are given for %d traces; give one for each, or one for all", len(o.Formats), len(o.Traces))
+		return fault.Field("trace_format", "%d formats are given for %d traces; give one for each, or one for all", len(o.Formats), len(o.Traces))
 	case o.ProcsPerHost < 1 || o.ProcsPerHost > mostHosts:
 		return fault.Field("procs_per_host", "is %d; it must be from 1 to %d", o.ProcsPerHost, mostHosts)
 	case o.Hosts < 0 || o.Hosts > mostHosts:
@@ -150,7 +150,10 @@ func (o *Options) machine(ctx context.Context, said int) ([]inventory.Host, erro
 		if n == 0 {
 			n = said
 		}
-		if n < 1 || n > mostHosts {
+		if n > mostHosts {
+			return nil, fault.Field("hosts", "is needed: the traces say that their machine has %d hosts, and at most %d can be simulated", n, mostHosts)
+		}
+		if n < 1 {
 			return nil, fault.Field("hosts", "is needed: the traces do not say how many hosts their machine has")
 		}
 		return sim.Hosts(n), nil

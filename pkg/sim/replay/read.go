@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +40,10 @@ func ReadSettings(text []byte) ([]Setting, error) {
 	var document any
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, &fault.Error{Kind: fault.Invalid, Field: "settings", Message: "the file is not YAML: " + first, Err: err}
+		if !printable(first) {
+			first = strconv.Quote(first)
+		}
+		return nil, fault.Field("settings", "the file is not YAML: %s", first)
 	}
 	r := &settingsReader{}
 	var all []Setting
@@ -53,7 +57,7 @@ func ReadSettings(text []byte) ([]Setting, error) {
 		}
 	}
 	if r.err == nil && len(all) == 0 {
-		r.fail("settings", "there are none")
+		r.fail("settings", "the file has no settings")
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -82,7 +86,11 @@ func (r *settingsReader) mapping(field string, value any, known ...string) map[s
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains(known, key) {
-			r.fail(field+key, "%s; known are %s", fault.Unknown("field", key, known), strings.Join(known, ", "))
+			name := key
+			if !printable(name) {
+				name = strconv.Quote(name)
+			}
+			r.fail(field+name, "%s; known are %s", fault.Unknown("field", key, known), strings.Join(known, ", "))
 		}
 	}
 	return m
@@ -168,9 +176,12 @@ func (r *settingsReader) text(m map[string]any, prefix, key string, to *string) 
 	case string:
 		*to = v
 	default:
-		r.fail(prefix+key, "must be a word, not %v", v)
+		r.fail(prefix+key, "must be a word, not %s", shown(v))
 	}
 }
+
+// shown quotes the beginning of a value, so that it stands in a message of one line.
+func shown(value any) string { return fmt.Sprintf("%.40q", fmt.Sprint(value)) }
 
 func (r *settingsReader) number(m map[string]any, prefix, key string, to *float64) {
 	const most = 1e12
@@ -185,7 +196,7 @@ func (r *settingsReader) number(m map[string]any, prefix, key string, to *float6
 	case float64:
 		n = v
 	default:
-		r.fail(prefix+key, "must be a number, not %v", v)
+		r.fail(prefix+key, "must be a number, not %s", shown(v))
 		return
 	}
 	if !(n >= 0 && n <= most) {
@@ -211,6 +222,10 @@ func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64
 	if !ok {
 		n := float64(*to)
 		r.number(m, prefix, key, &n)
+		if n != math.Trunc(n) {
+			r.fail(prefix+key, "must be whole seconds, not %v", n)
+			return
+		}
 		*to = int64(n)
 		return
 	}
@@ -220,8 +235,8 @@ func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64
 		text, unit = days+"h", 24
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > longest*time.Second/unit {
-		r.fail(prefix+key, "is %v; it must be seconds, or as 90s, 2h30m or 2d, up to a year", m[key])
+	if err != nil || d < 0 || d > longest*time.Second/unit || d*unit%time.Second != 0 {
+		r.fail(prefix+key, "is %s; it must be whole seconds, or as 90s, 2h30m or 2d, up to a year", shown(m[key]))
 		return
 	}
 	*to = int64(d * unit / time.Second)

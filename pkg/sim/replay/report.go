@@ -56,33 +56,43 @@ func writeSummary(r *sim.Report, results []result) {
 		if !ok {
 			continue
 		}
-		line := fmt.Sprintf("**%s**: %s, with %s", m.name, results[v.best].setting.Name, m.format(v.values[v.best]))
-		switch {
-		case v.allAlike():
-			line = fmt.Sprintf("**%s**: no clear difference; %s has %s", m.name, results[v.best].setting.Name, m.format(v.values[v.best]))
-		case len(v.alike) > 0:
-			var others []string
-			for _, i := range v.alike {
-				others = append(others, results[i].setting.Name)
-			}
-			line += "; not clearly different: " + strings.Join(others, "; ")
-		}
-		lines = append(lines, line)
+		lines = append(lines, v.sentence(m, results))
 	}
 	r.List(lines...)
+	parts, _ := results[0].tally.parts.merged(verdictParts)
 	r.Text("Take care where differences are small. A difference of acceptance, wait or slowdown is called clear where its mean over "+
-		"%d equal parts of the time of the trace lies outside of its 95 %% interval (Student's t, the same jobs under both settings); "+
+		"%s of the time of the trace lies outside of its 95 %% interval (Student's t, the same jobs under both settings); "+
 		"one of the other measures where it is above 1 %%. One trace is one history: what is best on it need not be best next year. "+
-		"A setting that refuses more jobs often lets the others wait less, and takes less energy: read waits and energy beside acceptance.", verdictParts)
+		"A setting that refuses more jobs often lets the others wait less: read waits beside acceptance. It also takes less energy and is done "+
+		"sooner: makespan, energy and what comes of switching hosts are judged only among settings that accepted as many jobs as the one that "+
+		"accepted the most, less one in a hundred of all.", counted(len(parts), "equal part"))
 }
 
-// format writes a value with its unit.
-func (m *measure) format(value float64) string {
-	text := fmt.Sprintf("%.*f", m.digits, value)
-	if m.unit != "" && m.unit != "share" {
-		text += " " + m.unit
+// sentence says which setting was best on a measure.
+func (v *verdict) sentence(m *measure, results []result) string {
+	names := func(settings []int) string {
+		var all []string
+		for _, i := range settings {
+			all = append(all, results[i].setting.Name)
+		}
+		return strings.Join(all, "; ")
 	}
-	return text
+	best, value := results[v.best].setting.Name, m.format(v.values[v.best])
+	line := fmt.Sprintf("**%s**: %s, with %s", m.name, best, value)
+	switch {
+	case len(v.values) == 1:
+		line = fmt.Sprintf("**%s**: nothing to compare with %s, which has %s", m.name, best, value)
+	case v.allAlike() && v.short:
+		line = fmt.Sprintf("**%s**: the trace is too short to tell; %s has %s", m.name, best, value)
+	case v.allAlike():
+		line = fmt.Sprintf("**%s**: no clear difference; %s has %s", m.name, best, value)
+	case len(v.alike) > 0:
+		line += "; not clearly different: " + names(v.alike)
+	}
+	if len(v.fewer) > 0 {
+		line += "; not judged, with fewer jobs accepted: " + names(v.fewer)
+	}
+	return line
 }
 
 // writeMeasures writes the table of settings and measures.
@@ -102,12 +112,12 @@ func writeMeasures(r *sim.Report, results []result) {
 		known := false
 		for k := range results {
 			value, ok := m.of(&results[k])
-			known = known || ok && (judged || !m.switched)
+			known = known || ok && m.means(results)
 			cell := "–"
 			if ok {
-				cell = fmt.Sprintf("%.*f", m.digits, value)
+				cell = m.number(value)
 			}
-			if judged && len(results) > 1 && k == v.best && !v.allAlike() {
+			if _, in := v.values[k]; judged && in && !v.allAlike() && cell == m.number(v.values[v.best]) {
 				cell = "**" + cell + "**"
 			}
 			row = append(row, cell)
@@ -117,7 +127,7 @@ func writeMeasures(r *sim.Report, results []result) {
 		}
 	}
 	r.Table(t)
-	r.Text("The best of each row is bold where it clearly differs from one of the others. Waits and slowdowns are those of jobs that were accepted and " +
+	r.Text("The best of each row is bold, with all that are judged and have the same value, where it clearly differs from one of the others. Waits and slowdowns are those of jobs that were accepted and " +
 		"not reserved for a start of their own. Slowdown is (wait + run time) / run time, and bounded slowdown the same with run times of 10 s at least. " +
 		"Utilisation is the share of all hosts that ran a job, from the first submission to the last end (the makespan). " +
 		"A late start is one that was promised and missed because hosts still booted; delay_req is the sum of cores × seconds waited for boots / duration.")

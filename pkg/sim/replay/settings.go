@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
@@ -86,11 +89,18 @@ func DefaultSettings() (all []Setting) {
 // figure.
 const longestName = 40
 
+// printable says whether a text can stand in a report, and in a message of one line.
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // check refuses what makes no sense on any machine; prefix is put before the names of fields.
 func (s *Setting) check(prefix string) error {
 	switch {
 	case strings.TrimSpace(s.Name) == "" || len(s.Name) > longestName:
 		return fault.Field(prefix+"name", "a name of 1 to %d letters is needed", longestName)
+	case !printable(s.Name):
+		return fault.Field(prefix+"name", "%q has letters that cannot be printed", s.Name)
 	case !slices.Contains(calendar.Policies, s.Policy):
 		return fault.Field(prefix+"policy", "%s; the policies are %s", fault.Unknown("policy", string(s.Policy), policyNames()), strings.Join(policyNames(), ", "))
 	case s.Patience < 0 || s.Patience > longest:
@@ -102,25 +112,33 @@ func (s *Setting) check(prefix string) error {
 	case s.Energy.Mode != energy.ModeOff && s.Energy.Mode != energy.ModeAuto:
 		return fault.Field(prefix+"energy.mode", "is %q; it must be off or auto", s.Energy.Mode)
 	}
-	if !s.Energy.on() {
-		return nil
-	}
-	r := &s.Energy.Rules
-	for _, rule := range []struct {
-		name  string
-		value int64
-	}{
-		{"boot_margin", r.BootMargin}, {"spare_hosts", int64(r.SpareHosts)}, {"spare_percent", int64(r.SparePercent)},
-		{"min_on_time", r.MinOn}, {"min_off_time", r.MinOff}, {"max_off_per_cycle", int64(r.MostOff)},
-		{"max_switches_per_day", int64(r.MostSwitches)}, {"max_booting", int64(r.MostBooting)},
-	} {
-		if rule.value < 0 || rule.value > longest {
-			return fault.Field(prefix+"energy."+rule.name, "is %d; it must be from 0 to %d", rule.value, longest)
-		}
+	if err := s.Energy.check(prefix + "energy."); err != nil || !s.Energy.on() {
+		return err
 	}
 	o := s.site(Options{})
 	o.Hosts = sim.Hosts(1)
 	return within(prefix+"energy.", o.Check())
+}
+
+// check refuses what the service would refuse in its configuration, which reads the rules here
+// as its own.
+func (e *Energy) check(prefix string) error {
+	r, variables := &e.Rules, map[string]string{}
+	for option, value := range map[string]int64{
+		"measure_interval": e.MeasureInterval, "plan_interval": e.PlanInterval, "forecast_window": e.Window, "boot_time": e.BootTime,
+		"horizon": r.Horizon, "idle_intervals": int64(r.IdleNeeded), "boot_margin": r.BootMargin,
+		"spare_hosts": int64(r.SpareHosts), "spare_percent": int64(r.SparePercent), "min_on_time": r.MinOn, "min_off_time": r.MinOff,
+		"max_off_per_cycle": int64(r.MostOff), "max_switches_per_day": int64(r.MostSwitches), "max_booting": int64(r.MostBooting),
+	} {
+		variables["OS_ENERGY__"+strings.ToUpper(option)] = strconv.FormatInt(value, 10)
+	}
+	_, err := config.Load(nil, nil, variables)
+	if err == nil {
+		return nil
+	}
+	refused := *fault.Of(err)
+	refused.Field = prefix + strings.TrimPrefix(refused.Field, "[energy] ")
+	return &refused
 }
 
 // meets refuses what a machine of so many hosts cannot meet.

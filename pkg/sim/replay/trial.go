@@ -136,8 +136,11 @@ func (t *trial) openSite(ctx context.Context) error {
 
 // takeAll lets the jobs arrive.
 func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
-	for {
+	for jobs := int64(0); ; jobs++ {
 		job, err := f.Next()
+		if errors.Is(err, io.EOF) && jobs != t.survey.jobs {
+			return fault.Field("trace", "it had %d jobs when it was looked through, and has %d now: somebody changes it", t.survey.jobs, jobs)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
