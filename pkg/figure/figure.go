@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -39,7 +40,11 @@ type Panel struct {
 type Axis struct {
 	Label string
 	// FromZero has the range begin at 0 even where the data does not, as that of bars does.
+	// Deviations from what is not negative end there.
 	FromZero bool
+	// Share says that values are from 0 to 1: neither the axis nor a deviation goes beyond.
+	// Where that is the upright axis the legend is beside the chart.
+	Share bool
 	// Time says that values are seconds since 1970, to be shown in UTC.
 	Time bool
 }
@@ -131,7 +136,7 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 				return fmt.Errorf("panel %q: %w", row[n].Title, err)
 			}
 			var beside plot.Legend
-			if row[n].LegendBeside {
+			if row[n].legendBeside() {
 				beside, p.Legend = p.Legend, plot.NewLegend()
 				beside.Left = true
 			}
@@ -142,7 +147,7 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 	tiles := draw.Tiles{Rows: len(plots), Cols: len(plots[0]), PadX: gap, PadY: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap}
 	for i, row := range plot.Align(plots, tiles, draw.New(c)) {
 		for n, canvas := range row {
-			if f.Rows[i][n].LegendBeside {
+			if f.Rows[i][n].legendBeside() {
 				canvas = besides(canvas, legends[i][n])
 			}
 			plots[i][n].Draw(canvas)
@@ -151,9 +156,24 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 	return nil
 }
 
+// legendBeside says whether there is a legend that is drawn to the right of the chart.
+func (p *Panel) legendBeside() bool {
+	return p.LegendBeside || p.Y.Share && p.series() > 1
+}
+
+func (p *Panel) series() int { return max(len(p.Lines), len(p.Bars)) }
+
+func (p *Panel) deviates() bool {
+	return slices.ContainsFunc(p.Lines, func(l Line) bool { return l.Deviations != nil }) ||
+		slices.ContainsFunc(p.Bars, func(b Bars) bool { return b.Deviations != nil })
+}
+
+// legendGap is between a chart and the legend beside it.
+const legendGap = 10.0 // points
+
 // besides draws a legend at the right edge, and gives the canvas that is left.
 func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
-	gap, title := vg.Points(10), vg.Points(20)
+	gap, title := vg.Points(legendGap), vg.Points(20)
 	size := legend.Rectangle(c).Size()
 	legend.Draw(draw.Crop(c, c.Rectangle.Size().X-size.X, 0, 0, -title))
 	return draw.Crop(c, 0, -size.X-gap, 0, 0)
@@ -175,9 +195,18 @@ func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.deviates() { // no whisker ends at the edge of the chart
+		room := 0.04 * (drawn.Y.Max - drawn.Y.Min)
+		drawn.Y.Max += room
+		if drawn.Y.Min >= 0 {
+			drawn.Y.Min = max(drawn.Y.Min-room, 0)
+		} else {
+			drawn.Y.Min -= room
+		}
+	}
 	p.X.set(&drawn.X)
 	p.Y.set(&drawn.Y)
-	if entries := max(len(p.Lines), len(p.Bars)); entries > 1 && !p.LegendBeside { // room for the legend
+	if entries := p.series(); entries > 1 && !p.legendBeside() { // room for the legend
 		legend, axes := vg.Points(17)*vg.Length(entries), vg.Points(60)
 		drawn.Y.Max += (drawn.Y.Max - drawn.Y.Min) * float64(legend/max(height-axes-legend, legend))
 	}
@@ -188,6 +217,9 @@ func (a *Axis) set(to *plot.Axis) {
 	if a.FromZero {
 		to.Min = min(to.Min, 0)
 	}
+	if a.Share {
+		to.Min, to.Max = max(to.Min, 0), min(to.Max, 1)
+	}
 	switch to.Tick.Marker.(type) {
 	case plot.ConstantTicks: // the names of groups
 	default:
@@ -196,6 +228,18 @@ func (a *Axis) set(to *plot.Axis) {
 			to.Tick.Marker = timeTicks{}
 		}
 	}
+}
+
+// around gives how far a deviation reaches on both sides of a value.
+func (a *Axis) around(value, deviation float64) (low, high float64) {
+	low, high = value-deviation, value+deviation
+	if a.FromZero && value >= 0 {
+		low = max(low, 0)
+	}
+	if a.Share {
+		low, high = max(low, 0), min(high, 1)
+	}
+	return low, high
 }
 
 func finite(values ...float64) error {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 )
 
@@ -91,15 +93,19 @@ func TestDeviationsOfLinesAreDrawnAndHaveRoom(t *testing.T) {
 		if err := f.SVG(&b); err != nil {
 			t.Fatal(err)
 		}
-		return strings.Count(b.String(), "<path")
+		return strings.Count(b.String(), "stroke-width:0.6\"")
 	}
 	if without, with := paths(), paths(0, 0, 1, 1); with != without+4 {
 		t.Errorf("%d lines are drawn with four deviations, %d without", with, without)
 	}
 	panel := both().Rows[0][0]
 	panel.Lines[0].Deviations, panel.LegendBeside = []float64{0, 0.5, 0, 20}, true
-	if p, err := panel.plot(300, 300); err != nil || p.Y.Min != -18 || p.Y.Max != 22 {
-		t.Errorf("the axis does not span the deviations (%v)", err)
+	if p, err := panel.plot(300, 300); err != nil || !(-20 < p.Y.Min && p.Y.Min < -18 && 22 < p.Y.Max && p.Y.Max < 24) {
+		t.Errorf("the axis does not span the deviations with a little room (%v)", err)
+	}
+	panel.Y.FromZero = true
+	if p, err := panel.plot(300, 300); err != nil || p.Y.Min != 0 {
+		t.Errorf("deviations of what is not negative reach below 0 (%v)", err)
 	}
 }
 
@@ -125,6 +131,74 @@ func TestALegendBesideLeavesTheChartItsHeight(t *testing.T) {
 	}
 	if n := strings.Count(b.String(), ">in use<"); n != 6 {
 		t.Errorf("the legend beside has %d of 6 series of a name", n)
+	}
+}
+
+func TestSharesAreDrawnFromZeroToOne(t *testing.T) {
+	f := both()
+	steps, bars := f.Rows[0][0], f.Rows[0][1]
+	for i := range steps.Lines {
+		for n := range steps.Lines[i].Points {
+			steps.Lines[i].Points[n].Y /= 4
+		}
+		steps.Lines[i].Deviations = []float64{0.5, 0.5, 0.5, 0.5}
+	}
+	bars.Bars[0].Values, bars.Bars[1].Values = []float64{0.3, 0.9}, []float64{0.9, 1}
+	for _, panel := range []Panel{steps, bars} {
+		if p, err := panel.plot(300, 300); err != nil || p.Y.Max <= 1 {
+			t.Errorf("%s: the deviations do not pass 1, so nothing is shown (%v)", panel.Title, err)
+		}
+		panel.Y.Share = true
+		if p, err := panel.plot(300, 300); err != nil || p.Y.Min != 0 || p.Y.Max != 1 || !panel.legendBeside() {
+			t.Errorf("%s: the axis of a share goes beyond it, or its legend lies on the chart (%v)", panel.Title, err)
+		}
+	}
+}
+
+// groups is how wide the names of groups are in a row, in points, by what room a group has.
+func groups(t *testing.T, p Panel, width vg.Length) (names []string, widest, room vg.Length) {
+	t.Helper()
+	drawn, err := p.plot(width, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room = width - vg.Points(70)
+	if p.legendBeside() {
+		room -= drawn.Legend.ThumbnailWidth
+		for _, b := range p.Bars {
+			room = min(room, width-vg.Points(70)-drawn.Legend.ThumbnailWidth-drawn.Legend.TextStyle.Width(b.Name))
+		}
+	}
+	for _, tick := range drawn.X.Tick.Marker.Ticks(drawn.X.Min, drawn.X.Max) {
+		names, widest = append(names, tick.Label), max(widest, drawn.X.Tick.Label.Width(tick.Label))
+	}
+	return names, widest, room / vg.Length(drawn.X.Max-drawn.X.Min)
+}
+
+func TestNamesOfGroupsDoNotOverlap(t *testing.T) {
+	p := Panel{Groups: []string{"equal", "partial_hour", "running_time", "age", "price", "priority"}, Bars: []Bars{{Name: "one", Values: make([]float64, 6)}}}
+	p.Bars[0].Values[0] = 1
+	if names, widest, room := groups(t, p, 420); widest >= room || names[1] != "partial_hour" {
+		t.Errorf("%q are up to %v wide, and have %v each", names, widest, room)
+	}
+	if names, widest, room := groups(t, p, 300); widest >= 2*room || names[1] != "\npartial_hour" || names[2] != "running_time" {
+		t.Errorf("%q are up to %v wide, and have %v each", names, widest, room)
+	}
+}
+
+func TestALegendBesideBarsLeavesGroupsApart(t *testing.T) {
+	p := Panel{Groups: []string{"a", "b", "c", "d"}, LegendBeside: true}
+	for _, name := range []string{"the default scheduler", "the preemptible-aware scheduler", "the retrying scheduler"} {
+		p.Bars = append(p.Bars, Bars{Name: name, Values: []float64{1, 2, 3, 4}})
+	}
+	_, _, room := groups(t, p, 400)
+	drawn := plot.New()
+	drawn.Legend.ThumbnailWidth = vg.Points(32)
+	if err := p.bars(drawn, 400); err != nil {
+		t.Fatal(err)
+	}
+	if width := p.barWidth(drawn, 400); width*vg.Length(len(p.Bars)) >= room {
+		t.Errorf("three bars of %v do not fit into %v", width, room)
 	}
 }
 
@@ -184,7 +258,7 @@ func TestAxesOfNumbersHaveFourToElevenRoundMarks(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
 		want      string
-	}{{0, 1, "0 0.2 0.4 0.6 0.8 1"}, {5, 9, "5 6 7 8 9"}, {0, 2.1, "0 0.5 1 1.5 2"}, {0, 620, "0 100 200 300 400 500 600"}} {
+	}{{0, 1, "0 0.2 0.4 0.6 0.8 1"}, {5, 9, "5 6 7 8 9"}, {-0.3, 3, "0 1 2 3"}, {0, 2.1, "0 0.5 1 1.5 2"}, {0, 620, "0 100 200 300 400 500 600"}} {
 		var labels []string
 		for _, tick := range (numberTicks{}).Ticks(c.low, c.high) {
 			labels = append(labels, tick.Label)

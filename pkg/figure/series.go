@@ -3,6 +3,8 @@ package figure
 import (
 	"fmt"
 	"image/color"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -78,7 +80,8 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 		for n, d := range series.Deviations {
 			at := points[n]
 			aside := vg.Length(float64(i)-float64(len(p.Lines)-1)/2) * vg.Points(1.6) // else they hide each other
-			up := &whisker{x: at.X, offset: aside, low: at.Y - d, high: at.Y + d, style: draw.LineStyle{Color: look.color, Width: vg.Points(0.6)}}
+			low, high := p.Y.around(at.Y, d)
+			up := &whisker{x: at.X, offset: aside, low: low, high: high, style: draw.LineStyle{Color: look.color, Width: vg.Points(0.6)}}
 			drawn.Add(up)
 			drawn.Y.Min, drawn.Y.Max = min(drawn.Y.Min, up.low), max(drawn.Y.Max, up.high)
 		}
@@ -99,9 +102,7 @@ func some(points plotter.XYs, series int) (few plotter.XYs) {
 }
 
 func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
-	const axis, gap = 70.0, 2.0 // points
-	width := (all - vg.Points(axis)) / vg.Length(max(1, len(p.Groups))*(len(p.Bars)+1))
-	width = min(max(width, vg.Points(2*gap)), vg.Points(40))
+	width := p.barWidth(drawn, all)
 	for i, series := range p.Bars {
 		if len(series.Values) != len(p.Groups) || series.Deviations != nil && len(series.Deviations) != len(p.Groups) {
 			return fmt.Errorf("bars %q: %d values and %d deviations for %d groups", series.Name, len(series.Values), len(series.Deviations), len(p.Groups))
@@ -109,7 +110,7 @@ func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
 		if err := finite(append(series.Values, series.Deviations...)...); err != nil {
 			return fmt.Errorf("bars %q: %w", series.Name, err)
 		}
-		chart, err := plotter.NewBarChart(plotter.Values(series.Values), width-vg.Points(gap))
+		chart, err := plotter.NewBarChart(plotter.Values(series.Values), width-vg.Points(barGap))
 		if err != nil {
 			return fmt.Errorf("bars %q: %w", series.Name, err)
 		}
@@ -120,15 +121,65 @@ func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
 			drawn.Legend.Add(series.Name, chart)
 		}
 		for n, d := range series.Deviations {
-			whisker := &whisker{x: float64(n), offset: chart.Offset, low: max(0, series.Values[n]-d), high: series.Values[n] + d, style: draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}}
+			upright := Axis{FromZero: true, Share: p.Y.Share}
+			low, high := upright.around(series.Values[n], d)
+			whisker := &whisker{x: float64(n), offset: chart.Offset, low: low, high: high, style: draw.LineStyle{Color: color.Black, Width: vg.Points(0.75)}}
 			drawn.Add(whisker)
 			drawn.Y.Max = max(drawn.Y.Max, whisker.high)
 		}
 	}
 	drawn.Y.Min = min(drawn.Y.Min, 0)
-	drawn.NominalX(p.Groups...)
-	drawn.X.Min, drawn.X.Max = -0.6, float64(len(p.Groups))-0.4
+	p.name(drawn, p.groupRoom(drawn, all))
+	drawn.X.Min, drawn.X.Max = -groupMargin, float64(len(p.Groups))-1+groupMargin
 	return nil
+}
+
+const (
+	barGap      = 2.0 // points
+	groupMargin = 0.6 // of a group, left of the first and right of the last
+)
+
+// groupRoom is how wide a group may be of a panel that takes so much room in all.
+func (p *Panel) groupRoom(drawn *plot.Plot, all vg.Length) vg.Length {
+	const axis = 70.0 // points
+	all -= vg.Points(axis)
+	if p.legendBeside() {
+		names := vg.Length(0)
+		for _, series := range p.Bars {
+			names = max(names, drawn.Legend.TextStyle.Width(series.Name))
+		}
+		all -= names + drawn.Legend.ThumbnailWidth + vg.Points(2*legendGap)
+	}
+	return all / vg.Length(float64(max(1, len(p.Groups)))-1+2*groupMargin)
+}
+
+// barWidth leaves the width of a bar between two groups.
+func (p *Panel) barWidth(drawn *plot.Plot, all vg.Length) vg.Length {
+	width := p.groupRoom(drawn, all) / vg.Length(len(p.Bars)+1)
+	return min(max(width, vg.Points(2*barGap)), vg.Points(40))
+}
+
+// name writes the names of the groups, each of which has so much room: smaller where they
+// need more, and in two rows where that is not enough.
+func (p *Panel) name(drawn *plot.Plot, room vg.Length) {
+	const apart, smallest = 4.0, 7.0 // points
+	style := &drawn.X.Tick.Label
+	names, needed := slices.Clone(p.Groups), vg.Length(0)
+	for _, name := range names {
+		needed = max(needed, style.Width(name))
+	}
+	fitting := style.Font.Size * (room - vg.Points(apart)) / needed
+	style.Font.Size = min(style.Font.Size, max(fitting, vg.Points(smallest)))
+	if fitting < style.Font.Size {
+		lines := 0
+		for _, name := range names {
+			lines = max(lines, 1+strings.Count(name, "\n"))
+		}
+		for n := 1; n < len(names); n += 2 {
+			names[n] = strings.Repeat("\n", lines) + names[n]
+		}
+	}
+	drawn.NominalX(names...)
 }
 
 // whisker is a line along which a value may vary.

@@ -25,7 +25,8 @@ func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 		}
 	}
 	for n := math.Ceil(low / step); n*step <= high; n++ {
-		ticks = append(ticks, plot.Tick{Value: n * step, Label: strconv.FormatFloat(n*step, 'g', digits, 64)})
+		value := n*step + 0 // no -0
+		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'g', digits, 64)})
 	}
 	return ticks
 }
