@@ -99,7 +99,8 @@ type LublinProcess struct {
 	chance  *rand.Rand
 	gap     LublinArrivals
 	profile [buckets]float64
-	bucket  int     // half hours since the beginning
+	days    float64 // since the beginning, whole ones
+	bucket  int     // half hours since the day began
 	paid    float64 // what of the bucket's weight is used up
 }
 
@@ -109,14 +110,19 @@ func (a LublinArrivals) Process(chance *rand.Rand) *LublinProcess {
 	return &LublinProcess{chance: chance, gap: a, profile: a.Profile()}
 }
 
-// Next gives the next arrival.
+// Next gives the next arrival. However slow the pace is, no gap is longer than 34,000 years.
 func (p *LublinProcess) Next() float64 {
-	p.paid += p.gap.pace() * p.draw() / bucketSpan
-	for p.paid > p.profile[p.bucket%buckets] {
-		p.paid -= p.profile[p.bucket%buckets]
-		p.bucket++
+	p.paid += min(p.gap.pace()*p.draw(), mostTime) / bucketSpan
+	rest := math.Mod(p.paid, buckets) // a whole day uses up all weights once
+	p.days += (p.paid - rest) / buckets
+	for p.paid = rest; p.paid > p.profile[p.bucket]; {
+		p.paid -= p.profile[p.bucket]
+		if p.bucket++; p.bucket == buckets {
+			p.bucket = 0
+			p.days++
+		}
 	}
-	return bucketSpan * (float64(p.bucket) + p.paid/p.profile[p.bucket%buckets])
+	return bucketSpan * (buckets*p.days + float64(p.bucket) + p.paid/p.profile[p.bucket])
 }
 
 // draw gives a gap in seconds at a mean hour.

@@ -264,6 +264,22 @@ func TestMoreJobsComeInBusyHalfHours(t *testing.T) {
 	}
 }
 
+// What is drawn anew for a gap of any length is a bounded number of half hours.
+func TestArrivalsGoOnWhateverTheirPaceIs(t *testing.T) {
+	for _, pace := range []float64{1e-300, 1e9, 1e300, math.Inf(1), math.NaN(), -1} {
+		a := workload.Typeless().Arrivals
+		a.Pace = pace
+		p, last := a.Process(seeded(51)), 0.0
+		for range 1000 {
+			at := p.Next()
+			if pace > 0 && (at < last || math.IsInf(at, 0)) {
+				t.Fatalf("at the pace %v one comes at %v after one at %v", pace, at, last)
+			}
+			last = at
+		}
+	}
+}
+
 func TestPoissonArrivalsHaveExponentialGaps(t *testing.T) {
 	p, last := workload.NewPoisson(seeded(31), 40), 0.0
 	gaps := make([]float64, 50_000)

@@ -47,6 +47,9 @@ func PaperVMs() VMModel {
 	}
 }
 
+// leastPerDay keeps the times of machines within what can be counted.
+const leastPerDay = 1e-6
+
 // Check refuses a model by which nothing can be made, with a fault that names the field.
 func (m VMModel) Check() error {
 	for _, err := range []error{
@@ -57,6 +60,8 @@ func (m VMModel) Check() error {
 		}
 	}
 	switch {
+	case m.PerDay < leastPerDay:
+		return fault.Field("per_day", "is %v; it must be at least %v", m.PerDay, leastPerDay)
 	case !(m.Spread >= 0 && m.Spread <= 10):
 		return fault.Field("spread", "is %v; it must be from 0 to 10", m.Spread)
 	case m.Longest < 1 || m.Longest > mostTime:

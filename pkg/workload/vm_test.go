@@ -91,7 +91,7 @@ func TestAnotherSharePreemptibleChangesNothingElse(t *testing.T) {
 
 func TestAModelOfWhichNothingCanBeMadeIsRefused(t *testing.T) {
 	for field, spoil := range map[string]func(*workload.VMModel){
-		"per_day":     func(m *workload.VMModel) { m.PerDay = 0 },
+		"per_day":     func(m *workload.VMModel) { m.PerDay = 1e-300 },
 		"swing":       func(m *workload.VMModel) { m.Swing = 1.1 },
 		"median":      func(m *workload.VMModel) { m.Median = math.NaN() },
 		"preemptible": func(m *workload.VMModel) { m.Preemptible = -0.1 },

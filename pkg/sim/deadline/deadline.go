@@ -46,12 +46,14 @@ func (o Options) run(ctx context.Context, settings []setting, progress sim.Progr
 type measure struct {
 	name string
 	axis string
-	of   func(outcome) float64
+	// share says that it is from 0 to 1.
+	share bool
+	of    func(outcome) float64
 }
 
 var (
-	acceptance = measure{"acceptance rate", "acceptance rate (share of requests)", func(o outcome) float64 { return o.Acceptance }}
-	slowdown   = measure{"average slowdown", "average slowdown (times the duration)", func(o outcome) float64 { return o.Slowdown }}
+	acceptance = measure{"acceptance rate", "acceptance rate (share of requests)", true, func(o outcome) float64 { return o.Acceptance }}
+	slowdown   = measure{"average slowdown", "average slowdown (times the duration)", false, func(o outcome) float64 { return o.Slowdown }}
 )
 
 // values gives a measure, by run.

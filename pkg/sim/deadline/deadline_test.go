@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/sim"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -96,6 +97,9 @@ func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 }
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	written := func(o Options) map[string][]byte {
 		report, err := Run(t.Context(), o, nil)
 		if err != nil {
@@ -157,12 +161,60 @@ func TestWhatCannotBeRunIsRefusedBefore(t *testing.T) {
 		{"arrivals", func(o *Options) { o.Arrivals = "poison" }},
 		{"load", func(o *Options) { o.Load = -0.5 }},
 		{"load", func(o *Options) { o.Load = math.NaN() }},
+		{"load", func(o *Options) { o.Load = 1e-300 }},
 	} {
 		o := small()
 		c.change(&o)
 		started := func(int, int) { t.Errorf("%s: the run has started", c.field) }
 		if _, err := Run(t.Context(), o, started); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != c.field {
 			t.Errorf("%s: %v", c.field, err)
+		}
+	}
+}
+
+func TestAnUnknownKindOfArrivalsIsToldWhichThereAre(t *testing.T) {
+	o := small()
+	o.Arrivals = "bursts"
+	if err := o.Check(); !strings.Contains(err.Error(), "the kinds are lublin, poisson") {
+		t.Error(err)
+	}
+}
+
+func TestWhetherTheRiseDependsOnArrivalsIsSaidOnlyWhereRunsShowIt(t *testing.T) {
+	const depends, explainsNot, open = "So the rise in figure 6", "does not explain", "These runs do not tell"
+	for _, tc := range []struct {
+		name            string
+		lublin, poisson []float64 // what PE_W gains, by run
+		want            string
+	}{
+		{"one run", []float64{0.3}, []float64{0}, open},
+		{"a clear rise with one kind only", []float64{0.30, 0.31, 0.32}, []float64{0.01, 0, 0.01}, depends},
+		{"wide intervals, and clear run by run", []float64{0.1, 0.3, 0.5}, []float64{0, 0.201, 0.399}, open},
+		{"a rise in both, clear run by run", []float64{0.3, 0.4, 0.5}, []float64{0.2, 0.301, 0.399}, depends},
+		{"no clear difference", []float64{0.1, 0.3, 0.2}, []float64{0.2, 0.1, 0.2}, open},
+		{"more with the other kind", []float64{0, 0.01, 0}, []float64{0.2, 0.21, 0.2}, explainsNot},
+		{"the same", []float64{0, 0}, []float64{0, 0}, open},
+	} {
+		o := small()
+		o.Runs = len(tc.lublin)
+		r := &results{Options: o, outcomes: map[key][]outcome{}}
+		for _, s := range distinct(append(o.scans(), o.contrast())...) {
+			for _, p := range calendar.Policies {
+				for run := range o.Runs {
+					gain := tc.lublin[run]
+					if s.Arrivals == Poisson {
+						gain = tc.poisson[run]
+					}
+					r.outcomes[key{s, p}] = append(r.outcomes[key{s, p}], outcome{0.1 + gain*(s.Flexibility-1)/4, 1})
+				}
+			}
+		}
+		report := sim.NewReport("")
+		r.tellArrivals(report)
+		for _, sentence := range []string{depends, explainsNot, open} {
+			if strings.Contains(report.Markdown(), sentence) != (sentence == tc.want) {
+				t.Errorf("%s: it should say %q, and not the others:\n%s", tc.name, tc.want, report.Markdown())
+			}
 		}
 	}
 }

@@ -222,21 +222,21 @@ func (r *results) findings() []finding {
 		differences(r.values(acceptance, mild, calendar.PEWorstFit), r.values(acceptance, mild, calendar.DurationBestFit)))
 	return []finding{
 		r.above("PE_W accepts the most, everywhere (figures 2, 4, 6)", acceptance, all, upper[:1], others(calendar.PEWorstFit)).
-			since("With small jobs and a low load PE_W and Du_B accept the same within the interval."),
+			since("With small jobs and a low load PE_W and Du_B may be level."),
 		r.above("FF has the lowest slowdown, everywhere (figures 3, 5, 7)", slowdown, all, others(calendar.FirstFit), first),
 		r.above("Three groups: PE_W and Du_B accept more than PEDu_B and PEDu_W", acceptance, all, upper, middle),
 		r.above("Three groups: PEDu_B and PEDu_W accept more than PE_B and Du_W", acceptance, all, middle, lower),
 		r.above("All but PE_B and Du_W accept more than FF", acceptance, all, slices.Concat(upper, middle), first),
 		r.above("PE_B and Du_W accept less than FF", acceptance, all, first, lower).
-			since("FF, PE_B and Du_W are nearly level wherever there is little to choose from: with large jobs, which leave few feasible starts, and with little flexibility."),
+			since("FF, PE_B and Du_W may be nearly level wherever there is little to choose from: with large jobs, which leave few feasible starts, and with little flexibility."),
 		r.near("PE_W and Du_B accept almost the same", acceptance, all, 0.02, calendar.PEWorstFit, calendar.DurationBestFit),
 		r.near("PEDu_B and PEDu_W accept almost the same", acceptance, all, 0.02, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
-			since("Their order changes with the load: PEDu_B accepts more where there is much room, PEDu_W where there is little."),
+			since("Their order may change with the load, with the one ahead where there is much room and the other where there is little."),
 		r.near("PE_B and Du_W accept almost the same", acceptance, all, 0.02, calendar.PEBestFit, calendar.DurationWorstFit),
 		r.near("PE_W and Du_B have a similar slowdown", slowdown, all, 0.1, calendar.PEWorstFit, calendar.DurationBestFit),
 		r.near("PE_B and Du_W have a similar slowdown", slowdown, all, 0.1, calendar.PEBestFit, calendar.DurationWorstFit),
 		r.differ("The slowdowns of PEDu_B and PEDu_W differ", slowdown, all, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
-			since("Their order changes with the load here too, so that their curves cross; and where they cross they do not differ."),
+			since("Their order may change with the load here too, so that their curves cross; and where they cross they do not differ."),
 		r.along("Acceptance falls with UMed (figure 2)", acceptance, sizes, -1, calendar.Policies...),
 		r.along("Slowdown rises with UMed (figure 3)", slowdown, sizes, 1, calendar.Policies...),
 		r.along("Acceptance falls with the arrival factor (figure 4)", acceptance, arrivals, -1, calendar.Policies...),
@@ -244,7 +244,7 @@ func (r *results) findings() []finding {
 		r.along("Slowdown rises with flexibility (figure 7)", slowdown, flexibility, 1, calendar.Policies...),
 		gain.found(),
 		r.linear("Acceptance of PE_W, Du_B and PEDu_B rises almost linearly with flexibility (figure 6)", flexibility, calendar.PEWorstFit, calendar.DurationBestFit, calendar.PEDurationBestFit).
-			since("It depends on how jobs arrive; see \"Beside the paper\" below."),
+			since("It may depend on how jobs arrive; see \"Beside the paper\" below."),
 		r.unsteady("The other four do not rise steadily (figure 6)", flexibility, calendar.FirstFit, calendar.PEBestFit, calendar.DurationWorstFit, calendar.PEDurationWorstFit),
 	}
 }

@@ -5,8 +5,8 @@
 package deadline
 
 import (
-	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -48,6 +48,8 @@ const (
 	mostJobs  = 10_000_000
 	mostRuns  = 1000
 	mostLoad  = 100
+	// leastLoad is the least beside 0: jobs come so far apart that there is nothing to compare.
+	leastLoad = 0.001
 )
 
 // Check refuses what cannot be run, with a fault that names the option.
@@ -60,9 +62,10 @@ func (o Options) Check() error {
 	case o.Runs < 1 || o.Runs > mostRuns:
 		return fault.Field("runs", "is %d; it must be from 1 to %d", o.Runs, mostRuns)
 	case o.Arrivals != Poisson && o.Arrivals != Lublin:
-		return fault.Field("arrivals", "%s", fault.Unknown("kind of arrivals", o.Arrivals, []string{Lublin, Poisson}))
-	case math.IsNaN(o.Load) || o.Load < 0 || o.Load > mostLoad:
-		return fault.Field("load", "is %v; it must be from 0 to %d", o.Load, mostLoad)
+		known := []string{Lublin, Poisson}
+		return fault.Field("arrivals", "%s; the kinds are %s", fault.Unknown("kind of arrivals", o.Arrivals, known), strings.Join(known, ", "))
+	case o.Load != 0 && !(o.Load >= leastLoad && o.Load <= mostLoad):
+		return fault.Field("load", "is %v; it must be from %v to %d, or 0 for what the model comes to", o.Load, leastLoad, mostLoad)
 	}
 	return nil
 }
