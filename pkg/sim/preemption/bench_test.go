@@ -10,7 +10,7 @@ func BenchmarkDay(b *testing.B) {
 	o := Defaults()
 	o.WarmUp = 0
 	o.Days = 1
-	from, err := o.source()
+	from, err := o.source(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

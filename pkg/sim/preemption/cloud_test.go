@@ -155,7 +155,7 @@ func (b *book) evict(e *event, allowed bool) error {
 // nobody is refused for whom there is room or can be made.
 func TestTheCloudKeepsItsRulesAtEachEvent(t *testing.T) {
 	o := small()
-	from, err := o.source()
+	from, err := o.source(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestTheCloudKeepsItsRulesAtEachEvent(t *testing.T) {
 func TestTheStatesAreThoseOfAReading(t *testing.T) {
 	o := small()
 	o.Days = 2
-	from, err := o.source()
+	from, err := o.source(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func (o Options) week(c compared) figure.Figure {
 	chosen, _ := c.named(o.Costs[0])
 	base, _ := c.named(without)
-	panel := figure.Panel{X: figure.Axis{Time: true, Label: "time of the simulation (UTC)"}, Y: figure.Axis{Label: "VCPUs in use, share", FromZero: true}}
+	panel := figure.Panel{X: figure.Axis{Time: true, Label: "time of the simulation (UTC)"}, Y: figure.Axis{Label: "VCPUs in use, share", FromZero: true, Share: true}}
 	from := 24 * o.WarmUp
 	to := min(24*o.Days, from+7*24)
 	line := func(name string, used func(h int) float64) {
@@ -28,7 +28,7 @@ func (o Options) week(c compared) figure.Figure {
 	line("with preemptible instances", func(h int) float64 { return with[normal][h] + with[spot][h] })
 	line("of these the normal ones", func(h int) float64 { return with[normal][h] })
 	line("without preemptible instances", func(h int) float64 { return alone[normal][h] })
-	return figure.Figure{Width: 9, Height: 4, Rows: [][]figure.Panel{{panel}}}
+	return figure.Figure{Width: 11, Height: 4, Rows: [][]figure.Panel{{panel}}}
 }
 
 // evictionBars draws what evictions there are, and what they lose, by what chooses them.
@@ -39,7 +39,7 @@ func (o Options) evictionBars(c compared) figure.Figure {
 		{"evicted", "share of preemptible instances evicted"}, {unpaidWork, "VCPU-hours not paid for, per day"},
 	} {
 		m := measureOf(shown.measure)
-		panel := figure.Panel{Y: figure.Axis{Label: shown.label}}
+		panel := figure.Panel{Y: figure.Axis{Label: shown.label, Share: m.unit == "share of preemptible"}}
 		bars := figure.Bars{}
 		for _, one := range c.main {
 			if one.cost == "" {
@@ -63,14 +63,14 @@ func (o Options) evictionBars(c compared) figure.Figure {
 func (o Options) shareLines(c compared) figure.Figure {
 	var row []figure.Panel
 	for _, shown := range []struct {
-		measure  string
-		label    string
-		fromZero bool
+		measure string
+		label   string
+		share   bool
 	}{
-		{lostWork, "VCPU-hours that victims had run, per day", true}, {useful, "VCPUs in use for what was not evicted, share", false},
+		{lostWork, "VCPU-hours that victims had run, per day", false}, {useful, "VCPUs in use for what was not evicted, share", true},
 	} {
 		m := measureOf(shown.measure)
-		panel := figure.Panel{X: figure.Axis{Label: "share of requests that are preemptible"}, Y: figure.Axis{Label: shown.label, FromZero: shown.fromZero}}
+		panel := figure.Panel{X: figure.Axis{Label: "share of requests that are preemptible"}, Y: figure.Axis{Label: shown.label, FromZero: !shown.share, Share: shown.share}}
 		for _, cost := range o.Costs {
 			line := figure.Line{Name: cost}
 			for _, one := range c.overShares(cost) {
@@ -87,13 +87,13 @@ func (o Options) shareLines(c compared) figure.Figure {
 		}
 		row = append(row, panel)
 	}
-	return figure.Figure{Width: 11, Height: 4.5, Rows: [][]figure.Panel{row}}
+	return figure.Figure{Width: 13, Height: 4.5, Rows: [][]figure.Panel{row}}
 }
 
 // lifeLines draws how many preemptible instances are left after how many hours.
 func (o Options) lifeLines(c compared) figure.Figure {
 	const longest = 48
-	panel := figure.Panel{X: figure.Axis{Label: "hours since the instance began to run", FromZero: true}, Y: figure.Axis{Label: "not evicted until then, share", FromZero: true}}
+	panel := figure.Panel{X: figure.Axis{Label: "hours since the instance began to run", FromZero: true}, Y: figure.Axis{Label: "not evicted until then, share", FromZero: true, Share: true}}
 	for _, one := range c.main {
 		if one.cost == "" {
 			continue
@@ -106,7 +106,7 @@ func (o Options) lifeLines(c compared) figure.Figure {
 		}
 		panel.Lines = joined(panel.Lines, line)
 	}
-	return figure.Figure{Width: 9, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
+	return figure.Figure{Width: 11, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
 }
 
 // joined adds a line, or its name to that of one with the same points.

@@ -221,7 +221,7 @@ func latencyOrderings(times []timing) (list []ordering) {
 func slower(expected string, one, other timing) ordering {
 	const z = 1.96
 	half := z * math.Hypot(one.deviation, other.deviation) / math.Sqrt(timed)
-	o := judge(expected, 1, named{"", sim.Estimate{Mean: one.mean - other.mean, Half: half, Runs: timed}})
+	o := judge(expected, 1, named{Estimate: sim.Estimate{Mean: one.mean - other.mean, Half: half, Runs: timed}})
 	o.numbers = fmt.Sprintf("%s µs, %.2f times", strings.TrimSpace(o.numbers), ratio(one.mean, other.mean))
 	return o
 }

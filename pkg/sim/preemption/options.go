@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
@@ -63,6 +64,7 @@ const (
 	mostHosts = 100_000
 	mostDays  = 3660
 	mostLoad  = 100
+	leastLoad = 0.001
 	mostOfAny = math.MaxInt32 // what Placement can count
 )
 
@@ -84,8 +86,8 @@ func (o Options) Check() error {
 	switch {
 	case o.WarmUp < 0 || o.WarmUp >= o.Days:
 		return fault.Field("warm_up", "is %d days; it must be less than the %d that are simulated, so that some are measured", o.WarmUp, o.Days)
-	case !(o.Load > 0 && o.Load <= mostLoad):
-		return fault.Field("load", "is %v; it must be above 0 and at most %d", o.Load, mostLoad)
+	case !(o.Load >= leastLoad && o.Load <= mostLoad):
+		return fault.Field("load", "is %v; it must be from %v to %d", o.Load, leastLoad, mostLoad)
 	}
 	return nil
 }
@@ -109,8 +111,15 @@ func (o Options) checkHost() error {
 	if h.IsZero() {
 		return nil
 	}
-	if h.VCPUs < 1 || h.MemoryMB < 1 || h.DiskGB < 0 || max(h.VCPUs, h.MemoryMB, h.DiskGB) > mostOfAny || len(h.Custom) > 0 {
-		return fault.Field("host", "has %v; it needs VCPUs and memory, at most %d of anything, and nothing beside disk", h, mostOfAny)
+	if len(h.Custom) > 0 {
+		return fault.Field("host", "has %v; it may have VCPUs, memory and disk only", h)
+	}
+	for _, err := range []error{
+		within("host_vcpus", h.VCPUs, 1, mostOfAny), within("host_memory_mb", h.MemoryMB, 1, mostOfAny), within("host_disk_gb", h.DiskGB, 0, mostOfAny),
+	} {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -121,7 +130,7 @@ func (o Options) checkCosts() error {
 	}
 	for i, name := range o.Costs {
 		if !slices.Contains(config.Costs, name) {
-			return fault.Field("costs", "%s", fault.Unknown("cost", name, config.Costs))
+			return fault.Field("costs", "%s; the costs are %s", fault.Unknown("cost", name, config.Costs), strings.Join(config.Costs, ", "))
 		}
 		if slices.Contains(o.Costs[:i], name) {
 			return fault.Field("costs", "%s is there twice", strconv.Quote(name))

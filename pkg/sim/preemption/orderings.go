@@ -2,6 +2,7 @@ package preemption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
@@ -20,19 +21,28 @@ type ordering struct {
 	expected, verdict, numbers string
 }
 
-// judge says whether all differences, which are expected to be above 0, are.
+// judge says whether all differences, which are expected to be above 0, are. Less than two
+// runs decide nothing, and neither does what is equal in all, but where it cannot differ.
 func judge(expected string, digits int, differences ...named) ordering {
 	verdict := held
+	if !slices.ContainsFunc(differences, func(d named) bool { return !d.identity }) {
+		verdict = undecided
+	}
 	var numbers []string
 	for _, d := range differences {
-		switch same := d.Mean == 0 && d.Half == 0; {
-		case same || d.Mean-d.Half > 0:
-		case d.Mean+d.Half < 0 || d.Half == 0:
+		switch clear := d.Runs > 1; {
+		case clear && d.Mean-d.Half > 0:
+		case clear && d.identity && d.Mean == 0 && d.Half == 0:
+		case clear && d.Mean+d.Half < 0:
 			verdict = broken
 		case verdict == held:
 			verdict = undecided
 		}
-		numbers = append(numbers, d.name+" "+d.Format(digits))
+		number := "–"
+		if d.Runs > 0 {
+			number = d.Format(digits)
+		}
+		numbers = append(numbers, d.name+" "+number)
 	}
 	return ordering{expected, verdict, strings.Join(numbers, ", ")}
 }
@@ -41,6 +51,15 @@ func judge(expected string, digits int, differences ...named) ordering {
 type named struct {
 	name string
 	sim.Estimate
+	// identity says that both settings choose alike, so that there cannot be a difference.
+	identity bool
+}
+
+// alike says that two costs choose alike here: instances are never shelved, so that their age
+// is how long they have run.
+func alike(a, b string) bool {
+	same := []string{"age", "running_time"}
+	return slices.Contains(same, a) && slices.Contains(same, b)
 }
 
 // orderings are what was expected of the weeks.
@@ -53,7 +72,7 @@ func (o Options) orderings(c compared) (list []ordering) {
 	over := func(m string, from func(outcome) sim.Estimate) (all []named) {
 		for _, one := range c.main {
 			if one.cost != "" {
-				all = append(all, named{one.name, from(one)})
+				all = append(all, named{name: one.name, Estimate: from(one)})
 			}
 		}
 		return all
@@ -85,7 +104,7 @@ func (o Options) leastBy(list []ordering, c compared, cost string, m measure, ex
 	var all []named
 	for _, one := range c.main {
 		if one.cost != "" && one.name != cost {
-			all = append(all, named{one.name, o.difference(m, own, one)})
+			all = append(all, named{one.name, o.difference(m, own, one), alike(one.name, cost)})
 		}
 	}
 	if all == nil {

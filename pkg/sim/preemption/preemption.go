@@ -12,7 +12,7 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	from, err := o.source()
+	from, err := o.source(ctx)
 	if err != nil {
 		return nil, err
 	}

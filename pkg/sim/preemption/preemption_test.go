@@ -56,6 +56,9 @@ func results(t *testing.T, r *sim.Report) []byte {
 }
 
 func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	o := small()
 	o.Hosts, o.Days, o.Runs, o.Costs, o.Shares = 6, 3, 2, []string{"partial_hour", "priority"}, []float64{0.2}
 	first, again := files(t, run(t, o)), files(t, run(t, o))
@@ -76,9 +79,12 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 // Nothing that was expected comes out the other way round at a small size; the first five
 // but for the third, which is of few requests, are clear even so.
 func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	o := small()
 	o.Hosts, o.Days, o.Shares = 16, 6, nil
-	from, err := o.source()
+	from, err := o.source(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +139,15 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	}{
 		{"runs", func(o *Options) { o.Runs = 0 }},
 		{"hosts", func(o *Options) { o.Hosts = 1 }},
-		{"host", func(o *Options) { o.Host = resource.Vector{VCPUs: 4} }},
-		{"host", func(o *Options) { o.Host = resource.Vector{VCPUs: 4, MemoryMB: 1 << 40} }},
+		{"host_vcpus", func(o *Options) { o.Host = resource.Vector{MemoryMB: 4} }},
+		{"host_memory_mb", func(o *Options) { o.Host = resource.Vector{VCPUs: 4} }},
+		{"host_memory_mb", func(o *Options) { o.Host = resource.Vector{VCPUs: 4, MemoryMB: 1 << 40} }},
+		{"host_disk_gb", func(o *Options) { o.Host = resource.Vector{VCPUs: 4, MemoryMB: 4, DiskGB: -1} }},
 		{"days", func(o *Options) { o.Days = 0 }},
 		{"warm_up", func(o *Options) { o.WarmUp = o.Days }},
 		{"warm_up", func(o *Options) { o.WarmUp = -1 }},
 		{"load", func(o *Options) { o.Load = math.NaN() }},
+		{"load", func(o *Options) { o.Load = 1e-300 }},
 		{"share", func(o *Options) { o.Share = 1.01 }},
 		{"shares", func(o *Options) { o.Shares = []float64{0.5, -1} }},
 		{"costs", func(o *Options) { o.Costs = nil }},
@@ -159,6 +168,11 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	if err := Defaults().Check(); err != nil {
 		t.Error(err)
 	}
+	o := Defaults()
+	o.Costs = []string{"chance"}
+	if err := o.Check(); !strings.Contains(err.Error(), "the costs are partial_hour, running_time, age, price, priority") {
+		t.Errorf("the costs that there are, are not named: %v", err)
+	}
 }
 
 // A clock that goes on by a microsecond whenever it is looked at.
@@ -175,52 +189,6 @@ func TestLatencyIsWhatTheClockSaysAndChangesNothingElse(t *testing.T) {
 	}
 	if n := strings.Count(r.Markdown(), "| 1.0 | 0.0 | 1.0 |"); n != 2*7 || !strings.Contains(r.Markdown(), "latency.svg") {
 		t.Errorf("%d bars of one microsecond, want seven for each number of hosts", n)
-	}
-}
-
-// vmTrace is a CSV file of machines, so many an hour.
-func vmTrace(t *testing.T, hours, each int) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString("id,submit,runtime,vcpus,memory_mb,preemptible\n")
-	for n := range hours * each {
-		fmt.Fprintf(&b, "%d,%d,%d,%d,2000,%t\n", n, 1_000_000+n*3600/each, 7200+n%7*3600, 1+n%4, n%3 == 0)
-	}
-	b.WriteString("broken\n0,2000000,100,64,2000,false\n")
-	path := filepath.Join(t.TempDir(), "vms.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestACSVFileIsTakenAsItIs(t *testing.T) {
-	o := small()
-	o.Host, o.Hosts, o.Days, o.Runs, o.Trace = paperHost, 4, 3, 1, vmTrace(t, 24*6, 5)
-	text := run(t, o).Markdown()
-	for _, want := range []string{"those of the file, as it is", "however empty: 1.", "Lines left out: 1, each of which"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q", want)
-		}
-	}
-	if strings.Contains(text, "shares.svg") {
-		t.Error("the share of a file cannot be changed, and there is a figure over it")
-	}
-}
-
-func TestATraceWithoutShapesIsRefused(t *testing.T) {
-	for name, text := range map[string]string{
-		"no vcpus": "id,submit,runtime\n1,2,3\n", "no machines": "id,submit,runtime,vcpus,memory_mb\n",
-	} {
-		path := filepath.Join(t.TempDir(), "vms.csv")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		o := small()
-		o.Trace = path
-		if _, err := Run(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -248,7 +216,7 @@ func azureTrace(t *testing.T, days int) string {
 func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 	o := small()
 	o.Hosts, o.Days, o.Load, o.Trace = 2, 5, 0.02, azureTrace(t, 2)
-	from, err := o.source()
+	from, err := o.source(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +224,7 @@ func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 	if s.pass%day != 0 || s.pass != 2*day || s.larger != 2*288 {
 		t.Errorf("a pass of %d seconds, %d machines too large", s.pass, s.larger)
 	}
-	stream, err := from.open(0, 0.5)
+	stream, err := from.open(t.Context(), 0, 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,20 +110,32 @@ func (r report) weeks(from source, c compared) {
 	r.Heading(3, "What was expected")
 	r.Text("A difference counts as such where its interval, over the runs with the same machines, does not have 0 in it. Differences are to " +
 		"the setting that is named, and above 0 where it is as expected.")
+	if r.o.Runs < 2 {
+		r.Text("One run decides nothing.")
+	}
 	r.Table(orderingTable(list))
 	r.Text("What a cost says is least at each choice, not over weeks: who is spared now may have to leave later, when it costs more, and who takes little room " +
 		"seldom leaves alone. So an ordering need not come out, though each choice is right; that each is, the tests recount.")
 	r.wrong(c)
 	r.Figure("week", fmt.Sprintf("A week of run 1: the VCPUs in use, means of an hour. Preemptible instances, chosen by %s where they have to leave, "+
 		"fill what normal ones leave idle, and make room when these come.", r.o.Costs[0]), r.o.week(c))
+	if !slices.ContainsFunc(c.main, func(one outcome) bool { return one.values(r.o, measureOf(evictions)) != nil }) {
+		r.Text("In none of the runs were preemptible instances asked for, so that there is nothing to draw of evictions.")
+	} else {
+		r.evictionFigures(c)
+	}
+	r.Heading(3, "All measures")
+	r.allMeasures(c)
+}
+
+// evictionFigures draw who had to leave, and when.
+func (r report) evictionFigures(c compared) {
 	r.Figure("evictions", "How often preemptible instances have to leave, and what is lost, by what chooses them, with 95 % intervals.", r.o.evictionBars(c))
 	r.Figure("survival", "How many preemptible instances have not been evicted by the time for which they have run (Kaplan and Meier), all runs together.", r.o.lifeLines(c))
 	if len(c.shares) > 0 {
 		r.Figure("shares", fmt.Sprintf("The same load of %g, of which more and more is preemptible, with 95 %% intervals. On the left what is lost, on the "+
 			"right what is used by instances that were not evicted later.", r.o.Load), r.o.shareLines(c))
 	}
-	r.Heading(3, "All measures")
-	r.allMeasures(c)
 }
 
 func (r report) trace(from source) {
@@ -136,8 +148,14 @@ func (r report) trace(from source) {
 			"is not evicted. In the mean they ask for %.0f %% of the VCPUs; %.0f %% of the requests are preemptible.",
 			m.PerDay, m.Peak/hour, m.Swing, m.Median/hour, m.MeanLifetime()/hour, m.Longest/day, 100*r.o.Load, 100*r.o.Share)
 	case *file:
-		r.Text("The machines are those of the file, as it is: each run has the same, and only the draws among equal hosts differ.")
+		r.Text("The machines are those of the file, as it is, and so is who of them is preemptible: each run has the same, and only the draws among equal hosts, " +
+			"ids and priorities differ. Intervals are over these draws alone, and say nothing of other machines.")
 		r.account(s.account, s.larger)
+		r.Text("Of the others %d come in the days that are measured; %d before, in the warm-up (days: %d), which are placed and not measured; and %d after all "+
+			"that is simulated (days: %d), which are left out.", s.measured, s.early, r.o.WarmUp, s.late, r.o.Days)
+		if s.days < int64(r.o.Days) {
+			r.Text("**The file is shorter than the days that are simulated**: it has machines for %d of %d days, and after them nobody comes.", s.days, r.o.Days)
+		}
 	case *traces:
 		r.Text("The machines are those of the Azure Public Dataset V1 (Cortez et al., \"Resource Central\", SOSP 2017), as huaweicloud/trace_generation_rnn has "+
 			"them in bins, part dev and then part test. %.3g %% of the batches are kept, others in each run, so that they ask for %.0f %% of the VCPUs. "+
@@ -152,9 +170,9 @@ func (r report) trace(from source) {
 // account says what of a file was used.
 func (r report) account(a workload.Account, larger int64) {
 	r.Text("The trace has %d lines with %d machines. Machines left out since no host has room for them, however empty: %d.", a.Lines, a.Jobs, larger)
-	var items []string
-	for _, s := range a.Skipped {
-		items = append(items, fmt.Sprintf("Lines left out: %d, each of which %s; the first are %s.", s.Lines, s.Reason, strings.Trim(fmt.Sprint(s.First), "[]")))
+	items := leftOut(a)
+	for i, item := range items {
+		items[i] = strings.ToUpper(item[:1]) + item[1:] + "."
 	}
 	if items != nil {
 		r.List(items...)
@@ -215,27 +233,38 @@ func (r report) cell(one outcome, m measure) string {
 
 // summary says which cost is best by which measure.
 func (r report) summary(c compared) {
-	least := func(m measure) (name string) {
-		best := math.Inf(1)
-		for _, one := range c.main {
-			if one.cost == "" {
-				continue
-			}
-			if mean := sim.Mean(one.values(r.o, m)).Mean; mean < best {
-				best, name = mean, one.name
-			}
-		}
-		return name
-	}
 	lost, unpaid := measureOf(lostWork), measureOf(unpaidWork)
-	r.Text("What is not paid for is least with %s, and what victims had run with %s.", least(unpaid), least(lost))
+	if names := r.least(c, unpaid); names != nil {
+		r.Text("What is not paid for is least, in the mean over the runs, with %s; what victims had run with %s.",
+			strings.Join(names, " and "), strings.Join(r.least(c, lost), " and "))
+	}
 	if paper, ok := c.named("partial_hour"); ok {
 		if e, has := r.o.timesLeast(c, lost)[paper.name]; has {
 			r.Text("partial_hour, the paper's cost, takes those who have just begun another hour, be it the first or the hundredth: what they had run "+
-				"is %s times the least of all costs. By it the provider gives away least of what it could have charged for; a tenant whose instances do not "+
-				"save what they have done loses all of it.", e.Format(2))
+				"is %s times the least of all costs. A tenant whose instances do not save what they have done loses all of it.", e.Format(2))
+		}
+		if paid := r.o.leastBy(nil, c, paper.name, unpaid, ""); paid != nil && paid[0].verdict == held {
+			r.Text("By it the provider gives away least of what it could have charged for.")
 		}
 	}
+}
+
+// least names the costs with which a measure is least in the mean; nil where none has it.
+func (r report) least(c compared, m measure) (names []string) {
+	best := math.Inf(1)
+	for _, one := range c.main {
+		values := one.values(r.o, m)
+		if one.cost == "" || values == nil {
+			continue
+		}
+		switch mean := sim.Mean(values).Mean; {
+		case mean < best:
+			best, names = mean, []string{one.name}
+		case mean == best:
+			names = append(names, one.name)
+		}
+	}
+	return names
 }
 
 // wrong says whether somebody had to leave who is not preemptible.

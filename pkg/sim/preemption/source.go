@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -16,7 +17,8 @@ import (
 type source interface {
 	// open gives the machines of a run. With a larger share of preemptible ones the same are
 	// preemptible and more; all else is the same.
-	open(run int, share float64) (machines, error)
+	// Reading ends when ctx does.
+	open(ctx context.Context, run int, share float64) (machines, error)
 	// marks says that it is the share by which machines are preemptible.
 	marks() bool
 }
@@ -36,7 +38,7 @@ var (
 
 // source gives the one of the options, with the hosts for it. A trace is read once, so that
 // one that cannot be used is refused before anything runs.
-func (o *Options) source() (source, error) {
+func (o *Options) source(ctx context.Context) (source, error) {
 	if o.Trace == "" {
 		if o.Host.IsZero() {
 			o.Host = paperHost
@@ -53,9 +55,9 @@ func (o *Options) source() (source, error) {
 		return nil, &fault.Error{Kind: fault.Invalid, Field: "trace", Message: o.Trace + " cannot be opened", Err: err}
 	}
 	if !found.IsDir() {
-		return newFile(*o)
+		return newFile(ctx, *o)
 	}
-	return newTraces(*o)
+	return newTraces(ctx, *o)
 }
 
 // vcpus is how many there are.
@@ -69,7 +71,7 @@ type madeUp struct {
 
 func (s madeUp) marks() bool { return true }
 
-func (s madeUp) open(run int, share float64) (machines, error) {
+func (s madeUp) open(_ context.Context, run int, share float64) (machines, error) {
 	s.model.Preemptible = share
 	v, err := workload.NewVMs(sim.Chance(s.o.Seed, "machines", run), s.model)
 	return endless{v}, err
@@ -78,78 +80,6 @@ func (s madeUp) open(run int, share float64) (machines, error) {
 type endless struct{ workload.Stream }
 
 func (endless) Close() error { return nil }
-
-// file is a CSV file, of which every run is the same.
-type file struct {
-	o       Options
-	begin   int64 // the midnight before its first machine
-	account workload.Account
-	larger  int64 // machines for which no host has room
-}
-
-func newFile(o Options) (*file, error) {
-	s := &file{o: o}
-	f, err := workload.Open(o.Trace, workload.OpenOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	for first := true; ; first = false {
-		j, err := f.Next()
-		switch {
-		case errors.Is(err, io.EOF) && first:
-			return nil, fault.Field("trace", "%s has no machines", o.Trace)
-		case errors.Is(err, io.EOF):
-			s.account = f.Account()
-			return s, nil
-		case err != nil:
-			return nil, err
-		case j.Shape.VCPUs < 1 || j.Shape.MemoryMB < 1:
-			return nil, fault.Field("trace", "%s, line %d: a virtual machine needs vcpus and memory_mb", o.Trace, j.Line)
-		}
-		if first {
-			s.begin = j.Submit - j.Submit%day
-		}
-		if !j.Shape.Fits(o.Host) {
-			s.larger += int64(j.Size)
-		}
-	}
-}
-
-func (s *file) marks() bool { return false }
-
-func (s *file) open(int, float64) (machines, error) {
-	f, err := workload.Open(s.o.Trace, workload.OpenOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return &fileMachines{File: f, begin: s.begin, host: s.o.Host}, nil
-}
-
-// fileMachines are machines one by one, without those for which no host has room.
-type fileMachines struct {
-	*workload.File
-	begin int64
-	host  resource.Vector
-	last  workload.Job
-	left  int // of last
-}
-
-func (m *fileMachines) Next() (workload.Job, error) {
-	for m.left == 0 {
-		j, err := m.File.Next()
-		if err != nil {
-			return j, err
-		}
-		if j.Shape.Fits(m.host) {
-			m.last, m.left = j, j.Size
-		}
-	}
-	m.left--
-	j := m.last
-	j.Submit, j.Size = j.Submit-m.begin, 1
-	return j, nil
-}
 
 // traces are those of Azure, one pass after the other until the days are over, each of a
 // whole number of days so that night follows day.
@@ -162,7 +92,7 @@ type traces struct {
 	larger  int64
 }
 
-func newTraces(o Options) (*traces, error) {
+func newTraces(ctx context.Context, o Options) (*traces, error) {
 	s := &traces{o: o}
 	f, err := workload.OpenAzure(o.Trace, sim.Chance(o.Seed, "look"), 1, 0)
 	if err != nil {
@@ -172,6 +102,9 @@ func newTraces(o Options) (*traces, error) {
 	var seen []seenMachine
 	last := int64(0)
 	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		j, err := f.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -217,8 +150,8 @@ func (s *traces) offered(seen []seenMachine) float64 {
 
 func (s *traces) marks() bool { return true }
 
-func (s *traces) open(run int, share float64) (machines, error) {
-	m := &passes{traces: s, run: run, share: share}
+func (s *traces) open(ctx context.Context, run int, share float64) (machines, error) {
+	m := &passes{traces: s, ended: ctx.Err, run: run, share: share}
 	return m, m.begin()
 }
 
@@ -229,6 +162,7 @@ type passes struct {
 	share float64
 	pass  int
 	files *workload.AzureFiles
+	ended func() error // of the context
 }
 
 func (m *passes) begin() (err error) {
@@ -238,6 +172,9 @@ func (m *passes) begin() (err error) {
 
 func (m *passes) Next() (workload.Job, error) {
 	for {
+		if err := m.ended(); err != nil {
+			return workload.Job{}, err
+		}
 		j, err := m.files.Next()
 		at := j.Submit - m.traces.begin
 		switch {
@@ -246,6 +183,10 @@ func (m *passes) Next() (workload.Job, error) {
 				return j, err
 			}
 			m.pass++
+			if int64(m.pass)*m.traces.pass >= day*int64(m.o.Days) {
+				m.files = nil
+				return workload.Job{}, io.EOF
+			}
 			if err := m.begin(); err != nil {
 				return j, err
 			}
@@ -258,4 +199,9 @@ func (m *passes) Next() (workload.Job, error) {
 	}
 }
 
-func (m *passes) Close() error { return m.files.Close() }
+func (m *passes) Close() error {
+	if m.files == nil {
+		return nil
+	}
+	return m.files.Close()
+}

@@ -110,7 +110,7 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	}
 	c.draw, c.refuses, c.watch = sim.Chance(o.Seed, "draws", run).IntN, s.without, watch
 	c.mark = newMarker(o.Seed, run).mark
-	stream, err := from.open(run, s.share)
+	stream, err := from.open(ctx, run, s.share)
 	if err != nil {
 		return nil, err
 	}
