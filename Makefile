@@ -99,7 +99,7 @@ reproduce: build ## the papers' evaluations into docs/reproduction: half an hour
 
 .PHONY: reproduce-logs
 reproduce-logs:
-	@$(SIMULATE) energy --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --from 60 --days 7 --runs 3 --sweeps share --out $(REPRODUCED)/energy-kth
+	@$(SIMULATE) energy --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --from 60 --days 28 --safety 0.25 --runs 3 --sweeps share --out $(REPRODUCED)/energy-kth
 	@$(SIMULATE) energy --trace $(DATA)/grid5000/grid5000_reservation_jobs.log.gz --from 700 --days 14 --share 1 --runs 3 --sweeps share --out $(REPRODUCED)/energy-grid5000
 	@$(SIMULATE) preemption --trace $(DATA)/azure --hosts 64 --warm-up 5 --runs 3 --out $(REPRODUCED)/preemption-azure
 	@$(SIMULATE) replay --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --most-jobs 5000 --out $(REPRODUCED)/replay-kth
