@@ -90,7 +90,7 @@ REPRODUCED = docs/reproduction
 DATA = $(ALMANAC_DATA)
 LEASES = ./traces/blue/injected_leases/30days/work_20-dur_2h-size_2medium.lwf
 
-reproduce: build ## the papers' evaluations into docs/reproduction: half an hour, an hour with the logs of ALMANAC_DATA
+reproduce: build ## the papers' evaluations into docs/reproduction: a quarter of an hour; with ALMANAC_DATA on real logs too
 	@$(SIMULATE) deadline --out $(REPRODUCED)/deadline
 	@$(SIMULATE) energy --out $(REPRODUCED)/energy
 	@$(SIMULATE) preemption --latency --out $(REPRODUCED)/preemption
