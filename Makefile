@@ -130,6 +130,8 @@ fuzz: ## a minute for each fuzz target
 	@$(GO) test -run '^$$' -fuzz FuzzRequestSpec -fuzztime 1m -fuzzminimizetime 1x ./pkg/nova/object
 	@$(GO) test -run '^$$' -fuzz FuzzHints -fuzztime 1m ./pkg/nova/object
 	@$(GO) test -run '^$$' -fuzz FuzzFrame -fuzztime 1m -fuzzminimizetime 1x ./pkg/nova/topic
+	@for target in SWF GWF LWF OAR CSV Any; do $(GO) test -run '^$$' -fuzz "Fuzz$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/workload; done
+	@$(GO) test -run '^$$' -fuzz FuzzReadSettings -fuzztime 1m -fuzzminimizetime 1x ./pkg/sim/replay
 
 sample: ## renew the sample configuration
 	@$(GO) run ./cmd/almanacd config sample > etc/almanac/almanac.conf.sample
