@@ -1,0 +1,146 @@
+package packing
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Greedy is one of the greedy heuristics of section 3.3: each task goes to the host on
+// which the tasks need least CPU together, of those with the memory for it.
+type Greedy struct {
+	Name string
+	// Sorted takes the tasks with most memory first; else they come in their order.
+	Sorted bool
+	// Backtrack tries other hosts for tasks before, where one finds none.
+	Backtrack bool
+}
+
+// Greedies are GR, SG, GB and SGB.
+var Greedies = []Greedy{{"gr", false, false}, {"sg", true, false}, {"gb", false, true}, {"sgb", true, true}}
+
+// mostAttempts bounds backtracking, in tries to put a task on a host, as in the paper.
+const mostAttempts = 500_000
+
+// Place implements Algorithm.
+func (g Greedy) Place(ctx context.Context, p *Problem) (Placement, error) {
+	if crowded := p.crowded(); crowded != nil {
+		return nil, crowded
+	}
+	tasks := p.tasks()
+	order := make([]int, len(tasks))
+	for i := range order {
+		order[i] = i
+	}
+	if g.Sorted {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tasks[b].memory, tasks[a].memory) })
+	}
+	s := stacking{ctx: ctx, hosts: p.Hosts, tasks: tasks, order: order, cpu: make([]float64, len(p.Hosts)), memory: make([]float64, len(p.Hosts)), at: make([]int, len(tasks))}
+	found := false
+	if g.Backtrack {
+		found = s.backtrack()
+	} else {
+		found = s.straight()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !found && s.attempts > mostAttempts:
+		return nil, &Infeasible{Reason: fmt.Sprintf("%s finds no placement in which the memory of all tasks fits within %d attempts", g.Name, mostAttempts)}
+	case !found && g.Backtrack:
+		return nil, &Infeasible{Reason: "there is no placement in which the memory of all tasks fits", Proven: true}
+	case !found:
+		return nil, &Infeasible{Reason: fmt.Sprintf("%s finds no placement in which the memory of all tasks fits", g.Name)}
+	}
+	return p.placement(tasks, s.at), nil
+}
+
+// stacking puts tasks on hosts one after the other, and takes them off again.
+type stacking struct {
+	ctx         context.Context
+	hosts       []Host
+	tasks       []task
+	order       []int
+	cpu, memory []float64 // in use, by host; cpu as a fraction of what it has
+	at          []int
+	attempts    int
+}
+
+// straight puts each task on the first host that has the memory; false is that one found
+// none.
+func (s *stacking) straight() bool {
+	for _, t := range s.order {
+		host := -1
+		for h := range s.hosts {
+			if s.fits(t, h) && (host < 0 || s.cpu[h] < s.cpu[host]) {
+				host = h
+			}
+		}
+		if host < 0 || s.ctx.Err() != nil {
+			return false
+		}
+		s.put(t, host)
+	}
+	return true
+}
+
+// backtrack takes tasks off again, the last first, where one found no host, and puts them on
+// their next; false is that all was tried, or enough.
+func (s *stacking) backtrack() bool {
+	// A level is the hosts that its task may still be tried on, in their order, and what was
+	// in use of the host that it is on.
+	type level struct {
+		ways        []int
+		cpu, memory float64
+	}
+	levels := make([]level, len(s.order)+1)
+	levels[0].ways = s.ordered()
+	for depth := 0; depth < len(s.order); {
+		l, t := &levels[depth], s.order[depth]
+		host := -1
+		for host < 0 && len(l.ways) > 0 {
+			if s.attempts++; s.attempts > mostAttempts {
+				return false
+			}
+			if h := l.ways[0]; s.fits(t, h) {
+				host = h
+			}
+			l.ways = l.ways[1:]
+		}
+		switch {
+		case s.ctx.Err() != nil || host < 0 && depth == 0:
+			return false
+		case host >= 0:
+			l.cpu, l.memory = s.cpu[host], s.memory[host]
+			s.put(t, host)
+			depth++
+			levels[depth].ways = s.ordered()
+		default:
+			depth--
+			before := s.at[s.order[depth]]
+			s.cpu[before], s.memory[before] = levels[depth].cpu, levels[depth].memory
+		}
+	}
+	return true
+}
+
+func (s *stacking) fits(t, host int) bool {
+	return s.memory[host]+s.tasks[t].memory <= s.hosts[host].Memory+slack
+}
+
+func (s *stacking) put(t, host int) {
+	s.at[t] = host
+	s.cpu[host] += s.tasks[t].cpu / s.hosts[host].CPU
+	s.memory[host] += s.tasks[t].memory
+}
+
+// ordered gives the hosts by what the tasks on them need of their CPU.
+func (s *stacking) ordered() []int {
+	hosts := make([]int, len(s.hosts))
+	for h := range hosts {
+		hosts[h] = h
+	}
+	slices.SortStableFunc(hosts, func(a, b int) int { return cmp.Compare(s.cpu[a], s.cpu[b]) })
+	return hosts
+}

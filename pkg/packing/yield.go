@@ -1,0 +1,141 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Bound is what the smallest yield of no placement exceeds: the CPU of all hosts for that
+// which all tasks need. With identical hosts on which the memory fits in sum it is reached
+// where tasks may be spread over hosts as one likes (section 3.1).
+func (p *Problem) Bound() float64 {
+	need, has := 0.0, 0.0
+	for _, j := range p.Jobs {
+		need += j.CPU * float64(j.Tasks)
+	}
+	for _, h := range p.Hosts {
+		has += h.CPU
+	}
+	if need <= has {
+		return 1
+	}
+	return has / need
+}
+
+// loads are the CPU needs of the tasks on each host, as fractions of what it has.
+func (p *Problem) loads(at Placement) []float64 {
+	loads := make([]float64, len(p.Hosts))
+	for i, hosts := range at {
+		for _, h := range hosts {
+			loads[h] += p.Jobs[i].CPU
+		}
+	}
+	for h := range loads {
+		loads[h] /= p.Hosts[h].CPU
+	}
+	return loads
+}
+
+// MinYield is the largest that the smallest yield can be with a placement: every job on
+// the fullest host gets the same fraction of what it needs.
+func (p *Problem) MinYield(at Placement) float64 {
+	return min(1, 1/slices.Max(p.loads(at)))
+}
+
+// Fits says that no host holds more memory than it has.
+func (p *Problem) Fits(at Placement) bool {
+	memory := make([]float64, len(p.Hosts))
+	for i, hosts := range at {
+		for _, h := range hosts {
+			memory[h] += p.Jobs[i].Memory
+		}
+	}
+	for h, used := range memory {
+		if used > p.Hosts[h].Memory+slack {
+			return false
+		}
+	}
+	return true
+}
+
+// Moved is what it costs to move the tasks that are elsewhere than now: their memory, or
+// by Price.
+func (p *Problem) Moved(at Placement) float64 {
+	moved := 0.0
+	for i, hosts := range at {
+		if p.Current == nil || p.Current[i] == nil {
+			continue
+		}
+		for k, h := range hosts {
+			if h != p.Current[i][k] {
+				moved += p.price(i)
+			}
+		}
+	}
+	return moved
+}
+
+// Raise is the second phase (section 3.5): every job has the smallest yield, and what is
+// left of the hosts goes to jobs by how little it takes to serve one fully, so that as many
+// as possible are. It gives the yields, by job. For jobs of one task that is the largest
+// average there is; for parallel jobs, all of whose tasks get the same, it is a heuristic,
+// and RaiseExactly finds the largest.
+func (p *Problem) Raise(at Placement, smallest float64) []float64 {
+	left := make([]float64, len(p.Hosts))
+	for h := range left {
+		left[h] = p.Hosts[h].CPU
+	}
+	yields := make([]float64, len(p.Jobs))
+	for i, j := range p.Jobs {
+		yields[i] = smallest
+		if j.CPU == 0 { // E002-8
+			yields[i] = 1
+		}
+		for _, h := range at[i] {
+			left[h] -= smallest * j.CPU
+		}
+	}
+	order := make([]int, len(p.Jobs))
+	for i := range order {
+		order[i] = i
+	}
+	need := func(i int) float64 { return p.Jobs[i].CPU * float64(p.Jobs[i].Tasks) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(need(a), need(b)) })
+	on := make([]float64, len(p.Hosts)) // what one more of the yield of a job takes of each host
+	for _, i := range order {
+		if p.Jobs[i].CPU == 0 {
+			continue
+		}
+		for _, h := range at[i] {
+			on[h] += p.Jobs[i].CPU
+		}
+		more := 1 - yields[i]
+		for _, h := range at[i] {
+			more = min(more, max(0, left[h])/on[h])
+		}
+		for _, h := range at[i] {
+			left[h] -= more * p.Jobs[i].CPU
+			on[h] = 0
+		}
+		yields[i] = min(1, yields[i]+more)
+	}
+	return yields
+}
+
+// Mean is the average.
+func Mean(yields []float64) float64 {
+	sum := 0.0
+	for _, y := range yields {
+		sum += y
+	}
+	return sum / float64(len(yields))
+}
+
+// sequential says that every job has one task.
+func (p *Problem) sequential() bool {
+	return !slices.ContainsFunc(p.Jobs, func(j Job) bool { return j.Tasks > 1 })
+}
+
+// atLeast compares yields as far as sums of fractions are exact.
+func atLeast(a, b float64) bool { return a >= b-slack || math.IsNaN(b) }
