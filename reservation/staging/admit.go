@@ -1,0 +1,222 @@
+package staging
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Reusable says that the node will have the image at an instant by what is known: it is
+// in the pool then, or comes by a transfer with a deadline by then. An image that expires
+// at that instant is kept for who asks for it before (E000-6).
+func (s State) Reusable(node, image string, at span.Instant) bool {
+	return s.Nodes(image, at)[node]
+}
+
+// Nodes gives those on which an image is Reusable at an instant.
+func (s State) Nodes(image string, at span.Instant) map[string]bool {
+	nodes := map[string]bool{}
+	for node, entries := range s.Pools {
+		for _, e := range entries {
+			if e.Image.ID == image && e.serves(at) {
+				nodes[node] = true
+			}
+		}
+	}
+	for i := range s.Transfers {
+		if t := &s.Transfers[i]; t.Image.ID == image && t.serves(at, &s) {
+			nodes[t.Node] = true
+		}
+	}
+	return nodes
+}
+
+func (e *Entry) serves(at span.Instant) bool { return e.From <= at && at <= e.Expire }
+
+// serves says that who needs the image from at on can rely on the transfer. One that runs
+// is there when it ends. Where images do not age they are kept over a gap (E000-6); who
+// starts before the transfer has to end is on its own (E000-7). One that was due before it
+// began promises nothing until it has ended.
+func (t *Transfer) serves(at span.Instant, s *State) bool {
+	there := t.Deadline
+	switch {
+	case !t.Started && there <= s.At:
+		return false
+	case t.Started && there <= t.Start:
+		there = t.End
+	case t.Started:
+		there = min(there, t.End)
+	}
+	return there <= at && (!s.Ages || at <= t.Expire)
+}
+
+// Admit gives the state with the demand in it: pools and transfers are used again where
+// the image will be there, else one transfer per node is entered (paper 000, Algorithms 1
+// and 4). The error is a *Refusal.
+//
+// A pool keeps an image until the latest end of those who use it (E000-1, E000-2). Pools
+// are refused first, then transfers; a demand that needs no new transfer is not refused
+// for others that are late, and none for what is hopeless already.
+func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
+	before := s.without(now)
+	return newAdmission(site, before, func(d Demand) State {
+		draft := newDraft(s.without(now), site, len(d.Nodes))
+		draft.enter(d)
+		return draft.State
+	}).Admit(d)
+}
+
+// without gives s at an instant, without what has expired by then.
+func (s State) without(now span.Instant) State {
+	pools := make(map[string][]Entry, len(s.Pools))
+	for node, entries := range s.Pools {
+		pools[node] = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Expire <= now })
+	}
+	return State{At: now, Ages: s.Ages, Transfers: slices.Clone(s.Transfers), Pools: pools}
+}
+
+// draft is a state that is being made; nobody else has its lists.
+type draft struct {
+	State
+	site      Site
+	transfers map[place][]int // by node and image, in the order of State.Transfers
+	ids       map[string]bool
+	entered   int64
+}
+
+type place struct{ node, image string }
+
+// newDraft takes over the lists of s, to which about so many transfers will be added.
+func newDraft(s State, site Site, more int) *draft {
+	n := len(s.Transfers) + more
+	d := &draft{State: s, site: site, transfers: make(map[place][]int, n), ids: make(map[string]bool, n)}
+	d.Transfers = slices.Grow(d.Transfers, more)
+	d.Ages = site.Lifetime > 0
+	for i := range d.Transfers {
+		d.note(i, &d.Transfers[i])
+	}
+	return d
+}
+
+func (d *draft) note(i int, t *Transfer) {
+	key := place{t.Node, t.Image.ID}
+	d.transfers[key] = append(d.transfers[key], i)
+	d.ids[t.ID] = true
+	d.entered = max(d.entered, t.Entered)
+}
+
+// enter enters what a demand needs on each of its nodes. One that began before now has
+// what is there.
+func (d *draft) enter(demand Demand) {
+	begun := demand.Span.Start < d.At || demand.Span.Start == d.At && demand.Joining
+	for i, node := range demand.Nodes {
+		if !slices.Contains(demand.Nodes[:i], node) && !d.reuse(node, demand) && !begun {
+			d.transfer(node, demand)
+		}
+	}
+}
+
+// enterLate enters what a Joining demand lacks, where nothing is on its way already. The
+// transfers are due before they can begin: they keep nobody else waiting, and nobody
+// relies on them.
+func (d *draft) enterLate(demand Demand) {
+	for _, node := range demand.Nodes {
+		coming := func(i int) bool { t := &d.Transfers[i]; return t.Started || t.Deadline <= d.At }
+		if !d.pooled(node, demand) && !slices.ContainsFunc(d.transfers[place{node, demand.Image.ID}], coming) {
+			d.transfer(node, demand)
+		}
+	}
+}
+
+func (d *draft) transfer(node string, demand Demand) {
+	d.Transfers = append(d.Transfers, Transfer{
+		ID: d.fresh(demand.ID + "/" + node), Image: demand.Image, Node: node,
+		Deadline: demand.Span.Start, Entered: d.entered + 1, Expire: demand.Span.End.Add(d.site.Lifetime),
+	})
+	i := len(d.Transfers) - 1
+	d.note(i, &d.Transfers[i])
+}
+
+// reuse lets a demand use what a node has or will have, first from the pool.
+func (d *draft) reuse(node string, demand Demand) bool {
+	if d.pooled(node, demand) {
+		return true
+	}
+	at := max(demand.Span.Start, d.At)
+	for _, i := range d.transfers[place{node, demand.Image.ID}] {
+		if t := &d.Transfers[i]; t.serves(at, &d.State) {
+			t.Expire = max(t.Expire, demand.Span.End.Add(d.site.Lifetime))
+			return true
+		}
+	}
+	return false
+}
+
+// pooled lets a demand use what is in the pool of a node.
+func (d *draft) pooled(node string, demand Demand) bool {
+	at := max(demand.Span.Start, d.At)
+	for i := range d.Pools[node] {
+		if e := &d.Pools[node][i]; e.Image.ID == demand.Image.ID && e.serves(at) {
+			e.Expire = max(e.Expire, demand.Span.End.Add(d.site.Lifetime))
+			return true
+		}
+	}
+	return false
+}
+
+// fresh gives an id that no transfer has.
+func (d *draft) fresh(id string) string {
+	name := id
+	for n := 2; d.ids[name]; n++ {
+		name = fmt.Sprintf("%s/%d", id, n)
+	}
+	return name
+}
+
+// Advance gives the state at now: what Schedule would have begun since is under way or has
+// become an entry, and what has expired is gone.
+func (s State) Advance(site Site, now span.Instant) State {
+	if now < s.At {
+		return s
+	}
+	next := State{At: now, Ages: site.Lifetime > 0, Pools: maps.Clone(s.Pools)}
+	if next.Pools == nil {
+		next.Pools = map[string][]Entry{}
+	}
+	over := map[string]bool{}
+	begun := map[string]Transfer{}
+	p := layOut(site, s.At, s)
+	for _, t := range p.all() {
+		switch {
+		case t.End <= now && (t.Started || t.Start <= now):
+			next.Pools[t.Node] = arrived(next.Pools[t.Node], t)
+			over[t.ID] = true
+		case !t.Started && t.Start < now:
+			t.Started = true
+			begun[t.ID] = t
+		}
+	}
+	for _, t := range s.Transfers {
+		if begun, ok := begun[t.ID]; ok {
+			t = begun
+		}
+		if !over[t.ID] {
+			next.Transfers = append(next.Transfers, t)
+		}
+	}
+	return next.without(now)
+}
+
+// arrived gives the entries of a pool with the image of a transfer that is over.
+func arrived(entries []Entry, t Transfer) []Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if e := &entries[i]; e.Image.ID == t.Image.ID && t.End <= e.Expire {
+			e.Expire = max(e.Expire, t.Expire)
+			return entries
+		}
+	}
+	return append(entries, Entry{Image: t.Image, From: t.End, Expire: t.Expire})
+}

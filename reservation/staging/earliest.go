@@ -1,0 +1,118 @@
+package staging
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+const (
+	// mostPieces bounds how many pieces of time are looked at for an earliest start.
+	mostPieces = 64
+	// mostWork bounds how many transfers one Admission lays out to find earliest starts:
+	// some ten milliseconds, since who books waits meanwhile.
+	mostWork = 25_000
+)
+
+// earliest gives a start at which a demand that was refused would be accepted, 0 where none
+// is found. Between the times at which something in its pools changes, a later start is
+// never worse on one channel: so each piece is tried at its end, and the first good one is
+// halved. The last one ends when the transfers could follow all others. With several
+// channels or full pools an earlier start may be missed, and so it may where there are so
+// many transfers that not all pieces can be tried: those left are taken for one then.
+func (a *Admission) earliest(d Demand) span.Instant {
+	left := (mostWork - a.work) / 2 // the rest is for who asks again
+	accepted := func(start span.Instant) bool {
+		moved := d
+		moved.Span = span.New(start, d.Span.Seconds())
+		after := a.with(moved)
+		n := len(after.Transfers) + 1
+		a.work, left = a.work+n, left-n
+		return a.judge(after, moved) == nil
+	}
+	first, pieces := d.Span.Start+1, left/2
+	all := turns(a.site, a.before, d)
+	for i, turn := range all {
+		if turn < first || left < pieces && i+1 < len(all) {
+			continue
+		}
+		if left <= 0 {
+			return 0
+		}
+		if !accepted(turn) {
+			first = turn + 1
+			continue
+		}
+		for first < turn && left > 0 {
+			if middle := first + (turn-first)/2; accepted(middle) {
+				turn = middle
+			} else {
+				first = middle + 1
+			}
+		}
+		return turn
+	}
+	return 0
+}
+
+// turns are the ends of the pieces, in order.
+func turns(site Site, before State, d Demand) []span.Instant {
+	var list []span.Instant
+	// What comes and goes in the pools of the nodes, seen from the demand's start.
+	change := func(from, expire span.Instant) {
+		length := span.Instant(d.Span.Seconds() + site.Lifetime)
+		list = append(list, from-1, from-length, expire, expire+1)
+	}
+	for _, node := range d.Nodes {
+		for _, e := range before.Pools[node] {
+			change(e.From, e.Expire)
+		}
+	}
+	nodes := map[string]bool{}
+	for _, node := range d.Nodes {
+		nodes[node] = true
+	}
+	for i := range before.Transfers {
+		if t := &before.Transfers[i]; nodes[t.Node] {
+			change(t.Deadline, t.Expire)
+		}
+	}
+	last := followingAll(site, before, d)
+	list = append(list, last)
+	list = slices.DeleteFunc(list, func(t span.Instant) bool {
+		return t <= d.Span.Start || t >= span.Forever-span.Instant(longest)
+	})
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if len(list) > mostPieces {
+		list = append(list[:mostPieces], last)
+	}
+	return list
+}
+
+// followingAll is a start by which the transfers of a demand could be made after all
+// others, and with a limit after its pools have been cleared.
+func followingAll(site Site, before State, d Demand) span.Instant {
+	now := before.At
+	if site.Limit > 0 {
+		for _, p := range needed(before, d.Nodes) {
+			for _, l := range p.all {
+				if l.at != span.Forever {
+					now = max(now, l.at)
+				}
+			}
+		}
+	}
+	site.Strategy, site.Limit, site.Lifetime = EDF, 0, 0
+	all := before
+	all.Transfers = slices.Clone(before.Transfers)
+	for _, node := range d.Nodes {
+		all.Transfers = append(all.Transfers, Transfer{Image: d.Image, Node: node, Deadline: span.Forever})
+	}
+	end := now
+	p := layOut(site, now, all)
+	for _, t := range p.all() {
+		end = max(end, t.End)
+	}
+	return end.Add(site.Margin)
+}

@@ -1,0 +1,73 @@
+package staging
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Queue is the channel of best-effort work: first in, first out, with a share of the
+// bandwidth of its own (paper 000, "best-effort" and thesis p. 24).
+type Queue struct {
+	Rate float64 // bytes a second; 0 takes no time
+	// Avoid lets a request use a transfer that is queued already.
+	Avoid bool
+	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound.
+	// A transfer that finds no room waits, and with it those behind it.
+	Limit int64
+	// Transfers are queued or under way, in their order, with Start and End.
+	Transfers []Transfer
+	Pools     map[string][]Entry
+}
+
+// Ready gives the earliest instant from now on at which the node can have the image: at
+// once from its pool, with a transfer that is queued, or with a new one at the end, which
+// is given then, for its owner to name and to say when it expires. An image that never has
+// room is ready at span.Forever.
+func (q Queue) Ready(now span.Instant, node string, image Image) (at span.Instant, fresh *Transfer) {
+	for _, e := range q.Pools[node] {
+		if e.Image.ID == image.ID && e.From <= now && now < e.Expire {
+			return now, nil
+		}
+	}
+	if q.Avoid {
+		for _, t := range q.Transfers {
+			if t.Node == node && t.Image.ID == image.ID {
+				return max(now, t.End), nil
+			}
+		}
+	}
+	t := Transfer{Image: image, Node: node, Seconds: secondsAt(image.Size, q.Rate), Deadline: span.Forever}
+	t.Start = q.room(q.end(now), node, image)
+	t.End = t.Start.Add(t.Seconds)
+	return t.End, &t
+}
+
+// end is when the channel is done with all that is queued.
+func (q Queue) end(now span.Instant) span.Instant {
+	for _, t := range q.Transfers {
+		now = max(now, t.End)
+	}
+	return now
+}
+
+// room is the first instant from at on at which the pool of the node takes the image.
+func (q Queue) room(at span.Instant, node string, image Image) span.Instant {
+	if q.Limit == 0 {
+		return at
+	}
+	all := pools{}
+	all.addEntries(node, q.Pools[node])
+	for i := range q.Transfers {
+		if t := &q.Transfers[i]; t.Node == node {
+			all.add(node, t.stay())
+		}
+	}
+	return all[node].room(image, at, span.Forever, q.Limit)
+}
+
+// With gives the queue with a transfer at its end.
+func (q Queue) With(t Transfer) Queue {
+	q.Transfers = append(slices.Clip(q.Transfers), t)
+	return q
+}

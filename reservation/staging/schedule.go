@@ -1,0 +1,361 @@
+package staging
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Schedule lays out the transfers of a state from now on, with Repository, Seconds, Start
+// and End filled in, by Start. late are those that would end after their deadlines less
+// the margin, or after the deadline where they run already; while there are any, they all
+// are laid out as soon as they can be.
+//
+// Earliest deadline first (paper 000, Algorithm 2, with E000-3): the chain begins now, or
+// when the channel is done with what runs, which is not pre-empted. With several
+// repositories and limited nodes this is list scheduling in the same order: each goes into
+// the first time that is free, from the repository that has it there first.
+func (s State) Schedule(site Site, now span.Instant) (scheduled, late []Transfer) {
+	p := layOut(site, now, s)
+	return p.all(), p.late
+}
+
+// Schedule lays out transfers where the pools have nothing else in them.
+func (s Site) Schedule(now span.Instant, transfers []Transfer) (scheduled, late []Transfer) {
+	return State{At: now, Transfers: transfers}.Schedule(s, now)
+}
+
+// plan is a layout of the transfers of a state.
+type plan struct {
+	running, laid []Transfer // what runs, and the rest in the order of deadlines
+	late          []Transfer
+}
+
+// all are the transfers by start.
+func (p *plan) all() []Transfer {
+	all := slices.Concat(p.running, p.laid)
+	slices.SortStableFunc(all, func(a, b Transfer) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), byDeadline(a, b), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+func byDeadline(a, b Transfer) int {
+	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Entered, b.Entered))
+}
+
+// layOut schedules what has not started. What could not be in time if it went alone is
+// hopeless: it keeps nothing else waiting that can be.
+func layOut(site Site, now span.Instant, s State) plan {
+	p := plan{}
+	all := make([]Transfer, 0, len(s.Transfers))
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		if !t.Started {
+			all = append(all, *t)
+			continue
+		}
+		if p.running = append(p.running, *t); t.End > t.Deadline {
+			p.late = append(p.late, *t)
+		}
+	}
+	sortByDeadline(all)
+	var pending, hopeless []Transfer
+	for i := range all {
+		if site.hopeless(now, &all[i]) {
+			hopeless = append(hopeless, all[i])
+		}
+	}
+	var late []Transfer
+	if len(hopeless) == 0 {
+		_, p.laid, late = site.firstInTime(now, s, all)
+	} else if p.laid, late = site.channels(now, s).edf(now, all); len(late) > len(hopeless) {
+		for i := range all {
+			if !site.hopeless(now, &all[i]) {
+				pending = append(pending, all[i])
+			}
+		}
+		p.laid, late = site.yielding(now, s, pending, hopeless)
+	}
+	p.late = append(p.late, late...)
+	return p
+}
+
+// yielding lays out what is hopeless where it makes nothing else late: in the time that
+// the others leave when they go as late as they may, and then all in that order as soon as
+// they can. Where that is of no use it goes last, in what time is left.
+func (s Site) yielding(now span.Instant, state State, pending, hopeless []Transfer) (laid, late []Transfer) {
+	c := s.channels(now, state)
+	if laid, ok := c.jit(now, pending); ok {
+		last, _ := c.edf(now, hopeless)
+		order := slices.Concat(pending, hopeless)
+		if laid, late := s.channels(now, state).edf(now, byStart(order, slices.Concat(laid, last))); len(late) <= len(hopeless) {
+			return laid, late
+		}
+	}
+	c, laid, late = s.firstInTime(now, state, pending)
+	last, lost := c.edf(now, hopeless)
+	return append(laid, last...), append(late, lost...)
+}
+
+// byStart gives transfers in the order in which they start in a layout of them.
+func byStart(transfers, laid []Transfer) []Transfer {
+	places := make([]int, len(laid))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(laid[a].Start, laid[b].Start) })
+	order := make([]Transfer, len(places))
+	for i, at := range places {
+		order[i] = transfers[at]
+	}
+	return order
+}
+
+// sortByDeadline costs little where the order is that already.
+func sortByDeadline(list []Transfer) {
+	for i := 1; i < len(list); i++ {
+		if a, b := &list[i-1], &list[i]; a.Deadline > b.Deadline || a.Deadline == b.Deadline && a.Entered > b.Entered {
+			slices.SortStableFunc(list, byDeadline)
+			return
+		}
+	}
+}
+
+// firstInTime lays transfers out by the strategy of the site, and by the other one where
+// some would be late by the first. On one channel without limits both find what can be
+// found. Elsewhere, where neither finds all, one may succeed where the other does not; and
+// what either has found it finds again when time has passed and its plan was followed.
+func (s Site) firstInTime(now span.Instant, state State, order []Transfer) (c *channels, laid, late []Transfer) {
+	if s.Strategy == JIT {
+		c = s.channels(now, state)
+		if laid, ok := c.jit(now, order); ok {
+			return c, laid, nil
+		}
+	}
+	c = s.channels(now, state)
+	laid, late = c.edf(now, order)
+	if len(late) > 0 && s.Strategy == EDF && (s.Limit > 0 || len(s.Links) > 0 || len(s.Repositories) > 1) {
+		other := s.channels(now, state)
+		if laid, ok := other.jit(now, order); ok {
+			return other, laid, nil
+		}
+	}
+	return c, laid, late
+}
+
+// edf lays transfers out in their order, each as early as it can be.
+//
+// With a lifetime, none begins before its release, which lies as long before the deadline
+// for all. The order by deadlines is then the order by releases, and so it is still
+// optimal on one channel: of two neighbours in the other order, exchanging them lets the
+// one with the earlier deadline end no later than the pair did, and the other no later
+// than the first of the two deadlines.
+func (c *channels) edf(now span.Instant, order []Transfer) (laid, late []Transfer) {
+	laid = make([]Transfer, 0, len(order))
+	for i := range order {
+		t := c.place(&order[i], now)
+		c.take(&t)
+		laid = append(laid, t)
+		if t.End > c.site.due(&t) {
+			late = append(late, t)
+		}
+	}
+	return laid, late
+}
+
+// due is when a transfer must have ended.
+func (s Site) due(t *Transfer) span.Instant { return t.Deadline.Add(-s.Margin) }
+
+// release is when a transfer may begin.
+func (s Site) release(t *Transfer, now span.Instant) span.Instant {
+	if s.Lifetime > 0 {
+		return max(now, t.Deadline.Add(-s.Lifetime))
+	}
+	return now
+}
+
+// hopeless says that a transfer could not be in time if nothing else were to be done.
+func (s Site) hopeless(now span.Instant, t *Transfer) bool {
+	fastest := int64(math.MaxInt64)
+	for _, r := range s.Repositories {
+		if t.Image.at(r.Name) {
+			fastest = min(fastest, s.seconds(t, r))
+		}
+	}
+	return s.release(t, now).Add(fastest) > s.due(t)
+}
+
+// at says that a repository has the image.
+func (i *Image) at(repository string) bool {
+	return len(i.Repositories) == 0 || slices.Contains(i.Repositories, repository)
+}
+
+// longest bounds how many seconds a transfer takes, so that sums stay in range.
+const longest = 1 << 50
+
+// seconds is how long a transfer from a repository takes.
+func (s Site) seconds(t *Transfer, from Repository) int64 {
+	if t.Seconds > 0 {
+		return t.Seconds
+	}
+	rate := from.Rate
+	if link := s.Links[t.Node]; link > 0 && (rate <= 0 || link < rate) {
+		rate = link
+	}
+	return secondsAt(t.Image.Size, rate)
+}
+
+// secondsAt is how long so many bytes take at a rate in bytes a second, in whole seconds.
+func secondsAt(size int64, rate float64) int64 {
+	if rate <= 0 || size <= 0 {
+		return 0
+	}
+	seconds := float64(size) / rate
+	if whole := math.Round(seconds); math.Abs(seconds-whole) < 1e-9*whole {
+		seconds = whole // what divides evenly in decimals
+	}
+	if seconds >= longest {
+		return longest
+	}
+	return int64(math.Ceil(seconds))
+}
+
+// channels are what transfers take time and space of.
+type channels struct {
+	site         Site
+	repositories []timeline          // by their place in the site
+	links        map[string]timeline // of limited nodes
+	pools        pools
+}
+
+// channels gives them with what runs.
+func (s Site) channels(now span.Instant, state State) *channels {
+	c := &channels{site: s, repositories: make([]timeline, len(s.Repositories)), links: map[string]timeline{}}
+	if s.Limit > 0 {
+		c.pools = pooled(state)
+	}
+	for i := range state.Transfers {
+		if t := state.Transfers[i]; t.Started {
+			t.End = max(t.End, now) // what is overdue may end at any time
+			c.occupy(&t)
+		}
+	}
+	return c
+}
+
+// place gives t at the first time at which it can be carried out: by the repository from
+// which it ends first.
+func (c *channels) place(t *Transfer, now span.Instant) Transfer {
+	best := *t
+	best.Repository, best.Start, best.End = "", span.Forever, span.Forever
+	release := c.release(t, now)
+	for i, r := range c.site.Repositories {
+		if !t.Image.at(r.Name) {
+			continue
+		}
+		seconds := c.site.seconds(t, r)
+		start := c.free(i, t.Node, release, seconds)
+		if end := start.Add(seconds); end < best.End {
+			best.Repository, best.Seconds, best.Start, best.End = r.Name, seconds, start, end
+		}
+	}
+	return best
+}
+
+// release is when a transfer may begin by its lifetime and by the pool of its node.
+func (c *channels) release(t *Transfer, now span.Instant) span.Instant {
+	release := c.site.release(t, now)
+	if c.site.Limit > 0 {
+		release = c.pools[t.Node].room(t.Image, release, t.Expire, c.site.Limit)
+	}
+	return release
+}
+
+// free gives the first start from at on at which a repository and a node are both free.
+func (c *channels) free(repository int, node string, at span.Instant, seconds int64) span.Instant {
+	for {
+		start := c.repositories[repository].free(at, seconds)
+		if c.site.Links[node] > 0 {
+			start = c.links[node].free(start, seconds)
+		}
+		if start == at {
+			return start
+		}
+		at = start
+	}
+}
+
+// take enters a transfer that was placed.
+func (c *channels) take(t *Transfer) {
+	c.occupy(t)
+	if c.site.Limit > 0 {
+		c.pools.add(t.Node, t.stay())
+	}
+}
+
+// occupy makes the repository and the link busy. What runs from no repository of the site
+// is taken to come from the first.
+func (c *channels) occupy(t *Transfer) {
+	w := span.Span{Start: t.Start, End: t.End}
+	i := max(0, slices.IndexFunc(c.site.Repositories, func(r Repository) bool { return r.Name == t.Repository }))
+	if i < len(c.repositories) {
+		c.repositories[i] = c.repositories[i].take(w)
+	}
+	if c.site.Links[t.Node] > 0 {
+		c.links[t.Node] = c.links[t.Node].take(w)
+	}
+}
+
+// jit lays transfers out as late as they may be (paper 000, Algorithm 3, with E000-4),
+// from the last deadline back: each ends at its deadline, or when the channel is needed
+// for the next. ok is false where one would have to begin before it can.
+func (c *channels) jit(now span.Instant, order []Transfer) (laid []Transfer, ok bool) {
+	laid = make([]Transfer, 0, len(order))
+	for i := range slices.Backward(order) {
+		t, ok := c.placeLast(&order[i], now)
+		if !ok {
+			return nil, false
+		}
+		c.take(&t)
+		laid = append(laid, t)
+	}
+	slices.Reverse(laid)
+	return laid, true
+}
+
+// placeLast gives t at the last time at which it can be carried out: by the repository
+// from which it may begin last.
+func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok bool) {
+	due := c.site.due(t)
+	release := c.release(t, now)
+	for i, r := range c.site.Repositories {
+		if !t.Image.at(r.Name) {
+			continue
+		}
+		seconds := c.site.seconds(t, r)
+		start := c.freeBefore(i, t.Node, due, seconds)
+		if start >= release && (!ok || start > last.Start) {
+			last, ok = *t, true
+			last.Repository, last.Seconds, last.Start, last.End = r.Name, seconds, start, start.Add(seconds)
+		}
+	}
+	return last, ok
+}
+
+// freeBefore gives the last start at which a repository and a node are both free, for what
+// must end by then.
+func (c *channels) freeBefore(repository int, node string, by span.Instant, seconds int64) span.Instant {
+	for {
+		start := c.repositories[repository].freeBefore(by, seconds)
+		if c.site.Links[node] > 0 {
+			start = c.links[node].freeBefore(start.Add(seconds), seconds)
+		}
+		if start.Add(seconds) == by {
+			return start
+		}
+		by = start.Add(seconds)
+	}
+}

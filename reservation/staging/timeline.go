@@ -1,0 +1,67 @@
+package staging
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// timeline is when a channel is busy, in order; what touches is one.
+type timeline []span.Span
+
+// free gives the first start from at on of so many seconds in which the channel is free.
+// What takes no time need not wait.
+func (t timeline) free(at span.Instant, seconds int64) span.Instant {
+	if seconds == 0 {
+		return at
+	}
+	i, _ := slices.BinarySearchFunc(t, at, func(s span.Span, at span.Instant) int {
+		if s.End <= at {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(t) && t[i].Start < at.Add(seconds); i++ {
+		at = max(at, t[i].End)
+	}
+	return at
+}
+
+// freeBefore gives the last start of so many seconds that end by an instant in which the
+// channel is free.
+func (t timeline) freeBefore(by span.Instant, seconds int64) span.Instant {
+	if seconds == 0 {
+		return by
+	}
+	after, _ := slices.BinarySearchFunc(t, by, func(s span.Span, by span.Instant) int {
+		if s.Start < by {
+			return -1
+		}
+		return 1
+	})
+	for i := after - 1; i >= 0; i-- {
+		if t[i].End <= by.Add(-seconds) {
+			break
+		}
+		by = min(by, t[i].Start)
+	}
+	return by.Add(-seconds)
+}
+
+// take makes the channel busy.
+func (t timeline) take(w span.Span) timeline {
+	if w.Empty() {
+		return t
+	}
+	i, _ := slices.BinarySearchFunc(t, w.Start, func(s span.Span, at span.Instant) int {
+		if s.End < at {
+			return -1
+		}
+		return 1
+	})
+	end := i
+	for ; end < len(t) && t[end].Start <= w.End; end++ {
+		w.Start, w.End = min(w.Start, t[end].Start), max(w.End, t[end].End)
+	}
+	return slices.Replace(t, i, end, w)
+}
