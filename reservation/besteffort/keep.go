@@ -1,0 +1,150 @@
+package besteffort
+
+import (
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// keep lays out what is on the nodes, ends what is over, and suspends what must leave; and
+// it makes the units of the queue.
+func (p *planner) keep() {
+	for _, r := range p.requests {
+		for i := range r.VMs {
+			p.hold(r, &r.VMs[i])
+		}
+	}
+	for _, r := range p.requests {
+		var residents []resident
+		var idle []member
+		for i := range r.VMs {
+			vm := &r.VMs[i]
+			if m, waits := p.waiting(r, vm); waits {
+				idle = append(idle, m)
+			} else if at, on := p.resident(r, vm); on {
+				residents = append(residents, at)
+			}
+		}
+		for _, group := range groups(r, residents) {
+			p.stay(r, group)
+		}
+		for _, group := range groups(r, idle) {
+			p.units = append(p.units, p.unit(r, group))
+		}
+	}
+	p.enqueue()
+}
+
+// hold takes what a virtual machine has while something is under way with it, which nothing
+// can be done about.
+func (p *planner) hold(r *Request, vm *VM) {
+	switch vm.Phase {
+	case Starting, Resuming, Suspending, Stopping:
+		if i, known := p.byName[vm.Node]; known {
+			p.nodes[i].take(span.Span{Start: p.now, End: p.over(vm)}, r.Shape)
+			p.next(p.over(vm))
+		}
+	case Moving:
+		p.next(p.over(vm))
+	}
+}
+
+// resident is a virtual machine that runs, or will when it is there.
+type resident struct {
+	vm   *VM
+	node int
+	from span.Instant // when it runs
+	up   span.Instant // when its time is up
+}
+
+func (p *planner) resident(r *Request, vm *VM) (resident, bool) {
+	node, known := p.byName[vm.Node]
+	at := resident{vm: vm, node: node, from: p.now, up: vm.Until}
+	switch vm.Phase {
+	case Running:
+		if at.up == 0 {
+			at.up = vm.Since.Add(r.Duration - vm.Ran)
+		}
+	case Starting, Resuming:
+		at.from = p.over(vm)
+		at.up = at.from.Add(max(0, r.Duration-vm.Ran))
+	default:
+		return at, false
+	}
+	return at, known
+}
+
+// stay lays out residents that are handled at once, until they end or have to leave.
+func (p *planner) stay(r *Request, group []resident) {
+	o := p.rules.Overheads
+	stop, suspend := o.stop(len(group)), o.suspension(r.Shape.MemoryMB, len(group))
+	leave := span.Forever
+	onNode := map[int]int{}
+	for _, at := range group {
+		onNode[at.node]++
+		end := max(at.up, at.from, p.now).Add(stop)
+		if until, ender := p.nodes[at.node].lasts(at.from, end, r.Shape, onNode[at.node]); ender >= 0 {
+			leave = min(leave, until)
+		}
+	}
+	var left []member
+	for _, at := range group {
+		until := max(at.up, at.from, p.now).Add(stop)
+		if leave < until {
+			var rest member
+			if rest, until = p.leave(r, at, leave, suspend, stop); rest.vm != nil {
+				left = append(left, rest)
+			}
+		} else {
+			p.run(r, at, stop)
+		}
+		node := p.nodes[at.node]
+		if until <= p.now {
+			node.leaving = node.leaving.Add(r.Shape)
+		}
+		node.take(span.Span{Start: at.from, End: until}, r.Shape)
+		node.guests = append(node.guests, guest{r.Place, until, r.Shape})
+	}
+	if len(left) > 0 {
+		u := p.unit(r, left)
+		u.running = true
+		p.units = append(p.units, u)
+	}
+}
+
+// run goes on with a resident that need not leave, and stops it when its time is up.
+func (p *planner) run(r *Request, at resident, stop int64) {
+	if at.vm.Phase == Running && at.up <= p.now {
+		p.act(Stop, r, at.vm, at.vm.Node, p.now.Add(stop), "Its time is up.")
+		return
+	}
+	p.next(at.up)
+}
+
+// leave has a resident suspended so that it is over when a reservation begins, or as soon as
+// can be. It gives what is left of it, and until when it has its node.
+func (p *planner) leave(r *Request, at resident, leave span.Instant, suspend, stop int64) (member, span.Instant) {
+	begin := max(p.now, at.from, min(leave-span.Instant(suspend), at.up))
+	if at.vm.Phase == Running && begin == p.now {
+		if at.up <= p.now && stop <= suspend {
+			p.act(Stop, r, at.vm, at.vm.Node, p.now.Add(stop), "Its time is up.")
+			return member{}, p.now.Add(stop)
+		}
+		p.act(Suspend, r, at.vm, at.vm.Node, p.now.Add(suspend), p.whyLeave(leave, suspend))
+	}
+	p.next(begin)
+	until := begin.Add(suspend)
+	return member{vm: at.vm, node: at.node, at: max(until, leave), rest: max(0, int64(at.up-begin)), memory: true}, until
+}
+
+// whyLeave says why something is suspended.
+func (p *planner) whyLeave(leave span.Instant, suspend int64) string {
+	why := fmt.Sprintf("A reservation has its place on the node from %v on.", max(leave, p.now))
+	switch {
+	case p.now.Add(suspend) > leave:
+		why += " It came too late for the suspension to be over by then."
+	case !p.rules.Suspend:
+		why += " Nothing is suspended by the rules, but a promise comes first."
+	}
+	return why
+}

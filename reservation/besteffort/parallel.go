@@ -1,0 +1,370 @@
+package besteffort
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// slots are so many places on a node from an instant on, for as long as they last.
+type slots struct {
+	node, n int
+	until   span.Instant
+	ender   int // the segment before which they end; -1 is none
+	whole   bool
+	fresh   bool // an image takes a new transfer to them
+}
+
+// drops gives the places, n at most, that a node has from the beginning of its segment i on:
+// those that last longest are first. What happens from end on is not looked at. They are
+// put in place of what is in all.
+func (p *planner) drops(all []slots, index, i int, u *unit, n int, end span.Instant) []slots {
+	node, shape := p.nodes[index], u.request.Shape
+	all = all[:0]
+	room := node.room(i, shape, n)
+	for i++; room > 0 && i < len(node.segments) && node.segments[i].at < end; i++ {
+		if left := node.room(i, shape, room); left < room {
+			all = append(all, slots{node: index, n: room - left, until: node.segments[i].at, ender: i})
+			room = left
+		}
+	}
+	if room > 0 {
+		all = append(all, slots{node: index, n: room, until: end, ender: -1, whole: true})
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// needed is for how long a unit must have places that end as these do.
+func (p *planner) needed(u *unit, s *slots) int64 {
+	if s.ender >= 0 && p.rules.Suspend && p.nodes[s.node].suspends(s.ender, u.request.Place, u.request.Shape) {
+		return min(u.least, u.length())
+	}
+	return u.length()
+}
+
+// step is a change of how many places there are.
+type step struct {
+	at span.Instant
+	by int
+}
+
+// steps adds when a node has places for virtual machines of a unit that start then.
+func (p *planner) steps(all []step, index int, u *unit, from span.Instant, n int) []step {
+	node := p.nodes[index]
+	for i := node.index(from); i < len(node.segments); i++ {
+		start, end := max(from, node.segments[i].at), span.Forever
+		if i+1 < len(node.segments) {
+			end = node.segments[i+1].at
+		}
+		last := span.Forever
+		p.scratch = p.drops(p.scratch, index, i, u, n, end.Add(u.length()))
+		for _, s := range p.scratch {
+			if s.ender >= 0 {
+				last = min(last, s.until-span.Instant(p.needed(u, &s)))
+			}
+			if last < start {
+				break
+			}
+			all = append(all, step{start, s.n})
+			if gone := min(last.Add(1), end); gone != span.Forever {
+				all = append(all, step{gone, -s.n})
+			}
+		}
+	}
+	return all
+}
+
+// reach is when the first member of a unit could start on a node by what it needs there;
+// own is how many are there already.
+func (p *planner) reach(u *unit, node int) (at span.Instant, own int) {
+	at = span.Forever
+	for i := range u.members {
+		m := &u.members[i]
+		if m.node == node {
+			own++
+			at = min(at, m.at)
+		}
+	}
+	if m := p.mover(u); m != nil {
+		elsewhere := *m
+		elsewhere.node = -1
+		there, _ := p.arrivalOf(u, &elsewhere, node)
+		at = min(at, there)
+	}
+	return at, own
+}
+
+// mover gives the member that can go to another node first; nil where none can.
+func (p *planner) mover(u *unit) *member {
+	var first *member
+	for i := range u.members {
+		m := &u.members[i]
+		if m.memory && !p.rules.Migrate {
+			continue
+		}
+		if first == nil || !m.memory && first.memory || m.memory == first.memory && m.at < first.at {
+			first = m
+		}
+	}
+	return first
+}
+
+// findAll is find for virtual machines that start together.
+func (p *planner) findAll(u *unit, from span.Instant) (spot, bool) {
+	var found spot
+	var later span.Instant
+	var ok bool
+	if p.roomAt(u, from) {
+		if found, later, ok = p.choose(u, from); ok {
+			return found, true
+		}
+	}
+	all := p.allSteps(u, from)
+	for i, places, at := 0, 0, from; i < len(all) || later > at; {
+		if next := all[i:]; len(next) > 0 && (later <= at || next[0].at <= later) {
+			at = next[0].at
+		} else {
+			at = later
+		}
+		for ; i < len(all) && all[i].at <= at; i++ {
+			places += all[i].by
+		}
+		if places < len(u.members) {
+			continue
+		}
+		var wanted span.Instant
+		if found, wanted, ok = p.choose(u, at); ok {
+			return found, true
+		}
+		if wanted > at {
+			later = wanted
+		}
+	}
+	return spot{}, false
+}
+
+// roomAt says whether there is room for all of a unit at an instant, wherever and for however
+// long.
+func (p *planner) roomAt(u *unit, at span.Instant) bool {
+	n := len(u.members)
+	for _, node := range p.nodes {
+		if n <= 0 {
+			break
+		}
+		if node.listed {
+			n -= node.room(node.index(at), u.request.Shape, n)
+		}
+	}
+	return n <= 0
+}
+
+// allSteps gives the steps of all nodes that members of a unit can start on, in order.
+func (p *planner) allSteps(u *unit, from span.Instant) []step {
+	var all []step
+	only := p.mover(u) == nil
+	owners := map[int]bool{}
+	for _, m := range u.members {
+		if m.node >= 0 {
+			owners[m.node] = true
+		}
+	}
+	for node := range p.nodes {
+		if !p.nodes[node].listed || only && !owners[node] {
+			continue
+		}
+		at, most := p.earliest(u, node, owners[node])
+		if at == span.Forever {
+			continue
+		}
+		if !only {
+			most = len(u.members)
+		}
+		all = p.steps(all, node, u, max(from, at), most)
+	}
+	// Members that come to nodes later than others change nothing of the places, but may
+	// make a start possible.
+	for _, m := range u.members {
+		all = append(all, step{max(from, m.at), 0})
+		if m.memory && p.rules.Migrate {
+			all = append(all, step{max(from, m.at.Add(p.rules.Overheads.move(u.request.Shape.MemoryMB))), 0})
+		}
+	}
+	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// earliest is reach, which is looked for among the members only where one is there.
+func (p *planner) earliest(u *unit, node int, owner bool) (span.Instant, int) {
+	if owner {
+		return p.reach(u, node)
+	}
+	m := p.mover(u)
+	elsewhere := *m
+	elsewhere.node = -1
+	at, _ := p.arrivalOf(u, &elsewhere, node)
+	return at, 0
+}
+
+// choose gives the nodes on which a unit can start at an instant; where only something that
+// is on its way is missing, it says when that is there.
+func (p *planner) choose(u *unit, at span.Instant) (found spot, later span.Instant, ok bool) {
+	c := chosen{planner: p, unit: u, at: at, byNode: make([][]slots, len(p.nodes)), known: make([]bool, len(p.nodes)), spot: spot{start: at, end: span.Forever, whole: true, nodes: make([]int, len(u.members))}}
+	var rest []int
+	for i := range u.members {
+		m := &u.members[i]
+		if m.node >= 0 && m.at <= at && c.stay(i) {
+			continue
+		}
+		if m.memory && !p.rules.Migrate {
+			return spot{}, m.at, false
+		}
+		rest = append(rest, i)
+	}
+	if len(rest) > 0 && !c.spread(rest) {
+		return spot{}, c.later, false
+	}
+	return c.spot, 0, true
+}
+
+// chosen is what is chosen for a unit so far.
+type chosen struct {
+	*planner
+	unit   *unit
+	at     span.Instant
+	byNode [][]slots
+	known  []bool // of which nodes it is known what they have
+	spot   spot
+	later  span.Instant
+	sent   map[int]int64 // for how long a new transfer to a node waits for those before it
+	fresh  int64         // new transfers so far
+}
+
+// behind is how many seconds the image of a member waits for those of members before it.
+func (c *chosen) behind(node int) int64 {
+	if wait, sent := c.sent[node]; sent && c.images.queue.Avoid {
+		return wait
+	}
+	if c.sent == nil {
+		c.sent = map[int]int64{}
+	}
+	c.sent[node] = c.fresh * c.images.seconds(c.unit.request.Image, node)
+	c.fresh++
+	return c.sent[node]
+}
+
+// places gives the places of a node that are not taken.
+func (c *chosen) places(node int) []slots {
+	if c.known[node] {
+		return c.byNode[node]
+	}
+	p := c.nodes[node]
+	if !p.listed {
+		return nil
+	}
+	all := c.drops(nil, node, p.index(c.at), c.unit, len(c.unit.members), c.at.Add(c.unit.length()))
+	for i := range all {
+		if s := &all[i]; !s.whole && s.until < c.at.Add(c.needed(c.unit, s)) {
+			all = all[:i] // nor may those that leave before
+			break
+		}
+	}
+	c.byNode[node], c.known[node] = all, true
+	return all
+}
+
+// put has a member on the first of the places of a node.
+func (c *chosen) put(i, node int) {
+	left := c.places(node)
+	s := &left[0]
+	if !s.whole {
+		c.spot.whole = false
+	}
+	c.spot.end = min(c.spot.end, s.until)
+	c.spot.nodes[i] = node
+	if s.n--; s.n == 0 {
+		left = left[1:]
+	}
+	c.byNode[node] = left
+	c.spot.there = max(c.spot.there, c.now)
+}
+
+// stay leaves a member where it is, if there is a place.
+func (c *chosen) stay(i int) bool {
+	m := &c.unit.members[i]
+	if len(c.places(m.node)) == 0 {
+		return false
+	}
+	c.put(i, m.node)
+	c.spot.there = max(c.spot.there, m.at)
+	return true
+}
+
+// spread finds places for the other members.
+func (c *chosen) spread(rest []int) bool {
+	m := c.unit.members[rest[0]]
+	m.node = -1
+	var all []slots
+	ideal := 0
+	for node := range c.nodes {
+		at, fresh := c.arrivalOf(c.unit, &m, node)
+		if at == span.Forever {
+			continue
+		}
+		if at > c.at {
+			c.later = later(c.later, at)
+			continue
+		}
+		for _, s := range c.places(node) {
+			s.fresh = fresh
+			all = append(all, s)
+			if s.whole && !fresh {
+				ideal += s.n
+			}
+		}
+		if ideal >= len(rest) {
+			break // all others are no better
+		}
+	}
+	slices.SortStableFunc(all, func(a, b slots) int {
+		return cmp.Or(yesFirst(a.whole, b.whole), yesFirst(b.fresh, a.fresh), cmp.Compare(b.until, a.until))
+	})
+	for _, s := range all {
+		for range s.n {
+			if len(rest) == 0 {
+				return true
+			}
+			if !c.fits(rest[0], s) {
+				return false
+			}
+			rest = rest[1:]
+		}
+	}
+	return len(rest) == 0
+}
+
+// fits has a member on a place, if what it needs is there by then.
+func (c *chosen) fits(i int, s slots) bool {
+	m := c.unit.members[i]
+	m.node = -1 // it did not stay
+	at, _ := c.arrivalOf(c.unit, &m, s.node)
+	if m.image && s.fresh {
+		at = at.Add(c.behind(s.node))
+	}
+	if at > c.at {
+		c.later = at
+		return false
+	}
+	c.put(i, s.node)
+	c.spot.there = max(c.spot.there, at)
+	return true
+}
+
+// later is the earlier of two instants, of which 0 is none.
+func later(a, b span.Instant) span.Instant {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}

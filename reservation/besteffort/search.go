@@ -1,0 +1,139 @@
+package besteffort
+
+import (
+	"cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// spot is where and when a unit can start.
+type spot struct {
+	start span.Instant
+	// end is when its nodes are needed by a reservation, where it has to be suspended for
+	// it; whole says that it need not.
+	end   span.Instant
+	whole bool
+	nodes []int // by member
+	// there is when all that it needs can be on its nodes; a start then does not wait for
+	// anything else.
+	there span.Instant
+	late  bool // whoever has its place now is just being ended
+}
+
+// find gives the earliest spot of a unit from an instant on; false is never.
+func (p *planner) find(u *unit, from span.Instant) (spot, bool) {
+	if len(u.members) == 1 {
+		return p.findOne(u, from)
+	}
+	return p.findAll(u, from)
+}
+
+// arrivalOf is when a member can start on a node by what it needs there: its image, which may
+// take a new transfer, or its memory. Forever is never.
+func (p *planner) arrivalOf(u *unit, m *member, node int) (at span.Instant, fresh bool) {
+	switch {
+	case m.node == node:
+		if m.image && m.at > p.now {
+			if at, fresh := p.images.ready(u.request.Image, node); !fresh {
+				return min(at, m.at), false
+			}
+		}
+		return m.at, false
+	case m.memory && !p.rules.Migrate:
+		return span.Forever, false
+	case m.memory:
+		return m.at.Add(p.rules.Overheads.move(u.request.Shape.MemoryMB)), false
+	case m.image:
+		return p.images.ready(u.request.Image, node)
+	}
+	return p.now, false
+}
+
+// candidate is a spot of a single virtual machine.
+type candidate struct {
+	spot
+	node  int
+	stays bool // it is there already
+	fresh bool // its image takes a new transfer
+}
+
+// better says which of two nodes is taken: where it starts first; where it is already; where
+// it is not suspended; where its image comes without a transfer; where it lasts longest.
+func (c *candidate) better(o *candidate) bool {
+	order := cmp.Or(cmp.Compare(c.start, o.start), yesFirst(c.stays, o.stays), yesFirst(c.whole, o.whole), yesFirst(o.fresh, c.fresh))
+	return order < 0 || order == 0 && !c.whole && c.end > o.end
+}
+
+// yesFirst orders what is so before what is not.
+func yesFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// findOne is find for a single virtual machine.
+func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
+	m := &u.members[0]
+	var best candidate
+	found := false
+	try := func(node int) {
+		c := candidate{node: node, stays: node == m.node}
+		if !p.nodes[node].listed {
+			return
+		}
+		c.there, c.fresh = p.arrivalOf(u, m, node)
+		earliest := max(from, c.there)
+		if found && earliest > best.start || c.there == span.Forever {
+			return
+		}
+		var ok bool
+		if c.start, c.end, c.whole, ok = p.first(p.nodes[node], u, earliest); ok && (!found || c.better(&best)) {
+			best, found = c, true
+		}
+	}
+	if m.node >= 0 {
+		try(m.node)
+	}
+	if !m.memory || p.rules.Migrate {
+		for node := range p.nodes {
+			if found && best.start <= from && best.whole && !best.fresh {
+				break // all others come later, or are equal
+			}
+			if node != m.node {
+				try(node)
+			}
+		}
+	}
+	best.nodes = []int{best.node}
+	return best.spot, found
+}
+
+// first is the first spot of a single virtual machine on a node.
+func (p *planner) first(node *profile, u *unit, from span.Instant) (start, end span.Instant, whole, ok bool) {
+	shape, length := u.request.Shape, u.length()
+	for i := node.index(from); i < len(node.segments); {
+		start = max(from, node.segments[i].at)
+		if start == span.Forever {
+			break
+		}
+		until, ender := node.lasts(start, start.Add(length), shape, 1)
+		if ender < 0 {
+			return start, until, true, true
+		}
+		if until > start && p.mayBeSuspended(node, u, start, until, ender) {
+			return start, until, false, true
+		}
+		i = ender + 1
+	}
+	return 0, 0, false, false
+}
+
+// mayBeSuspended says whether a unit may start although it will have to leave the node.
+func (p *planner) mayBeSuspended(node *profile, u *unit, start, until span.Instant, ender int) bool {
+	return p.rules.Suspend && until >= start.Add(u.least) && node.suspends(ender, u.request.Place, u.request.Shape)
+}
