@@ -19,6 +19,8 @@ const (
 	MaxHosts          Constraint = "max_hosts_per_project"
 	MaxHostHours      Constraint = "max_host_hours_per_project"
 	ExtensionTooEarly Constraint = "extension_window" // an extension is not accepted yet
+	ImageTransfer     Constraint = "transfer"         // its image could not be on the hosts in time
+	ImagePool         Constraint = "image_pool"       // the hosts have no room for its image
 )
 
 // Block is a time in which a host is held by others.

@@ -42,7 +42,7 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 		}
 		var q Recall
 		if a != nil {
-			q = Recall{Hosts: a.next.HostNames(), Project: by.ProjectID}
+			q = Recall{Hosts: d.versioned(&a.next), Project: by.ProjectID}
 		}
 		if err := again.after(ctx, d, err, q); err != nil {
 			// What is in the way may be what the same request has made through another replica.

@@ -52,6 +52,9 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if err := m.vacated(claims); err != nil {
 		return Plan{}, err
 	}
+	if err := m.refuseImage(claims); err != nil {
+		return Plan{}, err
+	}
 	plan.Claims, plan.Matched = claims, m.search.matched
 	return plan, nil
 }

@@ -59,7 +59,7 @@ func (l Limits) most(after Held) (most Held) {
 
 // commit stores the attempt and settles what memory holds of it.
 func (d *Desk) commit(ctx context.Context, a *attempt) error {
-	hosts := claimedAnew(a.before, a.next)
+	hosts := d.claimedAnew(a.before, a.next)
 	unlock, err := d.claiming.lock(ctx, hosts...)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotSent, err)
@@ -206,8 +206,19 @@ func (d *Desk) land(e *entry) {
 	}
 }
 
-// claimedAnew gives the hosts on which after holds what before does not, sorted.
-func claimedAnew(before, after reservation.Reservation) []string {
+// claimedAnew gives the hosts on which after holds what before does not, and the images
+// where it holds something else than before; sorted.
+func (d *Desk) claimedAnew(before, after reservation.Reservation) []string {
+	hosts := hostsAnew(before, after)
+	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !sameClaims(before.Claims, after.Claims) {
+		hosts = append(hosts, imagesRow)
+		slices.Sort(hosts)
+	}
+	return hosts
+}
+
+// hostsAnew gives the hosts on which after holds what before does not, sorted.
+func hostsAnew(before, after reservation.Reservation) []string {
 	if !after.Status.Live() || sameClaims(before.Claims, after.Claims) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // Caller is on whose behalf the desk acts.
@@ -31,6 +32,9 @@ type Options struct {
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start in which its hosts should be empty
+	// Images gives the newest facts about images, which nobody changes any more; nil, and
+	// nil facts, leave images out of all decisions.
+	Images func() *staging.Facts
 	// Cloud does what events call for; nil where there is nothing to do.
 	Cloud Cloud
 	// Replica names this desk among those that share the records.
@@ -82,6 +86,7 @@ type Desk struct {
 	roster   *roster
 	calendar *calendar.Calendar
 	live     map[string]*entry
+	imaged   map[string]*entry // those of live with an image
 	held     map[string]Held
 	agenda   agenda
 	pruned   span.Instant // the calendar has forgotten what ended by then
@@ -117,6 +122,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),
+		imaged:   make(map[string]*entry),
 		held:     make(map[string]Held),
 		known:    make(map[string]int64),
 		attempts: make(map[*attempt]struct{}),
@@ -211,13 +217,16 @@ func (d *Desk) view(by Caller, project string) View {
 	return View{
 		Now: d.options.Now(), Calendar: d.calendar, Held: d.held[project],
 		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime,
-		SeesHidden: by.SeesHidden, roster: d.roster,
+		SeesHidden: by.SeesHidden, Images: d.images(""), roster: d.roster,
 	}
 }
 
 // keep enters a reservation among the live ones; its claims are in the calendar.
 func (d *Desk) keep(e *entry) {
 	d.live[e.r.ID] = e
+	if e.r.Image != "" {
+		d.imaged[e.r.ID] = e
+	}
 	d.count(&e.r, 1)
 	d.agenda.enter(&e.r)
 }
@@ -239,6 +248,7 @@ func (d *Desk) replace(e *entry, r reservation.Reservation) {
 func (d *Desk) forget(e *entry) {
 	d.count(&e.r, -1)
 	delete(d.live, e.r.ID)
+	delete(d.imaged, e.r.ID)
 	e.over = true
 }
 

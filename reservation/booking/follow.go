@@ -195,7 +195,7 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		x.news, touched[r.ID] = append(x.news, r), true
 		d.roster.admit(r.HostNames(), d.calendar)
 		if own := live && e.attempt != nil && e.attempt.next.Version == r.Version && slices.Equal(e.attempt.next.Claims, r.Claims); !own {
-			for _, host := range r.HostNames() {
+			for _, host := range d.versioned(&r) {
 				strange[host] = true
 			}
 		}
@@ -207,7 +207,7 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	for a := range d.attempts {
 		// What names an older version of a host than the records had will be refused;
 		// what names none yet was decided without the strange claims.
-		refused := slices.ContainsFunc(claimedAnew(a.before, a.next), func(host string) bool {
+		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
 		if !touched[a.next.ID] && (refused || slices.Contains(doubts, a)) {

@@ -86,7 +86,7 @@ func (d *Desk) modify(
 			continue
 		}
 		if a != nil {
-			q.Hosts, q.Project = a.next.HostNames(), a.next.ProjectID
+			q.Hosts, q.Project = d.versioned(&a.next), a.next.ProjectID
 		}
 		if err := again.after(ctx, d, err, q); err != nil {
 			return reservation.Reservation{}, err
@@ -162,7 +162,9 @@ func (d *Desk) planChange(by Caller, e *entry, c Change) (Plan, error) {
 	own := d.calendarClaims(&e.r, e.r.Claims)
 	d.release(own)
 	d.count(&e.r, -1)
-	plan, err := PlanChange(d.view(by, e.r.ProjectID), e.r, c)
+	v := d.view(by, e.r.ProjectID)
+	v.Images = d.images(e.r.ID)
+	plan, err := PlanChange(v, e.r, c)
 	d.count(&e.r, 1)
 	d.retake(&e.r)
 	return plan, err

@@ -34,6 +34,7 @@ func newMove(v View, r reservation.Reservation, to Plan) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = s.stage() // an image that is not known stands in no way of what is promised
 	m := &move{search: s, from: r, to: to}
 	m.expectAwake()
 	m.keepWhatCan()

@@ -4,6 +4,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // View is all that a decision depends on. Its calendar does not change while a
@@ -19,6 +20,8 @@ type View struct {
 	LeadTime int64
 	// SeesHidden says that the caller may use hidden properties.
 	SeesHidden bool
+	// Images is nil where images are not looked at.
+	Images *Images
 
 	roster *roster
 }
@@ -31,6 +34,9 @@ type Plan struct {
 	DelayedByBoot bool
 	// Matched counts the hosts in the pool that pass the filter.
 	Matched int
+	// Images is what the hosts have and will have of images, with the request's; nil where
+	// it has none or they are not looked at.
+	Images *staging.State
 }
 
 // NewPlan decides on a request. The error is an Invalid fault for a request that
@@ -44,6 +50,9 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	if err := s.stage(); err != nil {
+		return Plan{}, err
+	}
 	if constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration); constraint != "" {
 		return Plan{}, s.refuseLimit(constraint, text, s.largest())
 	}
@@ -51,11 +60,16 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if !ok {
 		return Plan{}, s.refuse()
 	}
+	return s.withImage(s.planAt(start, delayed))
+}
+
+// planAt is the plan for a start at which the hosts are free.
+func (s *search) planAt(start span.Instant, delayed bool) Plan {
 	return Plan{
-		Terms:         a.Terms,
-		Span:          span.New(start, a.duration),
+		Terms:         s.ask.Terms,
+		Span:          span.New(start, s.ask.duration),
 		Claims:        s.claims(start),
 		DelayedByBoot: delayed,
 		Matched:       s.matched,
-	}, nil
+	}
 }

@@ -27,7 +27,8 @@ type Commit struct {
 	// is none.
 	Key *reservation.Key
 	// Hosts are the hosts on which time is claimed that was not claimed before, by
-	// name, with the versions that the decision knew. Each grows by one.
+	// name, with the versions that the decision knew. Each grows by one. One name that no
+	// host has stands for the images of all reservations.
 	Hosts []HostVersion
 	Usage Usage
 	Cause reservation.Cause

@@ -84,15 +84,28 @@ func (s *search) largest() int {
 // earliest is the first start at which the quantity has room, 0 where the limit
 // or the hosts allow none.
 func (s *search) earliest() span.Instant {
-	q := s.query
-	// A start that is refused now lies ahead, where the filter may mean more hosts.
-	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)
-	horizon := s.view.Limits.horizon(s.view.Now)
-	q.Deadline = horizon.Add(q.Duration)
-	if start, ok := s.find(q, calendar.FirstFit); ok {
+	q := s.ahead()
+	start, ok := s.find(q, calendar.FirstFit)
+	if ok && s.staged != nil {
+		var p *Plan
+		if p, _ = s.laterWithImage(q, s.planAt(start, false)); p != nil {
+			return p.Span.Start
+		}
+		return 0
+	}
+	if ok {
 		return start
 	}
 	return 0
+}
+
+// ahead is the query for any start that the limits allow. One that is refused now lies
+// ahead, where the filter may mean more hosts.
+func (s *search) ahead() calendar.Query {
+	q := s.query
+	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)
+	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
+	return q
 }
 
 // reason names the constraint that failed, with a sentence.

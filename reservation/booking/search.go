@@ -20,6 +20,8 @@ type search struct {
 	matched int
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
+	// staged is nil where there is no image, or images are not looked at.
+	staged *staged
 }
 
 // newSearch reads the filter and finds the hosts that match.
@@ -151,7 +153,7 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 //
 //  1. no running guest, if the start is within the lead time;
 //  2. awake, or wakeable before the start: others are not free;
-//  3. the image is there: of no host it is known here;
+//  3. the image is there, or comes for another reservation;
 //  4. FLOPS per watt, the unknown last;
 //  5. name.
 func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []int {
@@ -159,13 +161,23 @@ func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []i
 	q.Quantity = quantity
 	return s.view.Calendar.FirstFree(q, start, func(yield func(int) bool) {
 		for _, occupied := range []bool{false, true} {
-			for _, number := range s.view.roster.preferred {
-				if s.occupied(number, start) == occupied && !skip[number] && !yield(number) {
-					return
+			for _, has := range s.withAndWithout() {
+				for _, number := range s.view.roster.preferred {
+					if s.occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
+						return
+					}
 				}
 			}
 		}
 	})
+}
+
+// withAndWithout are what a host may be by criterion 3, in order.
+func (s *search) withAndWithout() []bool {
+	if s.staged == nil {
+		return []bool{false}
+	}
+	return []bool{true, false}
 }
 
 // occupied says that guests run on the host and the start is near.
@@ -173,9 +185,9 @@ func (s *search) occupied(number int, start span.Instant) bool {
 	return start <= s.view.Now.Add(s.view.LeadTime) && s.view.roster.host(number).Guests > 0
 }
 
-// placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does:
-// hosts that can hold more of them first, then in the order of choose. Hosts in
-// first come before all others.
+// placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does: hosts
+// that will have the image, then those that can hold more instances, then in the order of
+// choose. Hosts in first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
@@ -202,6 +214,7 @@ func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []cale
 	slices.SortFunc(rooms, func(a, b calendar.Room) int {
 		return cmp.Or(
 			compareBool(first[b.Host], first[a.Host]),
+			compareBool(s.has(b.Host, start), s.has(a.Host, start)),
 			cmp.Compare(b.Slices, a.Slices),
 			compareBool(s.occupied(a.Host, start), s.occupied(b.Host, start)),
 			cmp.Compare(s.view.roster.rank(a.Host), s.view.roster.rank(b.Host)),
