@@ -20,8 +20,11 @@ const (
 	badNodes   = "has a number of nodes that is none"
 	badAmount  = "has an amount of a resource that is no number"
 	noDuration = "has no duration"
+	badImage   = "has a disk image whose size is no number of megabytes"
 	lwfColumns = 10
 	percentCPU = 100 // of CPU are one
+	megabyte   = 1 << 20
+	noImage    = "NONE.img"
 )
 
 // leases reads the lease workloads of Haizea, which are XML. Times are seconds since the
@@ -71,6 +74,10 @@ type lease struct {
 		Exact    *moment `xml:"start>exact"`
 		Duration *moment `xml:"duration"`
 		Deadline *moment `xml:"deadline"`
+		Image    *struct {
+			ID   string `xml:"id,attr"`
+			Size string `xml:"size,attr"`
+		} `xml:"software>disk-image"`
 	} `xml:"lease"`
 }
 
@@ -173,7 +180,25 @@ func (read *lease) job() (job Job, why string) {
 	if why != "" {
 		return job, why
 	}
+	if image := read.Lease.Image; image != nil {
+		if why = job.madeOf(image.ID, image.Size); why != "" {
+			return job, why
+		}
+	}
 	return job, read.nodes(&job)
+}
+
+// madeOf reads the disk image of a job, whose size is in megabytes. The old form has it in
+// quotation marks, and NONE.img for none.
+func (j *Job) madeOf(image, size string) (why string) {
+	n, bad := whole([]byte(strings.TrimSpace(size)), mostTime)
+	if bad != "" || n < 0 {
+		return badImage
+	}
+	if image = strings.Trim(image, " '\""); image != "" && image != noImage {
+		j.Image, j.ImageSize = image, n*megabyte
+	}
+	return ""
 }
 
 // nodes reads the size and the shape of the nodes.
@@ -262,6 +287,9 @@ func (f *oldLeases) job(line []byte) (job Job, why string) {
 		job.Reserved, job.Start = true, start
 	} else {
 		job.Preemptible = true
+	}
+	if why := job.madeOf(string(r.fields[8]), string(r.fields[9])); why != "" && r.why == "" {
+		r.why = why
 	}
 	return job, r.why
 }

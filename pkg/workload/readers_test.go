@@ -116,12 +116,13 @@ const lwfText = `<?xml version="1.0"?>
       <lease id="1" preemptible="true">
         <nodes><node-set numnodes="1"><res amount="100" type="CPU"/><res amount="1024" type="Memory"/></node-set></nodes>
         <start/><duration time="01:00:00.00"/>
+        <software><disk-image id="foobar.img" size="1024"/></software>
       </lease>
     </lease-request>
     <lease-request arrival="00:15:00">
       <lease id="2" preemptible="false">
         <nodes><node-set numnodes="2"><res amount="150" type="CPU"/></node-set><node-set numnodes="1"><res amount="50" type="CPU"/><res amount="2048" type="Memory"/></node-set></nodes>
-        <start><exact time="1:00:30:00"/></start><duration time="30:00:00"/><deadline time="3:00:00:00"/>
+        <start><exact time="1:00:30:00"/></start><duration time="30:00:00"/><deadline time="3:00:00:00"/><software><none/></software>
       </lease>
     </lease-request>
     <lease-request arrival="00:20:00">
@@ -130,6 +131,7 @@ const lwfText = `<?xml version="1.0"?>
     <lease-request arrival="00:21:00"><lease id="4"><nodes><node-set numnodes="x"/></nodes><start/><duration time="600"/></lease></lease-request>
     <lease-request arrival="half past"><lease id="5"><nodes><node-set numnodes="1"/></nodes><start/><duration time="600"/></lease></lease-request>
     <lease-request arrival="00:22:00"><lease id="6"><nodes><node-set numnodes="1"/></nodes><start/></lease></lease-request>
+    <lease-request arrival="00:23:00"><lease id="7"><nodes><node-set numnodes="1"/></nodes><start/><duration time="600"/><software><disk-image id="a" size="-1"/></software></lease></lease-request>
   </lease-requests>
 </lease-workload>
 `
@@ -141,22 +143,23 @@ func TestLWFKnowsReservationsBestEffortAndNow(t *testing.T) {
 	}
 	same(t, "site", f.Header().MaxNodes, 4)
 	same(t, "jobs", rest(t, f), []workload.Job{
-		{ID: "1", Line: 6, Runtime: 1800, Estimate: 3600, Waited: -1, Size: 1, Shape: resource.Vector{VCPUs: 1, MemoryMB: 1024}, Preemptible: true},
-		{ID: "2", Line: 13, Submit: 900, Reserved: true, Start: 86400 + 1800, Deadline: 3 * 86400, Runtime: 108000, Estimate: 108000, Waited: -1, Size: 3, Shape: resource.Vector{VCPUs: 2, MemoryMB: 2048}},
-		{ID: "3", Line: 19, Submit: 1200, Runtime: 600, Estimate: 600, Waited: -1, Size: 1},
+		{ID: "1", Line: 6, Runtime: 1800, Estimate: 3600, Waited: -1, Size: 1, Shape: resource.Vector{VCPUs: 1, MemoryMB: 1024}, Image: "foobar.img", ImageSize: 1 << 30, Preemptible: true},
+		{ID: "2", Line: 14, Submit: 900, Reserved: true, Start: 86400 + 1800, Deadline: 3 * 86400, Runtime: 108000, Estimate: 108000, Waited: -1, Size: 3, Shape: resource.Vector{VCPUs: 2, MemoryMB: 2048}},
+		{ID: "3", Line: 20, Submit: 1200, Runtime: 600, Estimate: 600, Waited: -1, Size: 1},
 	})
 	same(t, "skipped", skipped(f.Account()), map[string][]int64{
-		"has a number of nodes that is none": {22},
-		"has a time that is not as HH:MM:SS": {23},
-		"has no duration":                    {24},
+		"has a number of nodes that is none":                    {23},
+		"has a time that is not as HH:MM:SS":                    {24},
+		"has no duration":                                       {25},
+		"has a disk image whose size is no number of megabytes": {26},
 	})
 }
 
 func TestLWFOfHaizeaBeforeXMLIsRead(t *testing.T) {
-	jobs, _ := all(t, "0 86400 14082 13000 21 1 1024 0 'NONE.img' 600\n7 -1 60 60 2 1 1024 0 'NONE.img' 600\n", "work_5-dur_4h-size_3large.lwf", workload.OpenOptions{})
+	jobs, _ := all(t, "0 86400 14082 13000 21 1 1024 0 'NONE.img' 600\n7 -1 60 60 2 1 1024 0 '600M.img' 600\n", "work_5-dur_4h-size_3large.lwf", workload.OpenOptions{})
 	same(t, "jobs", jobs, []workload.Job{
 		{Line: 1, Reserved: true, Start: 86400, Runtime: 13000, Estimate: 14082, Waited: -1, Size: 21},
-		{Line: 2, Submit: 7, Runtime: 60, Estimate: 60, Waited: -1, Size: 2, Preemptible: true},
+		{Line: 2, Submit: 7, Runtime: 60, Estimate: 60, Waited: -1, Size: 2, Image: "600M.img", ImageSize: 600 << 20, Preemptible: true},
 	})
 }
 

@@ -28,7 +28,11 @@ type Job struct {
 	Waited int64
 	Size   int // hosts, processors or virtual machines; at least 1
 	// Shape is that of each of them where they are virtual machines; the zero Vector else.
-	Shape       resource.Vector
+	Shape resource.Vector
+	// Image is the disk image that each of them is made of, where one is named, and
+	// ImageSize its size in bytes.
+	Image       string
+	ImageSize   int64
 	Preemptible bool
 	User        string
 }
