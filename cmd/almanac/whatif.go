@@ -21,7 +21,7 @@ func (p *process) whatIfCommand() *cobra.Command {
 Exit codes: 0 yes; 5 no, and the answer is printed all the same; 2 the input makes
 no sense, and one line on standard error names the field.`,
 	}
-	group.AddCommand(p.whatIfFitCommand(), p.whatIfScheduleCommand(), p.whatIfPowerCommand())
+	group.AddCommand(p.whatIfFitCommand(), p.whatIfScheduleCommand(), p.whatIfStageCommand(), p.whatIfPowerCommand(), p.whatIfPackCommand())
 	return group
 }
 

@@ -49,11 +49,14 @@ func numbered(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// exact says which field of value t does not have, or has of another type. null is what
-// is absent.
+// exact says which field of value t does not have, or has of another type. A field that is null
+// is absent; an element of a list, and a number or a text of a map, cannot be.
 func exact(value any, t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if several, is := reflect.Zero(t).Interface().(forms); is {
+		t = several.form(value)
 	}
 	switch value := value.(type) {
 	case nil:
@@ -64,7 +67,11 @@ func exact(value any, t reflect.Type, path string) error {
 			return mistyped(path, t, "a list")
 		}
 		for i, element := range value {
-			if err := exact(element, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			path := fmt.Sprintf("%s[%d]", path, i)
+			if element == nil {
+				return mistyped(path, t.Elem(), "null")
+			}
+			if err := exact(element, t.Elem(), path); err != nil {
 				return err
 			}
 		}
@@ -78,6 +85,12 @@ func exact(value any, t reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// forms is a type that JSON may write in several ways.
+type forms interface {
+	// form gives the type as which value is read.
+	form(value any) reflect.Type
 }
 
 func exactObject(value map[string]any, t reflect.Type, path string) error {
@@ -98,6 +111,9 @@ func exactObject(value map[string]any, t reflect.Type, path string) error {
 	for _, name := range slices.Sorted(maps.Keys(value)) {
 		if fields[name] == nil {
 			return fault.Field(under(path, name), "%s", fault.Unknown("field", name, slices.Sorted(maps.Keys(fields))))
+		}
+		if value[name] == nil && t.Kind() == reflect.Map && fields[name].Kind() != reflect.Slice {
+			return mistyped(under(path, name), fields[name], "null")
 		}
 		if err := exact(value[name], fields[name], under(path, name)); err != nil {
 			return err

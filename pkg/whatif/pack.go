@@ -1,0 +1,268 @@
+package whatif
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/packing"
+)
+
+// PackQuestion asks how jobs share hosts most fairly (paper 002).
+type PackQuestion struct {
+	Hosts PackHosts `json:"hosts"`
+	Jobs  []PackJob `json:"jobs"`
+	// Algorithm is one of packing.Names; empty is mcb8.
+	Algorithm string `json:"algorithm"`
+	// Current is where the tasks of jobs are now; a job that is not in it is new.
+	Current map[string][]int `json:"current"`
+	// MigrationBudget is how much memory may be moved, and Migrations how many tasks; one of
+	// them at most is given. With neither, exact and adapt move nothing.
+	MigrationBudget *float64 `json:"migration_budget"`
+	Migrations      *int     `json:"migrations"`
+	// Seed is that of the draws of rrnd and rrnz; nil is 1.
+	Seed *int64 `json:"seed"`
+}
+
+// PackHosts are the hosts, in JSON as a list or as the number of hosts that have 1 of CPU and
+// memory each.
+type PackHosts []PackHost
+
+// PackHost is what a host has, of any unit.
+type PackHost struct {
+	CPU    *float64 `json:"cpu"`
+	Memory *float64 `json:"memory"`
+}
+
+// PackJob is a job with what each of its tasks needs; Tasks nil is 1.
+type PackJob struct {
+	ID     string   `json:"id"`
+	CPU    *float64 `json:"cpu"`
+	Memory *float64 `json:"memory"`
+	Tasks  *int     `json:"tasks"`
+}
+
+// PackAnswer says where the tasks go and what each job gets, or why they go nowhere.
+type PackAnswer struct {
+	Feasible bool   `json:"feasible"`
+	Reason   string `json:"reason,omitempty"`
+	// MinYield is the best smallest yield of the placement, AverageYield that of the jobs
+	// after the second phase, and UpperBound what no placement exceeds.
+	MinYield     *float64 `json:"min_yield,omitempty"`
+	AverageYield *float64 `json:"average_yield,omitempty"`
+	UpperBound   float64  `json:"upper_bound"`
+	// Placement has the host of each task, and Yields what each job gets of the CPU that it
+	// needs.
+	Placement map[string][]int   `json:"placement,omitempty"`
+	Yields    map[string]float64 `json:"yields,omitempty"`
+	// AverageBy says how the second phase was done where jobs have several tasks: "linear
+	// program", which gives the largest average, or "greedy".
+	AverageBy string `json:"average_by,omitempty"`
+	// Moved is how much of the budget is moved, where there is something that can be.
+	Moved *float64 `json:"moved,omitempty"`
+	// Unproven says why there may be a better placement, of exact.
+	Unproven string `json:"unproven,omitempty"`
+}
+
+// The most that can be asked about.
+const (
+	mostPackHosts = 4096
+	mostPackTasks = 65_536
+	mostNeed      = 1e9
+)
+
+// form implements forms.
+func (PackHosts) form(value any) reflect.Type {
+	if _, list := value.([]any); list {
+		return reflect.TypeFor[[]PackHost]()
+	}
+	return reflect.TypeFor[int]()
+}
+
+// UnmarshalJSON reads a number or a list.
+func (h *PackHosts) UnmarshalJSON(raw []byte) error {
+	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		return json.Unmarshal(raw, (*[]PackHost)(h))
+	}
+	n := 0
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	if n < 1 || n > mostPackHosts {
+		return nil // check says so
+	}
+	*h = slices.Repeat([]PackHost{{new(1.0), new(1.0)}}, n)
+	return nil
+}
+
+// Pack answers the question in r. chance gives the draws of a seed; its Solver and Missing
+// are those of tools. The error is an Invalid fault that names the field, or says why the
+// algorithm could not be run; a question that is answered with no is no error.
+func Pack(ctx context.Context, r io.Reader, tools packing.Tools, chance func(seed int64) packing.Chance) (PackAnswer, error) {
+	var q PackQuestion
+	if err := read(r, &q); err != nil {
+		return PackAnswer{}, err
+	}
+	p, err := q.problem()
+	if err != nil {
+		return PackAnswer{}, err
+	}
+	if q.Seed == nil {
+		q.Seed = new(int64(1))
+	}
+	tools.Chance = chance(*q.Seed)
+	algorithm, err := tools.Named(q.Algorithm)
+	if err != nil {
+		return PackAnswer{}, err
+	}
+	answer := PackAnswer{UpperBound: p.Bound()}
+	found, err := tools.Solve(ctx, p, algorithm)
+	if infeasible, is := errors.AsType[*packing.Infeasible](err); is {
+		answer.Reason = infeasible.Reason
+		return answer, nil
+	} else if err != nil {
+		return PackAnswer{}, err
+	}
+	if answer.Reason = q.tooMuch(p, found.Placement); answer.Reason != "" {
+		return answer, nil
+	}
+	answer.fill(p, found)
+	return answer, nil
+}
+
+// bounded says that the algorithm keeps to a budget by itself.
+func (q *PackQuestion) bounded() bool { return q.Algorithm == "exact" || q.Algorithm == "adapt" }
+
+// tooMuch says that a placement moves more than the budget, of an algorithm that knows none.
+func (q *PackQuestion) tooMuch(p *packing.Problem, at packing.Placement) string {
+	if q.MigrationBudget == nil && q.Migrations == nil || q.bounded() {
+		return ""
+	}
+	if moved := p.Moved(at); moved > p.Budget+1e-9 {
+		return fmt.Sprintf("the placement of %s moves %.6g, which is more than the budget of %.6g; exact and adapt keep to a budget", q.Algorithm, moved, p.Budget)
+	}
+	return ""
+}
+
+// problem reads the question, and refuses what makes no sense.
+func (q *PackQuestion) problem() (*packing.Problem, error) {
+	if q.Algorithm == "" {
+		q.Algorithm = "mcb8"
+	}
+	if !slices.Contains(packing.Names(), q.Algorithm) {
+		return nil, fault.Field("algorithm", "%s", fault.Unknown("algorithm", q.Algorithm, packing.Names()))
+	}
+	p := &packing.Problem{}
+	if err := q.readHosts(p); err != nil {
+		return nil, err
+	}
+	if err := q.readJobs(p); err != nil {
+		return nil, err
+	}
+	if err := q.readCurrent(p); err != nil {
+		return nil, err
+	}
+	return p, p.Check()
+}
+
+func (q *PackQuestion) readHosts(p *packing.Problem) error {
+	if n := len(q.Hosts); n < 1 || n > mostPackHosts {
+		return fault.Field("hosts", "must be from 1 to %d of them", mostPackHosts)
+	}
+	for i, h := range q.Hosts {
+		path := fmt.Sprintf("hosts[%d]", i)
+		switch {
+		case h.CPU == nil || !(*h.CPU > 0 && *h.CPU <= mostNeed):
+			return fault.Field(path+".cpu", "is needed, and must be more than 0 and at most %g", mostNeed)
+		case h.Memory == nil || !(*h.Memory > 0 && *h.Memory <= mostNeed):
+			return fault.Field(path+".memory", "is needed, and must be more than 0 and at most %g", mostNeed)
+		}
+		p.Hosts = append(p.Hosts, packing.Host{CPU: *h.CPU, Memory: *h.Memory})
+	}
+	return nil
+}
+
+// readJobs reads the jobs. No task may need more than the largest host has: with the paper's
+// hosts that is 1.
+func (q *PackQuestion) readJobs(p *packing.Problem) error {
+	largest := packing.Host{}
+	for _, h := range p.Hosts {
+		largest = packing.Host{CPU: max(largest.CPU, h.CPU), Memory: max(largest.Memory, h.Memory)}
+	}
+	if len(q.Jobs) == 0 {
+		return fault.Field("jobs", "must be at least 1")
+	}
+	tasks := 0
+	for i, j := range q.Jobs {
+		path := fmt.Sprintf("jobs[%d]", i)
+		if j.Tasks == nil {
+			j.Tasks = new(1)
+		}
+		switch {
+		case j.CPU == nil || !(*j.CPU > 0 && *j.CPU <= largest.CPU):
+			return fault.Field(path+".cpu", "is needed, and must be more than 0 and at most %g, which is what the largest host has", largest.CPU)
+		case j.Memory == nil || !(*j.Memory >= 0 && *j.Memory <= largest.Memory):
+			return fault.Field(path+".memory", "is needed, and must be from 0 to %g, which is what the largest host has", largest.Memory)
+		case *j.Tasks < 1 || *j.Tasks > mostPackTasks:
+			return fault.Field(path+".tasks", "must be from 1 to %d", mostPackTasks)
+		}
+		if tasks += *j.Tasks; tasks > mostPackTasks {
+			return fault.Field("jobs", "have more than %d tasks", mostPackTasks)
+		}
+		p.Jobs = append(p.Jobs, packing.Job{ID: j.ID, CPU: *j.CPU, Memory: *j.Memory, Tasks: *j.Tasks})
+	}
+	return nil
+}
+
+func (q *PackQuestion) readCurrent(p *packing.Problem) error {
+	switch {
+	case q.MigrationBudget != nil && q.Migrations != nil:
+		return fault.Field("migrations", "cannot be given beside migration_budget")
+	case q.Migrations != nil && *q.Migrations < 0:
+		return fault.Field("migrations", "must be 0 or more")
+	case q.Migrations != nil:
+		p.Price, p.Budget = slices.Repeat([]float64{1}, len(p.Jobs)), float64(*q.Migrations)
+	case q.MigrationBudget != nil:
+		p.Budget = *q.MigrationBudget
+	}
+	if q.Current == nil {
+		return nil
+	}
+	p.Current = make(packing.Placement, len(p.Jobs))
+	known := map[string]bool{}
+	for i, j := range p.Jobs {
+		known[j.ID] = true
+		p.Current[i] = q.Current[j.ID]
+	}
+	for _, id := range slices.Sorted(maps.Keys(q.Current)) {
+		if !known[id] {
+			return fault.Field(under("current", id), "there is no job %q among jobs", id)
+		}
+	}
+	return nil
+}
+
+func (a *PackAnswer) fill(p *packing.Problem, found packing.Outcome) {
+	a.Feasible, a.Unproven = true, found.Unproven
+	a.MinYield, a.AverageYield = new(found.MinYield), new(found.Average)
+	a.Placement, a.Yields = map[string][]int{}, map[string]float64{}
+	for i, j := range p.Jobs {
+		a.Placement[j.ID], a.Yields[j.ID] = found.Placement[i], found.Yields[i]
+		if j.Tasks > 1 {
+			a.AverageBy = "greedy"
+		}
+	}
+	if found.ByProgram {
+		a.AverageBy = "linear program"
+	}
+	if p.Current != nil {
+		a.Moved = new(p.Moved(found.Placement))
+	}
+}

@@ -1,0 +1,268 @@
+package whatif
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// StageQuestion asks whether virtual machines can be reserved so that their image is on
+// their nodes when they start (paper 000). Times are whole numbers of any unit, sizes are
+// numbers of any unit, and Bandwidth is that many of size per one of time.
+type StageQuestion struct {
+	Now       int64       `json:"now"`
+	Bandwidth *float64    `json:"bandwidth"`
+	Strategy  string      `json:"strategy"` // empty is edf
+	PoolLimit float64     `json:"pool_limit"`
+	Nodes     []StageNode `json:"nodes"`
+	// Pending are the transfers that are entered already.
+	Pending []StagePending `json:"pending"`
+	// Request is nil where the question is whether what is pending can be in time.
+	Request *StageRequest `json:"request"`
+}
+
+// StageNode is a node with what is promised of it and the images in its pool.
+type StageNode struct {
+	Name      string           `json:"name"`
+	Capacity  *StageResources  `json:"capacity"`
+	Committed []StageCommitted `json:"committed"`
+	Pool      []StageImage     `json:"pool"`
+}
+
+// StageResources are amounts; CPU and Memory are other names of VCPUs and MemoryMB.
+type StageResources struct {
+	VCPUs    *int64           `json:"vcpus"`
+	CPU      *int64           `json:"cpu"`
+	MemoryMB *int64           `json:"memory_mb"`
+	Memory   *int64           `json:"memory"`
+	DiskGB   int64            `json:"disk_gb"`
+	Custom   map[string]int64 `json:"custom"`
+}
+
+// StageCommitted is what others have of a node during [Start, End).
+type StageCommitted struct {
+	Start     *int64          `json:"start"`
+	End       int64           `json:"end"`
+	Resources *StageResources `json:"resources"`
+}
+
+// StageImage is an image that is in a pool until it expires.
+type StageImage struct {
+	Image  string   `json:"image"`
+	Expire *int64   `json:"expire"`
+	Size   *float64 `json:"size"` // nil is as large as that image is elsewhere, or as the request's
+}
+
+// StagePending is a transfer that must have ended by its deadline.
+type StagePending struct {
+	ID       string   `json:"id"`
+	Image    string   `json:"image"`
+	Node     string   `json:"node"`
+	Duration *int64   `json:"duration"`
+	Deadline *int64   `json:"deadline"`
+	Size     *float64 `json:"size"`   // nil is what the bandwidth carries in the duration
+	Expire   *int64   `json:"expire"` // nil is the deadline
+	Start    *int64   `json:"start"`  // since when it is under way; nil where it is not
+}
+
+// StageRequest asks for VMs of the same resources during [Start, End), all of them.
+type StageRequest struct {
+	VMs       *int            `json:"vms"`
+	Resources *StageResources `json:"resources"`
+	Image     string          `json:"image"` // empty needs none
+	Size      *float64        `json:"size"`
+	Start     *int64          `json:"start"`
+	End       *int64          `json:"end"`
+}
+
+// StageAnswer says where the VMs go and when their image comes, or why not: for want of
+// resources, of room in a pool, or of time for a transfer. What is refused changes nothing.
+type StageAnswer struct {
+	Accepted bool   `json:"accepted"`
+	Reason   string `json:"reason,omitempty"`
+	// Placement has how many VMs each node is given, without those that have none.
+	Placement map[string]int `json:"placement"`
+	// Transfers are all that are not over, by start, then id.
+	Transfers []StageTransfer `json:"transfers"`
+	// Pool has the images that each node's pool has or will have, each once, by name.
+	Pool map[string][]StagePooled `json:"pool"`
+}
+
+// StageTransfer is when an image is transferred to a node.
+type StageTransfer struct {
+	ID       string `json:"id"`
+	Image    string `json:"image"`
+	Node     string `json:"node"`
+	Start    int64  `json:"start"`
+	End      int64  `json:"end"`
+	Deadline int64  `json:"deadline"`
+}
+
+// StagePooled is an image and until when it is needed.
+type StagePooled struct {
+	Image  string `json:"image"`
+	Expire int64  `json:"expire"`
+}
+
+// The reasons of a refusal.
+const (
+	stageResources = "resources"
+	stagePool      = "pool"
+	stageTransfer  = "transfer"
+)
+
+// Stage answers the question in r. The error is an Invalid fault that names the field; a
+// question that is answered with no is no error.
+func Stage(r io.Reader) (StageAnswer, error) {
+	var q StageQuestion
+	if err := read(r, &q); err != nil {
+		return StageAnswer{}, err
+	}
+	if err := q.check(); err != nil {
+		return StageAnswer{}, err
+	}
+	facts, err := q.facts()
+	if err != nil {
+		return StageAnswer{}, err
+	}
+	if q.Request == nil {
+		return q.pendingAlone(facts), nil
+	}
+	view, err := q.view(facts)
+	if err != nil {
+		return StageAnswer{}, err
+	}
+	plan, err := booking.NewPlan(view, q.Request.reservation(q.shifted))
+	refusal, refused := errors.AsType[*reservation.Refusal](err)
+	switch {
+	case refused:
+		a := q.answer(facts, facts.State(view.Now, nil))
+		a.Reason = stageReason(refusal.Constraint)
+		return a, nil
+	case err != nil:
+		return StageAnswer{}, fmt.Errorf("plan the request: %w", err)
+	}
+	if plan.Images == nil {
+		plan.Images = new(facts.State(view.Now, nil))
+	}
+	a := q.answer(facts, *plan.Images)
+	a.Accepted = true
+	for _, c := range plan.Claims {
+		a.Placement[c.Host] += c.Slices
+	}
+	return a, nil
+}
+
+// pendingAlone says whether what is pending can be in time.
+func (q *StageQuestion) pendingAlone(f *staging.Facts) StageAnswer {
+	now := q.shifted(q.Now)
+	state := f.State(now, nil)
+	a := q.answer(f, state)
+	_, late := state.Schedule(f.Site, now)
+	if a.Accepted = len(late) == 0; a.Accepted {
+		return a
+	}
+	a.Reason = stageTransfer
+	unbound := f.Site
+	unbound.Limit = 0
+	if _, late := state.Schedule(unbound, now); len(late) == 0 {
+		a.Reason = stagePool
+	}
+	return a
+}
+
+func stageReason(c reservation.Constraint) string {
+	switch c {
+	case reservation.ImageTransfer:
+		return stageTransfer
+	case reservation.ImagePool:
+		return stagePool
+	default:
+		return stageResources
+	}
+}
+
+// shifted gives a time of the question as an instant: now is the first of all, since the
+// zero instant stands for a time that is not given.
+func (q *StageQuestion) shifted(t int64) span.Instant { return span.Instant(t-q.Now) + 1 }
+
+// unshifted is its inverse.
+func (q *StageQuestion) unshifted(i span.Instant) int64 { return int64(i-1) + q.Now }
+
+func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Request {
+	return reservation.Request{
+		Terms: reservation.Terms{
+			Kind: reservation.Instances, Quantity: *r.VMs, Resources: r.Resources.vector(),
+			Affinity: calendar.AnyHosts, Image: r.Image,
+		},
+		Start: at(*r.Start), End: at(*r.End),
+	}
+}
+
+// view is that of the service on the nodes of the question.
+func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
+	hosts := make([]inventory.Host, len(q.Nodes))
+	var held []booking.Hold
+	var fields []string
+	for i, n := range q.Nodes {
+		hosts[i] = inventory.Host{Name: n.Name, Reservable: true, Capacity: n.Capacity.vector()}
+		for j, c := range n.Committed {
+			held = append(held, booking.Hold{
+				Host: n.Name, Span: span.Span{Start: q.shifted(*c.Start), End: q.shifted(c.End)}, Resources: c.Resources.vector(),
+			})
+			fields = append(fields, fmt.Sprintf("nodes[%d].committed[%d].resources", i, j))
+		}
+	}
+	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		return booking.View{}, fault.Field("nodes", "make no inventory: %v", err)
+	}
+	view, err := booking.NewView(q.shifted(q.Now), snapshot, held)
+	if wrong, is := errors.AsType[*booking.HoldError](err); is {
+		return view, fault.Field(fields[wrong.Index], "are more than the node has left then")
+	}
+	view.Images = &booking.Images{Facts: f, Demands: func() []staging.Demand { return nil }}
+	return view, err
+}
+
+// answer describes a state; nothing is placed yet.
+func (q *StageQuestion) answer(f *staging.Facts, s staging.State) StageAnswer {
+	a := StageAnswer{Placement: map[string]int{}, Transfers: []StageTransfer{}, Pool: map[string][]StagePooled{}}
+	all, _ := s.Schedule(f.Site, s.At)
+	for _, t := range all {
+		a.Transfers = append(a.Transfers, StageTransfer{
+			ID: t.ID, Image: t.Image.ID, Node: t.Node,
+			Start: q.unshifted(t.Start), End: q.unshifted(t.End), Deadline: q.unshifted(t.Deadline),
+		})
+		s.Pools[t.Node] = append(s.Pools[t.Node], staging.Entry{Image: t.Image, Expire: t.Expire})
+	}
+	slices.SortFunc(a.Transfers, func(a, b StageTransfer) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) })
+	for _, n := range q.Nodes {
+		a.Pool[n.Name] = q.pooled(s.Pools[n.Name])
+	}
+	return a
+}
+
+// pooled gives each image once, until the last time that it expires.
+func (q *StageQuestion) pooled(entries []staging.Entry) []StagePooled {
+	slices.SortFunc(entries, func(a, b staging.Entry) int {
+		return cmp.Or(cmp.Compare(a.Image.ID, b.Image.ID), cmp.Compare(b.Expire, a.Expire))
+	})
+	list := []StagePooled{}
+	for i, e := range entries {
+		if i == 0 || e.Image.ID != entries[i-1].Image.ID {
+			list = append(list, StagePooled{e.Image.ID, q.unshifted(e.Expire)})
+		}
+	}
+	return list
+}
