@@ -203,11 +203,16 @@ func TestALegendBesideBarsLeavesGroupsApart(t *testing.T) {
 }
 
 func TestSeriesDifferWithoutColours(t *testing.T) {
-	for i, a := range looks {
-		for _, b := range looks[:i] {
+	lines := slices.Concat(looks, more)
+	for i, a := range lines {
+		for _, b := range lines[:i] {
 			if slices.Equal(a.dashes, b.dashes) || a.mark == b.mark {
 				t.Errorf("two lines have the dashes %v and the mark %v", a.dashes, a.mark)
 			}
+		}
+	}
+	for i, a := range looks {
+		for _, b := range looks[:i] {
 			light := func(c color.Color) int { return int(color.GrayModel.Convert(c).(color.Gray).Y) }
 			if apart := light(a.fill) - light(b.fill); apart > -15 && apart < 15 {
 				t.Errorf("the bars %v and %v are as light", a.fill, b.fill)

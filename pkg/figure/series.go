@@ -31,7 +31,19 @@ var looks = []look{
 	{color.RGBA{R: 170, G: 40, B: 50, A: 255}, []vg.Length{2, 2, 6, 2, 2, 2}, draw.RingGlyph{}, color.RGBA{R: 200, G: 170, B: 150, A: 255}},
 }
 
-func lookOf(i int) look { return looks[i%len(looks)] }
+// more are for lines beyond these.
+var more = []look{
+	{color.RGBA{R: 20, G: 120, B: 120, A: 255}, []vg.Length{10, 3, 2, 3, 2, 3}, draw.TriangleGlyph{}, color.Gray{Y: 235}},
+	{color.RGBA{R: 110, G: 90, B: 30, A: 255}, []vg.Length{4, 1.5}, draw.SquareGlyph{}, color.Gray{Y: 100}},
+}
+
+func lookOf(i int) look {
+	i %= len(looks) + len(more)
+	if i < len(looks) {
+		return looks[i]
+	}
+	return more[i-len(looks)]
+}
 
 // marks is how many marks a line has at most.
 const marks = 14
