@@ -37,7 +37,7 @@ Each writes a report (report.md), all results (results.csv) and figures (SVG and
 into the folder of --out, over those of an earlier run there. The same command with the
 same --seed writes the same bytes.`,
 	}
-	group.AddCommand(p.simulateDeadlineCommand(), p.simulateEnergyCommand(), p.simulatePreemptionCommand(), p.simulateReplayCommand())
+	group.AddCommand(p.simulateDeadlineCommand(), p.simulateEnergyCommand(), p.simulatePreemptionCommand(), p.simulatePackingCommand(), p.simulateStagingCommand(), p.simulateReplayCommand())
 	return group
 }
 

@@ -66,6 +66,7 @@ func TestSimulationsRefuseWhatTheyCannotRunAndNameTheFlag(t *testing.T) {
 		{"no trace", "replay --out " + folder, "--trace"},
 		{"a trace that is not there", "replay --trace no/such.swf --out " + folder, "trace"},
 		{"settings that are not there", "replay --trace x --settings no/such.yaml --out " + folder, "--settings"},
+		{"instances", "packing --large -1 --out " + folder, "--large"},
 		{"sweeps", "energy --sweeps wind --out " + folder, "--sweeps"},
 	} {
 		code, messages := simulate(t, strings.Fields(c.args)...)

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // Desk is the service's own desk on a Timeline, with records in memory. Starts and ends are
@@ -30,6 +31,8 @@ type DeskOptions struct {
 	Limits   booking.Limits
 	Defaults booking.Defaults // empty: first fit, delete
 	LeadTime int64            // seconds
+	// Images are the newest facts about images; nil leaves them out of all decisions.
+	Images func() *staging.Facts
 }
 
 // tidyEvery is how often, in seconds, a Desk forgets what is over.
@@ -44,7 +47,7 @@ func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o Desk
 	var err error
 	d.Desk, err = booking.Open(ctx, booking.Options{
 		Records: d.records, Keys: d.records, Reader: d.records,
-		Limits: o.Limits, Defaults: o.Defaults, LeadTime: o.LeadTime,
+		Limits: o.Limits, Defaults: o.Defaults, LeadTime: o.LeadTime, Images: o.Images,
 		Now: t.Now, NewID: d.newID,
 	}, hosts)
 	if err != nil {

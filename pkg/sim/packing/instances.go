@@ -1,0 +1,109 @@
+// Package packing is the evaluation of Stillwell et al., "Resource allocation using virtual
+// clusters" (paper 002): the heuristics of package packing against each other, the exact
+// solution and the bound, on made-up instances; and what the paper leaves open, how to adapt
+// a placement within a budget.
+package packing
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/packing"
+	"github.com/almanac-cloud/almanac/pkg/workload"
+)
+
+// Spec is one kind of instance of section 4.1.
+type Spec struct {
+	Hosts, Tasks int
+	// Slack is the part of all memory that stays free.
+	Slack float64
+	// CPUSpread and MemorySpread are coefficients of variance.
+	CPUSpread, MemorySpread float64
+	// Scaled scales the memory so that the slack is what it says in each instance, as the
+	// authors' later generator does (genprob.py of flexsched); else it is so in the mean, as
+	// the paper says.
+	Scaled bool
+	// Parallel has jobs of 1 to 64 tasks (section 5.2); else each has one.
+	Parallel bool
+}
+
+const (
+	// meanCPU is the mean need of CPU of a task, and of memory before it is scaled.
+	meanCPU = 0.5
+	// least keeps needs of scaled instances from nothing, as the authors' generator does.
+	least = 0.01
+	// largestJob is how many tasks a parallel job has at most.
+	largestJob = 64
+)
+
+// Instance draws one.
+func (s Spec) Instance(chance *rand.Rand) *packing.Problem {
+	p := &packing.Problem{Hosts: packing.Identical(s.Hosts)}
+	sizes := workload.Typeless().Sizes.On(largestJob)
+	for left := s.Tasks; left > 0; {
+		tasks := 1
+		if s.Parallel {
+			tasks = min(left, sizes.Draw(chance))
+		}
+		left -= tasks
+		p.Jobs = append(p.Jobs, packing.Job{ID: fmt.Sprintf("j%d", len(p.Jobs)+1), Tasks: tasks})
+	}
+	mean := float64(s.Hosts) * (1 - s.Slack) / float64(s.Tasks)
+	total := 0.0
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.CPU = s.draw(chance, meanCPU, s.CPUSpread)
+		if s.Scaled {
+			j.Memory = s.draw(chance, meanCPU, s.MemorySpread)
+		} else {
+			j.Memory = s.draw(chance, mean, s.MemorySpread)
+		}
+		total += j.Memory * float64(j.Tasks)
+	}
+	if s.Scaled {
+		for i := range p.Jobs {
+			p.Jobs[i].Memory *= float64(s.Hosts) * (1 - s.Slack) / total
+		}
+	}
+	return p
+}
+
+// draw gives a normal number that is cut off at 0 and 1, by drawing again.
+func (s Spec) draw(chance *rand.Rand, mean, spread float64) float64 {
+	low := 0.0
+	if s.Scaled {
+		low = least
+	}
+	for {
+		if x := mean + mean*spread*chance.NormFloat64(); x > low && x <= 1 {
+			return x
+		}
+	}
+}
+
+// small are the specifications of the small instances.
+func small(like Spec) []Spec {
+	like.Hosts = 4
+	return specs(like, 6, 8, 10, 12)
+}
+
+// large are those of the large ones.
+func large(like Spec) []Spec {
+	like.Hosts = 64
+	return specs(like, 100, 250, 500)
+}
+
+// specs vary what the paper varies.
+func specs(like Spec, tasks ...int) (list []Spec) {
+	for _, like.Tasks = range tasks {
+		for tenth := 1; tenth <= 9; tenth++ {
+			like.Slack = float64(tenth) / 10
+			for _, like.MemorySpread = range []float64{0.25, 0.75} {
+				for _, like.CPUSpread = range []float64{0.25, 0.75} {
+					list = append(list, like)
+				}
+			}
+		}
+	}
+	return list
+}

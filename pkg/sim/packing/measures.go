@@ -1,0 +1,142 @@
+package packing
+
+import (
+	"slices"
+)
+
+// degradation is by how many percent of the best algorithm's an algorithm's yield is less, in
+// the mean and at most, over the instances that it has solved (E002-5); all is the mean over
+// those that any algorithm has solved, with 100 % for the others.
+type degradation struct {
+	mean, most, all float64
+	solved          int
+	above           map[float64]int // how many instances are more percent from the best
+}
+
+// degradations compares algorithms with the best of them on each instance.
+func degradations(trials []trial, algorithms []string) map[string]degradation {
+	found := map[string]degradation{}
+	any := where(trials, func(t trial) bool {
+		return slices.ContainsFunc(algorithms, func(name string) bool { return t.outcomes[name].solved })
+	})
+	for _, name := range algorithms {
+		d := degradation{above: map[float64]int{3: 0, 10: 0}}
+		for _, t := range any {
+			o := t.outcomes[name]
+			if !o.solved {
+				continue
+			}
+			best := 0.0
+			for _, other := range algorithms {
+				best = max(best, t.outcomes[other].yield)
+			}
+			lost := 100 * (best - o.yield) / best
+			d.solved++
+			d.mean += lost
+			d.most = max(d.most, lost)
+			for limit := range d.above {
+				if lost > limit {
+					d.above[limit]++
+				}
+			}
+		}
+		if d.solved > 0 {
+			d.all = (d.mean + 100*float64(len(any)-d.solved)) / float64(len(any))
+			d.mean /= float64(d.solved)
+		}
+		found[name] = d
+	}
+	return found
+}
+
+// measure is what is asked of an instance and an algorithm; ok is false where there is
+// nothing.
+type measure func(t trial, name string) (value float64, ok bool)
+
+// of gives the outcome of an algorithm; that of the bound is solved always.
+func (t trial) of(name string) outcome {
+	if name == bound {
+		return outcome{solved: true, yield: t.bound, average: t.bound}
+	}
+	return t.outcomes[name]
+}
+
+func minYield(t trial, name string) (float64, bool) {
+	o := t.of(name)
+	return o.yield, o.solved
+}
+
+func averageYield(t trial, name string) (float64, bool) {
+	o := t.of(name)
+	return o.average, o.solved && name != bound
+}
+
+func failed(t trial, name string) (float64, bool) {
+	if t.of(name).solved {
+		return 0, name != bound
+	}
+	return 1, name != bound
+}
+
+func seconds(t trial, name string) (float64, bool) { return t.of(name).seconds, name != bound }
+
+// mean averages a measure over the instances that have it; n is how many.
+func mean(trials []trial, m measure, name string) (value float64, n int) {
+	sum := 0.0
+	for _, t := range trials {
+		if v, ok := m(t, name); ok {
+			sum += v
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return sum / float64(n), n
+}
+
+// ratio is how many times the mean yield of an algorithm is that of another, over the
+// instances that both have solved.
+func ratio(trials []trial, m measure, name, other string) float64 {
+	both := where(trials, func(t trial) bool { return t.of(name).solved && t.of(other).solved })
+	a, _ := mean(both, m, name)
+	b, n := mean(both, m, other)
+	if n == 0 || b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func where(trials []trial, is func(t trial) bool) (list []trial) {
+	for _, t := range trials {
+		if is(t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// slackFrom and slackOf are the instances of slacks, which are tenths.
+func slackFrom(trials []trial, least float64) []trial {
+	return where(trials, func(t trial) bool { return t.Slack > least-0.05 })
+}
+
+func slackOf(trials []trial, slack float64) []trial {
+	return where(trials, func(t trial) bool { return t.Slack > slack-0.05 && t.Slack < slack+0.05 })
+}
+
+// failures counts the instances that an algorithm has not solved.
+func failures(trials []trial, name string) int {
+	return len(where(trials, func(t trial) bool { return !t.of(name).solved }))
+}
+
+// along gives the values of what varies, in order.
+func along(trials []trial, of func(t trial) float64) (values []float64) {
+	for _, t := range trials {
+		if !slices.Contains(values, of(t)) {
+			values = append(values, of(t))
+		}
+	}
+	slices.Sort(values)
+	return values
+}

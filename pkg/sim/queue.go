@@ -1,0 +1,339 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// Queue works best-effort requests off on a Timeline. What is done when is decided by the
+// service's own planner; the Queue carries it out, and everything takes exactly as long as
+// the rules say. Images is the channel of best-effort work, which whoever has the pools of
+// reservations too may change between events, and then Look.
+type Queue struct {
+	Timeline *Timeline
+	Images   staging.Queue
+	// Happened, where it is not nil, is told of each virtual machine that enters a phase.
+	Happened func(Change) error
+	// Looked, where it is not nil, is told of each plan before it is carried out.
+	Looked func(besteffort.Situation, besteffort.Plan) error
+
+	options  QueueOptions
+	holds    map[string][]besteffort.Hold
+	requests map[string]*besteffort.Request
+	order    []string // of the requests that are not over
+	machines map[string]*machine
+	outcomes []*Outcome
+	last     besteffort.Plan
+	looking  bool
+	due      span.Instant // the next look that is entered
+	stuck    int
+	stuckAt  span.Instant
+	transfer int
+}
+
+// QueueOptions are what a Queue works with.
+type QueueOptions struct {
+	Rules  besteffort.Rules
+	Nodes  []besteffort.Node
+	Images staging.Queue
+	// Keep is for how many seconds an image stays in the pool of its node after it has come:
+	// 0 is not at all, so that each virtual machine has its own; KeepForever is for good.
+	Keep int64
+}
+
+// KeepForever is the Keep of images that stay.
+const KeepForever = int64(span.Forever)
+
+// Work is a best-effort request and what becomes of it.
+type Work struct {
+	besteffort.Request
+	// Real is how many seconds each virtual machine runs before it ends by itself; 0, and
+	// what is not less than the request's Duration, is until it is stopped.
+	Real int64
+}
+
+// Change is a virtual machine that enters a phase.
+type Change struct {
+	At          span.Instant
+	Request, VM string
+	Phase       besteffort.Phase
+	Node        string
+}
+
+// Outcome is what happened to a virtual machine.
+type Outcome struct {
+	Request, VM string
+	Submitted   span.Instant
+	Pieces      []Piece
+	Ended       span.Instant // Forever while it has not
+	Ran         int64        // seconds in all
+	Moves       int
+	Staged      int // how often an image was awaited for it
+}
+
+// Started is when it first had a node; Forever is not yet.
+func (o *Outcome) Started() span.Instant {
+	if len(o.Pieces) == 0 {
+		return span.Forever
+	}
+	return o.Pieces[0].Node.Start
+}
+
+// Piece is a time in which a virtual machine has a node.
+type Piece struct {
+	Name string    // of the node
+	Node span.Span // from its start or resumption until it is suspended or has ended
+	Runs span.Span // when its time counts
+}
+
+// machine is a virtual machine that is not over.
+type machine struct {
+	request *besteffort.Request
+	vm      *besteffort.VM
+	real    int64
+	outcome *Outcome
+	turn    int // of its phase; what was entered for another is void
+}
+
+// NewQueue gives an empty queue.
+func NewQueue(t *Timeline, o QueueOptions) (*Queue, error) {
+	if err := o.Rules.Check(); err != nil {
+		return nil, err
+	}
+	return &Queue{
+		Timeline: t, Images: o.Images, options: o, due: span.Forever,
+		holds: map[string][]besteffort.Hold{}, requests: map[string]*besteffort.Request{}, machines: map[string]*machine{},
+	}, nil
+}
+
+// Submit enters a request now. Its Submitted, and the phases of its virtual machines, are
+// filled in, and its Place where it is 0. The ids of virtual machines differ from all others'.
+func (q *Queue) Submit(w Work) {
+	r := w.Request
+	r.Submitted = q.Timeline.Now()
+	if r.Place == 0 {
+		r.Place = int64(len(q.outcomes)) + 1
+	}
+	r.VMs = slices.Clone(w.VMs)
+	q.requests[r.ID], q.order = &r, append(q.order, r.ID)
+	for i := range r.VMs {
+		vm := &r.VMs[i]
+		*vm = besteffort.VM{ID: vm.ID, Phase: besteffort.Waiting, Since: r.Submitted}
+		outcome := &Outcome{Request: r.ID, VM: vm.ID, Submitted: r.Submitted, Ended: span.Forever}
+		q.outcomes = append(q.outcomes, outcome)
+		q.machines[vm.ID] = &machine{request: &r, vm: vm, real: w.Real, outcome: outcome}
+	}
+	q.Look()
+}
+
+// Hold says what a reservation has of the nodes, in place of what it had.
+func (q *Queue) Hold(reservation string, holds ...besteffort.Hold) {
+	q.holds[reservation] = holds
+	q.Look()
+}
+
+// Release says that a reservation has nothing any more.
+func (q *Queue) Release(reservation string) {
+	delete(q.holds, reservation)
+	q.Look()
+}
+
+// Outcomes are what happened to all virtual machines, in the order in which they came.
+func (q *Queue) Outcomes() []*Outcome { return q.outcomes }
+
+// Left is how many virtual machines are not over.
+func (q *Queue) Left() int { return len(q.machines) }
+
+// Planned is the last plan.
+func (q *Queue) Planned() besteffort.Plan { return q.last }
+
+// Situation is what the next plan depends on; it shares nothing with the Queue.
+func (q *Queue) Situation() besteffort.Situation {
+	now := q.Timeline.Now()
+	s := besteffort.Situation{Now: now, Nodes: q.options.Nodes, Images: q.Images}
+	for _, id := range slices.Sorted(maps.Keys(q.holds)) {
+		for _, h := range q.holds[id] {
+			if h.Span.End > now {
+				s.Holds = append(s.Holds, h)
+			}
+		}
+	}
+	for _, id := range q.order {
+		r := *q.requests[id]
+		r.VMs = slices.Clone(r.VMs)
+		s.Requests = append(s.Requests, r)
+	}
+	return s
+}
+
+// Look has the planner look at the situation, after all else that happens now.
+func (q *Queue) Look() {
+	if !q.looking {
+		q.looking = true
+		q.Timeline.After(0, Looking, q.look)
+	}
+}
+
+// mostLooks is how often the planner may look at one instant before it goes in circles.
+const mostLooks = 10_000
+
+func (q *Queue) look() error {
+	q.looking = false
+	now := q.Timeline.Now()
+	if now != q.stuckAt {
+		q.stuckAt, q.stuck = now, 0
+	}
+	if q.stuck++; q.stuck > mostLooks {
+		return fmt.Errorf("the plan for best-effort work goes in circles: %+v", q.last.Acts)
+	}
+	situation := q.Situation()
+	q.last = q.options.Rules.Plan(situation)
+	if q.Looked != nil {
+		if err := q.Looked(situation, q.last); err != nil {
+			return err
+		}
+	}
+	for _, t := range q.last.Transfers {
+		q.send(t)
+	}
+	for _, act := range q.last.Acts {
+		if err := q.carryOut(act); err != nil {
+			return err
+		}
+	}
+	if next := q.last.Next; next != span.Forever && (next < q.due || q.due <= now) {
+		q.due = max(next, now.Add(1))
+		q.Timeline.At(q.due, Looking, func() error { q.Look(); return nil })
+	}
+	return nil
+}
+
+// send enters a transfer; when it is over the image may stay in the pool.
+func (q *Queue) send(t staging.Transfer) {
+	q.transfer++
+	t.ID = fmt.Sprintf("%s/%d", t.Image.ID, q.transfer)
+	q.Images = q.Images.With(t)
+	sent := q.Images.Transfers[len(q.Images.Transfers)-1]
+	q.Timeline.At(sent.End, Ending, func() error { q.arrive(sent); return nil })
+}
+
+func (q *Queue) arrive(t staging.Transfer) {
+	q.Images.Transfers = slices.DeleteFunc(slices.Clone(q.Images.Transfers), func(o staging.Transfer) bool { return o.ID == t.ID })
+	if q.options.Keep > 0 {
+		now := q.Timeline.Now()
+		pools := maps.Clone(q.Images.Pools)
+		if pools == nil {
+			pools = map[string][]staging.Entry{}
+		}
+		kept := slices.DeleteFunc(slices.Clone(pools[t.Node]), func(e staging.Entry) bool { return e.Expire <= now || e.Image.ID == t.Image.ID })
+		pools[t.Node] = append(kept, staging.Entry{Image: t.Image, From: now, Expire: now.Add(q.options.Keep)})
+		q.Images.Pools = pools
+	}
+	q.Look()
+}
+
+// begun and over are the phases that an act begins, and that follow it.
+var begun = map[besteffort.Action]struct{ begun, over besteffort.Phase }{
+	besteffort.Stage:   {besteffort.Staging, besteffort.Staging},
+	besteffort.Start:   {besteffort.Starting, besteffort.Running},
+	besteffort.Suspend: {besteffort.Suspending, besteffort.Suspended},
+	besteffort.Move:    {besteffort.Moving, besteffort.Suspended},
+	besteffort.Resume:  {besteffort.Resuming, besteffort.Running},
+	besteffort.Stop:    {besteffort.Stopping, besteffort.Done},
+}
+
+// carryOut begins what a plan says, and sees to its end.
+func (q *Queue) carryOut(act besteffort.Act) error {
+	m, known := q.machines[act.VM]
+	phases, sound := begun[act.Action]
+	if !known || !sound {
+		return fmt.Errorf("the plan has %+v, which cannot be carried out", act)
+	}
+	switch act.Action {
+	case besteffort.Stage:
+		m.outcome.Staged++
+	case besteffort.Move:
+		m.outcome.Moves++
+	}
+	m.turn++
+	if err := q.enter(m, phases.begun, act.Node, act.Until); err != nil {
+		return err
+	}
+	turn := m.turn
+	q.Timeline.At(act.Until, Ending, func() error {
+		if m.turn != turn {
+			return nil
+		}
+		return q.enter(m, phases.over, act.Node, 0)
+	})
+	return nil
+}
+
+// enter puts a virtual machine into a phase, keeps the account of it, and has the planner
+// look.
+func (q *Queue) enter(m *machine, phase besteffort.Phase, node string, until span.Instant) error {
+	now, vm, o := q.Timeline.Now(), m.vm, m.outcome
+	if vm.Phase == besteffort.Running {
+		vm.Ran += int64(now - vm.Since)
+		o.Ran, o.Pieces[len(o.Pieces)-1].Runs.End = vm.Ran, now
+	}
+	switch phase {
+	case besteffort.Starting, besteffort.Resuming:
+		o.Pieces = append(o.Pieces, Piece{Name: node, Node: span.Span{Start: now, End: span.Forever}})
+	case besteffort.Running:
+		o.Pieces[len(o.Pieces)-1].Runs = span.Span{Start: now, End: span.Forever}
+		until = now.Add(m.request.Duration - vm.Ran)
+	case besteffort.Suspended, besteffort.Done:
+		if vm.Phase != besteffort.Moving {
+			o.Pieces[len(o.Pieces)-1].Node.End = now
+		}
+	}
+	if phase != vm.Phase {
+		m.turn++
+		vm.Since = now
+	}
+	vm.Phase, vm.Node, vm.Until = phase, cmp.Or(node, vm.Node), until
+	switch phase {
+	case besteffort.Staging:
+		vm.Until = max(until, vm.Since)
+	case besteffort.Running:
+		q.endEarly(m)
+	case besteffort.Done:
+		q.finish(m)
+	}
+	q.Look()
+	if q.Happened == nil {
+		return nil
+	}
+	return q.Happened(Change{At: now, Request: m.request.ID, VM: vm.ID, Phase: phase, Node: vm.Node})
+}
+
+// endEarly has a virtual machine that runs end by itself where it does.
+func (q *Queue) endEarly(m *machine) {
+	if m.real <= 0 || m.real >= m.request.Duration {
+		return
+	}
+	turn := m.turn
+	q.Timeline.After(max(0, m.real-m.vm.Ran), Ending, func() error {
+		if m.turn != turn {
+			return nil
+		}
+		return q.enter(m, besteffort.Done, "", 0)
+	})
+}
+
+// finish forgets a virtual machine, and a request of which none is left.
+func (q *Queue) finish(m *machine) {
+	m.outcome.Ended = q.Timeline.Now()
+	delete(q.machines, m.vm.ID)
+	if !slices.ContainsFunc(m.request.VMs, func(vm besteffort.VM) bool { return vm.Phase != besteffort.Done }) {
+		delete(q.requests, m.request.ID)
+		q.order = slices.DeleteFunc(q.order, func(id string) bool { return id == m.request.ID })
+	}
+}

@@ -1,0 +1,92 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// counter takes reservations of virtual machines with the service's desk, all at the
+// beginning, and knows what images they need.
+type counter struct {
+	options *Options
+	desk    *sim.Desk
+	facts   *staging.Facts
+	begin   span.Instant
+	taken   []reservation.Reservation
+	refused int
+}
+
+// newCounter opens a counter at the beginning of simulated time.
+func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, begin span.Instant) (*counter, error) {
+	c := &counter{options: o, begin: begin, facts: &staging.Facts{Site: staging.Site{
+		Strategy: strategy, Limit: o.PoolLimit * megabyte,
+		Repositories: []staging.Repository{{Name: "repository", Rate: o.Rate * megabyte}},
+	}}}
+	hosts := make([]inventory.Host, o.Nodes)
+	for i := range hosts {
+		hosts[i] = inventory.Host{Name: nodeName(i), Reservable: true}
+		hosts[i].Capacity = o.capacity()
+	}
+	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the nodes: %w", err)
+	}
+	c.desk, err = sim.NewDesk(ctx, sim.NewTimeline(begin), snapshot, sim.DeskOptions{Images: func() *staging.Facts { return c.facts }})
+	if err != nil {
+		return nil, fmt.Errorf("open the desk: %w", err)
+	}
+	return c, nil
+}
+
+// book asks for a reservation at its start; an empty image is none. False is where it was
+// refused.
+func (c *counter) book(ctx context.Context, w wish, image string) (reservation.Reservation, bool, error) {
+	if image != "" {
+		facts := *c.facts
+		facts.Images = maps.Clone(facts.Images)
+		if facts.Images == nil {
+			facts.Images = map[string]staging.Image{}
+		}
+		facts.Images[image] = c.options.image(image)
+		c.facts = &facts
+	}
+	r, err := c.desk.Book(ctx, booking.Caller{ProjectID: "thesis"}, reservation.Request{
+		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: w.vms, Resources: shape(), Image: image},
+		Start: c.begin.Add(w.start), Duration: w.duration,
+	})
+	if _, no := errors.AsType[*reservation.Refusal](err); no {
+		c.refused++
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("book: %w", err)
+	}
+	c.taken = append(c.taken, r)
+	return r, true, nil
+}
+
+// state is what the reservations that were taken need of images.
+func (c *counter) state() staging.State {
+	return c.facts.State(c.begin, booking.Demands(c.facts, c.taken))
+}
+
+// copies are how many virtual machines need an image on a node, of images that one
+// reservation has for itself.
+func (c *counter) copies() map[place]int {
+	all := map[place]int{}
+	for _, r := range c.taken {
+		for _, claim := range r.Claims {
+			all[place{claim.Host, r.Image}] = claim.Slices
+		}
+	}
+	return all
+}

@@ -1,0 +1,169 @@
+// Package staging repeats the experiments of paper 000 and of the thesis that it became
+// (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of
+// Chicago 2007, section 8) with the service's own desk, staging and best-effort plans: how
+// much of their time reservations get whose images have to be there first, how much disk
+// that takes, what using images again saves, and what mixing reservations with best-effort
+// work costs.
+package staging
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+)
+
+// The experiments.
+const (
+	Accuracy = "accuracy" // figures 8.2 and 8.3
+	Disk     = "disk"     // figure 8.4
+	Reuse    = "reuse"    // figures 8.6 and 8.7
+	Mixes    = "mixes"    // tables 4.1, 4.2 and 8.3 to 8.7
+)
+
+// Experiments are all of them, in the order of the report.
+var Experiments = []string{Accuracy, Disk, Reuse, Mixes}
+
+// Options say what is run. Sizes are in MB of a million bytes, times in seconds.
+type Options struct {
+	Experiments []string
+	Seed        uint64
+	Runs        int // of each setting, with other random numbers
+	MixRuns     int // of each mix and setup, which take most of the time
+
+	Nodes     int
+	CPUs      int     // of a node; a virtual machine takes one
+	Rate      float64 // MB a second that the repository sends
+	ImageSize int64
+	// PoolLimit bounds the images in the pool of a node; 0 is no bound, as in the thesis.
+	PoolLimit int64
+	// Slowdown is by which share of its duration work takes longer in a virtual machine.
+	Slowdown float64
+	// Overheads are those of suspension, boot and shutdown. The thesis has none.
+	Overheads besteffort.Overheads
+	// ReservationLength is the mean length of a reservation of the mixes.
+	ReservationLength int64
+
+	// Depth is how many virtual machines that wait the planner is shown, those first in the
+	// queue; the others follow as these end. A plan takes time in proportion to it.
+	Depth int
+	// Cache is how many images a node keeps in the reuse experiment.
+	Cache int
+
+	// Measured is what a transfer comes to on the thesis' testbed: Accuracy and Reuse were
+	// measured there, and the others simulated.
+	Measured Measured
+}
+
+// Measured is how transfers differ from their estimates.
+type Measured struct {
+	Rate     float64 // MB a second that come through, in the median
+	Spread   float64 // deviation of the logarithm of a transfer's time
+	Estimate float64 // MB a second by which the planner reckons
+	Extra    int64   // seconds that it adds to each image
+	// Copy is how many MB a second a node copies from its cache; 0 is at once.
+	Copy float64
+}
+
+// Defaults gives the options of the thesis, as far as it has them. The length of
+// reservations follows from its 830 and 1,876 images; the measured rate from figure 8.2, in
+// which reservations of two to four images that are transferred from their start on lose 63 s
+// for each image; the estimate from the program with which its traces were made
+// (github.com/borjasotomayor/haizea, 8f3c084, traces/cooker.py). The spread and the rate of copies are made up.
+func Defaults() Options {
+	return Options{
+		Experiments: slices.Clone(Experiments), Seed: 1, Runs: 10, MixRuns: 3,
+		Nodes: 8, CPUs: 2, Rate: 12.5, ImageSize: 600, Slowdown: 0.1, ReservationLength: 420, Depth: 32, Cache: 3,
+		Measured: Measured{Rate: 9.5, Spread: 0.2, Estimate: 10, Extra: 10, Copy: 10},
+	}
+}
+
+// The bounds of what can be asked for.
+const (
+	mostRuns   = 1000
+	mostNodes  = 1 << 12
+	mostCPUs   = 1 << 10
+	mostSize   = 1 << 30
+	mostRate   = 1e9
+	mostLength = 36000
+	mostTime   = 86400
+)
+
+// Check refuses what cannot be run, with a fault that names the option.
+func (o Options) Check() error {
+	if len(o.Experiments) == 0 {
+		return fault.Field("experiment", "must name one at least: %v", Experiments)
+	}
+	for _, e := range o.Experiments {
+		if !slices.Contains(Experiments, e) {
+			return fault.Field("experiment", "%s", fault.Unknown("experiment", e, Experiments))
+		}
+	}
+	for _, err := range []error{
+		within("runs", o.Runs, 1, mostRuns), within("mix_runs", o.MixRuns, 1, mostRuns), within("nodes", o.Nodes, 1, mostNodes), within("cpus", o.CPUs, 1, mostCPUs),
+		within("image_size", o.ImageSize, 1, mostSize), within("pool_limit", o.PoolLimit, 0, mostSize),
+		within("rate", o.Rate, 0.001, mostRate), within("slowdown", o.Slowdown, 0, 10),
+		within("cache", o.Cache, 1, mostCPUs), within("depth", o.Depth, 1, mostSize), within("reservation_length", o.ReservationLength, 60, mostLength),
+		within("measured_rate", o.Measured.Rate, 0.001, mostRate), within("measured_spread", o.Measured.Spread, 0, 2),
+		within("estimated_rate", o.Measured.Estimate, 0.001, mostRate), within("copy_rate", o.Measured.Copy, 0, mostRate), within("estimated_extra", o.Measured.Extra, 0, mostTime),
+		within("boot", o.Overheads.Boot, 0, mostTime), within("shutdown", o.Overheads.Shutdown, 0, mostTime),
+		within("suspend_rate", o.Overheads.SuspendRate, 0, mostSize), within("resume_rate", o.Overheads.ResumeRate, 0, mostSize),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return o.checkMachine()
+}
+
+// checkMachine refuses machines that the thesis' requests do not fit.
+func (o *Options) checkMachine() error {
+	const widths = 4 // of the mixes' reservations
+	switch slots := o.slots(); {
+	case slots < widths:
+		return fault.Field("nodes", "are %d with %d CPUs; the experiments need %d CPUs together", o.Nodes, o.CPUs, widths)
+	case o.PoolLimit > 0 && o.PoolLimit < o.ImageSize:
+		return fault.Field("pool_limit", "is %d MB; no image of %d MB would have room", o.PoolLimit, o.ImageSize)
+	case o.transfer() > mostLength:
+		return fault.Field("rate", "is %v MB/s; an image of %d MB must come within %d s", o.Rate, o.ImageSize, mostLength)
+	}
+	return nil
+}
+
+func within[N int | int64 | float64](name string, value, least, most N) error {
+	if f := float64(value); math.IsNaN(f) || value < least || value > most {
+		return fault.Field(name, "is %v; it must be from %s to %s", value, plain(least), plain(most))
+	}
+	return nil
+}
+
+// plain writes a bound without an exponent.
+func plain[N int | int64 | float64](n N) string {
+	if f := float64(n); f != math.Trunc(f) {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.0f", float64(n))
+}
+
+// has says that an experiment is to be run.
+func (o *Options) has(experiment string) bool { return slices.Contains(o.Experiments, experiment) }
+
+// slots is how many virtual machines run at once.
+func (o *Options) slots() int { return o.Nodes * o.CPUs }
+
+// transfer is how many seconds the transfer of an image takes in simulations.
+func (o *Options) transfer() int64 { return int64(math.Ceil(float64(o.ImageSize) / o.Rate)) }
+
+// A virtual machine, as in the thesis.
+const vmMemoryMB = 512
+
+// shape is what a virtual machine takes.
+func shape() resource.Vector { return resource.Vector{VCPUs: 1, MemoryMB: vmMemoryMB} }
+
+// capacity is what a node has.
+func (o *Options) capacity() resource.Vector { return shape().Scale(int64(o.CPUs)) }
+
+const megabyte = 1_000_000

@@ -1,0 +1,101 @@
+package staging
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// pools keep account of the images on the nodes, which reservations and best-effort work
+// have in common: an image stays as long as somebody uses it, and at the instant at which the
+// last one ends for whoever begins then.
+type pools struct {
+	queue *sim.Queue
+	size  int64
+	// shared says that best-effort work may use what is there; else each has its own.
+	shared bool
+	copies map[place]*copied
+	used   map[string]int64 // bytes on a node
+	peak   int64
+	sent   int // images that were transferred
+}
+
+type place struct{ node, image string }
+
+// copied is an image on a node.
+type copied struct{ users int }
+
+func newPools(q *sim.Queue, o *Options, shared bool) *pools {
+	return &pools{queue: q, size: o.ImageSize * megabyte, shared: shared, copies: map[place]*copied{}, used: map[string]int64{}}
+}
+
+// use enters a user of an image on a node, and the image where it is not there.
+func (p *pools) use(node, image string) {
+	at := place{node, image}
+	c := p.copies[at]
+	if c == nil {
+		c = &copied{}
+		p.copies[at] = c
+		p.fill(node, p.size)
+	}
+	c.users++
+}
+
+// fill notes so many more bytes on a node.
+func (p *pools) fill(node string, bytes int64) {
+	p.used[node] += bytes
+	p.peak = max(p.peak, p.used[node])
+}
+
+// arrive has an image come for a reservation, which uses it until it is over. Where nothing
+// is shared each of its virtual machines has a copy.
+func (p *pools) arrive(t staging.Transfer, copies int) {
+	p.sent++
+	p.use(t.Node, t.Image.ID)
+	if !p.shared {
+		p.fill(t.Node, int64(copies-1)*p.size)
+	}
+	if p.shared && !slices.ContainsFunc(p.queue.Images.Pools[t.Node], func(e staging.Entry) bool { return e.Image.ID == t.Image.ID }) {
+		all := maps.Clone(p.queue.Images.Pools)
+		if all == nil {
+			all = map[string][]staging.Entry{}
+		}
+		all[t.Node] = append(slices.Clone(all[t.Node]), staging.Entry{Image: t.Image, From: p.queue.Timeline.Now(), Expire: span.Forever})
+		p.queue.Images.Pools = all
+	}
+	p.queue.Look()
+}
+
+// end takes a reservation's image away, with the copies.
+func (p *pools) end(t staging.Transfer, copies int) {
+	if !p.shared {
+		p.fill(t.Node, -int64(copies-1)*p.size)
+	}
+	p.leave(t.Node, t.Image.ID)
+}
+
+// leave takes a user away; an image that nobody uses then is gone after all that begins now.
+func (p *pools) leave(node, image string) {
+	at := place{node, image}
+	if p.copies[at].users--; p.copies[at].users > 0 {
+		return
+	}
+	p.queue.Look()
+	p.queue.Timeline.After(0, sim.Looking, func() error {
+		c := p.copies[at]
+		if c == nil || c.users > 0 {
+			return nil
+		}
+		delete(p.copies, at)
+		p.fill(node, -p.size)
+		if p.shared {
+			all := maps.Clone(p.queue.Images.Pools)
+			all[node] = slices.DeleteFunc(slices.Clone(all[node]), func(e staging.Entry) bool { return e.Image.ID == image })
+			p.queue.Images.Pools = all
+		}
+		return nil
+	})
+}

@@ -1,0 +1,253 @@
+package staging
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
+)
+
+// wish is a reservation that is asked for: so many virtual machines with one image, at a
+// time. Times are seconds from the beginning of the experiment on.
+type wish struct {
+	submitted, start, duration int64
+	vms                        int
+	image                      int
+}
+
+// work is best-effort work that is asked for: virtual machines with one image, each for so
+// many seconds.
+type work struct {
+	submitted, duration int64
+	vms                 int
+	image               int
+}
+
+// The accuracy traces: reservations of two to four virtual machines for half an hour, with
+// one of six images each, which have about as many starts in two hours as the channel can
+// serve (thesis, table 8.1).
+const (
+	accuracyDuration = 1800
+	accuracyImages   = 6
+)
+
+// accuracyTrace is one of the two traces of the accuracy experiment.
+type accuracyTrace struct {
+	name     string
+	requests int
+	// every and window have the starts in windows, so many seconds long, one every so many
+	// seconds; 0 has them anywhere.
+	every, window int64
+}
+
+var accuracyTraces = []accuracyTrace{
+	{name: "Trace I", requests: 36},
+	{name: "Trace II", requests: 35, every: 900, window: 100},
+}
+
+// How long before its start a reservation is asked for, in multiples of what its transfers
+// are estimated to take: as in an example that the thesis' program has for its "trace I".
+const leastLead, mostLead = 1.0, 4.5
+
+// slack is by how many seconds at most a start is later than it had to be.
+const slack = 10
+
+// wishes makes the requests up, by start. The thesis draws many, and takes one after the
+// other those whose transfers could follow all before: what is left starts when they are
+// over, or in the windows. estimate is how many seconds an image is reckoned with.
+func (t accuracyTrace) wishes(chance *rand.Rand, estimate int64) (all []wish) {
+	busy := int64(0) // until when the channel is, by the estimates
+	for window := t.every; len(all) < t.requests; {
+		w := wish{vms: 2 + chance.IntN(3), image: chance.IntN(accuracyImages), duration: accuracyDuration}
+		transfers := int64(w.vms) * estimate
+		w.start = busy + transfers + 1 + chance.Int64N(slack)
+		if t.every > 0 {
+			w.start = max(w.start, window)
+			if w.start >= window+t.window {
+				window += t.every
+				continue
+			}
+			w.start += chance.Int64N(min(slack, window+t.window-w.start))
+		}
+		busy += transfers
+		lead := leastLead + (mostLead-leastLead)*chance.Float64()
+		w.submitted = max(0, w.start-int64(lead*float64(transfers)))
+		all = append(all, w)
+	}
+	return all
+}
+
+// The reservations of the disk experiment: all known at the beginning (thesis, section 8.1).
+const (
+	diskRequests = 94
+	tenHours     = int64(36000)
+)
+
+// diskTrace gives them, by start: of one up to all slots.
+func (o *Options) diskTrace(run int) []wish {
+	chance := sim.Chance(o.Seed, Disk, run)
+	wishes := make([]wish, diskRequests)
+	for i := range wishes {
+		wishes[i] = wish{duration: o.reservationLength(chance), vms: 1 + chance.IntN(o.slots())}
+	}
+	spread(wishes, chance)
+	return wishes
+}
+
+// spread has reservations start throughout ten hours, on whole minutes: the time from one to
+// the next is uniform between nothing and twice the mean, as in the program with which the
+// thesis made its traces.
+func spread(wishes []wish, chance *rand.Rand) {
+	mean, at := float64(tenHours)/float64(len(wishes)), 0.0
+	for i := range wishes {
+		at += 2 * mean * chance.Float64()
+		wishes[i].start = 60 * (1 + int64(at/60))
+	}
+}
+
+// reservationLength draws one, in whole minutes, from half the mean to half as much again.
+func (o *Options) reservationLength(chance *rand.Rand) int64 {
+	mean := o.ReservationLength / 60
+	return 60 * max(1, mean-mean/2+chance.Int64N(2*(mean/2)+1))
+}
+
+// The images of the mixes: seven with a tenth of the requests each, thirty with a hundredth.
+const oftenUsed, seldomUsed = 7, 30
+
+func mixedImage(chance *rand.Rand) int {
+	if n := chance.IntN(100); n < 10*oftenUsed {
+		return n / 10
+	}
+	return oftenUsed + chance.IntN(seldomUsed)
+}
+
+// workload is what is asked for in a mix.
+type workload struct {
+	wishes []wish
+	works  []work
+}
+
+// images is how many virtual machines there are, each of which needs one.
+func (w *workload) images() (n int) {
+	for _, r := range w.wishes {
+		n += r.vms
+	}
+	for _, b := range w.works {
+		n += b.vms
+	}
+	return n
+}
+
+// Best-effort requests come one every so often.
+const worksEvery = 300
+
+// workload makes up a mix: work of 10 to 10.5 hours for all slots, of which a share is
+// best-effort requests that come at equal intervals, and the rest reservations that start
+// throughout ten hours and are known at the beginning (thesis, section 8.3).
+func (o *Options) workload(m mix, run int) *workload {
+	chance := sim.Chance(o.Seed, Mixes, m.String(), run)
+	all := int64(float64(tenHours) * (1 + 0.05*chance.Float64()) * float64(o.slots()))
+	bestEffort := all * int64(m.BestEffort) / 100
+	w := &workload{wishes: o.wishes(m, all-bestEffort, chance)}
+	requests := tenHours / worksEvery
+	vms := bestEffort / meanSeconds[m.Length]
+	for i := range requests {
+		n := int((i+1)*vms/requests - i*vms/requests)
+		if n == 0 {
+			continue
+		}
+		w.works = append(w.works, work{submitted: i * worksEvery, duration: aboutSeconds(meanSeconds[m.Length], chance), vms: n, image: mixedImage(chance)})
+	}
+	return w
+}
+
+// aboutSeconds draws a duration about a mean, with a deviation of a fifth of it, as an example
+// that the thesis' program has (traces/exampletrace.desc).
+func aboutSeconds(mean int64, chance *rand.Rand) int64 {
+	return max(mean/4, int64(math.Round(float64(mean)*(1+0.2*chance.NormFloat64()))))
+}
+
+// wishes draws reservations of a mix until they come to so many seconds of virtual machines.
+func (o *Options) wishes(m mix, seconds int64, chance *rand.Rand) (wishes []wish) {
+	quarter := slices.Index(widths, m.Width)
+	least, most := quarter*o.slots()/len(widths)+1, (quarter+1)*o.slots()/len(widths)
+	for seconds > 0 {
+		w := wish{duration: o.reservationLength(chance), vms: least + chance.IntN(most-least+1), image: mixedImage(chance)}
+		wishes = append(wishes, w)
+		seconds -= w.duration * int64(w.vms)
+	}
+	spread(wishes, chance)
+	return wishes
+}
+
+// reuseTrace is one of the two traces of the reuse experiment.
+type reuseTrace struct {
+	name string
+	// weights are how often each of the images is asked for.
+	weights []int
+}
+
+var reuseTraces = []reuseTrace{
+	{"Trace III", []int{1, 1, 1, 1, 1, 1}},
+	{"Trace IV", []int{55, 27, 6, 5, 3, 3}}, // table 8.2
+}
+
+// reuseFlurry is how the 62 requests of the reuse experiment come: so many between two
+// times, as figure 8.5 shows them.
+var reuseFlurry = []struct {
+	from, to int64
+	requests int
+}{{0, 740, 2}, {740, 825, 37}, {1500, 2450, 9}, {2690, 2900, 10}, {3700, 4700, 4}}
+
+// reuseSizes are their virtual machines, 144 in all: what the thesis' 86.4 GB come to.
+var reuseSizes = []struct{ vms, requests int }{{2, 58}, {4, 3}, {16, 1}}
+
+// Their durations, 53 s in the mean.
+const shortestReuse, longestReuse = 16, 90
+
+// works gives the requests by time.
+func (t reuseTrace) works(seed uint64, run int) (works []work) {
+	chance := sim.Chance(seed, Reuse, run) // the same but for the images
+	var sizes []int
+	for _, s := range reuseSizes {
+		sizes = append(sizes, slices.Repeat([]int{s.vms}, s.requests)...)
+	}
+	chance.Shuffle(len(sizes), func(i, k int) { sizes[i], sizes[k] = sizes[k], sizes[i] })
+	for _, phase := range reuseFlurry {
+		for range phase.requests {
+			works = append(works, work{
+				submitted: phase.from + chance.Int64N(phase.to-phase.from),
+				duration:  shortestReuse + chance.Int64N(longestReuse-shortestReuse+1),
+				vms:       sizes[len(works)], image: pick(chance, t.weights),
+			})
+		}
+	}
+	slices.SortStableFunc(works, func(a, b work) int { return cmp.Compare(a.submitted, b.submitted) })
+	return works
+}
+
+// pick gives an index with a chance in proportion to its weight.
+func pick(chance *rand.Rand, weights []int) int {
+	all := 0
+	for _, w := range weights {
+		all += w
+	}
+	n := chance.IntN(all)
+	for i, w := range weights {
+		if n < w {
+			return i
+		}
+		n -= w
+	}
+	return len(weights) - 1
+}
+
+// imageID names an image that many may use, and ownImage one that only one has: without
+// reuse everybody has images of their own.
+func imageID(n int) string { return "image-" + strconv.Itoa(n) }
+
+func ownImage(n int, owner string) string { return fmt.Sprintf("image-%d-of-%s", n, owner) }
