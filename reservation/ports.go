@@ -41,6 +41,8 @@ const (
 	Restore    Action = "restore" // none is missing any more
 	BeginEvent Action = "begin"
 	PutOff     Action = "put_off"
+	// TellOfImage is that the owner was told something of the image on the hosts.
+	TellOfImage Action = "image"
 )
 
 // Cause says why a reservation changed: what was done, by whom, and in answer to

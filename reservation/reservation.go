@@ -3,6 +3,8 @@
 package reservation
 
 import (
+	"slices"
+
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -141,6 +143,7 @@ const (
 	DegradedEvent  EventType = "degraded" // hosts have failed that nothing can replace
 	RestoredEvent  EventType = "restored" // these hosts are back
 	FailedEvent    EventType = "failed"   // a start or an end was given up
+	ImageEvent     EventType = "image"    // its image will be late, could not be put on its hosts, or is fine again
 )
 
 // EventState says whether an event has happened.
@@ -163,4 +166,14 @@ type Event struct {
 	Holder string       // the replica that carries a running event out
 	// Until is when an event that has failed is tried again; 0 of one that never has.
 	Until span.Instant
+}
+
+// LastRemark is the last sentence about its image in its log; empty where there is none.
+func (r *Reservation) LastRemark() string {
+	for _, e := range slices.Backward(r.Events) {
+		if e.Type == ImageEvent {
+			return e.Detail
+		}
+	}
+	return ""
 }

@@ -25,7 +25,11 @@ type EventOptions struct {
 	Gather time.Duration
 	// Builds, where it is not nil, counts those that have failed.
 	Builds *Builds
-	Log    *slog.Logger
+	// Also, where it is not nil, is told all that Nova says.
+	Also func(oslo.Notification)
+	// Idle, where it is not nil, says that a notification tells of no change.
+	Idle func(oslo.Notification) bool
+	Log  *slog.Logger
 }
 
 // DefaultGather is more than Nova takes after an event to make Placement follow.
@@ -36,6 +40,8 @@ const DefaultGather = time.Second
 type Events struct {
 	listener *oslo.Listener
 	builds   *Builds
+	also     func(oslo.Notification)
+	idle     func(oslo.Notification) bool
 	gather   time.Duration
 	heard    chan struct{}
 	changed  chan struct{}
@@ -44,7 +50,7 @@ type Events struct {
 // NewEvents gives the events; Serve starts them.
 func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	e := &Events{
-		builds: o.Builds, gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		builds: o.Builds, also: o.Also, idle: o.Idle, gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 	if len(o.Topics) == 0 {
 		o.Topics = []string{"versioned_notifications"}
@@ -108,10 +114,20 @@ func poke(c chan<- struct{}) {
 // kinds begin the types of the events after which the hosts may look different.
 var kinds = []string{"instance.", "service.", "aggregate.", "compute."}
 
+// idle begin the types of those of these after which they do not: Nova says instance.exists
+// of every instance now and then, and images say nothing of hosts.
+var idle = []string{"instance.exists", "aggregate.cache_images."}
+
+func begins(text string) func(beginning string) bool {
+	return func(beginning string) bool { return strings.HasPrefix(text, beginning) }
+}
+
 func (e *Events) hear(_ context.Context, n oslo.Notification) error {
 	e.builds.hear(n)
-	telling := slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(n.EventType, kind) })
-	if telling && n.EventType != "instance.exists" { // which Nova says of every instance now and then
+	if e.also != nil {
+		e.also(n)
+	}
+	if slices.ContainsFunc(kinds, begins(n.EventType)) && !slices.ContainsFunc(idle, begins(n.EventType)) && (e.idle == nil || !e.idle(n)) {
 		poke(e.heard)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 //
 // A property is a number where it reads as one on all hosts that have it, else a
 // string. Where two aggregates of a host differ, the one with the smaller name counts.
-// The fence's aggregates are left out: whose a host is, is nobody else's matter.
+// Almanac's own aggregates are left out: whose a host is, is nobody else's matter.
 func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
 	index := make(map[string]int, len(hosts))
 	for i := range hosts {
@@ -29,7 +29,7 @@ func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 	texts := make([]map[string]string, len(hosts))
 	words := map[string]bool{} // properties that are no numbers
 	for _, a := range aggregates {
-		if a.Name == fence.Aggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) {
+		if a.Name == fence.Aggregate || a.Name == fence.ImagesAggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) {
 			continue
 		}
 		metadata, builtIn := properties(a.Metadata)

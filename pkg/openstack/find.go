@@ -64,6 +64,9 @@ func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	provider := &gophercloud.ProviderClient{HTTPClient: *s.http}
 	provider.UserAgent.Prepend("almanac")
 	client := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: endpoint, Type: s.kind.Type}
+	if (s.kind.Most == Microversion{}) {
+		return client, nil
+	}
 	var document versions
 	if _, err := client.Get(ctx, endpoint, &document, &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},

@@ -38,7 +38,8 @@ type Kind struct {
 	Name string // in messages: "nova"
 	Type string // in the catalog: "compute"
 	// Path is the version's part of the address, where it has one: "v2.1".
-	Path        string
+	Path string
+	// Least and Most are zero of a service that has no microversions, as Glance.
 	Least, Most Microversion
 }
 

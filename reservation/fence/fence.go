@@ -35,6 +35,9 @@ const (
 	Aggregate = "almanac-fence"
 	// AggregatePrefix begins the name of each reservation's aggregate; its id follows.
 	AggregatePrefix = "almanac-reservation-"
+	// ImagesAggregate has the hosts that Nova is being asked to put an image on; it keeps
+	// nobody off.
+	ImagesAggregate = "almanac-images"
 	// OwnPrefix begins the names of all traits and resource classes of Almanac.
 	OwnPrefix = "CUSTOM_ALMANAC_"
 	// Reserved is the trait of the hosts in the fence.

@@ -3,7 +3,7 @@
 // Each change is told in two formats, of which the operator may choose one:
 //
 //   - almanac: event types reservation.create, .change, .cancel, .start,
-//     .before_end, .end, .heal, .degrade and .restore, published by almanac.<host>.
+//     .before_end, .end, .heal, .degrade, .restore and .image, published by almanac.<host>.
 //     The payload is what REST shows an admin, and the claims.
 //   - blazar: event types lease.*, published by blazar.lease, with the payload
 //     that Blazar gives them since October 2025, so that what reads Blazar's

@@ -99,18 +99,20 @@ func changeOf(r reservation.Reservation, action reservation.Action) reservation.
 
 func TestEachActionHasItsEventTypes(t *testing.T) {
 	for action, want := range map[reservation.Action][]string{
-		reservation.Create:     {"almanac.cloud-1 reservation.create INFO", "blazar.lease lease.create INFO"},
-		reservation.Modify:     {"almanac.cloud-1 reservation.change INFO", "blazar.lease lease.update INFO"},
-		reservation.Cancel:     {"almanac.cloud-1 reservation.cancel INFO", "blazar.lease lease.delete INFO"},
-		reservation.Start:      {"almanac.cloud-1 reservation.start INFO", "blazar.lease lease.event.start_lease INFO"},
-		reservation.WarnOfEnd:  {"almanac.cloud-1 reservation.before_end INFO", "blazar.lease lease.event.before_end_lease INFO"},
-		reservation.End:        {"almanac.cloud-1 reservation.end INFO", "blazar.lease lease.event.end_lease INFO"},
-		reservation.Heal:       {"almanac.cloud-1 reservation.heal INFO", "blazar.lease lease.update INFO"},
-		reservation.Degrade:    {"almanac.cloud-1 reservation.degrade INFO", "blazar.lease lease.update INFO"},
-		reservation.Restore:    {"almanac.cloud-1 reservation.restore INFO", "blazar.lease lease.update INFO"},
-		reservation.BeginEvent: nil,
-		reservation.PutOff:     nil,
-		"of a later version":   nil,
+		reservation.Create:    {"almanac.cloud-1 reservation.create INFO", "blazar.lease lease.create INFO"},
+		reservation.Modify:    {"almanac.cloud-1 reservation.change INFO", "blazar.lease lease.update INFO"},
+		reservation.Cancel:    {"almanac.cloud-1 reservation.cancel INFO", "blazar.lease lease.delete INFO"},
+		reservation.Start:     {"almanac.cloud-1 reservation.start INFO", "blazar.lease lease.event.start_lease INFO"},
+		reservation.WarnOfEnd: {"almanac.cloud-1 reservation.before_end INFO", "blazar.lease lease.event.before_end_lease INFO"},
+		reservation.End:       {"almanac.cloud-1 reservation.end INFO", "blazar.lease lease.event.end_lease INFO"},
+		reservation.Heal:      {"almanac.cloud-1 reservation.heal INFO", "blazar.lease lease.update INFO"},
+		reservation.Degrade:   {"almanac.cloud-1 reservation.degrade INFO", "blazar.lease lease.update INFO"},
+		reservation.Restore:   {"almanac.cloud-1 reservation.restore INFO", "blazar.lease lease.update INFO"},
+
+		reservation.TellOfImage: {"almanac.cloud-1 reservation.image INFO"},
+		reservation.BeginEvent:  nil,
+		reservation.PutOff:      nil,
+		"of a later version":    nil,
 	} {
 		t.Run(string(action), func(t *testing.T) {
 			if diff := cmp.Diff(want, heads(told(t, changeOf(booked(), action)))); diff != "" {

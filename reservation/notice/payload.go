@@ -19,6 +19,8 @@ var eventTypes = map[reservation.Action]string{
 	reservation.Heal:      "reservation.heal",
 	reservation.Degrade:   "reservation.degrade",
 	reservation.Restore:   "reservation.restore",
+
+	reservation.TellOfImage: "reservation.image",
 }
 
 // payloadVersion is that of our payload: the first number grows when something is

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+)
+
+// Images has the images of reservations put on their hosts, as a *controller.Controller does.
+type Images interface {
+	// Resolve gives the id of the image that a user of a project means by an id or a name.
+	// Its faults are Invalid on field image, or Unavailable.
+	Resolve(ctx context.Context, text, project string) (id string, err error)
+	// Of gives where the image of a reservation stands on its hosts.
+	Of(r *reservation.Reservation) []controller.HostImage
+	// Overview gives the images on hosts and on their way.
+	Overview() []controller.Overview
+}
+
+// resolve gives the request with its image by id. It asks Glance, so that it is done before
+// anything is decided.
+func (s *server) resolve(ctx context.Context, r reservation.Request, project string) (reservation.Request, error) {
+	if s.Images == nil || r.Image == "" {
+		return r, nil
+	}
+	var err error
+	r.Image, err = s.Images.Resolve(ctx, r.Image, project)
+	return r, err
+}
+
+// withImages adds where the image stands on the hosts. Who does not see the hosts yet sees
+// neither their names nor what is wrong with them.
+func (s *server) withImages(out v1.Reservation, r reservation.Reservation, by *asker) v1.Reservation {
+	if s.Images == nil {
+		return out
+	}
+	sees := seesHosts(&r, by)
+	for _, h := range s.Images.Of(&r) {
+		one := v1.HostImage{Host: h.Host, State: string(h.State), Start: moment(h.Start), End: moment(h.End), Detail: h.Detail}
+		if !sees {
+			one.Host, one.Detail = "", ""
+		}
+		out.Images = append(out.Images, one)
+	}
+	if !sees {
+		slices.SortStableFunc(out.Images, func(a, b v1.HostImage) int { return cmp.Compare(a.State, b.State) })
+	}
+	return out
+}
+
+// moment is nil for what is not known, or never.
+func moment(at span.Instant) *time.Time {
+	if at == 0 || at >= span.Forever {
+		return nil
+	}
+	return new(at.Time())
+}
+
+// listImages handles GET /v1/images.
+func (s *server) listImages(c *gin.Context) {
+	page := v1.Images{Images: []v1.Image{}}
+	if s.Images != nil {
+		for _, o := range s.Images.Overview() {
+			page.Images = append(page.Images, v1.Image{
+				ID: o.Image, Name: o.Name, Host: o.Host, Bytes: o.Bytes, State: string(o.State), Start: moment(o.Start), End: moment(o.End),
+				KeptUntil: moment(o.Until), Detail: o.Detail, Reservations: append([]string{}, o.Reservations...),
+			})
+		}
+	}
+	c.PureJSON(http.StatusOK, page)
+}

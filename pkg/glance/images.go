@@ -1,0 +1,109 @@
+package glance
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// Image is an image as Glance shows it (glance/api/v2/images.py).
+type Image struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Status     string `json:"status"`     // "active" where its data is there
+	Visibility string `json:"visibility"` // public, community, shared or private
+	Owner      string `json:"owner"`      // id of a project
+	// Size is what there is to transfer, in bytes; nil while there is no data.
+	Size *int64 `json:"size"`
+}
+
+// The states and visibilities that mean something here.
+const (
+	Active   = "active"
+	Accepted = "accepted" // status of a member
+
+	Public    = "public"
+	Community = "community"
+	Shared    = "shared"
+)
+
+// Image gives the image with that id; it fails with a NotFound fault where there is none.
+func (c *Client) Image(ctx context.Context, id string) (Image, error) {
+	doing := "show image " + id
+	var found Image
+	if err := c.service.Get(ctx, doing, "images/"+url.PathEscape(id), &found); err != nil {
+		return Image{}, err
+	}
+	if found.ID == "" || found.Status == "" {
+		return Image{}, c.service.Senseless(doing, "the image has no id or status")
+	}
+	return found, nil
+}
+
+const (
+	pageSize = 100
+	// mostPages bounds a list that a proxy repeats for ever.
+	mostPages = 100
+)
+
+// Filter says which images are wanted.
+type Filter struct {
+	Visibility string // empty is any
+	Owner      string // id of a project; empty is any
+}
+
+// Named gives the images of that name that Glance shows Almanac, of all projects and of any
+// visibility. It fails as Among does.
+func (c *Client) Named(ctx context.Context, name string) ([]Image, error) {
+	return c.Among(ctx, name, Filter{})
+}
+
+// Among gives the images of that name among those that are wanted. It fails with an Invalid
+// fault about a name that Glance takes for an operator, such as "gt:5".
+func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, error) {
+	const doing = "list the images of a name"
+	query := url.Values{"name": {name}, "visibility": {cmp.Or(f.Visibility, "all")}, "limit": {strconv.Itoa(pageSize)}}
+	if f.Owner != "" {
+		query.Set("owner", f.Owner)
+	}
+	var all []Image
+	for range mostPages {
+		var page struct {
+			Images []Image `json:"images"`
+			Next   string  `json:"next"`
+		}
+		if err := c.service.Get(ctx, doing, "images?"+query.Encode(), &page); err != nil {
+			return nil, err
+		}
+		if page.Images == nil {
+			return nil, c.service.Senseless(doing, "there is no list of images in it")
+		}
+		for _, i := range page.Images {
+			if i.Name == name { // Glance reads names such as "in:a,b" as more than one
+				all = append(all, i)
+			}
+		}
+		if page.Next == "" || len(page.Images) == 0 {
+			return all, nil
+		}
+		query.Set("marker", page.Images[len(page.Images)-1].ID)
+	}
+	return nil, c.service.Senseless(doing, "its pages do not end")
+}
+
+// MemberStatus gives the status of a project as a member of a shared image: accepted,
+// pending or rejected; empty where it is none.
+func (c *Client) MemberStatus(ctx context.Context, id, project string) (string, error) {
+	var member struct {
+		Status string `json:"status"`
+	}
+	path := "images/" + url.PathEscape(id) + "/members/" + url.PathEscape(project)
+	err := c.service.Get(ctx, "look for a member of image "+id, path, &member)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return member.Status, err
+}

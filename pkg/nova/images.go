@@ -1,0 +1,63 @@
+package nova
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+)
+
+// cachesImages is since when Nova can be asked to.
+var cachesImages = openstack.Microversion{Major: 2, Minor: 81}
+
+// CacheImage asks Nova to put an image into the caches of all hosts that an aggregate has
+// now (POST /os-aggregates/{id}/images, nova/conductor/manager.py cache_images), and
+// returns before that is done: it goes from host to host by itself, with the list of hosts
+// as it is now. request, of the form req-UUID, becomes the global request id: Nova's
+// notifications of this call have it.
+func (c *Client) CacheImage(ctx context.Context, a inventory.Aggregate, image, request string) error {
+	wanted := map[string]any{"cache": []map[string]string{{"id": image}}}
+	return c.service.Change(ctx, "cache image "+image+" on the hosts of "+called(a), func(ctx context.Context, g *gophercloud.ServiceClient) error {
+		if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || spoken.Less(cachesImages) {
+			return fault.New(fault.Unavailable, "Nova caches images from microversion %s on, and %s is spoken with it", cachesImages, g.Microversion)
+		}
+		return discard(g.Post(ctx, g.ServiceURL(aggregatePath(a), "images"), wanted, nil, &gophercloud.RequestOpts{
+			OkCodes: []int{http.StatusAccepted}, MoreHeaders: map[string]string{"X-Openstack-Request-Id": request},
+		}))
+	})
+}
+
+// SetHosts makes an aggregate have these hosts, and no others. refused are those that Nova
+// did not enter or take out though it took others, each with the reason: that it does not
+// know the host, say. Where it fails, the aggregate has some of them.
+func (c *Client) SetHosts(ctx context.Context, a inventory.Aggregate, hosts []string) (refused map[string]error, err error) {
+	refused = map[string]error{}
+	change := func(host string, change func(context.Context, inventory.Aggregate, string) error) error {
+		err := change(ctx, a, host)
+		if fault.Is(err, fault.Invalid) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+			refused[host] = err
+			return nil
+		}
+		return err
+	}
+	for _, host := range a.Hosts {
+		if !slices.Contains(hosts, host) {
+			if err := change(host, c.RemoveHost); err != nil {
+				return refused, err
+			}
+		}
+	}
+	for _, host := range hosts {
+		if !slices.Contains(a.Hosts, host) {
+			if err := change(host, c.AddHost); err != nil {
+				return refused, err
+			}
+		}
+	}
+	return refused, nil
+}

@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Word is what the cloud said of a host in answer to a call.
+type Word struct {
+	Call, Host     string // Call is empty where the cloud does not say which it was
+	Cached, Failed []string
+	At             span.Instant // when it was heard
+}
+
+// Why a transfer has failed.
+const (
+	refused = "Nova could not put it there; the log of nova-compute on the host says why"
+	unheard = "Nova said nothing of it in time"
+	lost    = "Nova said nothing of any host of the call in time"
+)
+
+// settle ends the transfers of which the cloud has said something, and those whose time is
+// over. Where nothing is heard of any host of a call by the time the first should have it,
+// the call is taken for lost: only the first has failed then. That a host has the image is believed in answer to any call since the transfer
+// began, that it has not in answer to its own alone: one that was given up may yet fail.
+func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
+	cached := map[place]Cached{}
+	for _, one := range s.Cached {
+		cached[place{one.Image, one.Host}] = one
+	}
+	silent := silentCalls(s.Transfers, words)
+	for _, t := range s.Transfers {
+		if t.Outcome != "" {
+			continue
+		}
+		if said := outcome(t, words); said.Outcome != "" {
+			t.Outcome, t.Finished, t.Detail = said.Outcome, said.at, said.Detail
+		} else if t.Bound <= now && r.Heard {
+			t.Outcome, t.Finished, t.Detail = Failed, now, unheard
+		} else if first, is := silent[t.Call]; is && first <= now && r.Heard {
+			t.Outcome, t.Finished, t.Detail = Undone, now, lost
+		} else if !r.Heard && t.Expected <= now {
+			t.Outcome, t.Finished = Assumed, now
+		} else {
+			continue
+		}
+		c.Transfers = append(c.Transfers, t)
+		if t.Outcome == Failed || t.Outcome == Undone {
+			continue
+		}
+		one, had := cached[place{t.Image, t.Host}]
+		if !had {
+			one = Cached{Image: t.Image, Host: t.Host, Since: t.Finished}
+		}
+		one.Bytes, one.LastUsed = t.Bytes, max(one.LastUsed, t.Finished)
+		c.Cached = append(c.Cached, one)
+	}
+	setBegun(s.Transfers, c.Transfers)
+	return c
+}
+
+// silentCalls gives the calls under way of which nothing was heard, and when the first of
+// their transfers is over by its bound.
+func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
+	silent := map[string]span.Instant{}
+	for _, t := range transfers {
+		if first, had := silent[t.Call]; t.Outcome == "" && (!had || t.Bound < first) {
+			silent[t.Call] = t.Bound
+		}
+	}
+	for _, t := range transfers {
+		if t.Outcome == There || t.Detail == refused || t.Outcome == "" && outcome(t, words).Outcome != "" {
+			delete(silent, t.Call)
+		}
+	}
+	for _, w := range words {
+		delete(silent, w.Call)
+	}
+	return silent
+}
+
+// verdict is what words say of a transfer.
+type verdict struct {
+	Outcome
+	Detail string
+	at     span.Instant
+}
+
+func outcome(t Transfer, words []Word) (v verdict) {
+	for _, w := range words {
+		if w.Host != t.Host || w.At < t.Started {
+			continue
+		}
+		switch {
+		case slices.Contains(w.Cached, t.Image):
+			return verdict{There, "", w.At}
+		case slices.Contains(w.Failed, t.Image) && (w.Call == t.Call || w.Call == ""):
+			v = verdict{Failed, refused, w.At}
+		}
+	}
+	return v
+}
+
+// setBegun notes for the transfers that have ended now when their turn came: when the one
+// before them in the same step had ended.
+func setBegun(stored, ended []Transfer) {
+	slices.SortStableFunc(ended, func(a, b Transfer) int { return cmp.Compare(a.Finished, b.Finished) })
+	for i := range ended {
+		t := &ended[i]
+		t.Begun = t.Started
+		for _, list := range [][]Transfer{stored, ended[:i]} {
+			for _, other := range list {
+				if other.Started == t.Started && other.ID != t.ID && other.Outcome != "" && other.Finished <= t.Finished {
+					t.Begun = max(t.Begun, other.Finished)
+				}
+			}
+		}
+	}
+}
+
+// tidy forgets what is over: images that the cloud has taken from its hosts by now, those of
+// hosts that have left the cloud, and images that nothing asks for.
+// exists says whether there is a host; where that is in doubt it says so of all.
+func (r *Rules) tidy(s *Stored, needed map[string]bool, exists func(host string) bool, now span.Instant) (c Change) {
+	used := map[string]bool{}
+	for _, one := range s.Cached {
+		if r.gone(one) <= now || !exists(one.Host) {
+			c.Forgotten = append(c.Forgotten, one)
+		} else {
+			used[one.Image] = true
+		}
+	}
+	for _, t := range s.Transfers {
+		used[t.Image] = true
+	}
+	for _, i := range s.Images {
+		if !needed[i.ID] && !used[i.ID] && i.Looked < now.Add(-fresh) {
+			c.ForgetImages = append(c.ForgetImages, i.ID)
+		}
+	}
+	return c
+}
+
+// merge adds what another change stores.
+func (c *Change) merge(o Change) {
+	c.Images, c.Transfers, c.Cached = append(c.Images, o.Images...), append(c.Transfers, o.Transfers...), append(c.Cached, o.Cached...)
+	c.Forgotten, c.ForgetImages = append(c.Forgotten, o.Forgotten...), append(c.ForgetImages, o.ForgetImages...)
+	c.ForgetBefore = max(c.ForgetBefore, o.ForgetBefore)
+}

@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// Apply takes a change over, as the records do.
+func (s *Stored) Apply(c Change) {
+	s.Images = replaced(s.Images, c.Images, func(i Image) string { return i.ID }, func(i Image) bool { return slices.Contains(c.ForgetImages, i.ID) })
+	s.Transfers = replaced(s.Transfers, c.Transfers, func(t Transfer) string { return t.ID }, func(t Transfer) bool {
+		return t.Outcome != "" && t.Finished < c.ForgetBefore
+	})
+	of := func(one Cached) place { return place{one.Image, one.Host} }
+	s.Cached = replaced(s.Cached, c.Cached, of, func(one Cached) bool {
+		return slices.ContainsFunc(c.Forgotten, func(o Cached) bool { return of(o) == of(one) })
+	})
+	slices.SortFunc(s.Images, func(a, b Image) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Transfers, func(a, b Transfer) int { return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(s.Cached, func(a, b Cached) int { return cmp.Or(cmp.Compare(a.Image, b.Image), cmp.Compare(a.Host, b.Host)) })
+}
+
+// replaced gives a list without what is forgotten, and with rows in place of those of the
+// same key.
+func replaced[T any, K comparable](list, rows []T, key func(T) K, forgotten func(T) bool) []T {
+	fresh := make(map[K]bool, len(rows))
+	for _, row := range rows {
+		fresh[key(row)] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(list), func(row T) bool { return fresh[key(row)] || forgotten(row) })
+	return append(rest, rows...)
+}
+
+// counts are what this process has done.
+type counts struct {
+	mu  sync.Mutex
+	all map[Outcome]Count
+}
+
+// Count is what transfers with the same outcome have come to.
+type Count struct {
+	Transfers, Bytes, Seconds int64
+}
+
+func (c *counts) add(t Transfer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[Outcome]Count{}
+	}
+	n := c.all[t.Outcome]
+	n.Transfers++
+	n.Bytes += t.Bytes
+	n.Seconds += int64(t.Finished - t.Begun)
+	c.all[t.Outcome] = n
+}
+
+// Done gives what the transfers have come to that this process saw end.
+func (c *Controller) Done(o Outcome) Count {
+	c.done.mu.Lock()
+	defer c.done.mu.Unlock()
+	return c.done.all[o]
+}

@@ -1,0 +1,193 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// State is where the image of a reservation stands on one of its hosts.
+type State string
+
+// The states.
+const (
+	Scheduled    State = "scheduled"
+	Transferring State = "transferring"
+	Present      State = "there"
+	Late         State = "late"   // it is coming, after the start
+	Refused      State = "failed" // it was tried, or cannot be
+	Held         State = "waiting"
+)
+
+// HostImage is the image of a reservation on one of its hosts. Start and End are those of
+// the transfer, of one that is there since when and until when it is; 0 is not known.
+type HostImage struct {
+	Host       string
+	State      State
+	Start, End span.Instant
+	Detail     string
+	tried      bool // and it did not come
+}
+
+// Of gives where the image of a reservation stands on its hosts, by host; nil where it has
+// none, or nothing is known yet.
+func (c *Controller) Of(r *reservation.Reservation) []HostImage {
+	if r.Image == "" || !r.Status.Live() || !c.Glance.IsID(r.Image) {
+		return nil
+	}
+	p := c.latest(r)
+	if p == nil {
+		return nil
+	}
+	return p.of(r)
+}
+
+// latest gives the plan that was laid out last, or one laid out now where more was published
+// since, or it does not have a reservation as it is that has not begun. It is nil where
+// nothing was read yet.
+func (c *Controller) latest(r *reservation.Reservation) *plan {
+	c.laying.Lock()
+	defer c.laying.Unlock()
+	c.mu.Lock()
+	s, read, generation := c.stored, c.read, c.generation
+	c.mu.Unlock()
+	if !read {
+		return nil
+	}
+	if l := c.laid.Load(); l != nil && l.generation == generation && (r == nil || l.has(r)) {
+		return l.plan
+	}
+	p := c.plan(&s, c.live(), c.Now())
+	c.laid.Store(&laid{p, generation})
+	return p
+}
+
+// has says that a reservation is in the plan as it is, or needs not be.
+func (p *plan) has(r *reservation.Reservation) bool {
+	if r.Status != reservation.Pending || r.Span.Start <= p.now {
+		return true
+	}
+	for _, host := range r.HostNames() {
+		if !slices.Contains(p.users[place{r.Image, host}], r.ID) {
+			return false
+		}
+	}
+	i := slices.IndexFunc(p.waiting, func(o reservation.Reservation) bool { return o.ID == r.ID })
+	return i >= 0 && p.waiting[i].Span == r.Span
+}
+
+func (p *plan) of(r *reservation.Reservation) []HostImage {
+	var list []HostImage
+	for _, host := range slices.Sorted(slices.Values(r.HostNames())) {
+		list = append(list, p.on(r, host))
+	}
+	return list
+}
+
+func (p *plan) on(r *reservation.Reservation, host string) HostImage {
+	at, h := place{r.Image, host}, HostImage{Host: host}
+	if t, coming := p.at[at]; coming {
+		h.State, h.Start, h.End = Scheduled, t.Start, t.End
+		if t.Started {
+			h.State = Transferring
+		}
+		if t.End > r.Span.Start && p.now < r.Span.Start {
+			h.State, h.Detail = Late, "it comes after the start"
+			if t.Started {
+				h.Detail = "it is under way, and comes after the start"
+			}
+		}
+		if failed := p.failures[at]; len(failed) > 0 && h.Detail == "" {
+			h.Detail, h.tried = "tried before: "+failed[len(failed)-1].Detail, true
+		}
+		if u, is := p.undone[at]; is && h.Detail == "" {
+			h.Detail, h.tried = "tried before: "+u.Detail, true
+		}
+		return h
+	}
+	if why, held := p.held[at]; held {
+		h.State, h.Detail = Held, why.reason
+		if why.failed {
+			h.State = Refused
+		}
+		return h
+	}
+	if one, there := p.there[at]; there {
+		h.State, h.Start = Present, one.Since
+		return h
+	}
+	if failed := p.failures[at]; len(failed) > 0 {
+		last := failed[len(failed)-1]
+		return HostImage{host, Refused, last.Started, last.Finished, last.Detail, true}
+	}
+	h.State, h.Detail = Refused, "nothing was put there before the start"
+	return h
+}
+
+// trouble says what is wrong with the image of a reservation that has not begun, for its
+// owner, who does not know its hosts yet; empty where it will be there. It names no times,
+// which change from step to step.
+func trouble(hosts []HostImage, gone bool) string {
+	count := map[State]int{}
+	for _, h := range hosts {
+		count[h.State]++
+	}
+	const boots = "; a host without it downloads it when an instance boots"
+	switch failed, late := count[Refused], count[Late]; {
+	case gone && count[Present] < len(hosts):
+		return fmt.Sprintf("the image was deleted: %d of %d hosts do not have it, and instances cannot boot from it there", len(hosts)-count[Present], len(hosts))
+	case failed > 0 && late > 0:
+		return fmt.Sprintf("the image could not be put on %d of %d hosts so far, and will be late on %d", failed, len(hosts), late) + boots
+	case failed > 0:
+		return fmt.Sprintf("the image could not be put on %d of %d hosts so far", failed, len(hosts)) + boots
+	case late > 0:
+		return fmt.Sprintf("the image will be late on %d of %d hosts", late, len(hosts)) + boots
+	}
+	return ""
+}
+
+// fine takes back what was said of a trouble.
+const fine = "the image will be there in time on all hosts"
+
+// remark tells reservations that have not begun what is wrong with their images, and that
+// it is not any more.
+func (c *Controller) remark(ctx context.Context, p *plan) error {
+	promises := c.promised.Load()
+	var errs []error
+	for _, r := range p.waiting {
+		hosts := p.of(&r)
+		sentence, last := trouble(hosts, p.images[r.Image].Gone), r.LastRemark()
+		if again := slices.ContainsFunc(hosts, func(h HostImage) bool { return h.tried }); sentence == "" && last != "" && !again {
+			sentence = fine
+		}
+		if sentence == last || sentence == "" {
+			continue
+		}
+		changed, err := (*promises).Remark(ctx, r.ID, sentence)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tell reservation %s of its image: %w", r.ID, err))
+		}
+		if changed {
+			c.Log.WarnContext(ctx, "a reservation was told of its image", "reservation", r.ID, "project", r.ProjectID, "image", r.Image, "told", sentence)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Short is how many reservations that have not begun will lack their image on a host.
+func (c *Controller) Short() (n int) {
+	p := c.latest(nil)
+	if p == nil {
+		return 0
+	}
+	for _, r := range p.waiting {
+		if trouble(p.of(&r), false) != "" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,94 @@
+// Package openstack has Nova put images on hosts, hears what became of it, and asks Glance
+// about images.
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+)
+
+// Cloud is a controller.Cloud by Nova's image pre-caching.
+type Cloud struct {
+	Compute *nova.Client
+}
+
+var _ controller.Cloud = Cloud{}
+
+// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate: one of
+// Almanac's own has these hosts for the time of the call. Nova takes over its list of hosts
+// with the call, so that the aggregate is empty again afterwards.
+func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error) {
+	aggregate, err := c.aggregate(ctx)
+	if err != nil {
+		return false, err
+	}
+	refused, err := c.Compute.SetHosts(ctx, aggregate, hosts)
+	if err != nil {
+		return false, err
+	}
+	aggregate.Hosts = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return refused[host] != nil })
+	if len(aggregate.Hosts) > 0 {
+		err = c.Compute.CacheImage(ctx, aggregate, image, call)
+		asked = err == nil || fault.Is(err, fault.Unavailable)
+	}
+	if len(refused) > 0 {
+		err = errors.Join(err, &controller.LeftOut{Hosts: refused})
+	}
+	// What cannot be taken out now is taken out before the next call.
+	if leave := c.empty(ctx, aggregate); leave != nil {
+		err = errors.Join(err, fmt.Errorf("empty the aggregate of images again: %w", leave))
+	}
+	return asked, err
+}
+
+// empty takes all hosts out of the aggregate.
+func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
+	refused, err := c.Compute.SetHosts(ctx, a, nil)
+	if err == nil && len(refused) > 0 {
+		err = &controller.LeftOut{Hosts: refused}
+	}
+	return err
+}
+
+// aggregate gives Almanac's own, with its hosts, and makes it where there is none.
+func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
+	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
+	if fault.Is(err, fault.NotFound) {
+		return c.Compute.CreateAggregate(ctx, fence.ImagesAggregate, nil)
+	}
+	return a, err
+}
+
+// Clear implements controller.Cloud: it empties the aggregate, where there is one.
+func (c Cloud) Clear(ctx context.Context) error {
+	_, err := c.clear(ctx)
+	return err
+}
+
+func (c Cloud) clear(ctx context.Context) (inventory.Aggregate, error) {
+	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
+	if fault.Is(err, fault.NotFound) {
+		return a, nil
+	}
+	if err == nil {
+		err = c.empty(ctx, a)
+	}
+	return a, err
+}
+
+// Leave deletes the aggregate, with what hosts it has.
+func (c Cloud) Leave(ctx context.Context) error {
+	a, err := c.clear(ctx)
+	if err != nil || a.ID == 0 {
+		return err
+	}
+	return c.Compute.DeleteAggregate(ctx, a)
+}

@@ -1,0 +1,161 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/glance"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+)
+
+// Images is a controller.Glance by Glance's API. Almanac's user sees all images; what a user
+// of the project would not see is not there for them either (glance/db/utils.py
+// is_image_visible).
+type Images struct {
+	Glance *glance.Client
+}
+
+var _ controller.Glance = Images{}
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// IsID implements controller.Glance.
+func (i Images) IsID(text string) bool { return uuid.MatchString(text) }
+
+// Find implements controller.Glance.
+func (i Images) Find(ctx context.Context, text, project string) (controller.Image, error) {
+	found, err := i.meant(ctx, text, project)
+	switch {
+	case errors.Is(err, keystone.ErrNoService):
+		return controller.Image{}, controller.ErrNoGlance
+	case err != nil:
+		return controller.Image{}, fmt.Errorf("look up image %q: %w", text, err)
+	}
+	if found.Status != glance.Active || found.Size == nil || *found.Size <= 0 {
+		return controller.Image{}, fault.Field("image", "image %s is %s and has no data yet; upload it first", found.ID, found.Status)
+	}
+	return known(found), nil
+}
+
+func known(i glance.Image) controller.Image {
+	one := controller.Image{ID: i.ID, Name: i.Name}
+	if i.Size != nil {
+		one.Bytes = *i.Size
+	}
+	return one
+}
+
+// meant gives the image that a user of a project means.
+func (i Images) meant(ctx context.Context, text, project string) (glance.Image, error) {
+	if uuid.MatchString(text) {
+		found, err := i.Glance.Image(ctx, strings.ToLower(text))
+		if err == nil {
+			if seen, err := i.sees(ctx, found, project, false); seen || err != nil {
+				return found, err
+			}
+		} else if !fault.Is(err, fault.NotFound) {
+			return glance.Image{}, err
+		}
+	}
+	seen, err := i.named(ctx, text, project)
+	if fault.Is(err, fault.Invalid) && fault.Of(err).Field == "" {
+		return glance.Image{}, fault.Field("image", "Glance cannot look for an image of the name %q; give its id", text)
+	}
+	if err != nil {
+		return glance.Image{}, err
+	}
+	var ready []glance.Image
+	for _, one := range seen {
+		if one.Status == glance.Active {
+			ready = append(ready, one)
+		}
+	}
+	if len(ready) > 0 {
+		seen = ready
+	}
+	switch len(seen) {
+	case 0:
+		return glance.Image{}, fault.Field("image", "there is no image %q; give the id or the name of one that your project can use", text)
+	case 1:
+		return seen[0], nil
+	}
+	return glance.Image{}, fault.Field("image", "%d images have the name %q; give the id of one", len(seen), text)
+}
+
+// mostShared is about how many images of one name it is asked whether a project has accepted
+// them: each takes a call.
+const mostShared = 20
+
+// named gives the images of a name that a user of a project sees in lists: public ones and
+// those of the project, and where there is none, those that others share with it.
+func (i Images) named(ctx context.Context, name, project string) (seen []glance.Image, err error) {
+	filters := []glance.Filter{{Visibility: glance.Public}}
+	if project != "" {
+		filters = append(filters, glance.Filter{Owner: project})
+	}
+	for _, f := range filters {
+		found, err := i.Glance.Among(ctx, name, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range found {
+			if !slices.ContainsFunc(seen, func(o glance.Image) bool { return o.ID == one.ID }) {
+				seen = append(seen, one)
+			}
+		}
+	}
+	if len(seen) > 0 {
+		return seen, nil
+	}
+	shared, err := i.Glance.Among(ctx, name, glance.Filter{Visibility: glance.Shared})
+	if err != nil {
+		return nil, err
+	}
+	if len(shared) > mostShared {
+		return nil, fault.Field("image", "%d images of other projects have the name %q; give the id of the one that is shared with you", len(shared), name)
+	}
+	for _, one := range shared {
+		ok, err := i.sees(ctx, one, project, true)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			seen = append(seen, one)
+		}
+	}
+	return seen, nil
+}
+
+// sees says whether a user of a project sees an image: in lists, or only by its id.
+func (i Images) sees(ctx context.Context, image glance.Image, project string, listed bool) (bool, error) {
+	switch {
+	case image.Visibility == glance.Public, image.Owner == project && project != "":
+		return true, nil
+	case image.Visibility == glance.Community:
+		return !listed, nil
+	case image.Visibility != glance.Shared:
+		return false, nil
+	}
+	status, err := i.Glance.MemberStatus(ctx, image.ID, project)
+	return status == glance.Accepted || status != "" && !listed, err
+}
+
+// Look implements controller.Glance.
+func (i Images) Look(ctx context.Context, id string) (one controller.Image, gone bool, err error) {
+	found, err := i.Glance.Image(ctx, id)
+	switch {
+	case errors.Is(err, keystone.ErrNoService):
+		return controller.Image{}, false, controller.ErrNoGlance
+	case fault.Is(err, fault.NotFound):
+		return controller.Image{}, true, nil
+	case err != nil:
+		return controller.Image{}, false, err
+	}
+	return known(found), found.Status != glance.Active, nil
+}

@@ -1,0 +1,48 @@
+package openstack
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+)
+
+// progress is the type of the notifications that tell of one host
+// (nova/compute/utils.py notify_about_aggregate_cache).
+const progress = "aggregate.cache_images.progress"
+
+// Own says that a notification of Nova is of Almanac's own aggregate of images, which tells
+// nothing of hosts.
+func Own(n oslo.Notification) bool {
+	var payload struct {
+		Data struct {
+			Name string `json:"name"`
+		} `json:"nova_object.data"` // nova/notifications/objects/aggregate.py AggregatePayload
+	}
+	return strings.HasPrefix(n.EventType, "aggregate.") && json.Unmarshal(n.Payload, &payload) == nil && payload.Data.Name == fence.ImagesAggregate
+}
+
+// Said gives what a notification of Nova tells of images on a host; told is false where it
+// is of something else, or not readable. What it tells may be in answer to others, who ask
+// Nova for images too: then the call is theirs.
+func Said(n oslo.Notification) (w controller.Word, told bool) {
+	if n.EventType != progress {
+		return w, false
+	}
+	var payload struct {
+		Data struct {
+			Host   string   `json:"host"`
+			Cached []string `json:"images_cached"`
+			Failed []string `json:"images_failed"`
+		} `json:"nova_object.data"` // nova/notifications/objects/aggregate.py AggregateCachePayload
+	}
+	if json.Unmarshal(n.Payload, &payload) != nil || payload.Data.Host == "" {
+		return w, false
+	}
+	w = controller.Word{Host: payload.Data.Host, Cached: payload.Data.Cached, Failed: payload.Data.Failed}
+	// Nova before oslo.context 2.18 has no global request ids.
+	_ = json.Unmarshal(n.Context["global_request_id"], &w.Call)
+	return w, true
+}
