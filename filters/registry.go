@@ -27,6 +27,8 @@ type Options struct {
 	MetricsWeightSetting                       []string // as Metrics.Setting
 	// Evicts is that of Capacity.
 	Evicts bool
+	// Yield is a floor under the yields of hosts; without one there is no such filter.
+	Yield Yield
 	// Alone says that there is no other scheduler for what cannot be judged here.
 	Alone bool
 	// Available are the classes that enabled filters may be (available_filters): AllFilters
@@ -106,7 +108,11 @@ func New(enabled []string, o Options) ([]Filter, error) {
 	if o.EnableIsolatedAggregateFiltering {
 		list = append(list, IsolatedAggregates{o.OwnTraits})
 	}
-	list = append(list, Traits{}, Capacity{o.Evicts}, &Judgeable{})
+	list = append(list, Traits{}, Capacity{o.Evicts})
+	if o.Yield.Floor > 0 {
+		list = append(list, &o.Yield)
+	}
+	list = append(list, &Judgeable{})
 	available, err := o.available()
 	if err != nil {
 		return nil, err

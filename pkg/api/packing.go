@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
+)
+
+// PackingConsole plans migrations and has them carried out, as a *rebalance.Console does. by
+// is the id of a user.
+type PackingConsole interface {
+	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
+	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
+	Stop(ctx context.Context, by, id string) (rebalance.Run, error)
+	Run(ctx context.Context, id string) (rebalance.Run, error)
+	Runs(ctx context.Context, most int) ([]rebalance.Run, error)
+}
+
+// Packing is by what instances are moved. The zero Packing is that none are.
+type Packing struct {
+	Console PackingConsole
+	// Preset are the options where a request says nothing, and CPUNeed the configured one.
+	Preset  rebalance.Options
+	CPUNeed string
+}
+
+const packingRunsPath = "/v1/packing/runs"
+
+func (s *server) packingRoutes(group *gin.RouterGroup) {
+	there := func(c *gin.Context) {
+		if s.Packing.Console == nil {
+			s.fail(c, fault.New(fault.Conflict,
+				"no instances can be moved here: it takes [inventory] source = openstack, and the roles api and inventory in the same process"))
+		}
+	}
+	group.POST("", s.require("packing:plan"), there, s.noParameters, s.planPacking)
+	group.GET("/runs", s.require("packing:list_runs"), there, s.listPackingRuns)
+	group.POST("/runs", s.require("packing:apply"), there, s.noParameters, s.applyPacking)
+	group.GET("/runs/:id", s.require("packing:get_run"), there, s.noParameters, s.showPackingRun)
+	group.DELETE("/runs/:id", s.require("packing:stop"), there, s.noParameters, s.stopPackingRun)
+}
+
+// packingOptions reads what is wanted of a plan.
+func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan string, err error) {
+	var body v1.PackingRequest
+	if _, err := s.body(c, &body); err != nil {
+		return o, "", err
+	}
+	o = s.Packing.Preset
+	o.Algorithm = body.Algorithm
+	if body.Migrations != nil {
+		o.Migrations = *body.Migrations
+	}
+	if body.MemoryMB != nil {
+		o.MemoryMB = *body.MemoryMB
+	}
+	if body.Consolidate != nil {
+		o.Consolidate = *body.Consolidate
+	}
+	if body.Empty {
+		if body.Consolidate != nil {
+			return o, "", fault.Field("empty", "is for as many hosts as can be; give it alone, or consolidate")
+		}
+		o.Consolidate = rebalance.AllThatCan
+	}
+	if body.Floor != nil {
+		o.Floor = *body.Floor
+	}
+	return o, body.Plan, o.Check()
+}
+
+// planPacking handles POST /v1/packing.
+func (s *server) planPacking(c *gin.Context) {
+	o, meant, err := s.packingOptions(c)
+	if err == nil && meant != "" {
+		err = fault.Field("plan", "is for %s, which carries a plan out", packingRunsPath)
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	p, err := s.Packing.Console.Plan(c.Request.Context(), o)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.PureJSON(http.StatusOK, s.packingPlan(&p))
+}
+
+// applyPacking handles POST /v1/packing/runs.
+func (s *server) applyPacking(c *gin.Context) {
+	o, meant, err := s.packingOptions(c)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	r, err := s.Packing.Console.Apply(c.Request.Context(), asking(c).UserID, o, meant)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Header("Location", packingRunsPath+"/"+r.ID)
+	c.PureJSON(http.StatusCreated, s.packingRun(&r))
+}
+
+// listPackingRuns handles GET /v1/packing/runs.
+func (s *server) listPackingRuns(c *gin.Context) {
+	q := readQuery(c, "limit")
+	limit := q.number("limit", defaultPage, 1, largestPage)
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	found, err := s.Packing.Console.Runs(c.Request.Context(), limit)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer := v1.PackingRuns{Runs: []v1.PackingRun{}}
+	for i := range found {
+		answer.Runs = append(answer.Runs, s.packingRun(&found[i]))
+	}
+	c.PureJSON(http.StatusOK, answer)
+}
+
+// showPackingRun handles GET /v1/packing/runs/{id}.
+func (s *server) showPackingRun(c *gin.Context) {
+	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, c.Param("id")) })
+}
+
+// stopPackingRun handles DELETE /v1/packing/runs/{id}: the run stays, and ends.
+func (s *server) stopPackingRun(c *gin.Context) {
+	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
+		return s.Packing.Console.Stop(ctx, asking(c).UserID, c.Param("id"))
+	})
+}
+
+func (s *server) onePackingRun(c *gin.Context, get func(ctx context.Context) (rebalance.Run, error)) {
+	r, err := get(c.Request.Context())
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.PureJSON(http.StatusOK, s.packingRun(&r))
+}
+
+func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {
+	out := v1.PackingPlan{
+		ID: p.ID, At: p.At.Time(), Algorithm: p.Algorithm, CPUNeed: s.Packing.CPUNeed, Hosts: p.Hosts, Instances: p.Instances,
+		Movable: p.Movable, Measured: p.Measured, MinYield: p.Before, PlannedYield: p.After, UpperBound: p.Bound, MemoryMB: p.Memory(),
+		Moves: []v1.PackingMove{}, Emptied: append([]string{}, p.Emptied...), Kept: packingStays(p.Kept), Stays: packingStays(p.Stays),
+		Beyond: []v1.PackingBeyond{}, Reasons: append([]string{}, p.Reasons...),
+	}
+	for _, m := range p.Moves {
+		out.Moves = append(out.Moves, v1.PackingMove{
+			Instance: m.Instance, Name: m.Name, ProjectID: m.ProjectID, From: m.From, To: m.To, VCPUs: m.VCPUs, MemoryMB: m.MemoryMB,
+			Need: m.Need, MinYield: m.Yield, Between: m.Between,
+		})
+	}
+	for _, b := range p.Beyond {
+		out.Beyond = append(out.Beyond, v1.PackingBeyond{Host: b.Host, MinYield: b.Yield, Reason: b.Reason})
+	}
+	return out
+}
+
+func packingStays(list []rebalance.Stay) []v1.PackingStay {
+	out := []v1.PackingStay{}
+	for _, stay := range list {
+		out = append(out, v1.PackingStay(stay))
+	}
+	return out
+}
+
+func (s *server) packingRun(r *rebalance.Run) v1.PackingRun {
+	out := v1.PackingRun{
+		ID: r.ID, Status: string(r.Status), Reason: r.Reason, By: r.By, Created: r.Created.Time(), Ended: when(r.Ended),
+		Moved: r.Count(rebalance.Moved), Skipped: r.Count(rebalance.Skipped), Failed: r.Count(rebalance.Undone), Plan: s.packingPlan(&r.Plan),
+	}
+	out.Left = len(r.Progress) - out.Moved - out.Skipped - out.Failed
+	if r.Yield > 0 {
+		out.MinYield = &r.Yield
+	}
+	for i, p := range r.Progress {
+		m := &out.Plan.Moves[i]
+		m.State, m.Reason, m.Begun, m.Ended = string(p.State), p.Reason, when(p.Begun), when(p.Ended)
+	}
+	return out
+}

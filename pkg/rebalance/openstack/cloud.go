@@ -1,0 +1,60 @@
+// Package openstack moves instances by Nova, and has it tell what package rebalance needs to
+// know of them.
+package openstack
+
+import (
+	"context"
+
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
+)
+
+// Cloud is a rebalance.Cloud.
+type Cloud struct {
+	Compute *nova.Client
+}
+
+// Look implements rebalance.Cloud. The migrations are read before the server: one that is
+// over by then has left the server as it is seen.
+func (c Cloud) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
+	migrations, err := c.Compute.MigrationsOf(ctx, instance)
+	if err != nil {
+		return rebalance.Sight{}, err
+	}
+	s, err := c.Compute.Server(ctx, instance)
+	if err != nil {
+		return rebalance.Sight{}, err
+	}
+	sight := rebalance.Sight{Host: s.Host, Status: s.Status, Task: s.Task, Locked: s.Locked}
+	if len(migrations) > 0 {
+		m := migrations[0]
+		sight.Migration = rebalance.Migration{ID: m.ID, Status: m.Status, Over: m.Over()}
+	}
+	return sight, nil
+}
+
+// Move implements rebalance.Cloud.
+func (c Cloud) Move(ctx context.Context, instance, host string) error {
+	return c.Compute.LiveMigrateServerTo(ctx, instance, host)
+}
+
+// Abort implements rebalance.Cloud.
+func (c Cloud) Abort(ctx context.Context, instance string) error {
+	return c.Compute.AbortLiveMigration(ctx, instance)
+}
+
+// Groups gives the server groups by the id of each of their members.
+func (c Cloud) Groups(ctx context.Context) (map[string]placing.Group, error) {
+	all, err := c.Compute.ServerGroups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	groups := map[string]placing.Group{}
+	for _, g := range all {
+		for _, member := range g.Members {
+			groups[member] = g
+		}
+	}
+	return groups, nil
+}

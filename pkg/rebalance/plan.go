@@ -1,0 +1,287 @@
+package rebalance
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/packing"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Options are what is wanted of a plan.
+type Options struct {
+	// Migrations is how many there may be at most, and MemoryMB how much memory they may move
+	// together; 0 is any.
+	Migrations int
+	MemoryMB   int64
+	// Algorithm is adapt or exact; empty is exact where that is quick, else adapt.
+	Algorithm string
+	// Consolidate is how many hosts shall become empty, the least efficient first, instead of
+	// a larger yield; 0 is none. AllThatCan is as many as can be.
+	Consolidate int
+	// Floor is the yield that consolidation does not go under; 0 is the one that is now.
+	Floor float64
+	// Gain is by how much the smallest yield has to grow at least, or nothing is moved.
+	Gain float64
+}
+
+// AllThatCan is the value of Options.Consolidate for no limit.
+const AllThatCan = math.MaxInt
+
+// Algorithms are the values of Options.Algorithm.
+var Algorithms = []string{"adapt", "exact"}
+
+// Check refuses what makes no sense, with the field as REST has it.
+func (o Options) Check() error {
+	switch {
+	case o.Migrations < 0:
+		return fault.Field("migrations", "must be 0 or more")
+	case o.MemoryMB < 0:
+		return fault.Field("memory_mb", "must be 0 or more")
+	case o.Consolidate < 0:
+		return fault.Field("consolidate", "must be 0 or more")
+	case !(o.Floor >= 0 && o.Floor <= 1):
+		return fault.Field("floor", "must be from 0 to 1")
+	case !(o.Gain >= 0 && o.Gain <= 1):
+		return fault.Field("gain", "must be from 0 to 1")
+	case o.Algorithm != "" && !slices.Contains(Algorithms, o.Algorithm):
+		return fault.Field("algorithm", "%s", fault.Unknown("algorithm", o.Algorithm, Algorithms))
+	case o.Floor > 0 && o.Consolidate == 0:
+		return fault.Field("floor", "is for consolidation only")
+	}
+	return nil
+}
+
+// Plan is what is to be moved, and what comes of it.
+type Plan struct {
+	At span.Instant
+	// ID is the same for plans with the same moves.
+	ID        string
+	Options   Options
+	Algorithm string // that was used
+	// Hosts are those whose yields count, Instances all on hosts that are up, Movable those
+	// that can be moved, and Measured those whose need was measured.
+	Hosts, Instances, Movable, Measured int
+	// Before is the smallest yield as it is, After that when all has been moved, and Bound one
+	// that no placement exceeds, however much is moved.
+	Before, After, Bound float64
+	Moves                []Move
+	Emptied              []string // hosts
+	// Kept are hosts that should have become empty and cannot, with why.
+	Kept    []Stay
+	Stays   []Stay
+	Beyond  []Beyond
+	Reasons []string // why it is as it is, in sentences
+}
+
+// Move is a live migration.
+type Move struct {
+	Instance, Name, ProjectID string
+	From, To                  string
+	VCPUs, MemoryMB           int64
+	Need                      float64 // in cores
+	// Yield is the smallest one after the move.
+	Yield float64
+	// Between says that the instance goes on to another host later: it makes room meanwhile.
+	Between bool
+}
+
+// Memory is how much memory the moves move, in MB.
+func (p *Plan) Memory() (sum int64) {
+	for _, m := range p.Moves {
+		sum += m.MemoryMB
+	}
+	return sum
+}
+
+// Plan gives what to move within the budget. It fails with an Invalid fault where the
+// options make no sense; that nothing helps is an empty plan. Where ctx ends it gives the
+// best it has found.
+func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
+	if err := o.Check(); err != nil {
+		return Plan{}, err
+	}
+	v := s.view()
+	p := Plan{At: s.Now, Options: o, Hosts: len(v.hosts), Instances: v.all, Before: 1, After: 1, Bound: 1, Stays: v.stay, Beyond: v.beyond}
+	for i := range v.jobs {
+		if v.jobs[i].stays == "" {
+			p.Movable++
+		}
+		if _, measured := s.Use[v.jobs[i].one.ID]; measured {
+			p.Measured++
+		}
+	}
+	problem := v.problem()
+	if problem == nil {
+		p.Reasons = append(p.Reasons, "no instance runs on a host that is up, enabled and on")
+		p.ID = digest(p.Moves)
+		return p, nil
+	}
+	p.Before, p.Bound = v.yield(v.now()), problem.Bound()
+	p.After = p.Before
+	var err error
+	if o.Consolidate > 0 {
+		err = v.consolidate(ctx, &p)
+	} else {
+		err = v.level(ctx, problem, &p)
+	}
+	p.ID = digest(p.Moves)
+	return p, err
+}
+
+// digest names moves.
+func digest(moves []Move) string {
+	sum := sha256.New()
+	for _, m := range moves {
+		fmt.Fprintf(sum, "%s %s %s\n", m.Instance, m.From, m.To)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}
+
+// rounds is how often a plan is made anew that could not be put in order.
+const rounds = 8
+
+// level plans for the largest smallest yield.
+func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) error {
+	o := p.Options
+	if p.Before >= 1 {
+		p.Reasons = append(p.Reasons, "everybody can have all the CPU that he needs as it is")
+		return nil
+	}
+	algorithm, name := v.algorithm(o)
+	p.Algorithm = name
+	v.price(problem, o)
+	barred := map[[2]int]string{}
+	problem.May = func(j, host int) bool { _, is := barred[[2]int{j, host}]; return !is && v.may(j, host) }
+	ended := "" // why a search was
+	for range rounds {
+		found, err := algorithm(ctx, problem)
+		if unproven, is := errors.AsType[*packing.Unproven](err); is {
+			ended, err = unproven.Reason, nil
+		}
+		if infeasible, is := errors.AsType[*packing.Infeasible](err); is {
+			p.Reasons = append(p.Reasons, infeasible.Reason)
+			break
+		} else if err != nil {
+			return fmt.Errorf("plan migrations: %w", err)
+		}
+		at := make([]int, len(v.jobs))
+		for i := range at {
+			at[i] = found[i][0]
+		}
+		v.prune(at)
+		done := v.order(at, o, nil)
+		after := yieldOf(slices.Max(done.loads))
+		if after > p.After+slack || after > p.After-slack && len(p.Moves) > len(done.moves) {
+			p.After, p.Moves = after, done.moves
+		}
+		if len(done.dropped) == 0 || ctx.Err() != nil {
+			break
+		}
+		for _, d := range done.dropped {
+			barred[[2]int{d.job, d.to}] = d.why
+		}
+	}
+	if p.After < p.Before+max(o.Gain, slack) {
+		p.Moves, p.After = nil, p.Before
+	}
+	if ended == "" && ctx.Err() != nil {
+		ended = "the time for the search was up"
+	}
+	p.explain(ended)
+	return nil
+}
+
+// explain says why there is no more; ended is why the search was given up, or empty.
+func (p *Plan) explain(ended string) {
+	if ended != "" && p.After < p.Bound-slack {
+		p.Reasons = append(p.Reasons, ended+": there may be a better plan")
+	}
+	switch {
+	case len(p.Moves) == 0 && p.Movable == 0:
+		p.Reasons = append(p.Reasons, "no instance can be moved")
+	case len(p.Moves) == 0:
+		p.Reasons = append(p.Reasons, fmt.Sprintf("no moves were found within the budget that let the smallest yield grow by %.4g or more", p.Options.Gain))
+	case p.After >= p.Bound-slack:
+		p.Reasons = append(p.Reasons, "no placement has a larger smallest yield")
+	case p.Options.Migrations > 0 && len(p.Moves) >= p.Options.Migrations:
+		p.Reasons = append(p.Reasons, fmt.Sprintf("the budget of %d migrations is used up", p.Options.Migrations))
+	}
+}
+
+// quick is how many pairs of a job and a host the exact search is used for unasked.
+const quick = 60
+
+func (v *view) algorithm(o Options) (packing.Algorithm, string) {
+	exact := packing.Exact{Work: 1_000_000}
+	if o.Algorithm == "exact" {
+		exact.Work = 20_000_000
+	}
+	if name := cmp.Or(o.Algorithm, "exact"); name == "exact" && (o.Algorithm != "" || len(v.jobs)*len(v.hosts) <= quick) {
+		return exact.Place, name
+	}
+	return packing.Adapt{}.Place, "adapt"
+}
+
+// price sets what moves cost, and the budget, so that both limits are kept: where there are
+// two, a move takes the larger one of its parts of them. What stays costs more than there
+// is.
+func (v *view) price(p *packing.Problem, o Options) {
+	p.Price = make([]float64, len(v.jobs))
+	total := 0.0
+	for i := range v.jobs {
+		j := &v.jobs[i]
+		switch {
+		case o.Migrations > 0 && o.MemoryMB > 0:
+			p.Price[i] = max(1/float64(o.Migrations), j.memory/float64(o.MemoryMB))
+		case o.MemoryMB > 0:
+			p.Price[i] = j.memory
+		default:
+			p.Price[i] = 1
+		}
+		if j.stays == "" {
+			total += p.Price[i]
+		}
+	}
+	switch {
+	case o.Migrations > 0 && o.MemoryMB > 0:
+		p.Budget = 1
+	case o.MemoryMB > 0:
+		p.Budget = float64(o.MemoryMB)
+	case o.Migrations > 0:
+		p.Budget = float64(o.Migrations)
+	default:
+		p.Budget = total
+	}
+	for i := range v.jobs {
+		if v.jobs[i].stays != "" {
+			p.Price[i] = 2*p.Budget + 1
+		}
+	}
+}
+
+// prune takes jobs back home that have gone for nothing, those with most memory first.
+func (v *view) prune(at []int) {
+	var gone []int
+	for i, h := range at {
+		if h != v.jobs[i].host {
+			gone = append(gone, i)
+		}
+	}
+	slices.SortStableFunc(gone, func(a, b int) int { return cmp.Compare(v.jobs[b].memory, v.jobs[a].memory) })
+	least := v.yield(at)
+	for _, i := range gone {
+		there := at[i]
+		at[i] = v.jobs[i].host
+		if v.yield(at) < least-slack || !v.fits(at) {
+			at[i] = there
+		}
+	}
+}

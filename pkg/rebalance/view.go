@@ -1,0 +1,250 @@
+package rebalance
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/packing"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
+
+// view is a situation as a problem of package packing: hosts and jobs have numbers of
+// their own.
+type view struct {
+	*Situation
+	hosts []node
+	at    map[int]int // number of a host by its place in States
+	jobs  []guest
+	// stay are the instances that cannot be moved, and beyond the hosts that are no part of
+	// the problem.
+	stay   []Stay
+	beyond []Beyond
+	all    int // instances on hosts that are up
+}
+
+// node is a host. What it has is in cores and in MB.
+type node struct {
+	place       int // in States
+	cpu, memory float64
+	// other is the memory that is used there by what is no job.
+	other    float64
+	anybody  bool // has instances, jobs or not
+	rooted   int  // how many of them cannot be moved
+	promised bool
+	rank     int // of its efficiency; the largest is the least efficient
+}
+
+// guest is an instance that uses CPU.
+type guest struct {
+	one         inventory.Instance
+	host        int // number
+	cpu, memory float64
+	stays       string
+	request     *placing.Request
+	open        hostset.Set // hosts by place that may take it if there is room; nil where it stays
+}
+
+// Stay is an instance that cannot be moved.
+type Stay struct {
+	Instance, Host, Reason string
+}
+
+// Beyond is a host whose yield no move can change.
+type Beyond struct {
+	Host   string
+	Yield  float64
+	Reason string
+}
+
+func (s *Situation) view() *view {
+	v := &view{Situation: s, at: map[int]int{}}
+	promised := s.promised()
+	for i := range s.States.Len() {
+		h := s.States.Host(i)
+		switch {
+		case !h.Up || !h.Enabled:
+			continue
+		case h.Beyond != "":
+			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: h.Beyond})
+			continue
+		case cores(h) <= 0 || memory(h) <= 0:
+			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: "it is not known how many CPUs and how much memory it has"})
+			continue
+		}
+		n := node{place: i, cpu: cores(h), memory: memory(h), anybody: len(h.Instances) > 0, promised: promised.Has(i)}
+		if place, known := s.Hosts.Index(h.Name); known {
+			n.rank = s.Hosts.EfficiencyRank(place)
+		}
+		v.at[i] = len(v.hosts)
+		v.hosts = append(v.hosts, n)
+	}
+	v.gather()
+	v.leaveOut()
+	return v
+}
+
+// gather finds the jobs.
+func (v *view) gather() {
+	most := 0.0
+	for _, n := range v.hosts {
+		most = max(most, n.cpu)
+	}
+	same := map[string]hostset.Set{}
+	for number := range v.hosts {
+		n := &v.hosts[number]
+		h := v.States.Host(n.place)
+		n.other = float64(h.Stocks["MEMORY_MB"].Used)
+		for _, one := range h.Instances {
+			v.all++
+			j := guest{one: one, host: number, cpu: v.need(&one, most), memory: float64(one.Flavor.Resources.MemoryMB), stays: v.stays(&one)}
+			if j.stays != "" {
+				n.rooted++
+				v.stay = append(v.stay, Stay{Instance: one.ID, Host: h.Name, Reason: j.stays})
+				if j.cpu == 0 {
+					continue
+				}
+			} else {
+				j.request = v.request(&one, h)
+				j.open = v.openTo(&j, same)
+			}
+			n.other -= j.memory
+			v.jobs = append(v.jobs, j)
+		}
+	}
+	for i := range v.hosts { // an instance that is on its way here is not in Placement yet
+		v.hosts[i].other = max(0, v.hosts[i].other)
+	}
+}
+
+// openTo is Situation.open, asked once for instances of which all that counts is the same.
+func (v *view) openTo(j *guest, same map[string]hostset.Set) hostset.Set {
+	r := j.request
+	key := ""
+	if r.Group == nil && len(r.Hints) == 0 {
+		key = fmt.Sprintf("%s %s %s %s %v %v", r.ProjectID, r.Zone, r.Cell, r.FlavorName, r.Preemptible, r.ExtraSpecs)
+		if set, known := same[key]; known {
+			return set
+		}
+	}
+	set := v.open(r)
+	for i := range set.All() {
+		if _, known := v.at[i]; !known || v.shut(i) != "" {
+			set.Remove(i)
+		}
+	}
+	if key != "" {
+		same[key] = set
+	}
+	return set
+}
+
+// leaveOut takes hosts out of the problem that are fuller than they should be and from
+// which nothing can be moved: the smallest yield would be theirs whatever is done.
+func (v *view) leaveOut() {
+	movable := make([]bool, len(v.hosts))
+	for i := range v.jobs {
+		if v.jobs[i].stays == "" {
+			movable[v.jobs[i].host] = true
+		}
+	}
+	loads := v.loads(v.now())
+	number := make([]int, len(v.hosts))
+	var kept []node
+	for i, n := range v.hosts {
+		if number[i] = len(kept); movable[i] || loads[i] <= 1 {
+			v.at[n.place] = len(kept)
+			kept = append(kept, n)
+			continue
+		}
+		number[i] = -1
+		delete(v.at, n.place)
+		v.beyond = append(v.beyond, Beyond{
+			Host: v.States.Host(n.place).Name, Yield: yieldOf(loads[i]), Reason: "none of its instances can be moved, and it has not enough CPUs for them",
+		})
+	}
+	if len(kept) == len(v.hosts) {
+		return
+	}
+	v.jobs = slices.DeleteFunc(v.jobs, func(j guest) bool { return number[j.host] < 0 })
+	for i := range v.jobs {
+		v.jobs[i].host = number[v.jobs[i].host]
+	}
+	v.hosts = kept
+}
+
+// now gives the host of each job.
+func (v *view) now() []int {
+	at := make([]int, len(v.jobs))
+	for i := range v.jobs {
+		at[i] = v.jobs[i].host
+	}
+	return at
+}
+
+// loads gives the needs on each host by what it has.
+func (v *view) loads(at []int) []float64 {
+	loads := make([]float64, len(v.hosts))
+	for i, h := range at {
+		loads[h] += v.jobs[i].cpu
+	}
+	for h := range loads {
+		loads[h] /= v.hosts[h].cpu
+	}
+	return loads
+}
+
+// yield is the smallest yield of a placement.
+func (v *view) yield(at []int) float64 {
+	if len(v.hosts) == 0 {
+		return 1
+	}
+	return yieldOf(slices.Max(v.loads(at)))
+}
+
+// fits says that everybody has his memory.
+func (v *view) fits(at []int) bool {
+	used := make([]float64, len(v.hosts))
+	for i, h := range at {
+		used[h] += v.jobs[i].memory
+	}
+	for h := range used {
+		if used[h]+v.hosts[h].other > v.hosts[h].memory+slack {
+			return false
+		}
+	}
+	return true
+}
+
+// may says that a job may be on a host, if there is room.
+func (v *view) may(j, host int) bool {
+	return v.jobs[j].host == host || v.jobs[j].open != nil && v.jobs[j].open.Has(v.hosts[host].place)
+}
+
+// problem gives the problem for package packing; nil where there is nothing to pack.
+func (v *view) problem() *packing.Problem {
+	if len(v.jobs) == 0 || len(v.hosts) == 0 {
+		return nil
+	}
+	p := &packing.Problem{May: v.may}
+	for _, n := range v.hosts {
+		// A host whose memory is taken to the last bit by what is no job.
+		p.Hosts = append(p.Hosts, packing.Host{CPU: n.cpu, Memory: max(n.memory-n.other, slack)})
+	}
+	for i := range v.jobs {
+		j := &v.jobs[i]
+		p.Jobs = append(p.Jobs, packing.Job{ID: j.one.ID, CPU: j.cpu, Memory: j.memory, Tasks: 1})
+		p.Current = append(p.Current, []int{j.host})
+	}
+	return p
+}
+
+// index finds the job of an instance.
+func (v *view) index(instance string) int {
+	return slices.IndexFunc(v.jobs, func(j guest) bool { return j.one.ID == instance })
+}

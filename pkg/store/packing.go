@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+)
+
+var (
+	_ rebalance.Records = (*Store)(nil)
+	_ rebalance.Archive = (*Store)(nil)
+)
+
+type packingRunRow struct {
+	Place int64  `gorm:"primaryKey;autoIncrement"`
+	ID    string `gorm:"size:36;not null;uniqueIndex:idx_packing_runs_id"`
+	Over  bool   `gorm:"column:is_over;not null"`
+	State []byte `gorm:"size:16777215;not null"`
+}
+
+func (packingRunRow) TableName() string { return "packing_runs" }
+
+// packingRunsKept is how many runs are kept; the oldest are forgotten.
+const packingRunsKept = 100
+
+// AddPackingRun implements rebalance.Records. Runs are added one after the other, on the
+// nodes of a cluster too.
+func (s *Store) AddPackingRun(ctx context.Context, r rebalance.Run) error {
+	state, err := json.Marshal(packingRunOf(r))
+	if err != nil {
+		return fmt.Errorf("store packing run %s: %w", r.ID, err)
+	}
+	err = s.write(ctx, func(tx *gorm.DB) error {
+		if err := s.inTurn(tx, "packing runs"); err != nil {
+			return err
+		}
+		var under []string
+		if err := tx.Model(&packingRunRow{}).Where("is_over = ?", false).Pluck("id", &under).Error; err != nil {
+			return err
+		}
+		if len(under) > 0 {
+			return fault.New(fault.Conflict, "run %s is not over; stop it, or wait", under[0])
+		}
+		var old []int64
+		if err := tx.Model(&packingRunRow{}).Order("place DESC").Offset(packingRunsKept-1).Limit(1).Pluck("place", &old).Error; err != nil {
+			return err
+		}
+		if len(old) > 0 {
+			if err := tx.Where("place <= ?", old[0]).Delete(&packingRunRow{}).Error; err != nil {
+				return err
+			}
+		}
+		return tx.Create(&packingRunRow{ID: r.ID, Over: r.Over(), State: state}).Error
+	})
+	if err != nil {
+		return fmt.Errorf("store packing run %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// ChangePackingRun implements rebalance.Records.
+func (s *Store) ChangePackingRun(
+	ctx context.Context, lease job.Lease, id string, change func(*rebalance.Run) error,
+) (changed rebalance.Run, err error) {
+	err = s.write(ctx, func(tx *gorm.DB) error {
+		if err := guard(tx, lease); err != nil {
+			return err
+		}
+		if err := s.inTurn(tx, "packing runs"); err != nil {
+			return err
+		}
+		list, err := packingRuns(tx.Where("id = ?", id))
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return noPackingRun(id)
+		}
+		changed = list[0]
+		if err := change(&changed); err != nil {
+			return err
+		}
+		state, err := json.Marshal(packingRunOf(changed))
+		if err != nil {
+			return err
+		}
+		return tx.Model(&packingRunRow{}).Where("id = ?", id).Updates(map[string]any{"is_over": changed.Over(), "state": state}).Error
+	})
+	if err != nil {
+		return rebalance.Run{}, fmt.Errorf("store packing run %s: %w", id, err)
+	}
+	return changed, nil
+}
+
+func noPackingRun(id string) error {
+	return fault.New(fault.NotFound, "there is no packing run %s", id)
+}
+
+// PackingRun implements rebalance.Archive.
+func (s *Store) PackingRun(ctx context.Context, id string) (rebalance.Run, error) {
+	var list []rebalance.Run
+	err := s.look(ctx, func(db *gorm.DB) (err error) {
+		list, err = packingRuns(db.Where("id = ?", id))
+		return err
+	})
+	switch {
+	case err != nil:
+		return rebalance.Run{}, fmt.Errorf("read packing run %s: %w", id, err)
+	case len(list) == 0:
+		return rebalance.Run{}, noPackingRun(id)
+	}
+	return list[0], nil
+}
+
+// PackingRuns implements rebalance.Archive.
+func (s *Store) PackingRuns(ctx context.Context, most int) (list []rebalance.Run, err error) {
+	err = s.look(ctx, func(db *gorm.DB) (err error) {
+		list, err = packingRuns(db.Order("place DESC").Limit(most))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the packing runs: %w", err)
+	}
+	return list, nil
+}
+
+func packingRuns(scope *gorm.DB) ([]rebalance.Run, error) {
+	var rows []packingRunRow
+	if err := scope.Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	list := make([]rebalance.Run, len(rows))
+	for i, row := range rows {
+		var stored packingRun
+		if err := json.Unmarshal(row.State, &stored); err != nil {
+			return nil, fmt.Errorf("decode packing run %s: %w", row.ID, err)
+		}
+		list[i] = stored.run(row.ID)
+	}
+	return list, nil
+}
+
+// PlacedByQueue gives the servers that the queue of best-effort work has, on hosts of its
+// own choice.
+func (s *Store) PlacedByQueue(ctx context.Context) (servers []string, err error) {
+	phases := []besteffort.Phase{besteffort.Starting, besteffort.Running, besteffort.Suspending, besteffort.Suspended, besteffort.Resuming, besteffort.Stopping}
+	err = s.look(ctx, func(db *gorm.DB) error {
+		servers = nil
+		return db.Model(&bestEffortVMRow{}).Where("server_id <> '' AND phase IN ?", phases).Pluck("server_id", &servers).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read which servers are best-effort work: %w", err)
+	}
+	return servers, nil
+}

@@ -1,0 +1,168 @@
+package tests
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// coresOfHost is what each host of the lab has; Nova sells them 16 times.
+const coresOfHost = 10
+
+// busy makes a flavor with so many vCPUs until the end of the test.
+func (b *beside) busy(vcpus int) (id string) {
+	b.t.Helper()
+	var made struct{ Flavor struct{ ID string } }
+	b.admin.Must(http.MethodPost, "compute", "/flavors", map[string]any{"flavor": map[string]any{
+		"name": "packing-busy", "vcpus": vcpus, "ram": 512, "disk": 1}}, &made)
+	b.t.Cleanup(func() { b.admin.Must(http.MethodDelete, "compute", "/flavors/"+made.Flavor.ID, nil, nil) })
+	return made.Flavor.ID
+}
+
+// packs runs a command of `almanac pack`, and reads what it prints.
+func (b *beside) packs(into any, arguments ...string) {
+	b.t.Helper()
+	out := b.as(labtest.Admin, append(append([]string{"pack"}, arguments...), "-f", "json")...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		b.t.Fatalf("almanac pack %v: %v\n%s", arguments, err, out)
+	}
+}
+
+// smallestYield of servers with so many vCPUs each.
+func smallestYield(list []server, vcpus int) float64 {
+	on, most := map[string]int{}, 0
+	for _, s := range list {
+		on[s.Host] += vcpus
+		most = max(most, on[s.Host])
+	}
+	return min(1, coresOfHost/float64(most))
+}
+
+// TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole has a host with more vCPUs
+// than it has cores, and nova-scheduler in its place.
+func TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole(t *testing.T) {
+	b := besideOpenStack(t, "OS_PACKING__POLL_INTERVAL=1")
+	hosts := b.cloud.Hosts(t)
+	crowdedHost, reserved := hosts[0], hosts[1]
+	const vcpus = 5
+	flavor := b.busy(vcpus)
+	crowd := b.placed(b.admin, []string{crowdedHost}, 1, wish{name: "crowd", count: 5, flavor: flavor, fields: map[string]any{"host": crowdedHost}})
+	ids := make([]string, len(crowd))
+	for i, s := range crowd {
+		ids[i] = s.ID
+	}
+	b.pool(reserved)
+	b.reserve(b.demo, v1.ReservationRequest{
+		Name: "later", HostProperties: among(reserved), Quantity: new(1), StartTime: new(b.soon(7200)), Duration: new(v1.Duration(3600)),
+	})
+	b.admin.Must(http.MethodPost, "compute", "/servers/"+ids[0]+"/action", map[string]any{"lock": nil}, nil)
+
+	var plan v1.PackingPlan
+	b.packs(&plan, "plan", "--migrations", "3")
+	if plan.MinYield != 0.4 || plan.PlannedYield != 1 || len(plan.Moves) != 3 || len(plan.Stays) != 1 || plan.Stays[0].Instance != ids[0] {
+		t.Fatalf("the plan is %+v", plan)
+	}
+	b.runOn([]string{crowdedHost}, b.settled(ids...)...) // a plan moves nobody
+
+	first := b.stoppedInTheMiddle(plan)
+	b.whereTold(first, b.settled(ids...))
+
+	var second v1.PackingRun
+	b.packs(&plan, "plan", "--migrations", "3")
+	b.packs(&second, "apply", "--migrations", "3", "--plan", plan.ID, "--wait")
+	now := b.settled(ids...)
+	if second.Status != "done" || second.Moved != len(plan.Moves) || second.MinYield == nil || math.Abs(*second.MinYield-plan.PlannedYield) > 1e-9 ||
+		math.Abs(smallestYield(now, vcpus)-plan.PlannedYield) > 1e-9 {
+		t.Errorf("%.4f was planned, %.4f is: %+v", plan.PlannedYield, smallestYield(now, vcpus), second)
+	}
+	if slices.ContainsFunc(now, func(s server) bool { return s.Host == reserved }) {
+		t.Error("a server was moved onto the reserved host")
+	}
+	if now[slices.IndexFunc(now, func(s server) bool { return s.ID == ids[0] })].Host != crowdedHost {
+		t.Error("the server that is locked was moved")
+	}
+	b.whereTold(second, now)
+	b.unleaked()
+}
+
+// stoppedInTheMiddle has a plan carried out and stops that once a server has moved.
+func (b *beside) stoppedInTheMiddle(plan v1.PackingPlan) (r v1.PackingRun) {
+	b.t.Helper()
+	b.packs(&r, "apply", "--migrations", "3", "--plan", plan.ID)
+	b.await("a server has moved", func() bool {
+		b.packs(&r, "status", r.ID)
+		return r.Moved > 0
+	})
+	b.packs(&r, "stop")
+	b.await("the run has ended", func() bool {
+		b.packs(&r, "status")
+		return r.Status != "stopping"
+	})
+	if r.Status != "stopped" || r.Moved == 0 || r.Left == 0 || r.Failed+r.Skipped > 0 {
+		b.t.Errorf("it is %s after %d moves, %d are left: %s", r.Status, r.Moved, r.Left, r.Reason)
+	}
+	return r
+}
+
+// whereTold: the servers are in Nova where the run says.
+func (b *beside) whereTold(r v1.PackingRun, now []server) {
+	b.t.Helper()
+	for _, m := range r.Plan.Moves {
+		s := now[slices.IndexFunc(now, func(s server) bool { return s.ID == m.Instance })]
+		want := m.From
+		if m.State == "moved" {
+			want = m.To
+		}
+		if s.Host != want || s.Status != "ACTIVE" || s.Task != "" {
+			b.t.Errorf("the move of %s is %s, and it is %s on %s, task %q; want it on %s", s.Name, m.State, s.Status, s.Host, s.Task, want)
+		}
+	}
+}
+
+// TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused with Almanac in nova-scheduler's
+// place.
+func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PACKING__MIN_YIELD_FLOOR=0.5")...)
+	takeTopic(t)
+	host := b.cloud.Hosts(t)[2:3]
+	there, flavor := map[string]any{"host": host[0]}, b.busy(coresOfHost)
+	b.placed(b.admin, host, 1, wish{name: "fair", count: 2, flavor: flavor, fields: there})
+	b.unplaced(b.admin, wish{name: "too much", flavor: flavor, fields: there})
+	list, err := b.admin.almanac.Decisions(t.Context(), b.named("too-much.*")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := list.Decisions[0]
+	if at := slices.IndexFunc(last.Refused, func(h v1.RefusedHost) bool { return h.Host == host[0] }); at < 0 || last.Refused[at].Filter != "YieldFilter" {
+		t.Errorf("it was refused for %+v", last.Refused)
+	}
+}
+
+// TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved though those that come fill it.
+func TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PACKING__POLL_INTERVAL=1")...)
+	takeTopic(t)
+	hosts := b.cloud.Hosts(t)
+	crowdedHost, reserved := hosts[0], hosts[1]
+	flavor := b.busy(5)
+	b.admin.Must(http.MethodPost, "compute", "/flavors/"+flavor+"/os-extra_specs",
+		map[string]any{"extra_specs": map[string]string{"almanac:preemptible": "true"}}, nil)
+	there := map[string]any{"host": crowdedHost}
+	b.placed(b.admin, []string{crowdedHost}, 1, wish{name: "crowd", count: len(hosts) + 2, flavor: flavor, fields: there})
+	b.pool(reserved)
+	r := b.reserve(b.demo, v1.ReservationRequest{Name: "now", HostProperties: among(reserved), Quantity: new(1), Duration: new(v1.Duration(3600))})
+	b.becomes(r.ID, "active")
+
+	var plan v1.PackingPlan
+	b.packs(&plan, "plan", "--migrations", "0")
+	if len(plan.Moves) < len(hosts)-2 || slices.ContainsFunc(plan.Moves, func(m v1.PackingMove) bool { return m.To == reserved }) {
+		t.Errorf("the plan is %+v, and %s is reserved", plan.Moves, reserved)
+	}
+}
