@@ -35,6 +35,9 @@ type Connection struct {
 	CAFile                             string // PEM; empty: the system's
 	Insecure                           bool   // do not verify Keystone's certificate
 	Timeout                            time.Duration
+
+	// trust is the trust of another user, in whose name the login is; empty is none.
+	trust string
 }
 
 // DefaultTimeout bounds a question to Keystone, with everything it takes to get

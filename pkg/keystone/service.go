@@ -3,6 +3,7 @@ package keystone
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -98,8 +99,13 @@ func choose(catalog []tokens.CatalogEntry, serviceType, region string, interface
 		return "", fault.New(fault.Unavailable, "the catalog%s has no endpoint of service %s with interface %s; there is %s",
 			where, serviceType, strings.Join(interfaces, " or "), strings.Join(all, ", "))
 	}
-	return "", fault.New(fault.Unavailable, "there is no service %s in the catalog%s", serviceType, where)
+	return "", &fault.Error{
+		Kind: fault.Unavailable, Message: fmt.Sprintf("there is no service %s in the catalog%s", serviceType, where), Err: ErrNoService,
+	}
 }
+
+// ErrNoService says that the catalog does not have a service at all.
+var ErrNoService = errors.New("the service is not in the catalog")
 
 // endpointsOf gives the endpoints of a service by one interface, in a region or in
 // any, and says where else there are some: "public in RegionTwo".

@@ -120,7 +120,7 @@ func (c Connection) open(ctx context.Context) (*gophercloud.ServiceClient, time.
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	result := tokens.Create(ctx, client, c.login())
+	result := tokens.Create(ctx, client, c.granted())
 	if result.Err != nil {
 		return nil, time.Time{}, told(result.Err)
 	}

@@ -30,6 +30,9 @@ type server struct {
 	Metadata map[string]string `json:"metadata"`
 	Locked   bool              `json:"locked"`
 	Hints    map[string]hint   `json:"scheduler_hints"` // since 2.100
+	Fault    *struct {
+		Message string `json:"message"`
+	} `json:"fault"` // of one that is in ERROR
 }
 
 // instant is a time, with its zone or without, in UTC then; null is 0.
@@ -85,6 +88,9 @@ func (s server) known() (Server, error) {
 	}
 	if s.Task != nil {
 		one.Task = *s.Task
+	}
+	if s.Fault != nil {
+		one.Fault = s.Fault.Message
 	}
 	if s.Hints != nil {
 		one.Hints = make(map[string][]string, len(s.Hints))

@@ -3,6 +3,7 @@ package nova
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -38,6 +39,8 @@ func (q ServerQuery) values() url.Values {
 type Server struct {
 	inventory.Instance
 	Updated span.Instant
+	// Fault is what Nova says went wrong with one that is in ERROR.
+	Fault string
 }
 
 // Deleted says that the instance is gone for good.
@@ -65,6 +68,37 @@ func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 		return nil, err
 	}
 	return all, nil
+}
+
+// manyProjects is from how many projects on all servers of the cloud are listed at once.
+const manyProjects = 20
+
+// ServersOf gives the servers of some projects, as Servers does: of many by one list of
+// the whole cloud, of which those of others are left out.
+func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, error) {
+	const doing = "list the servers of some projects"
+	if _, err := c.services(ctx, doing, ""); err != nil {
+		return nil, err
+	}
+	queries := []ServerQuery{{}}
+	if len(projects) < manyProjects {
+		queries = nil
+		for _, project := range projects {
+			queries = append(queries, ServerQuery{Project: project})
+		}
+	}
+	var all []Server
+	for _, q := range queries {
+		found, err := c.servers(ctx, doing, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if _, err := c.services(ctx, doing, ""); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s Server) bool { return !slices.Contains(projects, s.ProjectID) }), nil
 }
 
 func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Server, error) {

@@ -5,6 +5,10 @@ package placing
 // ReservationHint is the scheduler hint that names a reservation.
 const ReservationHint = "reservation"
 
+// BestEffortHint is the scheduler hint that names the VM of best-effort work that a server
+// is to be.
+const BestEffortHint = "almanac:besteffort"
+
 // Request is what a placement decision needs to know; the source is Nova's RequestSpec
 // (nova/objects/request_spec.py). It stands for one instance or for several of one
 // shape, which are placed all or not at all.

@@ -21,6 +21,9 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0005_guests", Migrate: addGuests},
 	{ID: "0006_evictions", Migrate: addEvictions},
 	{ID: "0007_energy", Migrate: addEnergy},
+	{ID: "0008_images", Migrate: addImages},
+	{ID: "0009_besteffort", Migrate: addBestEffort},
+	{ID: "0010_packing", Migrate: addPacking},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

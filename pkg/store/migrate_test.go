@@ -29,7 +29,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
@@ -39,7 +39,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		state := []MigrationStatus{
 			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
 			{"0005_guests", want.before},
-			{"0006_evictions", want.before}, {"0007_energy", want.before},
+			{"0006_evictions", want.before}, {"0007_energy", want.before}, {"0008_images", want.before}, {"0009_besteffort", want.before}, {"0010_packing", want.before},
 		}
 		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
@@ -103,6 +103,7 @@ var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
 	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
 	&powerRow{}, &powerEntryRow{}, &energyRow{}, &demandRow{},
+	&imageRow{}, &imageTransferRow{}, &cachedImageRow{}, &bestEffortRow{}, &bestEffortVMRow{}, &packingRunRow{},
 }
 
 func TestTheMigratedSchemaIsThatOfTheRows(t *testing.T) {
@@ -167,7 +168,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{

@@ -26,7 +26,15 @@ type Admission struct {
 	Promises filters.Reservation
 	Guests   Guests // nil remembers nothing
 	Rule     inventory.PreemptibleRule
+	Pins     Pins // nil where there is no best-effort work
 	Log      *slog.Logger
+}
+
+// Pins know on which host a server may be placed that is to be of best-effort work.
+type Pins interface {
+	// Pin gives the host, by the VM that the request's hint names; empty is any. refusal
+	// says why it may be placed on none, in a sentence for the tenant.
+	Pin(ctx context.Context, vm, project string, instances []string) (host, refusal string, err error)
 }
 
 // Entry is how a request is admitted.
@@ -36,6 +44,10 @@ type Entry struct {
 	// outlived says that the instances were in a reservation by their hint, which is over:
 	// Nova goes on to send the hint whenever they are moved.
 	outlived bool
+	// BestEffort says that the request is of best-effort work, and Host on which host alone
+	// it may be placed; empty is any.
+	BestEffort bool
+	Host       string
 }
 
 // memoryTimeout is how long the database may take to tell or to remember something.
@@ -51,7 +63,33 @@ func (a Admission) Resolve(ctx context.Context, r *placing.Request, now span.Ins
 		delete(r.Hints, placing.ReservationHint)
 		entry.Held, refusal = a.Promises.Resolve(r, now)
 	}
+	if vm, hinted := r.Hints[placing.BestEffortHint]; hinted && refusal == "" {
+		refusal = a.pin(ctx, r, vm, &entry)
+	}
 	return entry, refusal
+}
+
+// pin keeps a request of best-effort work to the host that is planned for it. It makes
+// room for others, whatever else it says.
+func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, entry *Entry) (refusal string) {
+	if a.Pins == nil || len(vm) != 1 || entry.Held != nil {
+		return "the hint " + placing.BestEffortHint + " is for servers that Almanac makes"
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	defer cancel()
+	host, refusal, err := a.Pins.Pin(ctx, vm[0], r.ProjectID, r.Instances)
+	if err != nil {
+		a.Log.ErrorContext(ctx, "where best-effort work may be placed was not read, so it is not placed", "request_id", r.ID, "error", err)
+		return "it cannot be read now where best-effort work may be placed; try again later"
+	}
+	if refusal != "" {
+		return refusal
+	}
+	entry.BestEffort, entry.Host, r.Preemptible = true, host, true
+	if host != "" {
+		r.Host = host
+	}
+	return ""
 }
 
 // outlived says that the instances were placed by the request's hint before, and that its
@@ -85,7 +123,7 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 // It gives why the request cannot go on; empty where it can.
 func (a Admission) Remember(ctx context.Context, r *placing.Request, entry Entry, now span.Instant) (refusal string) {
 	byHint := inventory.PreemptibleRule{Hint: a.Rule.Hint}
-	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints})}
+	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}
 	if _, hinted := r.Hints[placing.ReservationHint]; hinted && entry.Held != nil {
 		g.Reservation = entry.Held.ID
 	}

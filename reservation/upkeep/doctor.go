@@ -24,6 +24,8 @@ const (
 	Altered        FindingKind = "altered"                  // metadata or extra specs that are not as Almanac sets them
 	VanishedHost   FindingKind = "vanished_host"            // promised, and not in the cloud any more
 	VanishedOwner  FindingKind = "vanished_project"         // has live reservations, and is not in Keystone any more
+	Unpinned       FindingKind = "besteffort_unpinned"      // Nova chooses the hosts of best-effort work
+	Idle           FindingKind = "without_effect"           // a setting that cannot act in the mode
 	Leftover       FindingKind = "leftover"                 // an instance of a reservation that is over
 	Misplaced      FindingKind = "misplaced"                // a host with things of which it should have none
 	OrphanGroup    FindingKind = "orphan_aggregate"         // that nothing needs; likewise the others
@@ -35,7 +37,7 @@ const (
 // FindingKinds are all kinds, in the order in which they are given and treated: what
 // closes a gap comes first.
 var FindingKinds = []FindingKind{
-	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Leftover, Misplaced,
+	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, Misplaced,
 	OrphanGroup, OrphanFlavor, OrphanTrait, OrphanResource,
 }
 
@@ -104,6 +106,13 @@ type Doctor struct {
 	// Fill says that preemptible instances may use what the owners of active reservations
 	// leave unused.
 	Fill bool
+	// Resting gives those of the servers that best-effort work has suspended, with their room
+	// taken away; nil where there is none.
+	Resting func(ctx context.Context, servers ...string) (map[string]bool, error)
+	// Unpinned says why best-effort work may not run where it is planned; empty where it does.
+	Unpinned string
+	// Idle are settings that cannot act as Almanac is configured, by their option, with why.
+	Idle map[string]string
 	Now  func() span.Instant
 }
 
@@ -159,12 +168,16 @@ type facts struct {
 	rules  fence.Rules
 	fill   bool
 	now    span.Instant
+	// resting are servers that best-effort work has suspended.
+	resting  map[string]bool
+	unpinned string
+	idle     map[string]string
 }
 
 // look gathers the facts. The layout comes first: what lies there then belongs to a
 // reservation that the records know by then.
 func (d *Doctor) look(ctx context.Context) (f facts, err error) {
-	f = facts{cloud: d.Ground != nil, rules: d.Rules, fill: d.Fill, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
+	f = facts{cloud: d.Ground != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
 	if d.Ground != nil {
 		if f.layout, err = d.Ground.Layout(ctx); err != nil {
 			return f, told(err, "look what lies on the cloud")
@@ -172,6 +185,9 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 	}
 	f.hosts, f.doubt, f.now = d.Snapshot(), d.Doubt(), d.Now()
 	f.live = d.Promises.Live(always)
+	if f.resting, err = d.rest(ctx, f.hosts); err != nil {
+		return f, told(err, "read what best-effort work has suspended")
+	}
 	if err := d.recall(ctx, &f); err != nil {
 		return f, told(err, "read the reservations of which something is on the cloud")
 	}
@@ -186,6 +202,23 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 		f.gone[r.ProjectID] = !there
 	}
 	return f, nil
+}
+
+// rest gives the servers that best-effort work has suspended: they may be on hosts that
+// others have.
+func (d *Doctor) rest(ctx context.Context, hosts *inventory.Snapshot) (map[string]bool, error) {
+	var ids []string
+	for _, h := range hosts.Hosts() {
+		for i := range h.Instances {
+			if g := &h.Instances[i]; g.Status == "SUSPENDED" && g.Locked && len(g.Holds) == 0 {
+				ids = append(ids, g.ID)
+			}
+		}
+	}
+	if d.Resting == nil || len(ids) == 0 {
+		return nil, nil
+	}
+	return d.Resting(ctx, ids...)
 }
 
 // recall reads the reservations that the cloud names and that are not live here: they

@@ -29,6 +29,12 @@ type trouble struct {
 func judge(f facts) []trouble {
 	j := judgement{facts: f, found: map[Finding]*trouble{}}
 	j.promises()
+	if f.unpinned != "" {
+		j.find(Unpinned, "scheduler", "set [scheduler] mode = interpose or replace, or leave it where the plugin is installed", false, "%s", f.unpinned)
+	}
+	for _, option := range slices.Sorted(maps.Keys(f.idle)) {
+		j.find(Idle, option, "change the mode, or take the setting away", false, "%s", f.idle[option])
+	}
 	if f.cloud {
 		desired := fence.Desired(withoutGivenBack(f.live, f.layout), f.hosts, f.now, f.rules)
 		j.shared()
@@ -254,6 +260,9 @@ func (j *judgement) leftover(r reservation.Reservation, g *inventory.Instance) {
 
 // stranger enters an instance on a host that others hold now.
 func (j *judgement) stranger(host string, g *inventory.Instance) {
+	if j.resting[g.ID] {
+		return
+	}
 	for i := range j.live {
 		r := &j.live[i]
 		if r.Status == reservation.Pending || !holds(r, host, j.now) || len(strangers(r, host, []inventory.Instance{*g}, j.live, j.now)) == 0 {

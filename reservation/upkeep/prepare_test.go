@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
@@ -89,6 +91,39 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 		w.prepare()
 		if got := fmt.Sprint(w.given()); got != c.want {
 			t.Errorf("%s: orders %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A server of best-effort work is suspended by its controller, which has a while to notice
+// and then until its own deadline; where it does not, the server goes as any preemptible one.
+func TestServersOfBestEffortWorkAreLeftToItInTime(t *testing.T) {
+	w := newTown(t, "a", "b")
+	deadline := span.Instant(0)
+	var unknown error
+	w.departing = func(context.Context, ...string) (map[string]span.Instant, error) {
+		return map[string]span.Instant{"x": deadline}, unknown
+	}
+	w.restart()
+	w.book(1, 200, "a")
+	w.putStranger("x", "a", preemptible)
+	w.pass(80)
+	begin := w.Now().Add(20)
+	for _, step := range []struct { // each 20 s after the one before
+		deadline span.Instant
+		unknown  error
+		want     string
+	}{
+		{0, nil, "[]"}, // it may not have been noticed
+		{0, nil, "[]"},
+		{begin.Add(30), nil, "[]"},           // it is being suspended
+		{0, errors.New("no database"), "[]"}, // it may be
+		{begin.Add(30), nil, "[delete x]"},   // nobody does
+	} {
+		deadline, unknown = step.deadline, step.unknown
+		w.prepare()
+		if got := fmt.Sprint(w.given()); got != step.want {
+			t.Errorf("%d s after it was in the way the orders are %s, want %s", w.Now()-begin, got, step.want)
 		}
 	}
 }

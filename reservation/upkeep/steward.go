@@ -55,6 +55,10 @@ type StewardOptions struct {
 	Snapshot func() *inventory.Snapshot
 	// Doubt says why the inventory is not to be trusted now; empty where it is.
 	Doubt func() string
+	// Departing gives, of those of the servers that best-effort work has, until when they
+	// are left to it, which suspends them; 0 is not known yet. Nil is none.
+	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
+
 	Rules Rules
 	Now   func() span.Instant
 	// Elapsed is the time since some moment, on a clock that nobody sets.

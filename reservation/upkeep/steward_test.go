@@ -45,6 +45,8 @@ type town struct {
 	bubble time.Time                          // from which on the clock is that of a bubble, where it is not zero
 	known  map[string]reservation.Reservation // the records
 	live   map[string]bool                    // what the desk knows of
+	// departing are the servers that best-effort work has; nil is none.
+	departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 }
 
 // judge is a *testing.T or a *rapid.T.
@@ -77,7 +79,7 @@ func newTown(t judge, hosts ...string) *town {
 func (w *town) restart() {
 	w.Steward = upkeep.NewSteward(upkeep.StewardOptions{
 		Ground: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
-		Doubt: func() string { return w.doubt }, Rules: w.rules, Now: w.Now,
+		Doubt: func() string { return w.doubt }, Departing: w.departing, Rules: w.rules, Now: w.Now,
 		Elapsed: func() time.Duration { return time.Duration(w.Now()) * time.Second },
 		Wait:    w.wait, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})

@@ -159,7 +159,8 @@ type errands struct {
 	now    func() span.Instant
 
 	mu    sync.Mutex
-	given map[given]span.Instant // until when it is not given again
+	given map[given]span.Instant  // until when it is not given again
+	met   map[string]span.Instant // when servers of best-effort work were first in the way
 }
 
 // given is an order for an instance in a state: in another one the order may mean
@@ -208,13 +209,65 @@ func (e *errands) note(key given, seconds int64) {
 	e.given[key] = e.now().Add(seconds)
 }
 
+const (
+	// departGrace is how many seconds best-effort work has to notice that a host is needed,
+	// and those after its own deadline in which it gives its server up itself.
+	departGrace = 20
+	// forgetMet is after how many seconds a server that was in the way may be so anew.
+	forgetMet = 600
+)
+
+// departed leaves out the errands for servers of best-effort work that its controller
+// suspends, or is about to, in time. Where nobody does, they are given.
+func (s *Steward) departed(ctx context.Context, due []errand) ([]errand, error) {
+	if s.Departing == nil || len(due) == 0 {
+		return due, nil
+	}
+	ids := make([]string, len(due))
+	for i := range due {
+		ids[i] = due[i].instance.ID
+	}
+	until, err := s.Departing(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(due, func(do errand) bool {
+		deadline, is := until[do.instance.ID]
+		return is && s.Now() <= max(deadline, s.errands.meet(do.instance.ID)).Add(departGrace)
+	}), nil
+}
+
+// meet gives when a server was first in the way.
+func (e *errands) meet(instance string) span.Instant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	for old, at := range e.met {
+		if now >= at.Add(forgetMet) {
+			delete(e.met, old)
+		}
+	}
+	if _, known := e.met[instance]; !known {
+		if e.met == nil {
+			e.met = make(map[string]span.Instant)
+		}
+		e.met[instance] = now
+	}
+	return e.met[instance]
+}
+
 // evict gives the orders that are due for strangers on a host. In doubt there are
 // none. What Nova refuses is for the log: the stranger stays, and so the start waits.
 func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Instance) {
 	if s.Doubt() != "" {
 		return
 	}
-	for _, do := range evictions(strangers, w.start, s.Now(), s.Rules) {
+	due, err := s.departed(ctx, evictions(strangers, w.start, s.Now(), s.Rules))
+	if err != nil {
+		s.Log.WarnContext(ctx, "it is not known which servers best-effort work suspends itself; none is told to go", "host", w.host, "error", err)
+		return
+	}
+	for _, do := range due {
 		log := s.Log.With("reservation", w.r.ID, "host", w.host, "instance", do.instance.ID, "project", do.instance.ProjectID,
 			"order", do.order, "reason", do.reason)
 		switch done, err := s.errands.give(ctx, do); {

@@ -16,7 +16,9 @@ type Narrowing struct {
 	Aggregates          [][]string
 	ForbiddenAggregates []string
 	IgnoreHosts         []string // by name
-	ExtraSpecs          map[string]string
+	// Host is the only one that will do, by name; empty is any.
+	Host       string
+	ExtraSpecs map[string]string
 }
 
 // Narrow gives the RequestSpec with n added to what it asks for already, and all else as
@@ -39,7 +41,7 @@ func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
 // narrowDestination narrows requested_destination. A new one says no more than it must, as
 // one that nova-scheduler's own request filters make.
 func narrowDestination(spec *Object, n Narrowing) error {
-	if len(n.Aggregates) == 0 && len(n.ForbiddenAggregates) == 0 {
+	if len(n.Aggregates) == 0 && len(n.ForbiddenAggregates) == 0 && n.Host == "" {
 		return nil
 	}
 	const field = "requested_destination"
@@ -65,6 +67,18 @@ func narrowDestination(spec *Object, n Narrowing) error {
 		}
 		if added && fresh {
 			destination.Changes = append(destination.Changes, list.field)
+		}
+	}
+	if n.Host != "" {
+		// Without a node nova-scheduler takes any of the host, and may not ask whether there is
+		// one (nova/scheduler/host_manager.py _get_hosts_matching_request).
+		for name, value := range map[string]any{"host": n.Host, "node": nil} {
+			if err := destination.set(name, value); err != nil {
+				return err
+			}
+		}
+		if fresh {
+			destination.Changes = append(destination.Changes, "host", "node")
 		}
 	}
 	return spec.set(field, destination)

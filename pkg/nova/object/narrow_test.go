@@ -143,3 +143,16 @@ func TestAnExtraSpecThatTheFlavorHasAlreadyMayBeAdded(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestARequestIsNarrowedToOneHost(t *testing.T) {
+	for _, name := range []string{"", "az-"} {
+		narrowed, err := read(t, specOf(t, name)).Narrow(object.Narrowing{Host: "cmp-003"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := request(t, narrowed, object.Options{})
+		if got.Host != "cmp-003" || got.Node != "" {
+			t.Errorf("%q asks for host %q, node %q", name, got.Host, got.Node)
+		}
+	}
+}

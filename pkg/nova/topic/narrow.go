@@ -28,7 +28,11 @@ func narrow(promises filters.Reservation, q *question, s *inventory.States, now 
 	if q.held != nil {
 		return []object.Narrowing{inside(q.held.ID, fence.Requires(q.held), allowed, s)}, ""
 	}
-	return outside(q.request.Preemptible, allowed, s), ""
+	list = outside(q.request.Preemptible, allowed, s)
+	for i := range list {
+		list[i].Host = q.pinned
+	}
+	return list, ""
 }
 
 // allow gives the hosts that the reservations leave to the request. How many instances

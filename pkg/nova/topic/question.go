@@ -23,6 +23,8 @@ type question struct {
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation
+	// pinned is the host of best-effort work, which alone will do; empty is any.
+	pinned string
 }
 
 // read reads a call.

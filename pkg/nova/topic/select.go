@@ -53,11 +53,12 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	if q.request.Rebuild {
 		return "" // it keeps its host, and nothing is promised anew
 	}
-	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Log: s.Log}
+	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
 	entry, refusal := by.Resolve(ctx, &q.request, now)
 	if refusal != "" {
 		return refusal
 	}
+	q.pinned = entry.Host
 	if q.held = entry.Held; q.held != nil {
 		// Its claims say which hosts it has; their traits are seen only with the next reading.
 		q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })

@@ -59,6 +59,7 @@ type Options struct {
 	Behind   Scheduler
 	Promises filters.Reservation
 	Guests   admission.Guests    // nil remembers nothing
+	Pins     admission.Pins      // nil where there is no best-effort work
 	Filters  []filters.Filter    // of the Placer: some cannot judge every request
 	Weighers []weighers.Weighted // of the Placer: some cannot weigh every request
 	// Alternates is how many further hosts are given with each, to a caller who wants some.

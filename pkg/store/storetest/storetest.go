@@ -100,6 +100,9 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
 	t.Run("guests", func(t *testing.T) { testGuests(t, open) })
 	t.Run("power", func(t *testing.T) { testPower(t, open) })
+	t.Run("images", func(t *testing.T) { testImages(t, open) })
+	t.Run("packing", func(t *testing.T) { testPacking(t, open) })
+	t.Run("best-effort work", func(t *testing.T) { testBestEffort(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
@@ -120,6 +123,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"settings of a host change in turn":     testSettingsInTurn,
 		"decisions are kept at once":            testKeptTogether,
 		"power records change in turn":          testPowerInTurn,
+		"images change under the lease":         testImagesUnderLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)

@@ -20,6 +20,7 @@ type Cloud struct {
 	hosts       func() *inventory.Snapshot
 	preemptible inventory.PreemptibleRule
 	guests      inventory.Guests
+	resting     Resting
 	turns       turns
 	traits      traits
 	made        sync.Map // inventory.Aggregate by name: those made here
@@ -35,11 +36,20 @@ type Options struct {
 	Preemptible inventory.PreemptibleRule
 	// Guests remembers who was placed by a hint; nil remembers nobody.
 	Guests inventory.Guests
+	// Resting knows which servers best-effort work has suspended; nil is none.
+	Resting Resting
+}
+
+// Resting knows suspended servers whose room was taken away in Placement, for whoever has
+// the host meanwhile.
+type Resting interface {
+	// Resting gives those of the servers that are.
+	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 }
 
 // New gives a cloud.
 func New(o Options) *Cloud {
-	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, guests: o.Guests}
+	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, guests: o.Guests, resting: o.Resting}
 }
 
 // provider gives the id of the host's resource provider. Of a host that is not in the

@@ -19,6 +19,9 @@ import (
 // host whose place it holds. One of which Nova knows nothing has an ID and a Host, and
 // nothing else.
 //
+// Servers that rest are not among them: they take nothing of the host but some of its
+// disk, and do not begin to run before it is theirs again.
+//
 // Of a host that is empty in Placement and in the snapshot that is one call.
 func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
 	guests, err := c.on(ctx, host)
@@ -45,7 +48,14 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 		return nil, err
 	}
 	found := map[string]inventory.Instance{}
+	resting, err := c.rest(ctx, servers, consumers)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range servers {
+		if resting[s.ID] {
+			continue
+		}
 		found[s.ID] = s.Instance
 		delete(consumers, s.ID)
 	}
@@ -54,6 +64,21 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	}
 	guests := slices.SortedFunc(maps.Values(found), byID)
 	return guests, c.recognize(ctx, guests)
+}
+
+// rest gives those of the servers that rest: best-effort work has suspended and locked
+// them, Nova has nothing under way with them, and they are no consumers in Placement.
+func (c *Cloud) rest(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
+	var ids []string
+	for _, s := range servers {
+		if _, holds := consumers[s.ID]; !holds && s.Status == "SUSPENDED" && s.Task == "" && s.Locked {
+			ids = append(ids, s.ID)
+		}
+	}
+	if c.resting == nil || len(ids) == 0 {
+		return nil, nil
+	}
+	return c.resting.Resting(ctx, ids...)
 }
 
 // recognize completes what Nova has told of instances.

@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+)
+
+// BestEffort is the queue of best-effort work, as a *controller.Desk is.
+type BestEffort interface {
+	Submit(ctx context.Context, by controller.Caller, s controller.Submission) (controller.Request, error)
+	Cancel(ctx context.Context, id string) error
+	Get(ctx context.Context, id string) (controller.Request, error)
+	List(ctx context.Context, q controller.Query) ([]controller.Request, error)
+	Expected(ctx context.Context) (map[string]besteffort.Expectation, error)
+}
+
+const bestEffortPath = "/v1/besteffort"
+
+func (s *server) bestEffortRoutes(group *gin.RouterGroup) {
+	there := func(c *gin.Context) {
+		if s.BestEffort == nil {
+			s.fail(c, noBestEffort())
+		}
+	}
+	group.POST("", s.require("besteffort:create"), there, s.forProject, s.noParameters, s.submitBestEffort)
+	group.GET("", s.listBestEffort) // besteffort:list, or besteffort:list_all
+	group.GET("/:id", s.noParameters, s.findBestEffort("besteffort:get"), s.showBestEffort)
+	group.DELETE("/:id", s.noParameters, s.findBestEffort("besteffort:delete"), s.cancelBestEffort)
+}
+
+func noBestEffort() error {
+	return fault.New(fault.Conflict, "there is no best-effort work here: it takes [inventory] source = openstack")
+}
+
+// submitBestEffort handles POST /v1/besteffort.
+func (s *server) submitBestEffort(c *gin.Context) {
+	var body v1.BestEffortRequest
+	raw, err := s.body(c, &body)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	use, err := keyUse(c, raw)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	asked := controller.Submission{
+		Name: body.Name, VMs: 1, Flavor: body.Flavor, Image: body.Image, Parallel: body.Parallel, Networks: body.Networks,
+		KeyName: body.KeyName, UserData: body.UserData, Metadata: body.Metadata,
+	}
+	if body.VMs != nil {
+		asked.VMs = *body.VMs
+	}
+	if body.Duration != nil {
+		asked.Duration = int64(*body.Duration)
+	}
+	if use != nil {
+		asked.Key, asked.BodyHash = use.Key, use.BodyHash
+	}
+	by := asking(c)
+	r, err := s.BestEffort.Submit(c.Request.Context(), controller.Caller{
+		ProjectID: by.ProjectID, UserID: by.UserID, Roles: by.Roles, Token: c.GetHeader("X-Auth-Token"),
+	}, asked)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Header("Location", bestEffortPath+"/"+r.ID)
+	c.PureJSON(http.StatusCreated, s.presentBestEffort(&r, s.expected(c), by))
+}
+
+// listBestEffort handles GET /v1/besteffort.
+func (s *server) listBestEffort(c *gin.Context) {
+	q := readQuery(c, "limit", "marker", "all", "project_id", "all_projects")
+	by := asking(c)
+	selection := controller.Query{
+		ProjectID: by.ProjectID, All: q.truth("all"), Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
+	}
+	rule := "besteffort:list"
+	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
+		if all || project != by.ProjectID {
+			rule = "besteffort:list_all"
+		}
+		selection.ProjectID = project
+	} else if by.ProjectID == "" {
+		q.fail("all_projects", "must be true, or project_id given: your token is for the system and for no project")
+	}
+	err := by.check(rule, selection.ProjectID)
+	if err == nil {
+		err = q.err
+	}
+	if err == nil && s.BestEffort == nil {
+		err = noBestEffort()
+	}
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	found, err := s.BestEffort.List(c.Request.Context(), selection)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	page := v1.BestEfforts{Requests: []v1.BestEffort{}}
+	if len(found) == selection.Limit {
+		found = found[:len(found)-1]
+		page.Next = v1.Marker(found[len(found)-1].ID)
+	}
+	expected := s.expected(c)
+	for i := range found {
+		page.Requests = append(page.Requests, s.presentBestEffort(&found[i], expected, by))
+	}
+	c.PureJSON(http.StatusOK, page)
+}
+
+const bestEffortKey = "besteffort"
+
+// findBestEffort looks the request of the path up, as find does with reservations.
+func (s *server) findBestEffort(rule string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		by, id := asking(c), c.Param("id")
+		r, err := controller.Request{}, noBestEffort()
+		if s.BestEffort != nil {
+			r, err = s.BestEffort.Get(c.Request.Context(), id)
+		}
+		if err == nil && r.ProjectID != by.ProjectID {
+			if by.may(rule+"_all_projects", r.ProjectID) {
+				c.Set(bestEffortKey, &r)
+				return
+			}
+			err = fault.New(fault.NotFound, "there is no best-effort request %s", id)
+		}
+		if denied := by.check(rule, by.ProjectID); denied != nil {
+			err = denied
+		}
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		c.Set(bestEffortKey, &r)
+	}
+}
+
+// showBestEffort handles GET /v1/besteffort/{id}.
+func (s *server) showBestEffort(c *gin.Context) {
+	r := c.MustGet(bestEffortKey).(*controller.Request)
+	c.PureJSON(http.StatusOK, s.presentBestEffort(r, s.expected(c), asking(c)))
+}
+
+// cancelBestEffort handles DELETE /v1/besteffort/{id}.
+func (s *server) cancelBestEffort(c *gin.Context) {
+	if err := s.BestEffort.Cancel(c.Request.Context(), c.MustGet(bestEffortKey).(*controller.Request).ID); err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Status(http.StatusNoContent)
+}
+
+// expected gives what is expected of those that wait; nothing where that cannot be told.
+func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
+	expected, err := s.BestEffort.Expected(c.Request.Context())
+	if err != nil {
+		s.Log.WarnContext(c.Request.Context(), "what is expected of best-effort work is not known", "error", err)
+	}
+	return expected
+}
+
+// presentBestEffort gives the request as by may see it.
+func (s *server) presentBestEffort(r *controller.Request, expected map[string]besteffort.Expectation, by *asker) v1.BestEffort {
+	out := v1.BestEffort{
+		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Status: string(r.Status()), Flavor: r.Flavor.Name,
+		Image: r.Image.Name, Duration: v1.Duration(r.Duration), Parallel: r.Parallel, Networks: r.Networks,
+		VMs: make([]v1.BestEffortVM, len(r.VMs)), CreatedAt: r.Created.Time(),
+	}
+	if r.Over != 0 {
+		out.EndedAt = new(r.Over.Time())
+	}
+	hosts, first, position := by.may("besteffort:get_hosts", r.ProjectID), span.Forever, math.MaxInt
+	for i := range r.VMs {
+		v := &r.VMs[i]
+		vm := v1.BestEffortVM{ID: v.ID, Status: string(v.Phase), ServerID: v.Server, Ran: v1.Duration(v.Used(s.Now())), Reason: v.Reason}
+		if hosts {
+			vm.Host = v.Node
+		}
+		if e, waits := expected[v.ID]; waits && (v.Phase == besteffort.Waiting || v.Phase == besteffort.Suspended) {
+			vm.ExpectedStart = known(e.Start)
+			if vm.Reason == "" {
+				vm.Reason = e.Reason
+			}
+			first = min(first, e.Start)
+			if e.Position > 0 {
+				position = min(position, e.Position)
+			}
+		}
+		out.VMs[i] = vm
+	}
+	out.ExpectedStart = known(first)
+	if position < math.MaxInt {
+		out.Position = &position
+	}
+	return out
+}
+
+// known gives an instant that a person can read, nil where it is not known.
+func known(at span.Instant) *time.Time {
+	if at == span.Forever || at == 0 || at.Time().Year() > lastYear {
+		return nil
+	}
+	return new(at.Time())
+}

@@ -1,0 +1,57 @@
+package v1
+
+import "time"
+
+// BestEffortRequest is the body of POST /v1/besteffort. What is absent takes its default.
+type BestEffortRequest struct {
+	Name     string            `json:"name,omitempty"`
+	VMs      *int              `json:"vms,omitempty"`
+	Flavor   string            `json:"flavor,omitempty"` // id or name
+	Image    string            `json:"image,omitempty"`  // id or name
+	Duration *Duration         `json:"duration,omitempty"`
+	Parallel bool              `json:"parallel,omitempty"`
+	Networks Networks          `json:"networks,omitempty"`
+	KeyName  string            `json:"key_name,omitempty"`
+	UserData string            `json:"user_data,omitempty"` // base64
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// BestEffort is a request for best-effort work. Position is its place among those that
+// wait, from 1 on, and ExpectedStart when the first of its VMs that waits is expected to
+// go on; both are absent where nothing of it waits, and the second where that is not known.
+type BestEffort struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	ProjectID string         `json:"project_id"`
+	UserID    string         `json:"user_id"`
+	Status    string         `json:"status"` // waiting, running, suspended, done, failed or cancelled
+	Flavor    string         `json:"flavor"`
+	Image     string         `json:"image"`
+	Duration  Duration       `json:"duration"`
+	Parallel  bool           `json:"parallel"`
+	Networks  Networks       `json:"networks"`
+	VMs       []BestEffortVM `json:"vms"`
+
+	Position      *int       `json:"position,omitempty"`
+	ExpectedStart *time.Time `json:"expected_start,omitempty"`
+	CreatedAt     time.Time  `json:"created_at"`
+	EndedAt       *time.Time `json:"ended_at,omitempty"`
+}
+
+// BestEffortVM is one virtual machine of a request.
+type BestEffortVM struct {
+	ID       string `json:"id"`
+	Status   string `json:"status"` // a phase: waiting, starting, running, suspending, suspended, …
+	ServerID string `json:"server_id,omitempty"`
+	Host     string `json:"host,omitempty"` // for admins; else empty
+	// Ran is how many seconds it has run.
+	Ran           Duration   `json:"ran"`
+	ExpectedStart *time.Time `json:"expected_start,omitempty"`
+	Reason        string     `json:"reason,omitempty"`
+}
+
+// BestEfforts is one page of a list; Next is the marker of the next page.
+type BestEfforts struct {
+	Requests []BestEffort `json:"besteffort"`
+	Next     Marker       `json:"next"`
+}

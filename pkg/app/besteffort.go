@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	work "github.com/almanac-cloud/almanac/reservation/besteffort/openstack"
+)
+
+// checkBestEffort refuses settings of [besteffort] that do not go together.
+func checkBestEffort(c config.Config) error {
+	if c.BestEffort.Threshold < 0 {
+		return fault.Field("[besteffort] scheduling_threshold_factor", "must not be negative")
+	}
+	if !c.BestEffort.Enabled {
+		return nil
+	}
+	switch {
+	case !onOpenStack(c):
+		return fault.Field("[besteffort] enabled", "takes [inventory] source = openstack")
+	case c.API.AuthStrategy == "noauth":
+		return fault.Field("[besteffort] enabled", "takes [api] auth_strategy = keystone: servers are made in the names of those who ask for them")
+	case c.Keystone.ApplicationCredentialSecret != "":
+		return fault.Field("[besteffort] enabled", "takes username and password in [keystone_authtoken]: "+
+			"Keystone lets no application credential use the trusts by which servers are made in the names of others")
+	}
+	return bestEffortRules(c.BestEffort).Check()
+}
+
+// backfillings are Haizea's words for the kinds of backfilling.
+var backfillings = map[string]besteffort.Backfilling{
+	"off": besteffort.None, "aggressive": besteffort.Aggressive, "intermediate": besteffort.Intermediate, "conservative": besteffort.Conservative,
+}
+
+func bestEffortRules(c config.BestEffort) besteffort.Rules {
+	return besteffort.Rules{
+		Suspend: c.Suspension == "all", Backfilling: backfillings[c.Backfilling], Promises: c.BackfillingReservations, Worthwhile: c.Threshold,
+		Overheads: besteffort.Overheads{
+			Boot: seconds(c.BootTime), Shutdown: seconds(c.ShutdownTime), Operation: seconds(c.OperationTime),
+			SuspendRate: float64(c.SuspendRate), ResumeRate: float64(c.ResumeRate),
+		},
+	}
+}
+
+// openBestEffort prepares the queue of best-effort work; nil where there is no cloud.
+func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
+	if a.cloud == nil {
+		return nil
+	}
+	c, log := a.config.BestEffort, a.log.With("component", "besteffort")
+	nova := clientOptions(a.config.Nova.Client)
+	nova.MaxMicroversion = a.config.Nova.MaxMicroversion
+	cloud := work.New(work.Options{
+		Compute: a.cloud.compute, Placement: a.cloud.placement, Trusts: keystone.Trusts{Session: a.cloud.session},
+		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Guests: db, Hosts: hosts.Snapshot,
+		PreemptibleHint: a.config.Preemptible.Hint, Now: a.clock.now,
+	})
+	rules := bestEffortRules(c)
+	ground := controller.Ground{Snapshot: hosts.Snapshot, Promises: a.desk, Clear: seconds(a.config.Reservation.EvictionTime)}
+	works := controller.New(controller.Options{
+		Records: db, Servers: cloud, Orders: cloud, Rooms: cloud, Trusts: cloud, Ground: ground, Planner: rules, Leases: db,
+		Doubt: a.doubt(hosts),
+		Limits: controller.Limits{
+			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Doubt: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
+			Retries: c.Retries, Backoff: seconds(c.RetryInterval),
+		},
+		StepEvery: c.WakeupInterval, Now: a.clock.now, Log: log,
+	})
+	desk := &controller.Desk{
+		Shelf: db, Catalogue: cloud, Trusts: cloud, Ground: ground, Planner: rules, MostVMs: c.MaxVMsPerProject,
+		Changed: works.Wake, Planned: works.Expected, Now: a.clock.now, NewID: uuid.NewString, Log: log,
+	}
+	if !c.Enabled {
+		desk.Off = "best-effort work is not taken here: [besteffort] enabled is off"
+	}
+	keep := seconds(c.Retention)
+	a.add(works.Job(), job.Job{
+		Name: "old best-effort work", Every: forgetEvery,
+		Step: job.Leased(db, "old best-effort work", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+			_, err := db.PurgeBestEffort(ctx, lease, a.clock.now().Add(-keep))
+			return err
+		}),
+	})
+	return &queue{desk, works}
+}
+
+// queue is what this process has of best-effort work; nil where there is none.
+type queue struct {
+	desk  *controller.Desk
+	works *controller.Controller
+}
+
+// wake lets the controller look at the queue at once, where there is one.
+func (q *queue) wake() {
+	if q != nil {
+		q.works.Wake()
+	}
+}
+
+// shown is the queue for the API.
+func (q *queue) shown() api.BestEffort {
+	if q == nil {
+		return nil
+	}
+	return q.desk
+}
+
+// count gives how many VMs are in each phase, where this process works the queue off.
+func (q *queue) count() map[besteffort.Phase]int {
+	if q == nil {
+		return nil
+	}
+	return q.works.Count()
+}
+
+func (q *queue) measure(m metrics) {
+	for _, phase := range []besteffort.Phase{
+		besteffort.Waiting, besteffort.Starting, besteffort.Running, besteffort.Suspending, besteffort.Suspended, besteffort.Resuming, besteffort.Stopping,
+	} {
+		m.gauge("almanac_besteffort_vms", "VMs of best-effort work that are not over, by phase, where this process works the queue off.",
+			prometheus.Labels{"phase": string(phase)}, func() float64 { return float64(q.count()[phase]) })
+	}
+}
+
+// pins keep the servers of best-effort work to their hosts.
+type pins struct{ records controller.Pins }
+
+// Pin implements admission.Pins.
+func (p pins) Pin(ctx context.Context, vm, project string, instances []string) (host, refusal string, err error) {
+	return controller.Pin(ctx, p.records, vm, project, instances)
+}

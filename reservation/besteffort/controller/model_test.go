@@ -1,0 +1,447 @@
+package controller_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+)
+
+// model is Nova, Placement, Keystone and the database in memory, on a clock that is set.
+// Nova takes its time with what it is ordered.
+type model struct {
+	now     span.Instant
+	hosts   []string
+	room    int64 // vCPUs of each host
+	servers map[string]*server
+	booked  []reservation.Reservation
+	stored  map[string]*controller.Request
+	trusts  map[string]bool
+	epoch   int64
+	ids     int
+
+	// trouble is asked at each call, by its name, before it has an effect; nil is none.
+	trouble func(call string) mishap
+	// slow are servers that no suspension comes to an end of.
+	slow map[string]bool
+	// builds gives how long a server takes to be ACTIVE; lateness how long after a lost
+	// answer it appears; takes how long an order takes.
+	builds, lateness, takes int64
+	refuses                 func() error // creations, where it is not nil
+	made                    map[string]int
+	orders                  []string
+}
+
+// mishap is what happens to a call.
+type mishap int
+
+const (
+	fine     mishap = iota
+	unsent          // it fails, and nothing has happened
+	lost            // it happens, and the answer is lost
+	killed          // almanacd is killed before it
+	killedBy        // almanacd is killed after it
+)
+
+// kill is panicked with where almanacd is killed.
+type kill struct{}
+
+type server struct {
+	controller.Server
+	project   string
+	since     span.Instant // of its task, or of its existence
+	allocated bool
+	claims    int64 // the generation of what it has
+	gone      bool
+	byOwner   bool
+	hidden    span.Instant // it is not there before
+}
+
+func newModel(room int64, hosts ...string) *model {
+	return &model{
+		now: 1000, hosts: hosts, room: room, servers: map[string]*server{}, stored: map[string]*controller.Request{}, trusts: map[string]bool{},
+		slow: map[string]bool{}, made: map[string]int{}, builds: 2, lateness: 3, takes: 1,
+	}
+}
+
+var errLost = fault.New(fault.Unavailable, "no answer")
+
+// call does what a call does, unless something happens to it.
+func (m *model) call(name string, do func() error) error {
+	what := fine
+	if m.trouble != nil {
+		what = m.trouble(name)
+	}
+	switch what {
+	case unsent:
+		return errLost
+	case killed:
+		panic(kill{})
+	}
+	err := do()
+	switch what {
+	case lost:
+		return errLost
+	case killedBy:
+		panic(kill{})
+	}
+	return err
+}
+
+// submit stores a request of so many VMs, each of a vCPU, or of so many.
+func (m *model) submit(vms int, duration, vcpus int64, parallel bool) string {
+	m.ids++
+	id := fmt.Sprintf("request-%d", m.ids)
+	r := &controller.Request{
+		ID: id, ProjectID: "demo", Name: id, Place: int64(m.ids), Created: m.now, Shape: resource.Vector{VCPUs: vcpus, MemoryMB: 100},
+		Duration: duration, Parallel: parallel, Trust: "trust of " + id,
+	}
+	for n := range vms {
+		r.VMs = append(r.VMs, controller.VM{ID: fmt.Sprintf("%s/%d", id, n), Number: n, Phase: besteffort.Waiting, Since: m.now})
+	}
+	m.stored[id], m.trusts[r.Trust] = r, true
+	return id
+}
+
+// reserve books hosts.
+func (m *model) reserve(start, seconds int64, hosts ...string) {
+	r := reservation.Reservation{ID: fmt.Sprintf("reservation-%d", len(m.booked)), Status: reservation.Pending, Span: span.New(span.Instant(start), seconds)}
+	for _, host := range hosts {
+		r.Claims = append(r.Claims, reservation.Claim{Host: host, Span: r.Span})
+	}
+	m.booked = append(m.booked, r)
+}
+
+func (m *model) Live(span.Span) []reservation.Reservation {
+	return slices.DeleteFunc(slices.Clone(m.booked), func(r reservation.Reservation) bool { return r.Span.End <= m.now })
+}
+
+func (m *model) snapshot() *inventory.Snapshot {
+	var hosts []inventory.Host
+	for _, name := range m.hosts {
+		h := inventory.Host{Name: name, Reservable: true, Capacity: resource.Vector{VCPUs: m.room, MemoryMB: 1 << 20}, Instances: []inventory.Instance{}}
+		hosts = append(hosts, h)
+	}
+	s, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// The records.
+
+func clone(r *controller.Request) controller.Request {
+	c := *r
+	c.VMs = slices.Clone(r.VMs)
+	for i := range c.VMs {
+		if h := c.VMs[i].Held; h != nil {
+			c.VMs[i].Held = new(*h)
+		}
+	}
+	return c
+}
+
+func (m *model) OpenBestEffort(context.Context) (list []controller.Request, err error) {
+	err = m.call("read", func() error {
+		for _, r := range m.stored {
+			if r.Over == 0 {
+				list = append(list, clone(r))
+			}
+		}
+		slices.SortFunc(list, func(a, b controller.Request) int { return cmp.Compare(a.Place, b.Place) })
+		return nil
+	})
+	return list, err
+}
+
+func (m *model) SaveBestEffortVMs(_ context.Context, lease job.Lease, vms []controller.VM) error {
+	return m.call("save", func() error {
+		if lease.Epoch != m.epoch {
+			return errors.New("the lease was lost")
+		}
+		for _, v := range vms {
+			for _, r := range m.stored {
+				for i := range r.VMs {
+					if r.VMs[i].ID == v.ID {
+						r.VMs[i] = v
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (m *model) CloseBestEffort(_ context.Context, lease job.Lease, id string, at span.Instant) error {
+	return m.call("close", func() error {
+		m.stored[id].Over = at
+		return nil
+	})
+}
+
+// leases are this process's alone.
+type leases struct{ of *model }
+
+func (l leases) Take(context.Context, string, time.Duration) (job.Lease, bool, error) {
+	return job.Lease{Name: "besteffort", Epoch: l.of.epoch}, true, nil
+}
+
+// Nova.
+
+func (m *model) Marked(_ context.Context, known map[string][]string) (found map[string][]controller.Server, err error) {
+	found = map[string][]controller.Server{}
+	err = m.call("list", func() error {
+		for _, id := range slices.Sorted(maps.Keys(m.servers)) {
+			s := m.servers[id]
+			if _, asked := known[s.project]; asked && !s.gone && s.hidden <= m.now {
+				found[s.project] = append(found[s.project], s.Server)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (m *model) EndedByOwner(_ context.Context, id, _ string) (bool, error) {
+	return m.servers[id] != nil && m.servers[id].byOwner, nil
+}
+
+func (m *model) Create(_ context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+	id := fmt.Sprintf("server-%d", len(m.servers))
+	before := len(m.servers)
+	err := m.call("create", func() error {
+		if m.refuses != nil {
+			if err := m.refuses(); err != nil {
+				return err
+			}
+		}
+		m.made[vm.ID]++
+		m.servers[id] = &server{Server: controller.Server{
+			ID: id, Status: "BUILD", Task: "scheduling", VM: vm.ID, Attempt: vm.Attempt, Created: m.now, Host: "",
+		}, project: r.ProjectID, since: m.now}
+		m.servers[id].Host = vm.Node // it is pinned
+		m.servers[id].allocated = m.free(vm.Node) >= r.Shape.VCPUs
+		return nil
+	})
+	if err != nil && len(m.servers) > before {
+		m.servers[id].hidden = m.now.Add(m.lateness)
+	}
+	return id, err
+}
+
+func (m *model) Remember(context.Context, string) error {
+	return m.call("remember", func() error { return nil })
+}
+
+func (m *model) Do(_ context.Context, o controller.Order, id, _ string) error {
+	return m.call(string(o), func() error {
+		s := m.servers[id]
+		if s == nil || s.gone {
+			return nil
+		}
+		m.orders = append(m.orders, fmt.Sprintf("%s %s", o, s.VM))
+		busy := fault.New(fault.Conflict, "Nova is busy with it")
+		switch o {
+		case controller.Lock, controller.Unlock:
+			s.Locked = o == controller.Lock
+		case controller.Delete:
+			if s.Task != "deleting" {
+				s.Task, s.since = "deleting", m.now
+			}
+		case controller.Suspend:
+			if s.Task != "" || s.Status != "ACTIVE" {
+				return busy
+			}
+			s.Task, s.since = "suspending", m.now
+		case controller.Resume:
+			if s.Task != "" || s.Status != "SUSPENDED" {
+				return busy
+			}
+			s.Task, s.since = "resuming", m.now
+		}
+		return nil
+	})
+}
+
+// Placement.
+
+func (m *model) Held(_ context.Context, id string) (had *controller.Held, generation int64, err error) {
+	err = m.call("held", func() error {
+		if s := m.servers[id]; s != nil && s.allocated {
+			had = &controller.Held{ProjectID: s.project, Allocations: placing.Allocations{s.Host: {"VCPU": m.size(s)}}}
+			generation = s.claims
+		}
+		return nil
+	})
+	return had, generation, err
+}
+
+func (m *model) Take(_ context.Context, id string, _ *controller.Held, generation int64) error {
+	return m.call("take", func() error {
+		if m.servers[id].claims != generation {
+			return placing.ErrTaken
+		}
+		m.servers[id].allocated = false
+		return nil
+	})
+}
+
+func (m *model) Give(_ context.Context, id string, had *controller.Held) error {
+	return m.call("give", func() error {
+		s := m.servers[id]
+		if m.taken(s.Host) || m.free(s.Host) < had.Allocations[s.Host]["VCPU"] {
+			return &placing.NoRoom{Provider: s.Host}
+		}
+		s.allocated, s.claims = true, s.claims+1
+		return nil
+	})
+}
+
+// Keystone.
+
+func (m *model) End(_ context.Context, trust string) error {
+	return m.call("end", func() error {
+		delete(m.trusts, trust)
+		return nil
+	})
+}
+
+// size is how many vCPUs a server takes.
+func (m *model) size(s *server) int64 {
+	for _, r := range m.stored {
+		for i := range r.VMs {
+			if r.VMs[i].ID == s.VM {
+				return r.Shape.VCPUs
+			}
+		}
+	}
+	return 0
+}
+
+// free is what Placement has left of a host.
+func (m *model) free(host string) int64 {
+	free := m.room
+	for _, s := range m.servers {
+		if s.allocated && s.Host == host {
+			free -= m.size(s)
+		}
+	}
+	return free
+}
+
+// taken says that a reservation has the host now.
+func (m *model) taken(host string) bool {
+	return slices.ContainsFunc(m.booked, func(r reservation.Reservation) bool {
+		return r.Span.Contains(m.now) && slices.Contains(r.HostNames(), host)
+	})
+}
+
+// tick lets a second pass in Nova.
+func (m *model) tick() {
+	m.now++
+	for _, s := range m.servers {
+		switch {
+		case s.gone:
+		case s.Task == "deleting" && m.now >= s.since.Add(m.takes):
+			s.gone, s.allocated, s.Task = true, false, ""
+		case s.Task == "scheduling" && !s.allocated:
+			s.Status, s.Task, s.Fault = "ERROR", "", "No valid host was found"
+		case s.Task == "scheduling" && m.now >= s.since.Add(m.builds):
+			s.Status, s.Task = "ACTIVE", ""
+		case s.Task == "suspending" && m.now >= s.since.Add(m.takes) && !m.slow[s.VM]:
+			s.Status, s.Task = "SUSPENDED", ""
+		case s.Task == "resuming" && m.now >= s.since.Add(m.takes):
+			s.Status, s.Task = "ACTIVE", ""
+		}
+	}
+}
+
+// alive gives the servers that a VM has.
+func (m *model) alive(vm string) (list []*server) {
+	for _, id := range slices.Sorted(maps.Keys(m.servers)) {
+		if s := m.servers[id]; s.VM == vm && !s.gone {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// broken says what ought not to be.
+func (m *model) broken() string {
+	for _, r := range m.stored {
+		for i := range r.VMs {
+			if n := len(m.alive(r.VMs[i].ID)); n > 1 {
+				return fmt.Sprintf("VM %s has %d servers", r.VMs[i].ID, n)
+			}
+		}
+	}
+	for _, host := range m.hosts {
+		if m.free(host) < 0 {
+			return fmt.Sprintf("host %s is oversold", host)
+		}
+		for _, s := range m.servers {
+			if m.taken(host) && s.Host == host && !s.gone && (s.allocated || s.Status == "ACTIVE") {
+				return fmt.Sprintf("server %s of VM %s, %s %s, is on host %s, which is reserved", s.ID, s.VM, s.Status, s.Task, host)
+			}
+		}
+	}
+	return ""
+}
+
+// vm gives a VM as it is stored.
+func (m *model) vm(request string, n int) *controller.VM { return &m.stored[request].VMs[n] }
+
+// server gives the one server of a VM.
+func (m *model) server(request string, n int) *server {
+	list := m.alive(m.vm(request, n).ID)
+	if len(list) != 1 {
+		return nil
+	}
+	return list[0]
+}
+
+const clearing = 20
+
+var quick = besteffort.Overheads{Boot: 2, Operation: 3, SuspendRate: 100, ResumeRate: 100}
+
+// starts gives an almanacd that has just started.
+func (m *model) starts(rules besteffort.Rules) *controller.Controller {
+	m.epoch++
+	return controller.New(controller.Options{
+		Records: m, Servers: m, Orders: m, Rooms: m, Trusts: m, Planner: rules, Leases: leases{m},
+		Ground: controller.Ground{Snapshot: m.snapshot, Promises: m, Clear: clearing}, Doubt: func() string { return "" },
+		Limits:    controller.Limits{Build: 30, Order: 20, Doubt: 8, Retries: 50, Backoff: 2},
+		StepEvery: time.Second, Now: func() span.Instant { return m.now }, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// steps does a step, and says whether almanacd was killed in it.
+func (m *model) steps(ctx context.Context, c *controller.Controller) (alive bool) {
+	defer func() {
+		if what := recover(); what != nil {
+			if _, is := what.(kill); !is {
+				panic(what)
+			}
+		}
+	}()
+	_ = c.Step(ctx, job.Lease{Name: "besteffort", Epoch: m.epoch}) // trouble is part of it
+	return true
+}
+
+// testingT is a *testing.T or a *rapid.T.
+type testingT interface{ Context() context.Context }

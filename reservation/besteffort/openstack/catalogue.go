@@ -1,0 +1,122 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/glance"
+	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+)
+
+// borrowed is a caller's token with the catalog of the service user: services are asked
+// in the caller's name, who sees what he may use.
+type borrowed struct {
+	openstack.Session
+	token string
+}
+
+// Token implements openstack.Session. The caller's token is not renewed.
+func (b borrowed) Token(context.Context, string) (string, error) { return b.token, nil }
+
+// Flavor implements controller.Catalogue.
+func (c *Cloud) Flavor(ctx context.Context, by controller.Caller, named string) (controller.Named, resource.Vector, error) {
+	compute, err := nova.New(borrowed{c.Session, by.Token}, c.Nova)
+	if err != nil {
+		return controller.Named{}, resource.Vector{}, err
+	}
+	all, err := compute.Flavors(ctx)
+	if err != nil {
+		return controller.Named{}, resource.Vector{}, err
+	}
+	at := slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.ID == named })
+	if at < 0 {
+		at = slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.Name == named })
+	}
+	if at < 0 {
+		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "there is no flavor %.100q that you may use", named)
+	}
+	f := all[at]
+	if why := unsuspendable(f.ExtraSpecs); why != "" {
+		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
+	}
+	if why := c.unserved(f.ExtraSpecs); why != "" {
+		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
+	}
+	return controller.Named{ID: f.ID, Name: f.Name}, f.Resources, nil
+}
+
+// unserved says why a flavor asks for what not every host of the pool has: which of them
+// a server gets is decided by room alone. Empty where all have it.
+func (c *Cloud) unserved(specs map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(specs)) {
+		if strings.HasPrefix(key, "aggregate_instance_extra_specs:") {
+			return "it asks for hosts of some aggregates"
+		}
+		group, trait, is := strings.Cut(key, ":")
+		if value := specs[key]; !is || !strings.HasPrefix(group, "trait") || value != "required" && value != "forbidden" || c.Hosts == nil {
+			continue
+		}
+		for _, h := range c.Hosts().Hosts() {
+			if has := slices.Contains(h.Traits, trait); h.Reservable && has != (specs[key] == "required") {
+				return fmt.Sprintf("trait %s is %s, and not every host for best-effort work is such", trait, specs[key])
+			}
+		}
+	}
+	return ""
+}
+
+// unsuspendable says why servers of a flavor cannot be suspended for others: Nova refuses
+// it (nova/compute/api.py suspend), or the host goes on to keep for them what Placement
+// does not count. Empty where they can.
+func unsuspendable(specs map[string]string) string {
+	for key, value := range specs {
+		switch {
+		case key == inventory.ReservationMark:
+			return "it is that of a reservation"
+		case key == "pci_passthrough:alias", key == "accel:device_profile":
+			return "servers with devices of the host cannot be suspended for others"
+		case key == "hw:cpu_policy" && value != "shared", strings.HasPrefix(key, "resources") && strings.HasSuffix(key, ":PCPU"):
+			return "a host keeps dedicated CPUs for a server that is suspended"
+		case strings.HasPrefix(key, "resources") && strings.HasSuffix(key, "VGPU"):
+			return "a host keeps a virtual GPU for a server that is suspended"
+		case key == "hw:mem_encryption" && strings.EqualFold(value, "true"):
+			return "encrypted memory cannot be suspended"
+		}
+	}
+	return ""
+}
+
+// Image implements controller.Catalogue.
+func (c *Cloud) Image(ctx context.Context, by controller.Caller, named string) (controller.Named, error) {
+	images, err := glance.New(borrowed{c.Session, by.Token}, c.Glance)
+	if err != nil {
+		return controller.Named{}, err
+	}
+	one, err := images.Image(ctx, named)
+	if fault.Is(err, fault.NotFound) {
+		var all []glance.Image
+		if all, err = images.Named(ctx, named); err == nil && len(all) > 1 {
+			return controller.Named{}, fault.Field("image", "there are %d images with the name %.100q; give an id", len(all), named)
+		}
+		if len(all) == 1 {
+			one = all[0]
+		}
+	}
+	switch {
+	case err != nil:
+		return controller.Named{}, err
+	case one.ID == "":
+		return controller.Named{}, fault.Field("image", "there is no image %.100q that you may use", named)
+	case one.Status != glance.Active:
+		return controller.Named{}, fault.Field("image", "%.100q cannot be used: it is %s", named, one.Status)
+	}
+	return controller.Named{ID: one.ID, Name: one.Name}, nil
+}

@@ -1,0 +1,233 @@
+package tests
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// bestEffortOn has best-effort work done without the patience that real hosts take.
+func bestEffortOn() []string {
+	return []string{
+		"OS_BESTEFFORT__ENABLED=true", "OS_BESTEFFORT__WAKEUP_INTERVAL=1", "OS_BESTEFFORT__BOOT_TIME=1", "OS_BESTEFFORT__SHUTDOWN_TIME=0",
+		"OS_BESTEFFORT__OPERATION_TIME=4", "OS_BESTEFFORT__SUSPEND_RATE=1000000", "OS_BESTEFFORT__RESUME_RATE=1000000",
+		"OS_BESTEFFORT__SCHEDULING_THRESHOLD_FACTOR=0", "OS_BESTEFFORT__RETRY_INTERVAL=1", "OS_RESERVATION__EVICTION_TIME=6",
+	}
+}
+
+// TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt has a server run up to a
+// reservation of the only host of the pool, be suspended while its owner has all of the
+// host, go on after it, and end. almanacd is killed where it hurts.
+func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
+	behind := labtest.SchedulerBehind(t)
+	b := besideOpenStack(t, append(atTopic(t, interpose, behind), bestEffortOn()...)...)
+	takeTopic(t)
+	host := b.cloud.Hosts(t)[0]
+	whole := b.sized("whole", diskOfHost, nil)
+	b.pool(host)
+
+	b.as(labtest.Demo, "besteffort", "submit", "render", "--flavor", "m1.tiny", "--image", "tiny", "--network", "none", "--duration", "36s")
+	var id string
+	b.await("it runs", func() bool {
+		show := b.bestEffort(b.demo, "render")
+		id = show.VMs[0].ServerID
+		return show.Status == "running" && show.VMs[0].Status == "running"
+	})
+	b.is(id, host, "ACTIVE", false)
+	if s := b.seenAs(labtest.Demo, id); s.Project != b.projectOf(labtest.Demo) || !strings.HasPrefix(s.Name, "render") {
+		t.Errorf("the server is %+v; want one of demo's", s)
+	}
+	b.bestEffortRestarts()
+	r := b.reserve(b.demo2, v1.ReservationRequest{
+		Name: "exam", HostProperties: among(host), Quantity: new(1), StartTime: new(b.soon(22)), Duration: new(v1.Duration(16)),
+	})
+
+	b.await("it is suspended", func() bool { return b.bestEffort(b.demo, "render").VMs[0].Status == "suspended" })
+	b.bestEffortRestarts()
+	if held := b.heldBy(id); len(held) != 0 {
+		t.Errorf("the suspended server has %v in Placement", held)
+	}
+	if s := b.seenAs(labtest.Demo, id); s.Status != "SUSPENDED" {
+		t.Errorf("openstack shows its owner that it is %s", s.Status)
+	}
+	if status := b.demo.Do(http.MethodPost, "compute", "/servers/"+id+"/action", map[string]any{"resume": nil}, nil); status != http.StatusConflict {
+		t.Errorf("its owner resumes it on ground that is sold: status %d", status)
+	}
+	b.becomes(r.ID, "active")
+	b.placed(b.demo2, []string{host}, 1, wish{name: "exam", flavor: whole, hints: map[string]any{"reservation": r.ID}})
+	b.is(id, host, "SUSPENDED", true)
+	b.healthy()
+
+	b.await("it goes on", func() bool { return b.bestEffort(b.demo, "render").VMs[0].Status == "running" })
+	b.bestEffortRestarts()
+	if held := b.heldBy(id); len(held) != 1 {
+		t.Errorf("the resumed server has %v in Placement", held)
+	}
+	b.await("its owner may do with it what he likes again", func() bool { return !b.seen(id).Locked })
+	b.is(id, host, "ACTIVE", false)
+
+	b.await("it ends", func() bool { return b.bestEffort(b.demo, "render").Status == "done" })
+	if !b.admin.gone("compute", "/servers/"+id) {
+		t.Error("its server is there after its end")
+	}
+	if ran := b.bestEffort(b.demo, "render").VMs[0].Ran; ran < 32 || ran > 46 {
+		t.Errorf("it ran %v, want about 36s", ran)
+	}
+	out := b.as(labtest.Demo, "besteffort", "show", "render")
+	if !strings.Contains(out, "done") || !strings.Contains(out, "its time was up") {
+		t.Errorf("it is shown as\n%s", out)
+	}
+	b.noTrusts()
+}
+
+// TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce and not deleted, though its
+// host was to be left long before.
+func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) {
+	labtest.Long(t)
+	behind := labtest.SchedulerBehind(t)
+	slow := append(bestEffortOn(), "OS_BESTEFFORT__WAKEUP_INTERVAL=20", "OS_RESERVATION__EVICTION_TIME=120")
+	b := besideOpenStack(t, append(atTopic(t, interpose, behind), slow...)...)
+	takeTopic(t)
+	host := b.cloud.Hosts(t)[0]
+	b.pool(host)
+	b.as(labtest.Demo, "besteffort", "submit", "render", "--flavor", "m1.tiny", "--image", "tiny", "--network", "none", "--duration", "10m")
+	b.await("it runs", func() bool { return b.bestEffort(b.demo, "render").VMs[0].Status == "running" })
+	r := b.reserve(b.demo2, v1.ReservationRequest{
+		Name: "now", HostProperties: among(host), Quantity: new(1), StartTime: new(b.soon(3)), Duration: new(v1.Duration(30)),
+	})
+	b.await("it is suspended", func() bool {
+		vm := b.bestEffort(b.demo, "render").VMs[0]
+		if vm.Status == "waiting" || vm.Status == "stopping" {
+			t.Fatalf("it is %s: %s", vm.Status, vm.Reason)
+		}
+		return vm.Status == "suspended"
+	})
+	b.becomes(r.ID, "active")
+	b.as(labtest.Demo, "besteffort", "cancel", "render")
+	b.await("its server is gone", func() bool { return len(b.named("render")) == 0 })
+	b.noTrusts()
+}
+
+// TestBestEffortWorkIsPlacedWhereItIsPlanned under Almanac's own scheduler, in the pool
+// only, and nobody gets there by a hint that is not his.
+func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), bestEffortOn()...)...)
+	takeTopic(t)
+	hosts := b.cloud.Hosts(t)
+	b.pool(hosts[3])
+	b.as(labtest.Demo, "besteffort", "submit", "three", "--flavor", "m1.tiny", "--image", "tiny", "--network", "none", "--duration", "1h", "--vms", "3")
+	var shown v1.BestEffort
+	b.await("they run", func() bool {
+		shown = b.bestEffort(b.admin, b.bestEffort(b.demo, "three").ID)
+		return !slices.ContainsFunc(shown.VMs, func(vm v1.BestEffortVM) bool { return vm.Status != "running" })
+	})
+	for _, vm := range shown.VMs {
+		if vm.Host != hosts[3] {
+			t.Errorf("a server is said to be on %s, want %s", vm.Host, hosts[3])
+		}
+		b.is(vm.ServerID, hosts[3], "ACTIVE", false)
+	}
+	b.unplaced(b.demo2, wish{name: "another's", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
+	b.unplaced(b.demo, wish{name: "of one that runs", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
+
+	if _, stderr, exit := almanac(t, b.folder, append(b.cloud.Environment(labtest.Demo2), "ALMANAC_URL="+b.url), "besteffort", "cancel", shown.ID); exit != 3 {
+		t.Errorf("another project cancels it: exit code %d, %s", exit, stderr)
+	}
+	b.demo.Must(http.MethodDelete, "compute", "/servers/"+shown.VMs[0].ServerID, nil, nil)
+	b.await("the one that its owner has deleted is done, and not begun anew", func() bool {
+		vm := b.bestEffort(b.demo, "three").VMs[0]
+		return vm.Status == "done" && strings.Contains(vm.Reason, "deleted by somebody of its project")
+	})
+	b.as(labtest.Demo, "besteffort", "cancel", "three")
+	b.as(labtest.Demo, "besteffort", "cancel", shown.ID)
+	b.await("its servers are gone", func() bool { return len(b.named("three")) == 0 && b.bestEffort(b.demo, shown.ID).EndedAt != nil })
+	b.noTrusts()
+}
+
+// bestEffortRestarts kills almanacd and starts it again. What it did shows where the test
+// fails.
+func (b *beside) bestEffortRestarts() {
+	b.t.Helper()
+	b.crash()
+	b.start()
+	s := b.service
+	b.t.Cleanup(func() {
+		for line := range strings.Lines(s.log.String()) {
+			if b.t.Failed() && strings.Contains(line, "almanac.besteffort") {
+				b.t.Log(strings.TrimSpace(line))
+			}
+		}
+	})
+}
+
+// bestEffort shows best-effort work, on the command line.
+func (b *beside) bestEffort(who *tenant, what string) (shown v1.BestEffort) {
+	b.t.Helper()
+	if err := json.Unmarshal([]byte(b.as(who.user, "besteffort", "show", what, "-f", "json")), &shown); err != nil || len(shown.VMs) == 0 {
+		b.t.Fatalf("show %s: %v", what, err)
+	}
+	return shown
+}
+
+// seenServer is a server as Nova has it.
+type seenServer struct {
+	ID, Status string
+	Locked     bool
+	Host       string `json:"OS-EXT-SRV-ATTR:host"`
+}
+
+func (b *beside) seen(id string) seenServer {
+	b.t.Helper()
+	var found struct{ Server seenServer }
+	b.admin.Must(http.MethodGet, "compute", "/servers/"+id, nil, &found)
+	return found.Server
+}
+
+// seenAs is a server as the openstack client shows it to its owner.
+func (b *beside) seenAs(u labtest.User, id string) (s struct {
+	Name, Status string
+	Project      string `json:"project_id"`
+}) {
+	b.t.Helper()
+	b.cloud.OpenstackJSON(b.t, u, &s, "server", "show", id)
+	return s
+}
+
+func (b *beside) is(id, host, status string, locked bool) {
+	b.t.Helper()
+	if s := b.seen(id); s.Host != host || s.Status != status || s.Locked != locked {
+		b.t.Errorf("the server is %+v, want %s on %s, locked: %v", s, status, host, locked)
+	}
+}
+
+// heldBy gives the providers of which a consumer has something.
+func (b *beside) heldBy(id string) (providers []string) {
+	b.t.Helper()
+	var found struct{ Allocations map[string]any }
+	b.admin.Must(http.MethodGet, "placement", "/allocations/"+id, nil, &found)
+	for provider := range found.Allocations {
+		providers = append(providers, provider)
+	}
+	return providers
+}
+
+func (b *beside) projectOf(u labtest.User) string {
+	b.t.Helper()
+	var found struct{ ID string }
+	b.cloud.OpenstackJSON(b.t, labtest.Admin, &found, "project", "show", u.Project)
+	return found.ID
+}
+
+// noTrusts waits until nothing is left of the right to act in the names of others.
+func (b *beside) noTrusts() {
+	b.t.Helper()
+	b.await("the trusts are ended", func() bool {
+		return strings.TrimSpace(b.cloud.Openstack(b.t, labtest.Admin, "trust", "list", "-f", "value", "-c", "ID")) == ""
+	})
+}
