@@ -24,22 +24,22 @@ const module = "github.com/almanac-cloud/almanac"
 // only. A package that stands on no floor fails the test: give it one.
 var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
-	1: {"inventory", "reservation/calendar"},
-	2: {"reservation", "pkg/placing", "pkg/preemption"},
-	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence"},
+	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
+	2: {"reservation", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
+	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission"},
-	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller"},
+	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
 	},
 	7: {
 		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/memory", "pkg/oslo/oslotest", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
-		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/power", "pkg/sim",
+		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
 	},
-	8: {"pkg/api", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack",
+	8: {"pkg/api", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
-	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay"},
+	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing"},
 	10: {"pkg/app"},
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/labtest", "tests/mysqlproxy"},
 }

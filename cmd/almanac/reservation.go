@@ -49,6 +49,7 @@ var reservationColumns = []column[v1.Reservation]{
 	{"Resources", func(r v1.Reservation) any { return r.Resources }, inShows},
 	{"Affinity", func(r v1.Reservation) any { return r.Affinity }, inShows},
 	{"Image", func(r v1.Reservation) any { return r.Image }, inShows},
+	{"Image On Hosts", func(r v1.Reservation) any { return lines(each(r.Images, hostImage)) }, inShows},
 	{"On End", func(r v1.Reservation) any { return r.OnEnd }, inShows},
 	{"Before End", func(r v1.Reservation) any { return r.BeforeEnd }, inShows},
 	{"Delayed By Boot", func(r v1.Reservation) any { return r.DelayedByBoot }, inShows},

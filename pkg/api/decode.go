@@ -100,7 +100,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		want = "a time with its zone, such as 2026-12-01T10:00:00Z"
-	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]():
+	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]() || t == reflect.TypeFor[v1.Networks]():
 		return err.Error()
 	case t.Kind() == reflect.String:
 		want = "a text"
@@ -108,6 +108,8 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 		want = "true or false"
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
 		want = "a whole number"
+	case t.Kind() == reflect.Float64:
+		want = "a number"
 	case t.Kind() == reflect.Slice:
 		want = "a list of texts"
 	case t == reflect.TypeFor[map[string]int64]():

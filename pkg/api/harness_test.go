@@ -117,6 +117,8 @@ func start(t *testing.T, s setup) *cloud {
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, Late: 180, Now: c.now,
 	}
+	options.Packing = packing(c)
+	options.BestEffort = bestEffort(c, keeper)
 	options.Admission = admission.Admission{
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,
 	}

@@ -50,8 +50,19 @@ var calls = []call{
 	{"POST /v1/scheduler/filter", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:filter"},
 	{"POST /v1/scheduler/weigh", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:weigh"},
 	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
+	{"GET /v1/images", "", "", 403, 403, 200, 403, 200, 403, "images:list"},
 	{"GET /v1/preemptible", "", "", 403, 403, 200, 403, 200, 403, "preemptible:list"},
 	{"GET /v1/preemptible/cost", "?vcpus=1", "", 403, 403, 200, 403, 200, 403, "preemptible:get_cost"},
+	{"POST /v1/besteffort", "", `{"name": "x", "flavor": "tiny", "image": "cirros", "duration": 60}`, 403, 201, 201, 201, 403, 403, "besteffort:create"},
+	{"GET /v1/besteffort", "", "", 200, 200, 200, 200, 400, 403, "besteffort:list"},
+	{"GET /v1/besteffort", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "besteffort:list_all"},
+	{"GET /v1/besteffort/{id}", "", "", 200, 200, 200, 404, 200, 403, "besteffort:get"},
+	{"DELETE /v1/besteffort/{id}", "", "", 403, 204, 204, 404, 403, 403, "besteffort:delete"},
+	{"POST /v1/packing", "", `{}`, 403, 403, 200, 403, 200, 403, "packing:plan"},
+	{"GET /v1/packing/runs", "", "", 403, 403, 200, 403, 200, 403, "packing:list_runs"},
+	{"POST /v1/packing/runs", "", `{"plan": "another"}`, 403, 403, 409, 403, 403, 403, "packing:apply"},
+	{"GET /v1/packing/runs/{id}", "", "", 403, 403, 404, 403, 404, 403, "packing:get_run"},
+	{"DELETE /v1/packing/runs/{id}", "", "", 403, 403, 404, 403, 403, 403, "packing:stop"},
 	{"GET /v1/energy", "", "", 403, 403, 200, 403, 200, 403, "energy:get"},
 	{"PATCH /v1/energy", "", `{"stop": false}`, 403, 403, 200, 403, 403, 403, "energy:update"},
 	{"GET /v1/energy/plan", "", "", 403, 403, 200, 403, 200, 403, "energy:get_plan"},
@@ -72,6 +83,7 @@ func (k call) by(token string, c *cloud) answer {
 	method, path, _ := strings.Cut(k.route, " ")
 	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", Way: placing.Replaced}}))
 	planned(c, "p", energy.Plan{})
+	submitted(c, r.ID)
 	name := "A"
 	if strings.Contains(path, "properties") {
 		name = "vcpus"

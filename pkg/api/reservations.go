@@ -44,6 +44,10 @@ func (s *server) createReservation(c *gin.Context) {
 		return
 	}
 	by := asking(c)
+	if request, err = s.resolve(c.Request.Context(), request, by.ProjectID); err != nil {
+		s.fail(c, err)
+		return
+	}
 	if dryRun {
 		plan, err := s.Desk.Offer(by.caller(), request)
 		if err != nil {
@@ -167,7 +171,8 @@ func (s *server) listReservations(c *gin.Context) {
 
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) {
-	c.PureJSON(http.StatusOK, presented(found(c), asking(c)))
+	r, by := found(c), asking(c)
+	c.PureJSON(http.StatusOK, s.withImages(presented(r, by), r, by))
 }
 
 // changeReservation handles PATCH /v1/reservations/{id}.

@@ -43,8 +43,14 @@ type Options struct {
 	Doctor    Doctor
 	Decisions Decisions
 	Placing   Placing
+	// Images may be nil; then the image of a reservation is only kept with it.
+	Images Images
 	// Energy may be nil; then nothing is told of power.
 	Energy Energy
+	// Packing has no Console where no instances can be moved.
+	Packing Packing
+	// BestEffort may be nil; then there is no best-effort work.
+	BestEffort BestEffort
 	// Probes look after everything else that readiness tells of.
 	Probes []Probe
 	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
@@ -157,9 +163,12 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
+	v1.GET("/images", s.require("images:list"), s.noParameters, s.listImages)
 	v1.GET("/preemptible", s.require("preemptible:list"), s.listPreemptible)
 	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.costPreemption)
 	s.energyRoutes(v1.Group("/energy"))
+	s.packingRoutes(v1.Group("/packing"))
+	s.bestEffortRoutes(v1.Group("/besteffort"))
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.examine)
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.fix)
 }

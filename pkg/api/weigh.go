@@ -47,13 +47,26 @@ func (s *server) weighHosts(c *gin.Context) {
 	answer := v1.WeighAnswer{Weights: weights(s.Weighers, hosts, r, now), Refusal: refusal}
 	judge := func(string) placing.Verdict { return placing.Refuse(refusal) }
 	if refusal == "" {
-		judge = s.Admission.Promises.Judge(*r, now)
+		judge = pinned(r.Host, s.Admission.Promises.Judge(*r, now))
 	}
 	answer.Hosts, answer.Refused = judged(question.Hosts, judge)
 	if held != nil && refusal == "" && len(answer.Hosts) == 0 && len(question.Hosts) > 0 {
 		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s can hold this; see what runs on them already", held.ID)
 	}
 	c.PureJSON(http.StatusOK, answer)
+}
+
+// pinned admits only the host on which best-effort work is planned; "" is any.
+func pinned(only string, judge func(host string) placing.Verdict) func(host string) placing.Verdict {
+	if only == "" {
+		return judge
+	}
+	return func(host string) placing.Verdict {
+		if host != only {
+			return placing.Refuse("this best-effort work is planned on another host")
+		}
+		return judge(host)
+	}
 }
 
 // admit finds the reservation that the request names, and has it remembered whose guests

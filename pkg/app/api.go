@@ -63,12 +63,21 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if err != nil {
 		return err
 	}
+	if a.images, err = a.openStaging(ctx, db, hosts); err != nil {
+		return err
+	}
 	o, carry := a.deskOptions(db, bus), &carrier{}
+	if a.images != nil {
+		o.Images = a.images.Facts
+	}
 	if a.cloud != nil {
 		o.Cloud = carry
 	}
 	if a.desk, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
 		return err
+	}
+	if a.images != nil {
+		a.images.Attach(a.desk)
 	}
 	hosts.Follow(a.desk.Observe)
 	a.doctor = a.newDoctor(db, hosts)
@@ -80,6 +89,10 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	a.addUpkeep(db, bus, hosts)
 	a.addRecorder(db)
 	if a.switching, err = a.openEnergy(db, bus, hosts); err != nil {
+		return err
+	}
+	a.queue = a.openBestEffort(db, hosts)
+	if a.packing, err = a.openPacking(db, hosts); err != nil {
 		return err
 	}
 	if err := a.serveNova(bus, hosts, db); err != nil {
@@ -238,8 +251,8 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db, Placing: a.placing(), Energy: a.switching.console,
-		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Log: a.log.With("component", "api")},
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
+		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
 		Ping: db.Ping, Probes: a.probes(bus, hosts),

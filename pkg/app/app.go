@@ -24,6 +24,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	staging "github.com/almanac-cloud/almanac/reservation/staging/controller"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -55,6 +56,9 @@ type App struct {
 	evictor   *preemption.Evictor // nil where nobody makes room
 	powers    *powers             // nil without the role api
 	switching *switching          // nil without the role api
+	packing   *packing            // nil where no instances can be moved
+	queue     *queue              // of best-effort work; nil without the role api or a cloud
+	images    *staging.Controller // nil where no images are put on hosts
 	pipeline  *scheduler.Pipeline // nil where another scheduler chooses among the hosts
 
 	watched  []*watchedJob

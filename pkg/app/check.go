@@ -56,6 +56,12 @@ func Check(c config.Config) error {
 	if err := checkEnergy(c); err != nil {
 		return err
 	}
+	if err := checkPacking(c); err != nil {
+		return err
+	}
+	if err := checkBestEffort(c); err != nil {
+		return err
+	}
 	if !has(c, roleAPI) {
 		return nil
 	}

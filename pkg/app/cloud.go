@@ -10,6 +10,7 @@ import (
 	inventoryos "github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/glance"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -30,6 +31,7 @@ type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
+	glance    *glance.Client      // nil where no images are put on hosts
 	source    *inventoryos.Source // where this process reads the hosts itself
 	board     *inventory.Board    // where it answers Nova too
 	builds    *inventoryos.Builds // nil where Nova does not tell of them
@@ -60,14 +62,18 @@ func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
 	return &cloud{session: session, compute: compute, placement: placements}, nil
 }
 
-// calls is how many requests were sent to nova or placement; none where there is no
-// cloud.
+// calls is how many requests were sent to nova, glance or placement; none where there is
+// no cloud.
 func (c *cloud) calls(service string) int64 {
 	switch {
 	case c == nil:
 		return 0
 	case service == "nova":
 		return c.compute.Calls()
+	case service == "glance" && c.glance == nil:
+		return 0
+	case service == "glance":
+		return c.glance.Calls()
 	default:
 		return c.placement.Calls()
 	}
@@ -94,9 +100,9 @@ var leaves = map[string][]string{
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
-func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper, guests inventory.Guests) *ground.Cloud {
+func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper, db *store.Store) *ground.Cloud {
 	return ground.New(ground.Options{
-		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: guests,
+		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: db, Resting: db,
 	})
 }
 
@@ -166,12 +172,17 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
 	carry.steward = upkeep.NewSteward(upkeep.StewardOptions{
 		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
-		Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
+		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	})
-	a.add(carry.steward.Preparation(db, a.desk.News()), upkeep.Forgetting(upkeep.ForgettingOptions{
+	a.add(carry.steward.Preparation(db, a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
 		Guests: db, Leases: db, Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
 	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
+	a.doctor.Resting = db.Resting
+	if a.config.BestEffort.Enabled && !schedules(a.config) {
+		a.doctor.Unpinned = "best-effort work is on, and Almanac does not answer Nova ([scheduler] mode = off): without Almanac's plugin in nova-scheduler, " +
+			"Nova chooses the hosts: mostly others than planned, and never promised ones"
+	}
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{
@@ -183,6 +194,24 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 		}))
 	}
 	return nil
+}
+
+// newsForAll has best-effort work learn at once what is promised, as whoever has the
+// channel that it gives: servers may have to leave hosts now.
+func (a *App) newsForAll() <-chan struct{} {
+	told := make(chan struct{}, 1)
+	a.services = append(a.services, service{"news of reservations", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-a.desk.News():
+				poke(told)
+				a.queue.wake()
+			}
+		}
+	}})
+	return told
 }
 
 // newDoctor gives the doctor of what needs no cloud.

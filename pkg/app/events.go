@@ -9,9 +9,11 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
+	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
-// listenToNova lets the hosts be read where Nova's notifications tell of a change.
+// listenToNova lets the hosts be read where Nova's notifications tell of a change, and the
+// transfers of images end of which they tell.
 func (a *App) listenToNova(b *bus) error {
 	if a.cloud == nil || !a.config.Nova.Notifications {
 		return nil
@@ -29,16 +31,19 @@ func (a *App) listenToNova(b *bus) error {
 		return fmt.Errorf("%s: %w", option, err)
 	}
 	events := openstack.NewEvents(transport, openstack.EventOptions{
-		Queues: queues, Queue: "almanac." + a.replica, Builds: a.cloud.builds, Log: a.log.With("component", "messaging"),
+		Queues: queues, Queue: "almanac." + a.replica, Builds: a.cloud.builds, Also: a.hearImages, Idle: images.Own, Log: a.log.With("component", "messaging"),
 	})
 	log := a.log.With("component", "inventory")
 	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {
 		// They only make the readings faster, so what stops them stops nothing else.
 		if err := events.Serve(ctx); err != nil && ctx.Err() == nil {
-			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading", "error", err)
+			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading, and transfers of images end when their time is over", "error", err)
 		}
 		return nil
-	}}, b.news(events.Changed()))
+	}})
+	if a.has(roleInventory) {
+		a.services = append(a.services, b.news(events.Changed()))
+	}
 	return nil
 }
 

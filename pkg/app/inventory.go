@@ -36,6 +36,11 @@ func (a *App) source(bus *bus) (inventory.Source, error) {
 		a.serveOn(bus.own, remote.Topic, service.Endpoint())
 		return own, nil
 	}
+	if stages(a.config) && a.has(roleAPI) {
+		if err := a.listenToNova(bus); err != nil {
+			return nil, err
+		}
+	}
 	client := a.newClient(bus.own)
 	source := remote.NewSource(client, exchange)
 	bus.hostsChanged = bus.reader()
@@ -76,6 +81,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
 		Now: time.Now, Log: a.log.With("component", "inventory"),
 	}
+	o.Board = inventory.NewBoard() // for plans of migrations, also where nobody answers Nova
 	if schedules(a.config) {
 		told, err := a.openCells()
 		if err != nil {
@@ -84,9 +90,9 @@ func (a *App) ownSource() (inventory.Source, error) {
 		if a.config.Nova.Notifications {
 			a.cloud.builds = openstack.NewBuilds(time.Now)
 		}
-		o.Board, o.Cells, o.Builds = inventory.NewBoard(), told, a.cloud.builds
-		a.cloud.board = o.Board
+		o.Cells, o.Builds = told, a.cloud.builds
 	}
+	a.cloud.board = o.Board
 	a.cloud.source = openstack.NewSource(a.cloud.compute, a.cloud.placement, o)
 	return &sharedSource{source: a.cloud.source}, nil
 }

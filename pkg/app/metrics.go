@@ -37,7 +37,7 @@ func (a *App) measure(bus *bus) metrics {
 	for _, t := range bus.transports {
 		m.transport(t)
 	}
-	for _, service := range []string{"nova", "placement"} {
+	for _, service := range []string{"nova", "placement", "glance"} {
 		m.counter("almanac_cloud_calls_total", "Requests sent to a service of the cloud.", prometheus.Labels{"service": service},
 			func() float64 { return float64(a.cloud.calls(service)) })
 	}
@@ -89,6 +89,9 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 	m.counter("almanac_decisions_lost_total", "Decisions about instances that were not stored.", nil,
 		func() float64 { return float64(a.recorder.lostSoFar()) })
 	a.switching.seen.measureEnergy(m)
+	a.queue.measure(m)
+	a.packing.measure(m)
+	a.measureImages(m)
 	if a.waiting == nil {
 		return
 	}

@@ -101,6 +101,9 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Findings = append(m.Findings, well("Preemptible instances make no room for others, though make_room is %s: that takes mode = replace.",
 			c.Preemptible.MakeRoom))
 	}
+	if floor := c.Packing.YieldFloor; m.Mode != modeReplace && floor > 0 {
+		m.Findings = append(m.Findings, well("Instances are not refused for the yields of hosts, though [packing] min_yield_floor is %g: that takes mode = replace.", floor))
+	}
 	return m, nil
 }
 

@@ -83,6 +83,7 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 		MetricsWeightSetting:                       c.Weighers.MetricsSetting,
 		Available:                                  c.Filters.AvailableFilters,
 		Evicts:                                     evicts(c),
+		Yield:                                      filters.Yield{Floor: c.Packing.YieldFloor, Share: c.Packing.CPUShare},
 		Alone:                                      c.Scheduler.ForwardTransportURL == "",
 	}
 }

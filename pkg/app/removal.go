@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
@@ -78,6 +79,12 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (kept int,
 	}
 	for _, step := range fence.Diff(layout, fence.Layout{}) {
 		doing(step.Summary(), func() error { return on.Carry(ctx, step) })
+	}
+	switch _, err := cloud.compute.AggregateNamed(ctx, fence.ImagesAggregate); {
+	case err == nil:
+		doing("delete aggregate "+fence.ImagesAggregate, func() error { return images.Cloud{Compute: cloud.compute}.Leave(ctx) })
+	case !fault.Is(err, fault.NotFound):
+		errs = append(errs, err)
 	}
 	providers, err := cloud.placement.Providers(ctx)
 	if err != nil {

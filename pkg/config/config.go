@@ -40,6 +40,10 @@ type Config struct {
 	Prefilters    Prefilters
 	Cells         Cells
 	Energy        Energy
+	Packing       Packing
+	BestEffort    BestEffort
+	Glance        Client
+	Staging       Staging
 
 	Folder string // of the first file that was read; empty without one
 }

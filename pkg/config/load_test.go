@@ -156,6 +156,51 @@ endpoint_override = http://placement
 cafile = pca
 insecure = true
 timeout = 31
+[glance]
+region_name = GR
+timeout = 32
+[besteffort]
+enabled = true
+wakeup_interval = 2
+backfilling = intermediate
+backfilling_reservations = 3
+suspension = none
+migration = no
+scheduling_threshold_factor = 2.5
+suspend_rate = 4
+resume_rate = 5
+boot_time = 6
+shutdown_time = 7
+operation_time = 8
+build_timeout = 9
+order_timeout = 10
+retries = 11
+retry_interval = 12
+max_vms_per_project = 13
+retention = 2h
+[packing]
+cpu_need = diagnostics
+cpu_share = 0.5
+migrations = 1
+memory_mb = 2
+min_gain = 0.25
+min_yield_floor = 0.75
+move_timeout = 3
+max_failures = 4
+poll_interval = 5
+[staging]
+enabled = no
+strategy = jit
+repository_rate = 1
+link_rate = 2
+pool_limit = 3
+margin = 4
+poll_interval = 5
+timeout_factor = 6
+retries = 7
+retry_delay = 8
+remove_unused_base_images = no
+remove_unused_original_minimum_age_seconds = 90
 [preemptible]
 extra_spec = spot
 hint = cheap
@@ -329,6 +374,23 @@ poll_interval = 60
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Enabled: false, Grace: 34 * time.Second, Window: 35 * time.Minute},
 		Energy:    energySet,
+		BestEffort: config.BestEffort{
+			Enabled: true, WakeupInterval: 2 * time.Second, Backfilling: "intermediate", BackfillingReservations: 3, Suspension: "none",
+			Migration: "no", Threshold: 2.5, SuspendRate: 4, ResumeRate: 5, BootTime: 6 * time.Second, ShutdownTime: 7 * time.Second,
+			OperationTime: 8 * time.Second, BuildTimeout: 9 * time.Second, OrderTimeout: 10 * time.Second, Retries: 11,
+			RetryInterval: 12 * time.Second, MaxVMsPerProject: 13, Retention: 2 * time.Hour,
+		},
+		Packing: config.Packing{
+			CPUNeed: "diagnostics", CPUShare: 0.5, Migrations: 1, MemoryMB: 2, MinGain: 0.25, YieldFloor: 0.75,
+			MoveTimeout: 3 * time.Second, MaxFailures: 4, PollInterval: 5 * time.Second,
+		},
+		Glance: config.Client{
+			RegionName: "GR", ValidInterfaces: []string{"internal", "public"}, Timeout: 32 * time.Second,
+		},
+		Staging: config.Staging{
+			Strategy: "jit", RepositoryRate: 1, LinkRate: 2, PoolLimit: 3, Margin: 4 * time.Second, PollInterval: 5 * time.Second,
+			TimeoutFactor: 6, Retries: 7, RetryDelay: 8 * time.Second, UnusedMinimumAge: 90,
+		},
 	}
 	got.Folder = ""
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -399,6 +461,20 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
 		Energy:  energyDefaults,
+		BestEffort: config.BestEffort{
+			WakeupInterval: 5 * time.Second, Backfilling: "aggressive", BackfillingReservations: 4, Suspension: "all", Migration: "no",
+			Threshold: 1, SuspendRate: 50, ResumeRate: 50, BootTime: 30 * time.Second, ShutdownTime: 10 * time.Second,
+			OperationTime: 10 * time.Second, BuildTimeout: 10 * time.Minute, OrderTimeout: 2 * time.Minute, Retries: 3,
+			RetryInterval: 30 * time.Second, MaxVMsPerProject: 100, Retention: 30 * 24 * time.Hour,
+		},
+		Packing: config.Packing{
+			CPUNeed: "flavor", CPUShare: 1, Migrations: 10, MinGain: 0.01, MoveTimeout: 10 * time.Minute, MaxFailures: 3, PollInterval: 2 * time.Second,
+		},
+		Glance: config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Staging: config.Staging{
+			Enabled: true, Strategy: "edf", RepositoryRate: 100, Margin: time.Minute, PollInterval: 5 * time.Second,
+			TimeoutFactor: 3, Retries: 3, RetryDelay: 30 * time.Second, RemoveUnused: true, UnusedMinimumAge: 86400,
+		},
 	}
 	if diff := cmp.Diff(want, defaults(t)); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

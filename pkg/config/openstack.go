@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Client is section [nova] or [placement]: how that service is reached. Almanac logs
+// Client is section [nova], [placement] or [glance]: how that service is reached. Almanac logs
 // in as the user of [keystone_authtoken].
 type Client struct {
 	RegionName       string   // empty: any

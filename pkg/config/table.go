@@ -62,6 +62,10 @@ func table(c *Config) []section {
 		}},
 		{"healing", healingOptions(&c.Healing)},
 		{"energy", energyOptions(&c.Energy)},
+		{"packing", packingOptions(&c.Packing)},
+		{"besteffort", bestEffortOptions(&c.BestEffort)},
+		{"glance", clientOptions(&c.Glance, "Glance")},
+		{"staging", stagingOptions(&c.Staging)},
 	}
 }
 

@@ -34,7 +34,10 @@ const (
 // Defaults gives every rule there is, in the order of the sample.
 func Defaults() []Rule {
 	var all []Rule
-	return append(append(append(append(all, baseRules...), reservationRules...), otherRules...), energyRules...)
+	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules} {
+		all = append(all, rules...)
+	}
+	return all
 }
 
 var baseRules = []Rule{
@@ -143,6 +146,9 @@ var otherRules = []Rule{
 	{Name: "decisions:get_hosts", Check: everyReader, Scopes: bothScopes,
 		Description: "See the hosts of a decision: which was chosen, how each was weighed, and why the others were refused.",
 		Operations:  []Operation{{"GET", "/v1/decisions/{id}"}}},
+	{Name: "images:list", Check: everyReader, Scopes: bothScopes,
+		Description: "List the images that reservations have had put on hosts, and those on their way.",
+		Operations:  []Operation{{"GET", "/v1/images"}}},
 	{Name: "preemptible:list", Check: everyReader, Scopes: bothScopes,
 		Description: "List the preemptible instances of every project, and what the loss of each would cost.",
 		Operations:  []Operation{{"GET", "/v1/preemptible"}}},
@@ -188,4 +194,49 @@ var energyRules = []Rule{
 	{Name: "energy:get_audit", Check: everyReader, Scopes: bothScopes,
 		Description: "Read who did what to which host's power, and how many hosts were in use.",
 		Operations:  []Operation{{"GET", "/v1/energy/audit"}, {"GET", "/v1/energy/demand"}}},
+}
+
+var packingRules = []Rule{
+	{Name: "packing:plan", Check: everyReader, Scopes: bothScopes,
+		Description: "Plan which instances should be moved, and see how the instances of every project share the hosts.",
+		Operations:  []Operation{{"POST", "/v1/packing"}}},
+	{Name: "packing:list_runs", Check: everyReader, Scopes: bothScopes,
+		Description: "List the plans that are or were carried out.",
+		Operations:  []Operation{{"GET", "/v1/packing/runs"}}},
+	{Name: "packing:get_run", Check: everyReader, Scopes: bothScopes,
+		Description: "See how far a plan is carried out.",
+		Operations:  []Operation{{"GET", "/v1/packing/runs/{id}"}}},
+	{Name: "packing:apply", Check: admin, Scopes: bothScopes,
+		Description: "Have instances moved.",
+		Operations:  []Operation{{"POST", "/v1/packing/runs"}}},
+	{Name: "packing:stop", Check: admin, Scopes: bothScopes,
+		Description: "Have no more instances moved.",
+		Operations:  []Operation{{"DELETE", "/v1/packing/runs/{id}"}}},
+}
+
+var bestEffortRules = []Rule{
+	{Name: "besteffort:create", Check: member, Scopes: projectOnly,
+		Description: "Put best-effort work into the queue.",
+		Operations:  []Operation{{"POST", "/v1/besteffort"}}},
+	{Name: "besteffort:list", Check: anyReader, Scopes: bothScopes,
+		Description: "List the best-effort work of the own project.",
+		Operations:  []Operation{{"GET", "/v1/besteffort"}}},
+	{Name: "besteffort:list_all", Check: everyReader, Scopes: bothScopes,
+		Description: "List the best-effort work of other projects (all_projects, project_id).",
+		Operations:  []Operation{{"GET", "/v1/besteffort"}}},
+	{Name: "besteffort:get", Check: anyReader, Scopes: bothScopes,
+		Description: "Show best-effort work of the own project.",
+		Operations:  []Operation{{"GET", "/v1/besteffort/{id}"}}},
+	{Name: "besteffort:get_all_projects", Check: everyReader, Scopes: bothScopes,
+		Description: "Show best-effort work of another project. To those who may not, it does not exist.",
+		Operations:  []Operation{{"GET", "/v1/besteffort/{id}"}}},
+	{Name: "besteffort:get_hosts", Check: everyReader, Scopes: bothScopes,
+		Description: "See on which hosts best-effort work runs.",
+		Operations:  []Operation{{"GET", "/v1/besteffort"}, {"GET", "/v1/besteffort/{id}"}}},
+	{Name: "besteffort:delete", Check: member, Scopes: bothScopes,
+		Description: "Cancel best-effort work of the own project.",
+		Operations:  []Operation{{"DELETE", "/v1/besteffort/{id}"}}},
+	{Name: "besteffort:delete_all_projects", Check: admin, Scopes: bothScopes,
+		Description: "Cancel best-effort work of another project.",
+		Operations:  []Operation{{"DELETE", "/v1/besteffort/{id}"}}},
 }

@@ -32,16 +32,19 @@ func ofSystem(roles ...string) policy.Credentials {
 var (
 	reading = []string{
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
+		"besteffort:list", "besteffort:get",
 	}
-	writing = []string{"reservations:update", "reservations:delete"}
+	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete"}
 	overall = []string{
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
-		"decisions:get_all_projects", "decisions:get_hosts", "preemptible:list", "preemptible:get_cost",
-		"energy:get", "energy:get_plan", "energy:list_hosts", "energy:get_host", "energy:get_audit",
+		"decisions:get_all_projects", "decisions:get_hosts", "images:list", "preemptible:list", "preemptible:get_cost",
+		"energy:get", "energy:get_plan", "energy:list_hosts", "energy:get_host", "energy:get_audit", "packing:plan", "packing:list_runs", "packing:get_run",
+		"besteffort:list_all", "besteffort:get_all_projects", "besteffort:get_hosts",
 	}
 	ruling = []string{
 		"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
-		"energy:update", "energy:approve", "energy:order",
+		"energy:update", "energy:approve", "energy:order", "packing:apply", "packing:stop",
+		"besteffort:delete_all_projects",
 	}
 	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}
 )
@@ -55,11 +58,11 @@ func TestWhatEachPersonaMayDo(t *testing.T) {
 	}{
 		"no role": {of("p"), nil},
 		"reader":  {of("p", "reader"), slices.Concat(reading, project)},
-		"member":  {of("p", "member"), slices.Concat(reading, writing, project, []string{"reservations:create"})},
-		"admin":   {of("p", "admin"), slices.Concat(everything, project, []string{"reservations:create"})},
+		"member":  {of("p", "member"), slices.Concat(reading, writing, project, []string{"reservations:create", "besteffort:create"})},
+		"admin":   {of("p", "admin"), slices.Concat(everything, project, []string{"reservations:create", "besteffort:create"})},
 		"service": {of("p", "service"), service},
 		"admin of another project than the admin project": {
-			policy.Credentials{ProjectID: "p", Roles: []string{"admin"}}, slices.Concat(reading, writing, project, []string{"reservations:create"})},
+			policy.Credentials{ProjectID: "p", Roles: []string{"admin"}}, slices.Concat(reading, writing, project, []string{"reservations:create", "besteffort:create"})},
 		"reader of the system": {ofSystem("reader"), slices.Concat(reading, overall, []string{"readiness:get"})},
 		"admin of the system":  {ofSystem("admin"), everything},
 		"admin of a domain":    {policy.Credentials{DomainID: "d", Roles: []string{"admin"}, IsAdminProject: true}, nil},

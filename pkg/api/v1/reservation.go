@@ -63,6 +63,7 @@ type Reservation struct {
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`
 	Image          string          `json:"image,omitempty"`
+	Images         []HostImage     `json:"images,omitempty"` // in the answer to GET /v1/reservations/{id} alone
 	OnEnd          string          `json:"on_end"`
 	BeforeEnd      Duration        `json:"before_end"`
 	DelayedByBoot  bool            `json:"delayed_by_boot"`

@@ -173,3 +173,29 @@ func (h *Hints) UnmarshalJSON(raw []byte) error {
 	*h = hints
 	return nil
 }
+
+// Networks are those of a server: "none", "auto", or a list of their ids.
+type Networks []string
+
+// UnmarshalJSON reads a word or a list of ids.
+func (n *Networks) UnmarshalJSON(raw []byte) error {
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		*n = Networks{word}
+		return nil
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) != nil {
+		return fmt.Errorf(`must be "none", "auto" or a list of ids of networks, not %s`, raw)
+	}
+	*n = list
+	return nil
+}
+
+// MarshalJSON writes a word or a list of ids.
+func (n Networks) MarshalJSON() ([]byte, error) {
+	if len(n) == 1 && (n[0] == "none" || n[0] == "auto") {
+		return json.Marshal(n[0])
+	}
+	return json.Marshal([]string(n))
+}
