@@ -14,7 +14,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-simulations test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-simulations test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -36,14 +36,13 @@ check: ## format, vet, layout and the quick tests, in under two minutes
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@$(GO) vet $(RACE) ./...
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j3 test-in-cloud test-beside-cloud test-simulations
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-simulations test-vet
 
 # These are the tests of the package tests in its files cloud_*.
 IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
 
 # Experiments have a goroutine each, and the race detector makes them take five times as long.
-SIMULATIONS = ./pkg/workload ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/preemption ./pkg/sim/replay
+SIMULATIONS = ./pkg/workload ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/preemption ./pkg/sim/replay ./pkg/sim/staging ./pkg/sim/packing
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(SIMULATIONS),-e $(p:./%=/%)$$))
 
 test-in-cloud:
@@ -54,6 +53,9 @@ test-beside-cloud:
 
 test-simulations:
 	@CGO_ENABLED=0 nice -n 10 $(GO) test -shuffle=on -timeout 25m $(SIMULATIONS)
+
+test-vet:
+	@nice -n 10 $(GO) vet $(RACE) ./...
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest
@@ -69,7 +71,7 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test -count=1 -timeout 60m -v \
-	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat' ./tests
+	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|YieldUnderTheFloor|PreemptibleServersAreNotMoved' ./tests
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
@@ -94,6 +96,8 @@ reproduce: build ## the papers' evaluations into docs/reproduction: a quarter of
 	@$(SIMULATE) deadline --out $(REPRODUCED)/deadline
 	@$(SIMULATE) energy --out $(REPRODUCED)/energy
 	@$(SIMULATE) preemption --latency --out $(REPRODUCED)/preemption
+	@$(SIMULATE) staging --out $(REPRODUCED)/staging
+	@$(SIMULATE) packing --large 100 --parallel 100 --timings --out $(REPRODUCED)/packing
 	@test -z "$(DATA)" || $(MAKE) --no-print-directory reproduce-logs
 	@rm -f $(REPRODUCED)/*/*.png
 
@@ -108,11 +112,12 @@ reproduce-logs:
 	@$(SIMULATE) replay --trace $(DATA)/haizea/blue-30days.swf.gz --trace var/traces/$(notdir $(LEASES)) --procs-per-host 8 --hosts 144 \
 	  --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-blue
 
-bench: build ## rows 1 to 6 and 8 of the figures, each with what it is held against; COMPUTES=200 for more hosts
+bench: build ## all rows of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@mkdir -p docs/figures
 	@ALMANAC_FIGURES=$(CURDIR)/docs/figures $(GO) test -run '^$$' -bench Figure2 -benchtime 1x ./pkg/scheduler
+	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
@@ -131,6 +136,7 @@ fuzz: ## a minute for each fuzz target
 	@$(GO) test -run '^$$' -fuzz FuzzHints -fuzztime 1m ./pkg/nova/object
 	@$(GO) test -run '^$$' -fuzz FuzzFrame -fuzztime 1m -fuzzminimizetime 1x ./pkg/nova/topic
 	@for target in SWF GWF LWF OAR CSV Any; do $(GO) test -run '^$$' -fuzz "Fuzz$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/workload; done
+	@for target in $$(grep -oh 'func Fuzz[A-Za-z]*' pkg/whatif/*_test.go | cut -c6-); do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/whatif; done
 	@$(GO) test -run '^$$' -fuzz FuzzReadSettings -fuzztime 1m -fuzzminimizetime 1x ./pkg/sim/replay
 
 sample: ## renew the sample configuration
