@@ -24,6 +24,7 @@ func bestEffortOn() []string {
 // reservation of the only host of the pool, be suspended while its owner has all of the
 // host, go on after it, and end. almanacd is killed where it hurts.
 func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
+	labtest.Long(t)
 	behind := labtest.SchedulerBehind(t)
 	b := besideOpenStack(t, append(atTopic(t, interpose, behind), bestEffortOn()...)...)
 	takeTopic(t)

@@ -30,6 +30,7 @@ const callerPatience = 20 * time.Second
 // Placement are restarted. Nothing is promised twice, and what is left in Placement is of
 // requests that nobody could be told of.
 func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
+	labtest.Long(t)
 	s := besiegeTopic(t)
 	feed := func(number int) (fed <-chan struct{}) {
 		done := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 // TestWrongAnswersMakeEventsLateAndNothingElse has a start and an end come due while
 // Nova or Placement answers wrongly, for each way in which it may.
 func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
+	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
 	nova, placement := labtest.Interpose(t, cloud.Compute), labtest.Interpose(t, cloud.Placement)
 	b := besideOpenStack(t, "OS_NOVA__ENDPOINT_OVERRIDE="+nova.URL, "OS_NOVA__TIMEOUT=3",

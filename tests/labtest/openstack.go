@@ -38,9 +38,33 @@ func OpenStack(t testing.TB) Cloud {
 		Placement: address("placement"),
 		Image:     address("glance"),
 	}
-	occupy(t)
+	if occupy(t) {
+		c.settle(t)
+	}
 	showTrouble(t, folder(t))
 	return c
+}
+
+// settle waits until the nova-computes have reported again, where a test of another process
+// has just restarted what they report through.
+func (c Cloud) settle(t testing.TB) {
+	t.Helper()
+	token := c.Token(t, Admin)
+	err := await(time.Minute, func() error {
+		for _, host := range c.Hosts(t) {
+			said, err := c.computeState(token, host)
+			if err == nil && said != "up" {
+				err = fmt.Errorf("Nova says that %s is %s", host, said)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Logf("the cloud that this test got is not whole: %v", err)
+	}
 }
 
 // Hosts gives the names of the compute hosts. The last has a nova-compute of
@@ -159,12 +183,14 @@ var occupied struct {
 	lock  *os.File
 }
 
-func occupy(t testing.TB) {
+// occupy takes the cloud for a test; first says that the process has just got it.
+func occupy(t testing.TB) (first bool) {
 	t.Helper()
 	lab := folder(t)
 	occupied.Lock()
 	defer occupied.Unlock()
-	if occupied.tests == 0 {
+	first = occupied.tests == 0
+	if first {
 		file, err := os.OpenFile(filepath.Join(lab, "cloud.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			t.Fatalf("take the lab's cloud: %v", err)
@@ -183,4 +209,5 @@ func occupy(t testing.TB) {
 			occupied.lock.Close() // which unlocks it
 		}
 	})
+	return first
 }
