@@ -251,6 +251,9 @@ func outcomes(t *testing.T, o Options, m mix) map[string]worked {
 
 // Tables 4.1, 8.3 and 8.5.
 func TestLongWorkGainsBySuspensionAndLosesLittleByImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds; make test runs it")
+	}
 	all := outcomes(t, Defaults(), fewLong)
 	plain, ready, sent, reused := all[plainSetup.name], all[predeployedSetup.name], all[prefetchedSetup.name], all[reusedSetup.name]
 	if ready.finish >= plain.finish || ready.suspensions == 0 || plain.suspensions != 0 {
