@@ -82,6 +82,23 @@ type Flavor struct {
 	Public     bool
 }
 
+// Traits gives those that a host must have, and must not have, for an instance of the
+// flavor, sorted.
+func (f *Flavor) Traits() (required, forbidden []string) {
+	for key, value := range f.ExtraSpecs {
+		trait, is := strings.CutPrefix(key, "trait:")
+		switch {
+		case is && value == "required":
+			required = append(required, trait)
+		case is && value == "forbidden":
+			forbidden = append(forbidden, trait)
+		}
+	}
+	slices.Sort(required)
+	slices.Sort(forbidden)
+	return required, forbidden
+}
+
 // ReservationMark is the extra spec of a flavor, and the metadata of an aggregate,
 // that names the reservation it was made for.
 const ReservationMark = "almanac:reservation"

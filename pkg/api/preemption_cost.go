@@ -5,8 +5,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -85,17 +83,7 @@ func preview(f inventory.Flavor, project string) *placing.Request {
 	r := &placing.Request{
 		ProjectID: project, Instances: []string{""}, Resources: classes(f), FlavorName: f.Name, ExtraSpecs: f.ExtraSpecs,
 	}
-	for key, value := range f.ExtraSpecs {
-		trait, is := strings.CutPrefix(key, "trait:")
-		switch {
-		case is && value == "required":
-			r.Required = append(r.Required, trait)
-		case is && value == "forbidden":
-			r.Forbidden = append(r.Forbidden, trait)
-		}
-	}
-	slices.Sort(r.Required)
-	slices.Sort(r.Forbidden)
+	r.Required, r.Forbidden = f.Traits()
 	return r
 }
 

@@ -121,17 +121,7 @@ func (s *Situation) request(i *inventory.Instance, from *inventory.HostState) *p
 		ProjectID: i.ProjectID, UserID: i.UserID, Instances: []string{i.ID}, Hints: i.Hints, Preemptible: i.Preemptible,
 		Resources: takes(i), Zone: from.Zone, Cell: from.Cell, FlavorName: f.Name, ExtraSpecs: f.ExtraSpecs,
 	}
-	for key, value := range f.ExtraSpecs {
-		trait, is := strings.CutPrefix(key, "trait:")
-		switch {
-		case is && value == "required":
-			r.Required = append(r.Required, trait)
-		case is && value == "forbidden":
-			r.Forbidden = append(r.Forbidden, trait)
-		}
-	}
-	slices.Sort(r.Required)
-	slices.Sort(r.Forbidden)
+	r.Required, r.Forbidden = f.Traits()
 	if group, grouped := s.Groups[i.ID]; grouped && group.Policy == "anti-affinity" {
 		r.Group = &group
 	}
