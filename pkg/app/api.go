@@ -63,23 +63,10 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	if err != nil {
 		return err
 	}
-	if a.images, err = a.openStaging(ctx, db, hosts); err != nil {
+	carry := &carrier{}
+	if err := a.openDesk(ctx, db, bus, hosts, carry); err != nil {
 		return err
 	}
-	o, carry := a.deskOptions(db, bus), &carrier{}
-	if a.images != nil {
-		o.Images = a.images.Facts
-	}
-	if a.cloud != nil {
-		o.Cloud = carry
-	}
-	if a.desk, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
-		return err
-	}
-	if a.images != nil {
-		a.images.Attach(a.desk)
-	}
-	hosts.Follow(a.desk.Observe)
 	a.doctor = a.newDoctor(db, hosts)
 	if a.cloud != nil {
 		if err := a.addSteward(ctx, carry, db, hosts); err != nil {
@@ -108,6 +95,29 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	server := api.New(options)
 	a.face = server
 	a.add(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look})
+	return nil
+}
+
+// openDesk opens the desk that books, with what it looks at of images; carry does on the
+// cloud what its events call for.
+func (a *App) openDesk(ctx context.Context, db *store.Store, bus *bus, hosts *inventory.Keeper, carry *carrier) (err error) {
+	if a.images, err = a.openStaging(ctx, db, hosts); err != nil {
+		return err
+	}
+	o := a.deskOptions(db, bus)
+	if a.images != nil {
+		o.Images = a.images.Facts
+	}
+	if a.cloud != nil {
+		o.Cloud = carry
+	}
+	if a.desk, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
+		return err
+	}
+	if a.images != nil {
+		a.images.Attach(a.desk)
+	}
+	hosts.Follow(a.desk.Observe)
 	return nil
 }
 
