@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ func solver(t *testing.T) packing.Solver {
 	t.Helper()
 	s := glpk.Solver{Limit: 20 * time.Second}
 	if err := s.Find(); err != nil {
+		if os.Getenv("ALMANAC_LAB") != "" { // whose packages have it
+			t.Fatal(err)
+		}
 		t.Skip(err)
 	}
 	return s

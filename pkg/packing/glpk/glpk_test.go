@@ -21,6 +21,9 @@ func installed(t *testing.T) Solver {
 	t.Helper()
 	s := Solver{Limit: time.Minute}
 	if err := s.Find(); err != nil {
+		if os.Getenv("ALMANAC_LAB") != "" { // whose packages have it
+			t.Fatal(err)
+		}
 		t.Skip(err)
 	}
 	return s
