@@ -139,7 +139,7 @@ func (w *way) until(ctx context.Context, to energy.State, tell func() error) err
 			if fault.Is(err, fault.Denied) || fault.Is(err, fault.Invalid) {
 				return err
 			}
-			if ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil {
 				trouble = err
 			}
 		default:

@@ -122,6 +122,33 @@ func TestBringingAMachineToAState(t *testing.T) {
 	}
 }
 
+// watched is a machine that says how often it was pressed.
+type watched struct {
+	*buttons
+	pressed func(times int)
+}
+
+func (w watched) Press(ctx context.Context, p power.Press) error {
+	err := w.buttons.Press(ctx, p)
+	w.pressed(len(w.presses))
+	return err
+}
+
+func TestWhatAMachineSaidLastIsToldWhenTheTimeEndsAfterAnotherPress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		deaf := watched{&buttons{state: energy.On}, func(times int) {
+			if times == 2 {
+				time.AfterFunc(time.Millisecond, cancel)
+			}
+		}}
+		err := power.Bring(ctx, deaf, energy.Off, power.Manner{Hard: true}, power.Pace{})
+		if err == nil || !strings.Contains(err.Error(), `told to cut: the machine says that it is still "on"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestAProgramIsBoundInTimeAndOutputAndSeesNoEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "hush")
 	for name, tc := range map[string]struct {

@@ -127,13 +127,13 @@ func TestABMCInTrouble(t *testing.T) {
 			bmc := labtest.StartRedfish(t, labtest.RedfishOptions{Tasks: true})
 			bmc.Trouble(tc.trouble)
 			o := options(bmc)
-			o.Timeout = 500 * time.Millisecond
+			o.Timeout = 2 * time.Second
 			m := machineOf(t, o)
 			r, err := m.Read(t.Context())
 			if r.State != tc.says || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("read %+v, %v", r, err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			err = m.Switch(ctx, energy.Off, tc.how)
 			if (err == nil) != (tc.failure == "") || err != nil && !strings.Contains(err.Error(), tc.failure) {
