@@ -71,7 +71,7 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test -count=1 -timeout 60m -v \
-	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved' ./tests
+	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied' ./tests
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter

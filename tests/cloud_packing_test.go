@@ -124,6 +124,45 @@ func (b *beside) whereTold(r v1.PackingRun, now []server) {
 	}
 }
 
+// TestAHostIsEmptiedAndTheMembersOfAGroupStayApart with needs as Nova measures them.
+func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, "OS_PACKING__POLL_INTERVAL=1", "OS_PACKING__CPU_NEED=diagnostics")
+	hosts := b.cloud.Hosts(t)
+	last := len(hosts) - 1
+	on := func(h int, name string, hints map[string]any) server {
+		return b.placed(b.admin, hosts[h:h+1], 1, wish{name: name, hints: hints, fields: map[string]any{"host": hosts[h]}})[0]
+	}
+	apart := map[string]any{"group": b.group(b.admin, "anti-affinity")}
+	one, other := on(last, "one", apart), on(last-1, "other", apart)
+
+	var plan v1.PackingPlan
+	measured := func(servers int) {
+		b.await("what the servers use is measured", func() bool {
+			b.packs(&plan, "plan", "--empty", "--migrations", "5")
+			return plan.Measured == servers
+		})
+	}
+	measured(2)
+	if len(plan.Moves)+len(plan.Emptied) > 0 || len(plan.Kept) != 2 {
+		t.Errorf("with nowhere to go to but to each other the plan is %+v", plan)
+	}
+
+	third := on(last-2, "third", nil)
+	measured(3)
+	var run v1.PackingRun
+	b.packs(&run, "apply", "--empty", "--migrations", "5", "--wait")
+	if run.Status != "done" || run.Moved != 1 || len(run.Plan.Moves) != 1 || run.Plan.Measured != 3 || !slices.Equal(run.Plan.Emptied, hosts[last:]) {
+		t.Errorf("the run is %+v", run)
+	}
+	now := b.settled(one.ID, other.ID, third.ID)
+	b.whereTold(run, now)
+	if now[0].Host != third.Host || now[1].Host != other.Host || now[2].Host != third.Host {
+		t.Errorf("they are on %v; want that of the last host beside the one that is in no group", hostsOf(now))
+	}
+	b.unleaked()
+}
+
 // TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused with Almanac in nova-scheduler's
 // place.
 func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
