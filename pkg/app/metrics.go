@@ -88,6 +88,8 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 		func() float64 { return float64(a.replicas.Load()) })
 	m.counter("almanac_decisions_lost_total", "Decisions about instances that were not stored.", nil,
 		func() float64 { return float64(a.recorder.lostSoFar()) })
+	m.registry.MustRegister(a.recorder.took)
+	a.measureEvictions(m)
 	a.switching.seen.measureEnergy(m)
 	a.queue.measure(m)
 	a.packing.measure(m)
@@ -125,4 +127,16 @@ func (a *App) eventLag() float64 {
 		}
 	}
 	return float64(now - oldest)
+}
+
+func (a *App) measureEvictions(m metrics) {
+	evicted := func() (gone, stayed int64) {
+		if a.placer == nil {
+			return 0, 0
+		}
+		return a.placer.Evicted()
+	}
+	const name, help = "almanac_evictions_total", "Preemptible instances that this process chose to make room, by whether they did."
+	m.counter(name, help, prometheus.Labels{"outcome": "gone"}, func() float64 { gone, _ := evicted(); return float64(gone) })
+	m.counter(name, help, prometheus.Labels{"outcome": "stayed"}, func() float64 { _, stayed := evicted(); return float64(stayed) })
 }

@@ -97,13 +97,17 @@ func (p *packing) shown(c config.Packing) api.Packing {
 
 // measure tells how many moves came to which end in this process.
 func (p *packing) measure(m metrics) {
-	if p == nil {
-		return
-	}
 	for _, state := range []rebalance.State{rebalance.Moved, rebalance.Skipped, rebalance.Undone} {
 		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by what became of them.",
-			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(p.carrier.Made(state)) })
+			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(p.made(state)) })
 	}
+}
+
+func (p *packing) made(state rebalance.State) int64 {
+	if p == nil {
+		return 0
+	}
+	return p.carrier.Made(state)
 }
 
 // world reads what a plan of migrations depends on.

@@ -142,7 +142,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 			Now:       time.Now, Draw: rand.IntN, Log: log,
 		})
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
-		o.Placer, o.Filters, o.Weighers = placer, choice.Filters, choice.Weighers
+		a.placer, o.Placer, o.Filters, o.Weighers = placer, placer, choice.Filters, choice.Weighers
 	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(transport, oslo.ServerOptions{

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -135,6 +136,7 @@ type Dispatcher struct {
 	stubborn   stubborn
 	departures departures
 	moves      chan struct{} // holds one for each request of MostMoves; nil where any number may
+	evicted    struct{ gone, stayed atomic.Int64 }
 }
 
 // New gives a Dispatcher. Its Sweep has to be called again and again.
@@ -150,6 +152,11 @@ func New(o Options) *Dispatcher {
 		d.moves = make(chan struct{}, o.MostMoves)
 	}
 	return d
+}
+
+// Evicted counts the instances that made room, and those that were chosen to and stayed.
+func (d *Dispatcher) Evicted() (gone, stayed int64) {
+	return d.evicted.gone.Load(), d.evicted.stayed.Load()
 }
 
 // Placed is where the instances of a request go.

@@ -72,6 +72,7 @@ func (t *task) putAside(ctx context.Context, s *staying) {
 	if t.aside == nil {
 		t.aside = map[string]string{}
 	}
+	t.evicted.stayed.Add(int64(len(s.victims)))
 	for i, v := range s.victims {
 		t.aside[v.ID] = v.on.Name
 		t.Log.InfoContext(ctx, "an instance does not make room; others are looked for", "instance", v.ID, "host", v.on.Name,
@@ -111,6 +112,7 @@ func (t *task) makeRoom(ctx context.Context, c chosen) error {
 		e.takeBack(ctx)
 		return err
 	}
+	e.evicted.gone.Add(int64(len(e.victims)))
 	c.hold.Settle()
 	e.lookAfter(ctx)
 	return nil

@@ -226,6 +226,9 @@ func TestAVictimThatStillRunsWhenTheTimeIsUpGetsBackWhatItHadAndTheNextBestGoes(
 	b.isGone(t, "v2")
 	b.sweep(t)
 	b.unharmed(t, "v0")
+	if gone, stayed := b.Evicted(); gone != 2 || stayed != 1 {
+		t.Errorf("%d are counted as gone and %d as stayed, want 2 and 1", gone, stayed)
+	}
 }
 
 func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
