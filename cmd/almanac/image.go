@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
 var imageColumns = []column[v1.Image]{
@@ -35,6 +36,7 @@ func (p *process) imageCommand() *cobra.Command {
 
 func (p *process) imageListCommand() *cobra.Command {
 	var long bool
+	var filter client.ImageFilter
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List images on hosts: those that are there, and the transfers due and under way",
@@ -42,6 +44,7 @@ func (p *process) imageListCommand() *cobra.Command {
 the transfers that are scheduled or under way for reservations. They are shown to
 admins and readers of the system.`,
 		Example: `  almanac image list
+  almanac image list --image debian-12 --state failed,late
   almanac image list --long -f json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -53,13 +56,17 @@ admins and readers of the system.`,
 			if err != nil {
 				return err
 			}
-			found, err := almanac.Images(c.Context())
+			found, err := almanac.Images(c.Context(), filter)
 			if err != nil {
 				return err
 			}
 			return out.list(found.Images, found)
 		},
 	}
+	c.Flags().StringVar(&filter.Image, "image", "", "only that image, by its id or name")
+	c.Flags().StringVar(&filter.Host, "host", "", "only those on this host")
+	c.Flags().StringSliceVar(&filter.States, "state", nil, "only those in one of these states: "+
+		"there, transferring, scheduled, late, waiting, failed")
 	c.Flags().BoolVar(&long, "long", false, "print more columns")
 	return c
 }

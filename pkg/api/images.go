@@ -67,9 +67,24 @@ func moment(at span.Instant) *time.Time {
 
 // listImages handles GET /v1/images.
 func (s *server) listImages(c *gin.Context) {
+	q := readQuery(c, "image", "host", "state")
+	image, host, states := q.text("image"), q.text("host"), q.list("state")
+	for _, state := range states {
+		if !slices.Contains(controller.States, controller.State(state)) {
+			q.fail("state", "must be one of %v, not %q", controller.States, state)
+		}
+	}
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
 	page := v1.Images{Images: []v1.Image{}}
 	if s.Images != nil {
 		for _, o := range s.Images.Overview() {
+			if image != "" && image != o.Image && image != o.Name || host != "" && host != o.Host ||
+				len(states) > 0 && !slices.Contains(states, string(o.State)) {
+				continue
+			}
 			page.Images = append(page.Images, v1.Image{
 				ID: o.Image, Name: o.Name, Host: o.Host, Bytes: o.Bytes, State: string(o.State), Start: moment(o.Start), End: moment(o.End),
 				KeptUntil: moment(o.Until), Detail: o.Detail, Reservations: append([]string{}, o.Reservations...),

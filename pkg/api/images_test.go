@@ -61,6 +61,18 @@ func TestAnImageIsResolvedBeforeTheReservationIsDecided(t *testing.T) {
 	if len(list.Images) != 1 || list.Images[0].State != "there" || list.Images[0].KeptUntil == nil || list.Images[0].Reservations == nil {
 		t.Errorf("the list is %+v", list)
 	}
+	for query, want := range map[string]int{
+		"image=d-1": 1, "image=debian&host=A&state=failed,there": 1, "image=d": 0, "host=B": 0, "state=late": 0,
+	} {
+		if list := decode[v1.Images](t, c.nobody.get("/v1/images?"+query)); len(list.Images) != want {
+			t.Errorf("%s gives %+v", query, list)
+		}
+	}
+	for _, query := range []string{"state=here", "node=A"} {
+		if a := c.nobody.get("/v1/images?" + query); a.status != http.StatusBadRequest {
+			t.Errorf("%s gives %v", query, a)
+		}
+	}
 }
 
 func TestWhoDoesNotSeeTheHostsSeesNothingOfThemInTheImages(t *testing.T) {

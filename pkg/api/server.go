@@ -163,7 +163,7 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
-	v1.GET("/images", s.require("images:list"), s.noParameters, s.listImages)
+	v1.GET("/images", s.require("images:list"), s.listImages)
 	v1.GET("/preemptible", s.require("preemptible:list"), s.listPreemptible)
 	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.costPreemption)
 	s.energyRoutes(v1.Group("/energy"))

@@ -23,6 +23,9 @@ const (
 	Held         State = "waiting"
 )
 
+// States are all of them.
+var States = []State{Present, Transferring, Scheduled, Late, Held, Refused}
+
 // HostImage is the image of a reservation on one of its hosts. Start and End are those of
 // the transfer, of one that is there since when and until when it is; 0 is not known.
 type HostImage struct {
