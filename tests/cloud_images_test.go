@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +25,9 @@ import (
 )
 
 // TestTheImageOfAReservationIsPutOnItsHosts has Nova asked at the scheduled time, though
-// almanacd is killed before, and shows that Nova's fake driver puts no image anywhere; then
-// it has Nova say of other hosts that it did, after almanacd was killed in the middle.
+// almanacd is killed before, and shows that Nova's fake driver puts no image anywhere. Then
+// hosts fetch an image, and at last Nova says that others did, after almanacd was killed in
+// the middle.
 func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	labtest.Long(t)
 	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)
@@ -68,6 +72,8 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 		t.Errorf("almanac reservation show says\n%s", shown)
 	}
 
+	b.fetches(said)
+
 	// almanacd is killed while it waits for Nova's answer: nobody knows whether Nova has
 	// heard it, and nobody asks again while it may be under way.
 	ask := fmt.Sprintf("POST /v2.1/os-aggregates/%d/images", b.aggregateID("almanac-images"))
@@ -88,11 +94,46 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	if n := nova.Count(ask); n != asked+1 {
 		t.Errorf("Nova was asked %d times, want once", n-asked)
 	}
-	if list := b.as(labtest.Admin, "image", "list", "-f", "value", "-c", "Host", "-c", "State"); strings.Count(list, "there") != 2 {
+	if list := b.as(labtest.Admin, "image", "list", "--image", r.Image, "-f", "value", "-c", "Host", "-c", "State"); strings.Count(list, "there") != 2 {
 		t.Errorf("almanac image list says\n%s", list)
 	}
 	b.quiet()
 	b.untouched()
+}
+
+// fetches: hosts whose driver caches an image have it from Glance in time, and Almanac
+// learns of it by what Nova says.
+func (b *beside) fetches(said *novaSaid) {
+	b.t.Helper()
+	const size = 96 << 20
+	data := filepath.Join(b.t.TempDir(), "image")
+	if err := errors.Join(os.WriteFile(data, nil, 0o600), os.Truncate(data, size)); err != nil {
+		b.t.Fatal(err)
+	}
+	var image struct{ ID string }
+	b.cloud.OpenstackJSON(b.t, labtest.Admin, &image, "image", "create", "--public", "--disk-format", "raw", "--container-format", "bare",
+		"--property", "lab_cached=yes", "--file", data, "cached")
+	b.t.Cleanup(func() { b.admin.Must(http.MethodDelete, "image", "/v2/images/"+image.ID, nil, nil) })
+
+	r := b.reserve(b.demo, v1.ReservationRequest{
+		Name: "fetched", Image: "cached", Quantity: new(2), Duration: new(v1.Duration(3600)), StartTime: new(b.soon(65)),
+	})
+	b.imageIs(r.ID, "there")
+	if !time.Now().Before(r.Start) {
+		b.t.Errorf("the image is there at %v, and the reservation has begun at %v", time.Now(), r.Start)
+	}
+	var hosts []string
+	for _, p := range said.of("progress") {
+		if slices.Equal(p.cached, []string{image.ID}) {
+			hosts = append(hosts, p.host)
+		}
+	}
+	if slices.Sort(hosts); !slices.Equal(hosts, b.show(r.ID).Hosts) {
+		b.t.Errorf("Nova has said of %v that they have cached it, want %v", hosts, b.show(r.ID).Hosts)
+	}
+	if bytes := b.metric("almanac_image_transfer_bytes_total{outcome=\"there\"}"); bytes != 2*size {
+		b.t.Errorf("%.0f bytes are counted, want %d", bytes, 2*size)
+	}
 }
 
 // refusesImages: images that nobody has, that are not ready or that another project keeps
@@ -169,6 +210,7 @@ type cacheNews struct {
 	at     time.Time
 	hosts  []string // of the aggregate
 	host   string
+	cached []string
 	failed []string
 }
 
@@ -189,6 +231,7 @@ func (s *novaSaid) hear(_ context.Context, n oslo.Notification) error {
 		Data struct {
 			Hosts  []string `json:"hosts"`
 			Host   string   `json:"host"`
+			Cached []string `json:"images_cached"`
 			Failed []string `json:"images_failed"`
 		} `json:"nova_object.data"`
 	}
@@ -197,7 +240,7 @@ func (s *novaSaid) hear(_ context.Context, n oslo.Notification) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = append(s.list, cacheNews{phase, n.Time, payload.Data.Hosts, payload.Data.Host, payload.Data.Failed})
+	s.list = append(s.list, cacheNews{phase, n.Time, payload.Data.Hosts, payload.Data.Host, payload.Data.Cached, payload.Data.Failed})
 	return nil
 }
 

@@ -8,6 +8,7 @@ CONF.host is the first host's for all of them: it is in notifications as the pub
 """
 import shlex
 import sys
+import tempfile
 
 from nova.cmd import compute as _  # noqa: F401, patches the interpreter and must be first
 import nova.conf
@@ -17,6 +18,7 @@ from nova import config, objects, service, utils
 from nova.compute import power_state
 from nova.compute import rpcapi as compute
 from nova.conductor import rpcapi as conductor
+from nova.image import glance
 from nova.objects import base
 from nova.virt import fake
 from oslo_log import log
@@ -28,8 +30,25 @@ from oslo_service import threadgroup
 class LabDriver(fake.MediumFakeDriver):
     """10 VCPU, 8 GiB and 1028 GB whose guests outlive the process, as a hypervisor's do, and can be live-migrated.
 
-    The property fails_on of a guest names hosts, apart by spaces, on which it cannot be built.
+    The property fails_on of a guest names hosts, apart by spaces, on which it cannot be built. An image with the
+    property lab_cached is fetched from Glance to be cached, though it is not kept; others are refused, as by Nova's
+    own fake driver.
     """
+
+    def __init__(self, virtapi, read_only=False):
+        super().__init__(virtapi, read_only)
+        self.fetched = set()
+
+    def cache_image(self, context, image_id):
+        images = glance.API()
+        if 'lab_cached' not in images.get(context, image_id)['properties']:
+            return super().cache_image(context, image_id)
+        if image_id in self.fetched:
+            return False
+        with tempfile.NamedTemporaryFile() as file:
+            images.download(context, image_id, dest_path=file.name)
+        self.fetched.add(image_id)
+        return True
 
     def spawn(self, context, instance, *args, **kwargs):
         if instance.host in instance.metadata.get('fails_on', '').split():
