@@ -127,7 +127,7 @@ const whole = `{"id": "1", "name": "n", "tenant_id": "p", "user_id": "u", "statu
 func TestAServerIsReadAsNovaTellsIt(t *testing.T) {
 	c, asked := reader(t, inCells(`{"servers": [`+fmt.Sprintf(whole, `{"id": "i"}`, `{"a": "b"}`, `{"group": "g", "different_host": ["x", "y"], "query": [["=", 1]], "n": 7}`)+`]}`))
 	got, err := c.Servers(t.Context(), nova.ServerQuery{Project: "p", Host: "a", ChangedSince: 1700000000})
-	want := []nova.Server{{Updated: 1795305609, Instance: inventory.Instance{
+	want := []nova.Server{{Updated: 1795305609, Image: "i", Instance: inventory.Instance{
 		ID: "1", Name: "n", ProjectID: "p", UserID: "u", Host: "a", Status: "ACTIVE", Task: "migrating",
 		Created: 1795305600, Launched: 1795305607, Metadata: map[string]string{"k": "v"}, Locked: true,
 		Flavor: inventory.Flavor{Name: "m", Resources: resource.Vector{VCPUs: 2, MemoryMB: 1024, DiskGB: 17}, ExtraSpecs: map[string]string{"a": "b"}},
@@ -141,6 +141,19 @@ func TestAServerIsReadAsNovaTellsIt(t *testing.T) {
 		"2.100 /v2.1/os-services?binary=nova-compute&host=a",
 	}, *asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAServersImageIsItsIDOrNotKnown(t *testing.T) {
+	for image, want := range map[string]string{
+		`{"id": "i", "links": [{"rel": "bookmark", "href": "x"}]}`: "i",
+		`""`: "", `null`: "", `{}`: "", `7`: "", `"i"`: "", `{"id": 7}`: "",
+	} {
+		c, _ := reader(t, inCells(`{"servers": [`+fmt.Sprintf(whole, image, `{}`, `{}`)+`]}`))
+		got, err := c.Servers(t.Context(), nova.ServerQuery{})
+		if err != nil || len(got) != 1 || got[0].Image != want {
+			t.Errorf("%s: %+v, %v", image, got, err)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ type server struct {
 	Updated  instant           `json:"updated"`
 	Launched instant           `json:"OS-SRV-USG:launched_at"`
 	Flavor   *flavor           `json:"flavor"`
-	Image    json.RawMessage   `json:"image"` // "" where the root disk is a volume
+	Image    image             `json:"image"`
 	Metadata map[string]string `json:"metadata"`
 	Locked   bool              `json:"locked"`
 	Hints    map[string]hint   `json:"scheduler_hints"` // since 2.100
@@ -48,6 +48,23 @@ func (i *instant) UnmarshalJSON(raw []byte) error {
 		return fmt.Errorf("%q is no time", *text)
 	}
 	*i = instant(span.At(at))
+	return nil
+}
+
+// image is that of a server: its id, or "" where the root disk is a volume. What is neither
+// says nothing of it.
+type image struct {
+	id     string
+	volume bool
+}
+
+func (i *image) UnmarshalJSON(raw []byte) error {
+	var one struct {
+		ID string `json:"id"`
+	}
+	if i.volume = string(raw) == `""`; !i.volume && json.Unmarshal(raw, &one) == nil {
+		i.id = one.ID
+	}
 	return nil
 }
 
@@ -74,11 +91,11 @@ func (s server) known() (Server, error) {
 	if s.ID == "" || s.Project == "" || s.Status == "" || s.Flavor == nil || s.Created == 0 {
 		return Server{}, errors.New("a server has no id, project, status, flavor or time of its creation")
 	}
-	shape, err := s.Flavor.known(string(s.Image) == `""`)
+	shape, err := s.Flavor.known(s.Image.volume)
 	if err != nil {
 		return Server{}, err
 	}
-	one := Server{Updated: span.Instant(s.Updated), Instance: inventory.Instance{
+	one := Server{Updated: span.Instant(s.Updated), Image: s.Image.id, Instance: inventory.Instance{
 		ID: s.ID, Name: s.Name, ProjectID: s.Project, UserID: s.User, Status: s.Status,
 		Created: span.Instant(s.Created), Launched: span.Instant(s.Launched), Flavor: shape,
 		Metadata: maps.Clone(s.Metadata), Locked: s.Locked,

@@ -39,6 +39,9 @@ func (q ServerQuery) values() url.Values {
 type Server struct {
 	inventory.Instance
 	Updated span.Instant
+	// Image is the id in Glance of what it was made or rebuilt from; empty where its root
+	// disk is a volume, or where that is not known.
+	Image string
 	// Fault is what Nova says went wrong with one that is in ERROR.
 	Fault string
 }
