@@ -52,11 +52,11 @@ func (s *Server) idle() bool { return s.Task == "" }
 
 // look tells a VM's own server from others with its mark.
 // Anybody of the project can write the mark: what was not made after the request, by its
-// user and with its flavor, is not of it.
+// user, with its flavor and from its image, is not of it.
 func look(r *Request, v *VM, all []Server) (seen sight) {
 	for i := range all {
 		s := &all[i]
-		marked := s.VM == v.ID && s.Created >= r.Created.Add(-clockSkew) && s.UserID == r.UserID && s.Flavor == r.Flavor.Name
+		marked := s.VM == v.ID && s.Created >= r.Created.Add(-clockSkew) && s.UserID == r.UserID && s.Flavor == r.Flavor.Name && s.Image == r.Image.ID
 		awaited := v.Server == "" && v.Phase == besteffort.Starting && v.Asked != 0 && s.Attempt == v.Attempt
 		switch {
 		case (s.ID == v.Server || marked && awaited) && seen.server == nil:

@@ -108,7 +108,7 @@ func (m *model) submit(vms int, duration, vcpus int64, parallel bool) string {
 	id := fmt.Sprintf("request-%d", m.ids)
 	r := &controller.Request{
 		ID: id, ProjectID: "demo", Name: id, Place: int64(m.ids), Created: m.now, Shape: resource.Vector{VCPUs: vcpus, MemoryMB: 100},
-		Duration: duration, Parallel: parallel, Trust: "trust of " + id,
+		Image: controller.Named{ID: "image"}, Duration: duration, Parallel: parallel, Trust: "trust of " + id,
 	}
 	for n := range vms {
 		r.VMs = append(r.VMs, controller.VM{ID: fmt.Sprintf("%s/%d", id, n), Number: n, Phase: besteffort.Waiting, Since: m.now})
@@ -232,7 +232,7 @@ func (m *model) Create(_ context.Context, r *controller.Request, vm *controller.
 		}
 		m.made[vm.ID]++
 		m.servers[id] = &server{Server: controller.Server{
-			ID: id, Status: "BUILD", Task: "scheduling", VM: vm.ID, Attempt: vm.Attempt, Created: m.now, Host: "",
+			ID: id, Status: "BUILD", Task: "scheduling", VM: vm.ID, Attempt: vm.Attempt, Created: m.now, Host: "", Image: r.Image.ID,
 		}, project: r.ProjectID, since: m.now}
 		m.servers[id].Host = vm.Node // it is pinned
 		m.servers[id].allocated = m.free(vm.Node) >= r.Shape.VCPUs

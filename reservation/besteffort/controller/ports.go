@@ -36,8 +36,8 @@ type Server struct {
 	Attempt int
 	Locked  bool
 	Created span.Instant
-	// UserID is who made it, and Flavor the name of its flavor.
-	UserID, Flavor string
+	// UserID is who made it, Flavor the name of its flavor, and Image the id of its image.
+	UserID, Flavor, Image string
 	// Fault is what Nova says went wrong; empty where nothing did.
 	Fault string
 }

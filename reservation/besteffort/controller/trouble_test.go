@@ -224,9 +224,11 @@ func TestARequestWhoseOwnerIsGoneHoldsNoHost(t *testing.T) {
 
 func TestAServerThatSomebodyMarkedIsNotTaken(t *testing.T) {
 	for name, other := range map[string]controller.Server{
-		"made before the request": {Created: 1},
-		"another user's":          {Created: 1001, UserID: "other"},
-		"of another flavor":       {Created: 1001, Flavor: "huge"},
+		"made before the request": {Created: 1, Image: "image"},
+		"another user's":          {Created: 1001, Image: "image", UserID: "other"},
+		"of another flavor":       {Created: 1001, Image: "image", Flavor: "huge"},
+		"of another image":        {Created: 1001, Image: "other"},
+		"from a volume":           {Created: 1001},
 	} {
 		m := newModel(4, "a", "b")
 		id := m.submit(1, 60, 1, false)
