@@ -3,6 +3,8 @@ package tests
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +124,12 @@ func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	takeTopic(t)
 	hosts := b.cloud.Hosts(t)
 	b.pool(hosts[3])
-	b.as(labtest.Demo, "besteffort", "submit", "three", "--flavor", "m1.tiny", "--image", "tiny", "--network", "none", "--duration", "1h", "--vms", "3")
+	script := filepath.Join(b.folder, "work.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.as(labtest.Demo, "besteffort", "submit", "three", "--flavor", "m1.tiny", "--image", "tiny", "--network", "none", "--duration", "1h", "--vms", "3",
+		"--user-data", script)
 	var shown v1.BestEffort
 	b.await("they run", func() bool {
 		shown = b.bestEffort(b.admin, b.bestEffort(b.demo, "three").ID)
@@ -133,6 +140,9 @@ func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 			t.Errorf("a server is said to be on %s, want %s", vm.Host, hosts[3])
 		}
 		b.is(vm.ServerID, hosts[3], "ACTIVE", false)
+		if got := b.seen(vm.ServerID).UserData; got != "IyEvYmluL3NoCg==" {
+			t.Errorf("the server was given %q", got)
+		}
 	}
 	b.unplaced(b.demo2, wish{name: "another's", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
 	b.unplaced(b.demo, wish{name: "of one that runs", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
@@ -181,6 +191,7 @@ type seenServer struct {
 	ID, Status string
 	Locked     bool
 	Host       string `json:"OS-EXT-SRV-ATTR:host"`
+	UserData   string `json:"OS-EXT-SRV-ATTR:user_data"`
 }
 
 func (b *beside) seen(id string) seenServer {

@@ -46,7 +46,7 @@ func submitted(c *cloud, id string) {
 	_, err := c.store.AddBestEffort(c.t.Context(), controller.Request{
 		ID: id, ProjectID: "demo", Name: "render", Created: noon, Duration: 60, Networks: []string{"none"},
 		VMs: []controller.VM{{ID: uuid.NewString(), Phase: besteffort.Running, Node: "A", Server: "s", Since: noon}},
-	}, 0)
+	}, "", 0)
 	must(c.t, err)
 }
 

@@ -64,7 +64,7 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
 	nova.MaxMicroversion = a.config.Nova.MaxMicroversion
 	cloud := work.New(work.Options{
 		Compute: a.cloud.compute, Placement: a.cloud.placement, Trusts: keystone.Trusts{Session: a.cloud.session},
-		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Guests: db, Hosts: hosts.Snapshot,
+		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Guests: db, Scripts: db, Hosts: hosts.Snapshot,
 		PreemptibleHint: a.config.Preemptible.Hint, Now: a.clock.now,
 	})
 	rules := bestEffortRules(c)

@@ -32,8 +32,8 @@ func (s *Store) OpenBestEffort(ctx context.Context) ([]controller.Request, error
 }
 
 // AddBestEffort implements controller.Shelf.
-func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, most int) (controller.Request, error) {
-	row, err := rowOfBestEffort(r)
+func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userData string, most int) (controller.Request, error) {
+	row, err := rowOfBestEffort(r, userData)
 	if err != nil {
 		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
@@ -189,6 +189,22 @@ func (s *Store) CloseBestEffort(ctx context.Context, lease job.Lease, id string,
 	return nil
 }
 
+// BestEffortUserData gives the user_data of a request's servers, in base64.
+func (s *Store) BestEffortUserData(ctx context.Context, id string) (string, error) {
+	var found []string
+	err := s.look(ctx, func(db *gorm.DB) error {
+		found = nil
+		return db.Model(&bestEffortRow{}).Where("id = ?", id).Pluck("user_data", &found).Error
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the user_data of best-effort request %s: %w", id, err)
+	}
+	if len(found) == 0 {
+		return "", fault.New(fault.NotFound, "there is no best-effort request %s", id)
+	}
+	return found[0], nil
+}
+
 // BestEffortPin implements controller.Pins.
 func (s *Store) BestEffortPin(ctx context.Context, vm string) (controller.Pinned, bool, error) {
 	var vms []bestEffortVMRow
@@ -279,14 +295,15 @@ func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before spa
 	}
 }
 
-// bestEffort gives the requests that scope selects, with their VMs.
+// bestEffort gives the requests that scope selects, with their VMs, without what their
+// servers are given: that may be long, and only who makes a server needs it.
 func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []controller.Request, err error) {
 	var rows []bestEffortRow
 	vms := map[string][]controller.VM{}
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		rows = nil
 		clear(vms)
-		if err := scope(tx).Find(&rows).Error; err != nil {
+		if err := scope(tx).Omit("user_data").Find(&rows).Error; err != nil {
 			return err
 		}
 		for part := range slices.Chunk(rows, batch) {

@@ -33,7 +33,6 @@ type bestEffortTerms struct {
 	Parallel bool              `json:"parallel,omitempty"`
 	Networks []string          `json:"networks,omitempty"`
 	KeyName  string            `json:"key_name,omitempty"`
-	UserData string            `json:"user_data,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Trust    string            `json:"trust,omitempty"`
 	Keyed    bool              `json:"keyed,omitempty"` // it came with a key
@@ -65,11 +64,11 @@ type bestEffortHeld struct {
 	Allocations placing.Allocations `json:"allocations"`
 }
 
-func rowOfBestEffort(r controller.Request) (bestEffortRow, error) {
+func rowOfBestEffort(r controller.Request, userData string) (bestEffortRow, error) {
 	terms, err := json.Marshal(bestEffortTerms{
 		UserID: r.UserID, Name: r.Name, Flavor: [2]string{r.Flavor.ID, r.Flavor.Name}, Image: [2]string{r.Image.ID, r.Image.Name},
 		VCPUs: r.Shape.VCPUs, MemoryMB: r.Shape.MemoryMB, DiskGB: r.Shape.DiskGB, Custom: r.Shape.Custom, Duration: r.Duration,
-		Parallel: r.Parallel, Networks: r.Networks, KeyName: r.KeyName, UserData: r.UserData, Metadata: r.Metadata, Trust: r.Trust,
+		Parallel: r.Parallel, Networks: r.Networks, KeyName: r.KeyName, Metadata: r.Metadata, Trust: r.Trust,
 		Keyed: r.Key != "",
 	})
 	key := r.Key
@@ -78,7 +77,7 @@ func rowOfBestEffort(r controller.Request) (bestEffortRow, error) {
 	}
 	return bestEffortRow{
 		ID: r.ID, ProjectID: r.ProjectID, RequestKey: key, BodyHash: r.BodyHash, CreatedAt: int64(r.Created),
-		CancelledAt: int64(r.Cancelled), OverAt: int64(r.Over), Terms: terms,
+		CancelledAt: int64(r.Cancelled), OverAt: int64(r.Over), Terms: terms, UserData: userData,
 	}, err
 }
 
@@ -91,7 +90,7 @@ func (row *bestEffortRow) request() (controller.Request, error) {
 		ID: row.ID, ProjectID: row.ProjectID, UserID: t.UserID, Name: t.Name, Place: row.Place, Created: span.Instant(row.CreatedAt),
 		Flavor: controller.Named{ID: t.Flavor[0], Name: t.Flavor[1]}, Image: controller.Named{ID: t.Image[0], Name: t.Image[1]},
 		Shape:    resource.Vector{VCPUs: t.VCPUs, MemoryMB: t.MemoryMB, DiskGB: t.DiskGB, Custom: t.Custom},
-		Duration: t.Duration, Parallel: t.Parallel, Networks: t.Networks, KeyName: t.KeyName, UserData: t.UserData, Metadata: t.Metadata,
+		Duration: t.Duration, Parallel: t.Parallel, Networks: t.Networks, KeyName: t.KeyName, Metadata: t.Metadata,
 		Trust: t.Trust, BodyHash: row.BodyHash, Cancelled: span.Instant(row.CancelledAt), Over: span.Instant(row.OverAt),
 	}
 	if t.Keyed {

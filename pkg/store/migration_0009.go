@@ -14,6 +14,7 @@ type bestEffort0009 struct {
 	CancelledAt int64  `gorm:"not null"`
 	OverAt      int64  `gorm:"not null;index:idx_besteffort_over"`
 	Terms       []byte `gorm:"size:1048576;not null"`
+	UserData    string `gorm:"size:1048576;not null"`
 }
 
 type bestEffortVM0009 struct {

@@ -20,6 +20,7 @@ type bestEffort interface {
 	controller.Records
 	controller.Shelf
 	controller.Pins
+	BestEffortUserData(ctx context.Context, id string) (string, error)
 	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 	Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 	PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
@@ -45,7 +46,7 @@ func queued(id, project string, vms ...string) controller.Request {
 	r := controller.Request{
 		ID: id, ProjectID: project, UserID: "u", Name: "n", Created: 1000, Flavor: controller.Named{ID: "1", Name: "tiny"},
 		Image: controller.Named{ID: "i", Name: "cirros"}, Shape: resource.Vector{VCPUs: 1, MemoryMB: 512, DiskGB: 1, Custom: map[string]int64{"CUSTOM_X": 1}},
-		Duration: 60, Parallel: true, Networks: []string{"none"}, KeyName: "k", UserData: "aGk=", Metadata: map[string]string{"a": "b"}, Trust: "t",
+		Duration: 60, Parallel: true, Networks: []string{"none"}, KeyName: "k", Metadata: map[string]string{"a": "b"}, Trust: "t",
 		Key: "key of " + id, BodyHash: "hash",
 	}
 	for n, vm := range vms {
@@ -56,7 +57,7 @@ func queued(id, project string, vms ...string) controller.Request {
 
 func add(t *testing.T, s bestEffort, r controller.Request) controller.Request {
 	t.Helper()
-	stored, err := s.AddBestEffort(t.Context(), r, 0)
+	stored, err := s.AddBestEffort(t.Context(), r, "aGk=", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +85,9 @@ func testBestEffortComesBack(t *testing.T, s bestEffort) {
 	err = s.SaveBestEffortVMs(t.Context(), job.Lease{Name: "besteffort", Epoch: 9}, stored.VMs)
 	if err == nil {
 		t.Error("it is stored under a lease that has moved on")
+	}
+	if data, err := s.BestEffortUserData(t.Context(), "a"); err != nil || data != "aGk=" {
+		t.Errorf("its user_data is %q, %v", data, err)
 	}
 	if _, err := s.BestEffort(t.Context(), "other"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("one that is not there: %v", err)
@@ -150,10 +154,10 @@ func testBestEffortKeys(t *testing.T, s bestEffort) {
 func testBestEffortLimit(t *testing.T, s bestEffort) {
 	add(t, s, queued("a", "p", "a0", "a1"))
 	add(t, s, queued("b", "q", "b0", "b1"))
-	if _, err := s.AddBestEffort(t.Context(), queued("c", "p", "c0", "c1"), 3); !fault.Is(err, fault.Refused) {
+	if _, err := s.AddBestEffort(t.Context(), queued("c", "p", "c0", "c1"), "", 3); !fault.Is(err, fault.Refused) {
 		t.Errorf("four of three: %v", err)
 	}
-	if _, err := s.AddBestEffort(t.Context(), queued("d", "p", "d0"), 3); err != nil {
+	if _, err := s.AddBestEffort(t.Context(), queued("d", "p", "d0"), "", 3); err != nil {
 		t.Errorf("three of three: %v", err)
 	}
 }
@@ -163,7 +167,7 @@ func testBestEffortCrowd(t *testing.T, s bestEffort) {
 	var taken atomic.Int32
 	for i := range 8 {
 		all.Go(func() {
-			_, err := s.AddBestEffort(t.Context(), queued(fmt.Sprint("r", i), "p", fmt.Sprint("a", i), fmt.Sprint("b", i)), 3)
+			_, err := s.AddBestEffort(t.Context(), queued(fmt.Sprint("r", i), "p", fmt.Sprint("a", i), fmt.Sprint("b", i)), "", 3)
 			switch {
 			case err == nil:
 				taken.Add(1)

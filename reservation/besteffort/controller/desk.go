@@ -68,10 +68,11 @@ type Query struct {
 // Shelf is where requests are stored.
 type Shelf interface {
 	OpenBestEffort(ctx context.Context) ([]Request, error)
-	// AddBestEffort stores a new request, with its place, unless its project would have more
+	// AddBestEffort stores a new request, with its place and the user_data (base64) of its
+	// servers, which lists do not have, unless its project would have more
 	// than most VMs that are not over; 0 is any number. Where the project has used its Key
 	// before, it gives the request of that instead.
-	AddBestEffort(ctx context.Context, r Request, most int) (Request, error)
+	AddBestEffort(ctx context.Context, r Request, userData string, most int) (Request, error)
 	// BestEffort gives a request, and a NotFound fault where there is none.
 	BestEffort(ctx context.Context, id string) (Request, error)
 	ListBestEffort(ctx context.Context, q Query) ([]Request, error)
@@ -135,7 +136,7 @@ func (d *Desk) Submit(ctx context.Context, by Caller, s Submission) (Request, er
 	}
 	r := Request{
 		ID: d.NewID(), ProjectID: by.ProjectID, UserID: by.UserID, Name: s.Name, Created: d.Now(), Duration: s.Duration,
-		Parallel: s.Parallel, Networks: s.Networks, KeyName: s.KeyName, UserData: s.UserData, Metadata: s.Metadata,
+		Parallel: s.Parallel, Networks: s.Networks, KeyName: s.KeyName, Metadata: s.Metadata,
 		Key: s.Key, BodyHash: s.BodyHash,
 	}
 	if len(r.Networks) == 0 {
@@ -159,7 +160,7 @@ func (d *Desk) Submit(ctx context.Context, by Caller, s Submission) (Request, er
 
 // store stores the request, and ends its trust where it is not needed after all.
 func (d *Desk) store(ctx context.Context, r Request, s Submission) (Request, error) {
-	stored, err := d.Shelf.AddBestEffort(ctx, r, d.MostVMs)
+	stored, err := d.Shelf.AddBestEffort(ctx, r, s.UserData, d.MostVMs)
 	if stored.ID != r.ID && !fault.Is(err, fault.Unavailable) {
 		if ended := d.Trusts.End(context.WithoutCancel(ctx), r.Trust); ended != nil {
 			d.Log.WarnContext(ctx, "a trust that is not needed was not ended", "trust", r.Trust, "error", ended)

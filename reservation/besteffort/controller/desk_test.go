@@ -30,7 +30,7 @@ func (c *counter) BestEffortOfKey(_ context.Context, _, key string) (controller.
 	return r, used, nil
 }
 
-func (c *counter) AddBestEffort(_ context.Context, r controller.Request, _ int) (controller.Request, error) {
+func (c *counter) AddBestEffort(_ context.Context, r controller.Request, _ string, _ int) (controller.Request, error) {
 	if c.refuses != nil {
 		return controller.Request{}, c.refuses
 	}

@@ -22,7 +22,6 @@ type Request struct {
 	// Networks are Nova's "none" or "auto", or the ids of networks.
 	Networks []string
 	KeyName  string
-	UserData string // base64
 	Metadata map[string]string
 	// Trust is the trust of Keystone by which servers are made in the owner's name.
 	Trust string

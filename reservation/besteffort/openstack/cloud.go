@@ -37,6 +37,12 @@ type Guests interface {
 	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
 }
 
+// Scripts are what the servers of requests are given to begin with.
+type Scripts interface {
+	// BestEffortUserData gives the user_data of a request's servers, in base64.
+	BestEffortUserData(ctx context.Context, request string) (string, error)
+}
+
 // Options are what a Cloud is made of.
 type Options struct {
 	Compute   *nova.Client
@@ -47,6 +53,7 @@ type Options struct {
 	// Session finds services in the catalog.
 	Session openstack.Session
 	Guests  Guests
+	Scripts Scripts
 	// Hosts are those that there are; nil is not known.
 	Hosts func() *inventory.Snapshot
 	// PreemptibleHint is the scheduler hint by which a server says that it makes room; empty
@@ -98,7 +105,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 		}
 		found[s.ProjectID] = append(found[s.ProjectID], controller.Server{
 			ID: s.ID, Host: s.Host, Status: s.Status, Task: s.Task, VM: vm, Attempt: attempt, Locked: s.Locked, Created: s.Created, Fault: s.Fault,
-			UserID: s.UserID, Flavor: s.Flavor.Name,
+			UserID: s.UserID, Flavor: s.Flavor.Name, Image: s.Image,
 		})
 	}
 	return found, nil
@@ -128,6 +135,10 @@ func (c *Cloud) Create(ctx context.Context, r *controller.Request, vm *controlle
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
 	}
+	userData, err := c.Scripts.BestEffortUserData(ctx, r.ID)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
+	}
 	name := r.Name
 	if len(r.VMs) > 1 {
 		name = fmt.Sprintf("%.240s-%d", r.Name, vm.Number)
@@ -142,7 +153,7 @@ func (c *Cloud) Create(ctx context.Context, r *controller.Request, vm *controlle
 		hints[c.PreemptibleHint] = "true"
 	}
 	return owner.CreateServer(ctx, nova.ServerRequest{
-		Name: name, Flavor: r.Flavor.ID, Image: r.Image.ID, Networks: r.Networks, KeyName: r.KeyName, UserData: r.UserData,
+		Name: name, Flavor: r.Flavor.ID, Image: r.Image.ID, Networks: r.Networks, KeyName: r.KeyName, UserData: userData,
 		Metadata: metadata, Hints: hints,
 	})
 }
