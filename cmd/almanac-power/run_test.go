@@ -259,7 +259,11 @@ func TestAWakeTestIsLookedOnAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			patience := 10 * time.Second
+			if tc.code == exitTimedOut {
+				patience = 200 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			seen := &trial{Trials: &tested{records: tc.records}, host: "h1", out: &out, every: time.Millisecond}
 			err := seen.run(ctx, "root@here")

@@ -74,7 +74,7 @@ func TestABMCThatDoesNothing(t *testing.T) {
 	bmc := labtest.StartBMC(t)
 	bmc.Set("power", 0)
 	bmc.Set("broken", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
 	err := machineOf(t, options(bmc)).Switch(ctx, energy.On, power.Manner{})
 	if err == nil || !strings.Contains(err.Error(), `still "off"`) {
