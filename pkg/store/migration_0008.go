@@ -18,7 +18,7 @@ type imageTransfer0008 struct {
 	Image        string `gorm:"column:image_id;size:255;not null"`
 	Host         string `gorm:"size:255;not null"`
 	Bytes        int64  `gorm:"not null"`
-	Reservations string `gorm:"size:1048576;not null"`
+	Reservations string `gorm:"size:1048576;not null"` // ids as a JSON list
 	Deadline     int64  `gorm:"column:deadline_at;not null"`
 	Started      int64  `gorm:"column:started_at;not null"`
 	Expected     int64  `gorm:"column:expected_at;not null"`
@@ -26,7 +26,7 @@ type imageTransfer0008 struct {
 	Expire       int64  `gorm:"column:expire_at;not null;index:idx_image_transfers_expire,priority:2"`
 	Begun        int64  `gorm:"column:begun_at;not null"`
 	Finished     int64  `gorm:"column:finished_at;not null;index:idx_image_transfers_finished,priority:2"`
-	Outcome      string `gorm:"size:16;not null;index:idx_image_transfers_finished,priority:1;index:idx_image_transfers_expire,priority:1"`
+	Outcome      string `gorm:"size:16;not null;index:idx_image_transfers_finished,priority:1;index:idx_image_transfers_expire,priority:1"` // empty while it is under way
 	Detail       string `gorm:"type:text;not null"`
 }
 
