@@ -49,19 +49,6 @@ func packQuestion(hosts int, cpu, memory []float64, algorithm, more string) stri
 
 func all(value float64, n int) []float64 { return slices.Repeat([]float64{value}, n) }
 
-func packExample(t *testing.T, name string, parts ...string) string {
-	t.Helper()
-	raw, err := os.ReadFile("../../docs/examples/whatif/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer(parts...).Replace(string(raw))
-	if len(parts) > 0 && text == string(raw) {
-		t.Fatalf("%s has none of %q", name, parts)
-	}
-	return text
-}
-
 // alone are the algorithms that need neither chance nor a solver.
 var alone = slices.DeleteFunc(packing.Names(), func(name string) bool { return name == "rrnd" || name == "rrnz" })
 
@@ -170,7 +157,7 @@ func TestTheAnswerOfPackIsWritten(t *testing.T) {
 
 func TestExamplesOfPackAreAnswered(t *testing.T) {
 	for name, want := range map[string]float64{"pack": .90909, "pack-adapt": 1, "pack-parallel": .76923} {
-		got := pack(t, packExample(t, name))
+		got := pack(t, exampleWith(t, name))
 		if got.MinYield == nil || math.Abs(*got.MinYield-want) > 5e-5 {
 			t.Errorf("%s: got %+v, want a yield of %v", name, got, want)
 		}
@@ -179,7 +166,7 @@ func TestExamplesOfPackAreAnswered(t *testing.T) {
 
 func TestRoundingNeedsGLPKAndFollowsFromTheSeed(t *testing.T) {
 	solver := glpk.Solver{}
-	question := packExample(t, "pack", `"mcb8"`, `"rrnz", "seed": 7`)
+	question := exampleWith(t, "pack", `"mcb8"`, `"rrnz", "seed": 7`)
 	missing := glpk.Solver{Program: "no-such-glpsol"}.Find()
 	if _, err := packWith(t, packing.Tools{Missing: missing}, question); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "glpk-utils") {
 		t.Errorf("without GLPK: %v", err)
@@ -205,11 +192,11 @@ func TestTheAverageOfParallelJobsIsThatOfTheLinearProgramWhereGLPKIs(t *testing.
 	if err := solver.Find(); err != nil {
 		t.Skip(err)
 	}
-	got, err := packWith(t, packing.Tools{Solver: solver}, packExample(t, "pack-parallel"))
+	got, err := packWith(t, packing.Tools{Solver: solver}, exampleWith(t, "pack-parallel"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	greedy := pack(t, packExample(t, "pack-parallel"))
+	greedy := pack(t, exampleWith(t, "pack-parallel"))
 	if got.AverageBy != "linear program" || greedy.AverageBy != "greedy" || *got.AverageYield < *greedy.AverageYield-1e-6 {
 		t.Errorf("got %+v and %+v", got, greedy)
 	}
@@ -217,40 +204,40 @@ func TestTheAverageOfParallelJobsIsThatOfTheLinearProgramWhereGLPKIs(t *testing.
 
 func TestAPackQuestionThatMakesNoSenseNamesItsField(t *testing.T) {
 	for name, tc := range map[string]struct{ field, question string }{
-		"no hosts":                {"hosts", packExample(t, "pack", `"hosts": 3`, `"hosts": 0`)},
-		"negative hosts":          {"hosts", packExample(t, "pack", `"hosts": 3`, `"hosts": -1`)},
-		"hosts are missing":       {"hosts", packExample(t, "pack", `"hosts": 3,`, ``)},
-		"hosts of another type":   {"hosts", packExample(t, "pack", `"hosts": 3`, `"hosts": "3"`)},
-		"half a host":             {"hosts", packExample(t, "pack", `"hosts": 3`, `"hosts": 2.5`)},
-		"an empty list of hosts":  {"hosts", packExample(t, "pack", `"hosts": 3`, `"hosts": []`)},
-		"a host without memory":   {"hosts[0].memory", packExample(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1}]`)},
-		"a host without CPU":      {"hosts[0].cpu", packExample(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 0, "memory": 1}]`)},
-		"a host's unknown field":  {"hosts[0].ram", packExample(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1, "ram": 1}]`)},
+		"no hosts":                {"hosts", exampleWith(t, "pack", `"hosts": 3`, `"hosts": 0`)},
+		"negative hosts":          {"hosts", exampleWith(t, "pack", `"hosts": 3`, `"hosts": -1`)},
+		"hosts are missing":       {"hosts", exampleWith(t, "pack", `"hosts": 3,`, ``)},
+		"hosts of another type":   {"hosts", exampleWith(t, "pack", `"hosts": 3`, `"hosts": "3"`)},
+		"half a host":             {"hosts", exampleWith(t, "pack", `"hosts": 3`, `"hosts": 2.5`)},
+		"an empty list of hosts":  {"hosts", exampleWith(t, "pack", `"hosts": 3`, `"hosts": []`)},
+		"a host without memory":   {"hosts[0].memory", exampleWith(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1}]`)},
+		"a host without CPU":      {"hosts[0].cpu", exampleWith(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 0, "memory": 1}]`)},
+		"a host's unknown field":  {"hosts[0].ram", exampleWith(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1, "ram": 1}]`)},
 		"no jobs":                 {"jobs", `{"hosts": 1, "jobs": []}`},
-		"no CPU":                  {"jobs[0].cpu", packExample(t, "pack", `"cpu": 0.8`, `"cpu": 0`)},
-		"CPU is missing":          {"jobs[0].cpu", packExample(t, "pack", `"cpu": 0.8,`, ``)},
-		"too much CPU":            {"jobs[0].cpu", packExample(t, "pack", `"cpu": 0.8`, `"cpu": 1.01`)},
-		"negative memory":         {"jobs[1].memory", packExample(t, "pack", `"memory": 0.2`, `"memory": -0.2`)},
-		"too much memory":         {"jobs[1].memory", packExample(t, "pack", `"memory": 0.2`, `"memory": 1.2`)},
-		"no tasks":                {"jobs[0].tasks", packExample(t, "pack-parallel", `"tasks": 4`, `"tasks": 0`)},
-		"too many tasks":          {"jobs[0].tasks", packExample(t, "pack-parallel", `"tasks": 4`, `"tasks": 1000000`)},
-		"two of an id":            {"jobs[1].id", packExample(t, "pack", `"j2"`, `"j1"`)},
-		"an empty id":             {"jobs[0].id", packExample(t, "pack", `"j1"`, `""`)},
-		"an unknown algorithm":    {"algorithm", packExample(t, "pack", `"mcb8"`, `"mcb9"`)},
-		"an unknown field":        {"job", packExample(t, "pack", `"jobs"`, `"job"`)},
-		"a host that is not":      {"current.j1[0]", packExample(t, "pack-adapt", `"j1": [0]`, `"j1": [2]`)},
-		"a host that is null":     {"current.j1[0]", packExample(t, "pack-adapt", `"j1": [0]`, `"j1": [null]`)},
+		"no CPU":                  {"jobs[0].cpu", exampleWith(t, "pack", `"cpu": 0.8`, `"cpu": 0`)},
+		"CPU is missing":          {"jobs[0].cpu", exampleWith(t, "pack", `"cpu": 0.8,`, ``)},
+		"too much CPU":            {"jobs[0].cpu", exampleWith(t, "pack", `"cpu": 0.8`, `"cpu": 1.01`)},
+		"negative memory":         {"jobs[1].memory", exampleWith(t, "pack", `"memory": 0.2`, `"memory": -0.2`)},
+		"too much memory":         {"jobs[1].memory", exampleWith(t, "pack", `"memory": 0.2`, `"memory": 1.2`)},
+		"no tasks":                {"jobs[0].tasks", exampleWith(t, "pack-parallel", `"tasks": 4`, `"tasks": 0`)},
+		"too many tasks":          {"jobs[0].tasks", exampleWith(t, "pack-parallel", `"tasks": 4`, `"tasks": 1000000`)},
+		"two of an id":            {"jobs[1].id", exampleWith(t, "pack", `"j2"`, `"j1"`)},
+		"an empty id":             {"jobs[0].id", exampleWith(t, "pack", `"j1"`, `""`)},
+		"an unknown algorithm":    {"algorithm", exampleWith(t, "pack", `"mcb8"`, `"mcb9"`)},
+		"an unknown field":        {"job", exampleWith(t, "pack", `"jobs"`, `"job"`)},
+		"a host that is not":      {"current.j1[0]", exampleWith(t, "pack-adapt", `"j1": [0]`, `"j1": [2]`)},
+		"a host that is null":     {"current.j1[0]", exampleWith(t, "pack-adapt", `"j1": [0]`, `"j1": [null]`)},
 		"a job that is null":      {"jobs[0]", `{"hosts": 1, "jobs": [null]}`},
-		"null among hosts":        {"hosts[1]", packExample(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1, "memory": 1}, null]`)},
-		"hosts for other tasks":   {"current.j1", packExample(t, "pack-adapt", `"j1": [0]`, `"j1": [0, 1]`)},
-		"a job that is not":       {"current.j9", packExample(t, "pack-adapt", `"j1": [0]`, `"j9": [0]`)},
-		"a negative budget":       {"migration_budget", packExample(t, "pack-adapt", `0.3`+"\n", `-0.3`+"\n")},
-		"a negative number":       {"migrations", packExample(t, "pack-adapt", `"migration_budget": 0.3`, `"migrations": -1`)},
-		"two budgets":             {"migrations", packExample(t, "pack-adapt", `"migration_budget": 0.3`, `"migration_budget": 0.3, "migrations": 1`)},
+		"null among hosts":        {"hosts[1]", exampleWith(t, "pack", `"hosts": 3`, `"hosts": [{"cpu": 1, "memory": 1}, null]`)},
+		"hosts for other tasks":   {"current.j1", exampleWith(t, "pack-adapt", `"j1": [0]`, `"j1": [0, 1]`)},
+		"a job that is not":       {"current.j9", exampleWith(t, "pack-adapt", `"j1": [0]`, `"j9": [0]`)},
+		"a negative budget":       {"migration_budget", exampleWith(t, "pack-adapt", `0.3`+"\n", `-0.3`+"\n")},
+		"a negative number":       {"migrations", exampleWith(t, "pack-adapt", `"migration_budget": 0.3`, `"migrations": -1`)},
+		"two budgets":             {"migrations", exampleWith(t, "pack-adapt", `"migration_budget": 0.3`, `"migration_budget": 0.3, "migrations": 1`)},
 		"what is no JSON":         {"input", "{"},
 		"what is not an object":   {"input", "[]"},
 		"a job of another type":   {"jobs[0]", `{"hosts": 1, "jobs": [1]}`},
-		"a seed that is no whole": {"seed", packExample(t, "pack", `"mcb8"`, `"mcb8", "seed": 1.5`)},
+		"a seed that is no whole": {"seed", exampleWith(t, "pack", `"mcb8"`, `"mcb8", "seed": 1.5`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := packWith(t, packing.Tools{}, tc.question)

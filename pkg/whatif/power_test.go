@@ -1,7 +1,6 @@
 package whatif_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -17,19 +16,6 @@ const sixOnFourOff = `{"now": 0, "horizon": 900, "idle_needed": 5, "hosts": [
 	{"name": "s1", "flops_per_watt": 1.5}, {"name": "s2", "flops_per_watt": 4}, {"name": "s3"}, {"name": "s4", "flops_per_watt": 4}],
 	"forecast": FORECAST, "reserved": ["r1", "r2", "r3"]}`
 
-func powerExample(t *testing.T, parts ...string) string {
-	t.Helper()
-	raw, err := os.ReadFile("../../docs/examples/whatif/power.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer(parts...).Replace(string(raw))
-	if len(parts) > 0 && text == string(raw) {
-		t.Fatalf("the example has none of %q", parts)
-	}
-	return text
-}
-
 func TestPowerAnswersThePapersQuestions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		question string
@@ -37,9 +23,9 @@ func TestPowerAnswersThePapersQuestions(t *testing.T) {
 	}{
 		"A004-3":                        {strings.Replace(sixOnFourOff, "FORECAST", "7", 1), []string{"s2"}, []string{}},
 		"A004-3 with too much forecast": {strings.Replace(sixOnFourOff, "FORECAST", "20", 1), []string{"s2", "s4", "s1", "s3"}, []string{}},
-		"A004-4":                        {powerExample(t), []string{}, []string{"r4", "r6"}},
-		"less idleness is needed":       {powerExample(t, `"idle_needed": 5`, `"idle_needed": 4`), []string{}, []string{"r4", "r5", "r6"}},
-		"a reserved host that is off":   {powerExample(t, `"r5", "on": true, "idle": 4`, `"r5"`, `"r3"]`, `"R5"]`), []string{"r5"}, []string{"r4", "r6"}},
+		"A004-4":                        {exampleWith(t, "power"), []string{}, []string{"r4", "r6"}},
+		"less idleness is needed":       {exampleWith(t, "power", `"idle_needed": 5`, `"idle_needed": 4`), []string{}, []string{"r4", "r5", "r6"}},
+		"a reserved host that is off":   {exampleWith(t, "power", `"r5", "on": true, "idle": 4`, `"r5"`, `"r3"]`, `"R5"]`), []string{"r5"}, []string{"r4", "r6"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := whatif.Power(strings.NewReader(tc.question))
@@ -59,7 +45,7 @@ func TestPowerAnswersThePapersQuestions(t *testing.T) {
 }
 
 func TestPowerSaysAlsoWhyAnIdleHostStaysOn(t *testing.T) {
-	got, err := whatif.Power(strings.NewReader(powerExample(t)))
+	got, err := whatif.Power(strings.NewReader(exampleWith(t, "power")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,19 +62,19 @@ func TestPowerSaysAlsoWhyAnIdleHostStaysOn(t *testing.T) {
 
 func TestAPowerQuestionThatMakesNoSenseNamesItsField(t *testing.T) {
 	for field, question := range map[string]string{
-		"now":                     powerExample(t, "1800000000", "9007199254740993"),
-		"horizon":                 powerExample(t, `"horizon": 900`, `"horizon": -1`),
-		"idle_needed":             powerExample(t, `"idle_needed": 5`, `"idle_needed": -5`),
-		"forecast":                powerExample(t, `"forecast": 2`, `"forecast": -2`),
+		"now":                     exampleWith(t, "power", "1800000000", "9007199254740993"),
+		"horizon":                 exampleWith(t, "power", `"horizon": 900`, `"horizon": -1`),
+		"idle_needed":             exampleWith(t, "power", `"idle_needed": 5`, `"idle_needed": -5`),
+		"forecast":                exampleWith(t, "power", `"forecast": 2`, `"forecast": -2`),
 		"hosts":                   `{"forecast": 1}`,
-		"hosts[1].name":           powerExample(t, `"r2", "on"`, `"R1", "on"`),
-		"hosts[0].name":           powerExample(t, `"name": "r1", `, ``),
-		"hosts[4].idle":           powerExample(t, `"idle": 4`, `"idle": -4`),
-		"hosts[0].flops_per_watt": powerExample(t, `10, "flops_per_watt": 1.8e9`, `10, "flops_per_watt": -1.8e9`),
-		"hosts[0].one":            powerExample(t, `"r1", "on"`, `"r1", "one"`),
-		"reserved[2]":             powerExample(t, `"r3"]`, `"r7"]`),
-		"reserved[1]":             powerExample(t, `["r1", "r2"`, `["r1", "r1"`),
-		"reserve":                 powerExample(t, `"reserved"`, `"reserve"`),
+		"hosts[1].name":           exampleWith(t, "power", `"r2", "on"`, `"R1", "on"`),
+		"hosts[0].name":           exampleWith(t, "power", `"name": "r1", `, ``),
+		"hosts[4].idle":           exampleWith(t, "power", `"idle": 4`, `"idle": -4`),
+		"hosts[0].flops_per_watt": exampleWith(t, "power", `10, "flops_per_watt": 1.8e9`, `10, "flops_per_watt": -1.8e9`),
+		"hosts[0].one":            exampleWith(t, "power", `"r1", "on"`, `"r1", "one"`),
+		"reserved[2]":             exampleWith(t, "power", `"r3"]`, `"r7"]`),
+		"reserved[1]":             exampleWith(t, "power", `["r1", "r2"`, `["r1", "r1"`),
+		"reserve":                 exampleWith(t, "power", `"reserved"`, `"reserve"`),
 		"input":                   "{",
 	} {
 		t.Run(field, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// stageExample gives an example with parts of it replaced, old and new in turn.
-func stageExample(t testing.TB, name string, parts ...string) string {
+// exampleWith gives an example with parts of it replaced, old and new in turn.
+func exampleWith(t testing.TB, name string, parts ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/examples/whatif/" + name + ".json")
 	if err != nil {
@@ -85,11 +85,11 @@ func TestStageAnswersThePapersQuestions(t *testing.T) {
 		question string
 		want     []string
 	}{
-		"A000-1 with 4": {stageExample(t, "stage"), []string{"", "N2:2", "N3:2", "request/N2 A->N2 [0,48) by 150", "N2 has A until 250", "N3 has A until 300"}},
-		"A000-1 with 5": {stageExample(t, "stage", `"vms": 4`, `"vms": 5`), []string{
+		"A000-1 with 4": {exampleWith(t, "stage"), []string{"", "N2:2", "N3:2", "request/N2 A->N2 [0,48) by 150", "N2 has A until 250", "N3 has A until 300"}},
+		"A000-1 with 5": {exampleWith(t, "stage", `"vms": 4`, `"vms": 5`), []string{
 			"", "N1:1", "N2:2", "N3:2", "request/N2 A->N2 [0,48) by 150", "request/N1 A->N1 [48,96) by 150",
 			"N1 has A until 250", "N2 has A until 250", "N3 has A until 300"}},
-		"A000-1 with 6": {stageExample(t, "stage", `"vms": 4`, `"vms": 6`), []string{"resources", "N3 has A until 300"}},
+		"A000-1 with 6": {exampleWith(t, "stage", `"vms": 4`, `"vms": 6`), []string{"resources", "N3 has A until 300"}},
 		"A000-2 edf":    {due("edf", 0, "a", 100, "b", 200, "c", 150), []string{"", "a A->N1 [0,48) by 100", "c C->N1 [48,96) by 150", "b B->N1 [96,144) by 200", "N1 has A until 100", "N1 has B until 200", "N1 has C until 150"}},
 		"A000-2 jit":    {due("jit", 0, "a", 100, "b", 200, "c", 150), []string{"", "a A->N1 [52,100) by 100", "c C->N1 [102,150) by 150", "b B->N1 [152,200) by 200", "N1 has A until 100", "N1 has B until 200", "N1 has C until 150"}},
 		"A000-3 edf": {asking(due("edf", 0, "a", 100, "b", 200, "c", 150), "D", 140, 300), []string{"", "N1:1",
@@ -123,9 +123,9 @@ func TestStageAnswersThePapersQuestions(t *testing.T) {
 		"A000-9":               {asking(due("edf", 0), "A", 40, 100), []string{"transfer"}},
 		"A000-9 in the pool":   {asking(pooled("A", 40), "A", 40, 100), []string{"", "N1:1", "N1 has A until 100"}},
 		"it starts now":        {asking(pooled("A", 40), "A", 0, 100), []string{"", "N1:1", "N1 has A until 100"}},
-		"a full pool":          {stageExample(t, "stage-pool"), []string{"pool", "N1 has A until 300", "N2 has B until 300"}},
-		"no room for the VMs":  {stageExample(t, "stage-resources"), []string{"resources", "N2 has A until 300"}},
-		"no time for another":  {stageExample(t, "stage-transfer", "jit", "edf", `"deadline": 200`, `"deadline": 250`), []string{"transfer", "a A->N1 [0,48) by 100", "d D->N1 [48,96) by 140", "c C->N3 [96,144) by 150", "b B->N2 [144,192) by 250", "N1 has A until 100", "N1 has D until 140", "N2 has B until 250", "N3 has C until 150"}},
+		"a full pool":          {exampleWith(t, "stage-pool"), []string{"pool", "N1 has A until 300", "N2 has B until 300"}},
+		"no room for the VMs":  {exampleWith(t, "stage-resources"), []string{"resources", "N2 has A until 300"}},
+		"no time for another":  {exampleWith(t, "stage-transfer", "jit", "edf", `"deadline": 200`, `"deadline": 250`), []string{"transfer", "a A->N1 [0,48) by 100", "d D->N1 [48,96) by 140", "c C->N3 [96,144) by 150", "b B->N2 [144,192) by 250", "N1 has A until 100", "N1 has D until 140", "N2 has B until 250", "N3 has C until 150"}},
 		"no image":             {strings.Replace(asking(due("edf", 0), "A", 10, 100), `"image": "A", "size": 600, `, "", 1), []string{"", "N1:1"}},
 		"one under way":        {strings.Replace(due("edf", 20, "r", 400, "a", 110), `"deadline": 400`, `"deadline": 400, "start": 0`, 1), []string{"", "r R->N1 [0,48) by 400", "a A->N1 [48,96) by 110", "N1 has A until 110", "N1 has R until 400"}},
 		"larger than any pool": {strings.Replace(asking(due("edf", 0), "A", 100, 200), `"nodes"`, `"pool_limit": 599.5, "nodes"`, 1), []string{"pool"}},
@@ -147,43 +147,43 @@ func TestFractionsOfSizeTakeWholeTimes(t *testing.T) {
 
 func TestAStageQuestionThatMakesNoSenseNamesItsField(t *testing.T) {
 	for field, question := range map[string]string{
-		"now":                                stageExample(t, "stage", `"now": 0`, `"now": 9007199254740993`),
-		"bandwidth":                          stageExample(t, "stage", `"bandwidth": 12.5`, `"bandwidth": 0`),
-		"strategy":                           stageExample(t, "stage", `"edf"`, `"fifo"`),
-		"pool_limit":                         stageExample(t, "stage-pool", `"pool_limit": 1000`, `"pool_limit": -1`),
+		"now":                                exampleWith(t, "stage", `"now": 0`, `"now": 9007199254740993`),
+		"bandwidth":                          exampleWith(t, "stage", `"bandwidth": 12.5`, `"bandwidth": 0`),
+		"strategy":                           exampleWith(t, "stage", `"edf"`, `"fifo"`),
+		"pool_limit":                         exampleWith(t, "stage-pool", `"pool_limit": 1000`, `"pool_limit": -1`),
 		"nodes":                              `{"bandwidth": 1}`,
-		"nodes[0].name":                      stageExample(t, "stage", `"name": "N1",`, ``),
-		"nodes[1].name":                      stageExample(t, "stage", `"N2"`, `"n1"`),
+		"nodes[0].name":                      exampleWith(t, "stage", `"name": "N1",`, ``),
+		"nodes[1].name":                      exampleWith(t, "stage", `"N2"`, `"n1"`),
 		"nodes[0].capacity":                  `{"bandwidth": 1, "nodes": [{"name": "N1"}]}`,
 		"nodes[0].capacity.cpu":              `{"bandwidth": 1, "nodes": [{"name": "N1", "capacity": {"cpu": 1, "vcpus": 1}}]}`,
 		"nodes[0].capacity.memory":           `{"bandwidth": 1, "nodes": [{"name": "N1", "capacity": {"memory": 1, "memory_mb": 1}}]}`,
 		"nodes[0].capacity.vcpus":            `{"bandwidth": 1, "nodes": [{"name": "N1", "capacity": {"cpu": -1}}]}`,
 		"nodes[0].capacity.gpus":             `{"bandwidth": 1, "nodes": [{"name": "N1", "capacity": {"gpus": 1}}]}`,
-		"nodes[0].committed[0].end":          stageExample(t, "stage", `"end": 200`, `"end": 100`),
-		"nodes[0].committed[0].resources":    stageExample(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{"vcpus": 3}}]`),
-		"nodes[2].pool[0].expire":            stageExample(t, "stage", `"A", "expire": 300`, `"A"`),
-		"nodes[2].pool[0].image":             stageExample(t, "stage", `"image": "A", "expire"`, `"expire"`),
-		"nodes[2].pool[0].size":              stageExample(t, "stage", `"expire": 300`, `"expire": 300, "size": 500`),
+		"nodes[0].committed[0].end":          exampleWith(t, "stage", `"end": 200`, `"end": 100`),
+		"nodes[0].committed[0].resources":    exampleWith(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{"vcpus": 3}}]`),
+		"nodes[2].pool[0].expire":            exampleWith(t, "stage", `"A", "expire": 300`, `"A"`),
+		"nodes[2].pool[0].image":             exampleWith(t, "stage", `"image": "A", "expire"`, `"expire"`),
+		"nodes[2].pool[0].size":              exampleWith(t, "stage", `"expire": 300`, `"expire": 300, "size": 500`),
 		"pending[1].id":                      due("edf", 0, "a", 100, "a", 200),
 		"pending[0].image":                   strings.Replace(due("edf", 0, "a", 100), `"image": "A", `, "", 1),
-		"pending[0].node":                    stageExample(t, "stage-transfer", `"node": "N1", "duration": 48, "deadline": 100`, `"node": "N9", "duration": 48, "deadline": 100`),
+		"pending[0].node":                    exampleWith(t, "stage-transfer", `"node": "N1", "duration": 48, "deadline": 100`, `"node": "N9", "duration": 48, "deadline": 100`),
 		"pending[0].duration":                strings.Replace(due("edf", 0, "a", 100), `48`, `0`, 1),
 		"pending[0].deadline":                strings.Replace(due("edf", 0, "a", 100), `, "deadline": 100`, ``, 1),
 		"pending[0].expire":                  strings.Replace(due("edf", 0, "a", 100), `100}`, `100, "expire": 99}`, 1),
 		"pending[0].start":                   strings.Replace(due("edf", 0, "a", 100), `100}`, `100, "start": 1}`, 1),
 		"pending[0].size":                    strings.Replace(due("edf", 0, "a", 100), `100}`, `100, "size": -1}`, 1),
-		"request.vms":                        stageExample(t, "stage", `"vms": 4`, `"vms": 0`),
-		"request.start":                      stageExample(t, "stage", `"now": 0`, `"now": 151`),
-		"request.end":                        stageExample(t, "stage", `"end": 250`, `"end": 150`),
-		"request.size":                       stageExample(t, "stage", `"size": 600,`, ``),
+		"request.vms":                        exampleWith(t, "stage", `"vms": 4`, `"vms": 0`),
+		"request.start":                      exampleWith(t, "stage", `"now": 0`, `"now": 151`),
+		"request.end":                        exampleWith(t, "stage", `"end": 250`, `"end": 150`),
+		"request.size":                       exampleWith(t, "stage", `"size": 600,`, ``),
 		"request.image":                      asking(due("edf", 0), "", 100, 200),
-		"request.resources":                  stageExample(t, "stage", `"resources": {"vcpus": 1, "memory_mb": 512},`, ``),
+		"request.resources":                  exampleWith(t, "stage", `"resources": {"vcpus": 1, "memory_mb": 512},`, ``),
 		"request.resources.memory_mb":        strings.Replace(asking(due("edf", 0), "A", 100, 200), `"memory": 512`, `"memory": -512`, 1),
-		"request.vm":                         stageExample(t, "stage", `"vms"`, `"vm"`),
+		"request.vm":                         exampleWith(t, "stage", `"vms"`, `"vm"`),
 		"input":                              "{",
 		"nodes[0].capacity.custom":           `{"bandwidth": 1, "nodes": [{"name": "N1", "capacity": {"custom": {"gpu": 1}}}]}`,
-		"nodes[0].committed[0].start":        stageExample(t, "stage", `"start": 100`, `"start": 9007199254740993`),
-		"nodes[0].committed[0].resources.cp": stageExample(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{"cp": 3}}]`),
+		"nodes[0].committed[0].start":        exampleWith(t, "stage", `"start": 100`, `"start": 9007199254740993`),
+		"nodes[0].committed[0].resources.cp": exampleWith(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{"cp": 3}}]`),
 	} {
 		t.Run(field, func(t *testing.T) {
 			_, err := whatif.Stage(strings.NewReader(question))
@@ -196,8 +196,8 @@ func TestAStageQuestionThatMakesNoSenseNamesItsField(t *testing.T) {
 
 func TestWhatIsCommittedSaysWhenAndHowMuch(t *testing.T) {
 	for field, question := range map[string]string{
-		"nodes[0].committed[0].resources": stageExample(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{}}]`),
-		"nodes[0].committed[0].start":     stageExample(t, "stage", `"start": 100, `, ``),
+		"nodes[0].committed[0].resources": exampleWith(t, "stage", `{"vcpus": 1, "memory_mb": 512}}]`, `{}}]`),
+		"nodes[0].committed[0].start":     exampleWith(t, "stage", `"start": 100, `, ``),
 	} {
 		_, err := whatif.Stage(strings.NewReader(question))
 		if got := fault.Of(err); err == nil || got.Field != field {
@@ -230,7 +230,7 @@ func TestAThousandPendingTransfersAreAnsweredAtOnce(t *testing.T) {
 // FuzzStage holds that every input is answered, or refused as making no sense.
 func FuzzStage(f *testing.F) {
 	for _, name := range []string{"stage", "stage-pool", "stage-resources", "stage-transfer"} {
-		f.Add(stageExample(f, name))
+		f.Add(exampleWith(f, name))
 	}
 	f.Add(due("jit", 6, "a", 100, "b", 200))
 	f.Add(asking(strings.Replace(due("edf", 20, "r", 400, "a", 110), `"deadline": 400`, `"deadline": 400, "start": 0`, 1), "A", 90, 100))
