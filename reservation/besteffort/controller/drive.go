@@ -142,14 +142,13 @@ func (c *Controller) create(ctx context.Context, w *view, r *Request, v *VM) err
 	case err == nil:
 		v.Server = id
 		c.Log.InfoContext(ctx, "a server was asked for", "request", r.ID, "vm", v.ID, "server", id, "project", r.ProjectID, "host", v.Node)
+	case errors.Is(err, ErrUnasked): // as where its owner may no longer do so
+		c.Log.WarnContext(ctx, "Nova was not asked for a server", "request", r.ID, "vm", v.ID, "error", err)
+		r.putOff(v, c.Now(), "Nova was not asked for its server: "+fault.Of(err).Message, c.Limits.backoff(3))
 	case fault.Is(err, fault.Invalid), fault.Is(err, fault.NotFound): // the flavor, the image or something else is not there any more
 		v.fail(w.now, "Nova does not take it: "+fault.Of(err).Message, c.Limits)
-	case errors.Is(err, ErrUnasked), fault.Is(err, fault.Denied), fault.Is(err, fault.Conflict), fault.Is(err, fault.TooMany): // as where a quota is used up
-		reason := "Nova was not asked for its server"
-		if f := fault.Of(err); f != nil {
-			reason = "Nova does not take it now: " + f.Message
-		}
-		r.putOff(v, c.Now(), reason, c.Limits.backoff(3))
+	case fault.Is(err, fault.Denied), fault.Is(err, fault.Conflict), fault.Is(err, fault.TooMany): // as where a quota is used up
+		r.putOff(v, c.Now(), "Nova does not take it now: "+fault.Of(err).Message, c.Limits.backoff(3))
 	default:
 		v.Reason = "Nova has not answered yet when its server was asked for"
 		return errors.Join(err, c.save(ctx, w))

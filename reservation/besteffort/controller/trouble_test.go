@@ -2,8 +2,10 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -197,28 +199,36 @@ func TestOneBadHostEmptiesNoQueue(t *testing.T) {
 type refusing struct {
 	*model
 	request string
+	why     error
 	asked   *int
 }
 
 func (o refusing) Create(ctx context.Context, r *controller.Request, vm *controller.VM) (string, error) {
 	if r.ID == o.request {
 		*o.asked++
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, fault.New(fault.Denied, "its owner is gone"))
+		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, o.why)
 	}
 	return o.model.Create(ctx, r, vm)
 }
 
-func TestARequestWhoseOwnerIsGoneHoldsNoHost(t *testing.T) {
-	m := newModel(4, "a")
-	gone, asked := m.submit(4, 3600, 1, false), 0
-	other := m.submit(1, 60, 1, false)
-	c := m.startsWith(refusing{m, gone, &asked}, patient)
-	runs(t, m, c, 600)
-	if v := m.vm(other, 0); v.Phase != besteffort.Done {
-		t.Errorf("the other is %+v", v)
-	}
-	if v := m.vm(gone, 0); v.Phase != besteffort.Waiting || v.Failures != 0 || asked > 6 {
-		t.Errorf("asked for %d times, it is %+v", asked, v)
+func TestARequestOfWhichNovaCannotBeAskedHoldsNoHost(t *testing.T) {
+	for says, why := range map[string]error{
+		"its owner is gone":    fault.New(fault.Denied, "its owner is gone"),
+		"there is no such row": fault.New(fault.NotFound, "there is no such row"),
+		"something went wrong": errors.New("the database is away"),
+	} {
+		m := newModel(4, "a")
+		waits, asked := m.submit(4, 3600, 1, false), 0
+		other := m.submit(1, 60, 1, false)
+		c := m.startsWith(refusing{m, waits, why, &asked}, patient)
+		runs(t, m, c, 600)
+		if v := m.vm(other, 0); v.Phase != besteffort.Done {
+			t.Errorf("%s: the other is %+v", says, v)
+		}
+		v := m.vm(waits, 0)
+		if v.Phase != besteffort.Waiting || v.Failures != 0 || asked > 6 || !strings.HasPrefix(v.Reason, "Nova was not asked for its server: "+says) {
+			t.Errorf("asked for %d times, it is %+v, want %q", asked, v, says)
+		}
 	}
 }
 
