@@ -214,7 +214,7 @@ func (s *Store) BestEffortPin(ctx context.Context, vm string) (controller.Pinned
 		if err := tx.Where("id = ?", vm).Find(&vms).Error; err != nil || len(vms) == 0 {
 			return err
 		}
-		return tx.Where("id = ?", vms[0].RequestID).Find(&requests).Error
+		return tx.Select("project_id").Where("id = ?", vms[0].RequestID).Find(&requests).Error
 	})
 	if err != nil {
 		return controller.Pinned{}, false, fmt.Errorf("read VM %s of best-effort work: %w", vm, err)
