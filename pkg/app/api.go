@@ -75,6 +75,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	a.addUpkeep(db, bus, hosts)
 	a.addRecorder(db)
+	a.answers = newAnswers()
 	if a.switching, err = a.openEnergy(db, bus, hosts); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type App struct {
 	replicas  atomic.Int64         // that were there when this one looked
 	waiting   *waiting             // nil where nobody is notified
 	recorder  *recorder            // nil without the role api
+	answers   answers              // to Nova; of the role api
 	evictor   *preemption.Evictor  // nil where nobody makes room
 	powers    *powers              // nil without the role api
 	switching *switching           // nil without the role api

@@ -3,6 +3,7 @@ package app
 import (
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -88,7 +89,7 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 		func() float64 { return float64(a.replicas.Load()) })
 	m.counter("almanac_decisions_lost_total", "Decisions about instances that were not stored.", nil,
 		func() float64 { return float64(a.recorder.lostSoFar()) })
-	m.registry.MustRegister(a.recorder.took)
+	m.registry.MustRegister(a.answers.took)
 	a.measureEvictions(m)
 	a.switching.seen.measureEnergy(m)
 	a.queue.measure(m)
@@ -139,4 +140,29 @@ func (a *App) measureEvictions(m metrics) {
 	const name, help = "almanac_evictions_total", "Preemptible instances that this process chose to make room, by whether they did."
 	m.counter(name, help, prometheus.Labels{"outcome": "gone"}, func() float64 { gone, _ := evicted(); return float64(gone) })
 	m.counter(name, help, prometheus.Labels{"outcome": "stayed"}, func() float64 { _, stayed := evicted(); return float64(stayed) })
+}
+
+// answers measures how long Nova waited for them.
+type answers struct{ took *prometheus.HistogramVec }
+
+func newAnswers() answers {
+	a := answers{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "almanac_placement_duration_seconds", Help: "How long Nova waited for hosts for the instances of a request, by what came of it.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+	}, []string{"outcome"})}
+	for _, placed := range []bool{true, false} {
+		a.took.WithLabelValues(outcome(placed))
+	}
+	return a
+}
+
+func (a answers) given(took time.Duration, placed bool) {
+	a.took.WithLabelValues(outcome(placed)).Observe(took.Seconds())
+}
+
+func outcome(placed bool) string {
+	if placed {
+		return "placed"
+	}
+	return "no_host"
 }

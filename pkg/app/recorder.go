@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
@@ -45,13 +43,11 @@ func (a *App) addRecorder(db *store.Store) {
 	})
 }
 
-// recorder lets decisions wait for the database, so that nobody who decides does, and
-// measures how long they took.
+// recorder lets decisions wait for the database, so that nobody who decides does.
 type recorder struct {
 	db   decisionKeeper
 	log  *slog.Logger
 	full chan struct{} // told when there is enough for a batch
-	took *prometheus.HistogramVec
 
 	mu      sync.Mutex
 	waiting []placing.Decision // the oldest first, at most recordWaiting
@@ -60,23 +56,8 @@ type recorder struct {
 }
 
 func newRecorder(db decisionKeeper, log *slog.Logger) *recorder {
-	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "almanac_placement_duration_seconds",
-		Help:    "How long Nova waited for hosts for the instances of a request, by how it was decided and what came of it.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
-	}, []string{"way", "outcome"})
-	for way := range ways {
-		took.WithLabelValues(ways[way], placed)
-		took.WithLabelValues(ways[way], noHost)
-	}
-	return &recorder{db: db, log: log, full: make(chan struct{}, 1), took: took}
+	return &recorder{db: db, log: log, full: make(chan struct{}, 1)}
 }
-
-// ways are how decisions come about, as metrics name them; placed and noHost is what comes
-// of them.
-var ways = map[string]string{placing.Interposed: "interposed", placing.Replaced: "replaced", placing.PassedOn: "passed_on"}
-
-const placed, noHost = "placed", "no_host"
 
 // job writes what waits.
 func (r *recorder) job() job.Job {
@@ -86,11 +67,6 @@ func (r *recorder) job() job.Job {
 // Keep lets a decision, which nobody changes any more, be stored soon. It never waits:
 // where too many decisions do, the oldest is lost.
 func (r *recorder) Keep(d placing.Decision) {
-	outcome := placed
-	if d.Reason != "" {
-		outcome = noHost
-	}
-	r.took.WithLabelValues(ways[d.Way], outcome).Observe(float64(d.Took) / 1e6)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = append(r.waiting, d)

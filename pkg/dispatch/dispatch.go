@@ -154,7 +154,8 @@ func New(o Options) *Dispatcher {
 	return d
 }
 
-// Evicted counts the instances that made room, and those that were chosen to and stayed.
+// Evicted counts the instances that were told to make room and have gone, and those that
+// were chosen to and stayed.
 func (d *Dispatcher) Evicted() (gone, stayed int64) {
 	return d.evicted.gone.Load(), d.evicted.stayed.Load()
 }

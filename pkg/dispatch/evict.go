@@ -31,6 +31,9 @@ const (
 // stayed tells a tenant why an instance that could have made room has not.
 const stayed = "Instances that were to make room have not done so in time."
 
+// goneAlready is why one makes no room that was deleted before anybody told it to go.
+const goneAlready = "it is gone already"
+
 // errOwed says that instances could not be given back what they had.
 var errOwed = errors.New("instances that did not make room have not got back what they had")
 
@@ -72,8 +75,10 @@ func (t *task) putAside(ctx context.Context, s *staying) {
 	if t.aside == nil {
 		t.aside = map[string]string{}
 	}
-	t.evicted.stayed.Add(int64(len(s.victims)))
 	for i, v := range s.victims {
+		if s.reasons[i] != goneAlready {
+			t.evicted.stayed.Add(1)
+		}
 		t.aside[v.ID] = v.on.Name
 		t.Log.InfoContext(ctx, "an instance does not make room; others are looked for", "instance", v.ID, "host", v.on.Name,
 			"request", t.request.ID, "reason", s.reasons[i])
@@ -112,7 +117,6 @@ func (t *task) makeRoom(ctx context.Context, c chosen) error {
 		e.takeBack(ctx)
 		return err
 	}
-	e.evicted.gone.Add(int64(len(e.victims)))
 	c.hold.Settle()
 	e.lookAfter(ctx)
 	return nil
@@ -265,7 +269,7 @@ func (e *eviction) examine(ctx context.Context) error {
 		now, err := e.Servers.Server(ctx, v.ID)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			stays.add(*v, "it is gone already")
+			stays.add(*v, goneAlready)
 			continue
 		case err != nil:
 			stays.add(*v, err.Error())

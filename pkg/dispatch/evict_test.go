@@ -255,6 +255,9 @@ func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 	}
 	b.isGone(t, "v0")
 	b.unharmed(t, "v1")
+	if gone, stayed := b.Evicted(); gone != 1 || stayed != 1 {
+		t.Errorf("%d are counted as gone and %d as stayed, want one each", gone, stayed)
+	}
 	b.has(t, "a", map[string]int64{})
 	b.place(t, request(2, "b"))
 	b.has(t, "b", map[string]int64{host(0): 2})

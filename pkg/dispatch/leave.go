@@ -83,6 +83,7 @@ func (e *eviction) press(ctx context.Context, victims []victim) (waiting []victi
 	for _, v := range victims {
 		now, there, err := e.look(ctx, v)
 		if err == nil && !there && (!e.LeaveFirst || now.Task == "" && now.Status != "VERIFY_RESIZE") {
+			e.evicted.gone.Add(1)
 			continue
 		}
 		waiting = append(waiting, v)

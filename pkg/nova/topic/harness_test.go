@@ -203,7 +203,10 @@ func serve(t testing.TB, o topic.Options) *bench {
 		o.Started = func(string) {}
 	}
 	o.Changed = func() { b.changes <- struct{}{} }
-	o.Now, o.Elapsed = func() span.Instant { return now }, func() time.Duration { return 0 }
+	o.Now = func() span.Instant { return now }
+	if o.Elapsed == nil {
+		o.Elapsed = func() time.Duration { return 0 }
+	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(b.broker, oslo.ServerOptions{
 		Exchange: topic.Exchange, Topic: topic.Topic, Name: "almanac", Endpoints: answers.Endpoints(), Workers: 1,

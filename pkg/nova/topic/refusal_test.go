@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -102,6 +103,37 @@ func TestFaultsOfServicesBecomeNovasExceptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := serve(t, tc.o).ask(t, args(t, nil, nil))
 			checkRefusal(t, err, tc.class, novaException, tc.want)
+		})
+	}
+}
+
+func TestEveryAnswerIsMeasured(t *testing.T) {
+	type answer struct {
+		took   time.Duration
+		placed bool
+	}
+	for name, tc := range map[string]struct {
+		o    topic.Options
+		args map[string]any
+		want answer
+	}{
+		"a place":             {topic.Options{Placer: placer{}}, args(t, nil, nil), answer{time.Second, true}},
+		"no place":            {topic.Options{Placer: placer{fault.New(fault.Conflict, "there is no room")}}, args(t, nil, nil), answer{time.Second, false}},
+		"not admitted":        {topic.Options{Placer: placer{}}, args(t, hint("unknown"), nil), answer{time.Second, false}},
+		"cannot be read":      {topic.Options{Placer: placer{}}, map[string]any{}, answer{time.Second, false}},
+		"no states yet":       {topic.Options{Placer: placer{}, States: func() *inventory.States { return nil }}, args(t, nil, nil), answer{time.Second, false}},
+		"passed on, in vain":  {topic.Options{Behind: &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return nil, noAnswer }}}, args(t, nil, nil), answer{3 * time.Second, false}},
+		"passed on with luck": {topic.Options{Behind: &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage("[]"), nil }}}, args(t, nil, nil), answer{3 * time.Second, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var clock time.Duration // goes on by a second with each look
+			got := make(chan answer, 10)
+			tc.o.Elapsed = func() time.Duration { clock += time.Second; return clock }
+			tc.o.Answered = func(took time.Duration, placed bool) { got <- answer{took, placed} }
+			_, _ = serve(t, tc.o).ask(t, tc.args)
+			if one := <-got; one != tc.want || len(got) > 0 {
+				t.Errorf("got %v and %d more, want %v", one, len(got), tc.want)
+			}
 		})
 	}
 }

@@ -22,6 +22,15 @@ import (
 
 // selectDestinations answers on which hosts instances shall run.
 func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any, error) {
+	elapsed := s.Elapsed()
+	answer, err := s.decide(ctx, r)
+	if s.Answered != nil {
+		s.Answered(s.Elapsed()-elapsed, err == nil)
+	}
+	return answer, err
+}
+
+func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	begun := s.Now()
 	q, err := s.read(ctx, r)
 	if err != nil {

@@ -69,6 +69,8 @@ type Options struct {
 	// Prefilters are those that the nova-scheduler of this cloud runs.
 	Prefilters object.Prefilters
 	Decisions  Decisions
+	// Answered is told of each answer how long it took, and whether it has hosts; nil is not.
+	Answered func(took time.Duration, placed bool)
 	// Changed is told that something has changed on the cloud.
 	Changed func()
 	// Freed is told of a host that an instance has left.
