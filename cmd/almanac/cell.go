@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,16 +71,15 @@ func cell(value any, inTable bool) string {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case v1.Resources:
 		return resources(v)
-	case *v1.Resources:
-		if v == nil {
-			return ""
-		}
-		return resources(*v)
 	case json.RawMessage:
 		return plain(compact(v))
-	default:
-		return fmt.Sprint(v)
 	}
+	if p := reflect.ValueOf(value); p.Kind() != reflect.Pointer {
+		return fmt.Sprint(value)
+	} else if !p.IsNil() {
+		return cell(p.Elem().Interface(), inTable)
+	}
+	return ""
 }
 
 // compact writes JSON in one line, with < and > as they are.
