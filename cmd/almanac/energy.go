@@ -26,7 +26,7 @@ var energyColumns = []column[v1.Energy]{
 	{"Failed Boots", func(e v1.Energy) any { return e.FailedBoots }, inLists},
 	{"Nothing Off Because", func(e v1.Energy) any { return prose(e.Halt) }, inLists},
 	{"Late Because", func(e v1.Energy) any { return prose(e.Late) }, inLists},
-	{"Measured", func(e v1.Energy) any { return optional(e.MeasuredAt) }, inLists},
+	{"Measured", func(e v1.Energy) any { return e.MeasuredAt }, inLists},
 	{"Controller", func(e v1.Energy) any { return e.Controller }, inLists},
 	{"Phases", func(e v1.Energy) any { return e.Phases }, inLists},
 	{"Agents", func(e v1.Energy) any { return lines(each(e.Agents, agentLine)) }, inLists},
@@ -38,7 +38,7 @@ var energyColumns = []column[v1.Energy]{
 	{"Core Hours Off", func(e v1.Energy) any { return rounded(e.Savings.ESavings) }, inLists},
 	{"Core Hours Idle", func(e v1.Energy) any { return rounded(e.Savings.ResIdle) }, inLists},
 	{"Delay", func(e v1.Energy) any { return rounded(e.Savings.DelayReq) }, inLists},
-	{"Saved Since", func(e v1.Energy) any { return optional(e.Savings.Since) }, inLists},
+	{"Saved Since", func(e v1.Energy) any { return e.Savings.Since }, inLists},
 	{"Saved Against", func(e v1.Energy) any { return prose(e.Savings.Baseline) }, inLists},
 }
 

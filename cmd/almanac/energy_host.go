@@ -14,7 +14,7 @@ import (
 var energyHostColumns = []column[v1.EnergyHost]{
 	{"Name", func(h v1.EnergyHost) any { return h.Name }, inLists},
 	{"Phase", func(h v1.EnergyHost) any { return h.Phase }, inLists},
-	{"Since", func(h v1.EnergyHost) any { return optional(h.Since) }, inLists},
+	{"Since", func(h v1.EnergyHost) any { return h.Since }, inLists},
 	{"Power", func(h v1.EnergyHost) any { return h.State }, inLists},
 	{"Watts", func(h v1.EnergyHost) any { return known(h.Watts) }, inLists},
 	{"Mode", func(h v1.EnergyHost) any { return h.EffectiveMode }, inLists},
@@ -24,7 +24,7 @@ var energyHostColumns = []column[v1.EnergyHost]{
 	{"Agent", func(h v1.EnergyHost) any { return h.Agent }, inLongLists},
 	{"Driver", func(h v1.EnergyHost) any { return h.Driver }, inLongLists},
 	{"Idle", func(h v1.EnergyHost) any { return h.Idle }, inLongLists},
-	{"Reserved From", func(h v1.EnergyHost) any { return optional(h.ReservedFrom) }, inLongLists},
+	{"Reserved From", func(h v1.EnergyHost) any { return h.ReservedFrom }, inLongLists},
 	{"Boot Seconds", func(h v1.EnergyHost) any { return h.BootSeconds }, inLongLists},
 	{"Proof", func(h v1.EnergyHost) any { return prose(proofLine(h.Proof)) }, inLongLists},
 	{"Own Mode", func(h v1.EnergyHost) any { return string(h.Mode) }, inShows},
@@ -32,9 +32,9 @@ var energyHostColumns = []column[v1.EnergyHost]{
 	{"Operation", func(h v1.EnergyHost) any { return h.Operation }, inShows},
 	{"States", func(h v1.EnergyHost) any { return h.States }, inShows},
 	{"Busy", func(h v1.EnergyHost) any { return h.Busy }, inShows},
-	{"Read", func(h v1.EnergyHost) any { return optional(h.ReadAt) }, inShows},
-	{"Last On", func(h v1.EnergyHost) any { return optional(h.LastOn) }, inShows},
-	{"Last Off", func(h v1.EnergyHost) any { return optional(h.LastOff) }, inShows},
+	{"Read", func(h v1.EnergyHost) any { return h.ReadAt }, inShows},
+	{"Last On", func(h v1.EnergyHost) any { return h.LastOn }, inShows},
+	{"Last Off", func(h v1.EnergyHost) any { return h.LastOff }, inShows},
 	{"Boots", func(h v1.EnergyHost) any {
 		return each(h.Boots, func(s int64) string { return v1.Duration(s).String() })
 	}, inShows},

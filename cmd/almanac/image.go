@@ -15,10 +15,10 @@ var imageColumns = []column[v1.Image]{
 	{"Name", func(i v1.Image) any { return i.Name }, inLists},
 	{"Host", func(i v1.Image) any { return i.Host }, inLists},
 	{"State", func(i v1.Image) any { return i.State }, inLists},
-	{"Start", func(i v1.Image) any { return optional(i.Start) }, inLists},
-	{"End", func(i v1.Image) any { return optional(i.End) }, inLists},
+	{"Start", func(i v1.Image) any { return i.Start }, inLists},
+	{"End", func(i v1.Image) any { return i.End }, inLists},
 	{"Bytes", func(i v1.Image) any { return i.Bytes }, inLongLists},
-	{"Kept Until", func(i v1.Image) any { return optional(i.KeptUntil) }, inLongLists},
+	{"Kept Until", func(i v1.Image) any { return i.KeptUntil }, inLongLists},
 	{"Reservations", func(i v1.Image) any { return i.Reservations }, inLongLists},
 	{"Detail", func(i v1.Image) any { return prose(i.Detail) }, inLists},
 }

@@ -22,7 +22,7 @@ var runColumns = []column[v1.PackingRun]{
 	{"Created", func(r v1.PackingRun) any { return r.Created }, inLists},
 	{"Reason", func(r v1.PackingRun) any { return prose(r.Reason) }, inLists},
 	{"By", func(r v1.PackingRun) any { return r.By }, inShows},
-	{"Ended", func(r v1.PackingRun) any { return optional(r.Ended) }, inShows},
+	{"Ended", func(r v1.PackingRun) any { return r.Ended }, inShows},
 	{"Plan", func(r v1.PackingRun) any { return r.Plan.ID }, inShows},
 	{"Yield Before", func(r v1.PackingRun) any { return yieldText(r.Plan.MinYield) }, inShows},
 	{"Yield Planned", func(r v1.PackingRun) any { return yieldText(r.Plan.PlannedYield) }, inShows},

@@ -23,8 +23,8 @@ var preemptibleColumns = []column[v1.PreemptibleInstance]{
 	{"Status", func(i v1.PreemptibleInstance) any { return i.Status }, inLists},
 	{"Flavor", func(i v1.PreemptibleInstance) any { return i.Flavor }, inLongLists},
 	{"Holds", func(i v1.PreemptibleInstance) any { return lines(held(i.Holds)) }, inLongLists},
-	{"Running Since", func(i v1.PreemptibleInstance) any { return optional(i.LaunchedAt) }, inLists},
-	{"Cost", func(i v1.PreemptibleInstance) any { return optional(i.Cost) }, inLists},
+	{"Running Since", func(i v1.PreemptibleInstance) any { return i.LaunchedAt }, inLists},
+	{"Cost", func(i v1.PreemptibleInstance) any { return i.Cost }, inLists},
 	{"Unit", func(i v1.PreemptibleInstance) any { return i.Unit }, inLists},
 	{"Stays Because", func(i v1.PreemptibleInstance) any { return prose(i.Reason) }, inLists},
 }

@@ -28,8 +28,8 @@ no sense, and one line on standard error names the field.`,
 var fitColumns = []column[whatif.FitAnswer]{
 	{"Accepted", func(a whatif.FitAnswer) any { return a.Accepted }, inLists},
 	{"Reason", func(a whatif.FitAnswer) any { return a.Reason }, inLists},
-	{"Start", func(a whatif.FitAnswer) any { return optional(a.Start) }, inLists},
-	{"End", func(a whatif.FitAnswer) any { return optional(a.End) }, inLists},
+	{"Start", func(a whatif.FitAnswer) any { return a.Start }, inLists},
+	{"End", func(a whatif.FitAnswer) any { return a.End }, inLists},
 	{"Hosts", func(a whatif.FitAnswer) any { return numbers(a.Hosts) }, inLists},
 	{"Candidates", func(a whatif.FitAnswer) any {
 		var lines []string
@@ -45,14 +45,6 @@ var fitColumns = []column[whatif.FitAnswer]{
 		}
 		return strings.Join(lines, "; ")
 	}, inLists},
-}
-
-// optional is nothing where there is no value.
-func optional[T any](value *T) any {
-	if value == nil {
-		return ""
-	}
-	return *value
 }
 
 func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }

@@ -20,8 +20,8 @@ import (
 var packColumns = []column[whatif.PackAnswer]{
 	{"Feasible", func(a whatif.PackAnswer) any { return a.Feasible }, inLists},
 	{"Reason", func(a whatif.PackAnswer) any { return prose(a.Reason) }, inLists},
-	{"Min Yield", func(a whatif.PackAnswer) any { return optional(a.MinYield) }, inLists},
-	{"Average Yield", func(a whatif.PackAnswer) any { return optional(a.AverageYield) }, inLists},
+	{"Min Yield", func(a whatif.PackAnswer) any { return a.MinYield }, inLists},
+	{"Average Yield", func(a whatif.PackAnswer) any { return a.AverageYield }, inLists},
 	{"Average By", func(a whatif.PackAnswer) any { return a.AverageBy }, inLists},
 	{"Upper Bound", func(a whatif.PackAnswer) any { return a.UpperBound }, inLists},
 	{"Placement", func(a whatif.PackAnswer) any {
@@ -29,7 +29,7 @@ var packColumns = []column[whatif.PackAnswer]{
 			return fmt.Sprintf("%s: host %s, yield %.4g", id, numbers(a.Placement[id]), a.Yields[id])
 		}))
 	}, inLists},
-	{"Moved", func(a whatif.PackAnswer) any { return optional(a.Moved) }, inLists},
+	{"Moved", func(a whatif.PackAnswer) any { return a.Moved }, inLists},
 	{"Unproven", func(a whatif.PackAnswer) any { return prose(a.Unproven) }, inLists},
 }
 
