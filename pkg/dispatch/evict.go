@@ -21,8 +21,8 @@ const (
 	// gone; each further time is twice as long as the one before, up to lastLook.
 	firstLook, lastLook = 100 * time.Millisecond, 2 * time.Second
 	// leftFor bounds how long it is waited until Nova has taken away what a victim that is
-	// gone had left: a busy conductor takes seconds for it.
-	leftFor = 6 * time.Second
+	// gone had left: a busy conductor takes many seconds for it.
+	leftFor = 30 * time.Second
 	// stubbornFor is how long an instance that has not left makes no room for any request,
 	// so that they do not all wait for it.
 	stubbornFor = 10 * time.Minute
