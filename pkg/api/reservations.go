@@ -49,7 +49,7 @@ func (s *server) createReservation(c *gin.Context) {
 		return
 	}
 	if dryRun {
-		plan, err := s.Desk.Offer(by.caller(), request)
+		plan, err := s.Desk.Offer(c.Request.Context(), by.caller(), request)
 		if err != nil {
 			s.fail(c, err)
 			return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -181,7 +182,7 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 		Records: db, Keys: db, Reader: db,
 		Limits: limits(a.config), Defaults: defaults(a.config),
 		LeadTime: seconds(a.config.Reservation.LeadTime),
-		Replica:  a.replica, Parallel: parallelEvents,
+		Replica:  a.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: a.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
 	if bus.replicas != nil {

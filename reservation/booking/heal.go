@@ -22,10 +22,13 @@ type Failed func(host string) (reason string, yes bool)
 // taken back once all is well. Limits of the project do not count, and what ends or is
 // over is left alone. changed is false where there was nothing to do.
 func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
-	r, err = d.modify(ctx, Caller{Admin: true}, id, "store the healed reservation", func(e *entry) (*attempt, error) {
-		a, err := d.holdHealing(e, failed)
-		changed = err == nil && a.next.Version != a.before.Version
-		return a, err
+	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, cause := r, reservation.Cause{}
+		if r.Status != reservation.Ending && r.Span.End > v.Now {
+			next, cause = healed(r, planHealing(v, r, failed), v.Now)
+		}
+		changed = next.Version != r.Version
+		return next, cause, nil
 	})
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict): // it is over
@@ -34,21 +37,6 @@ func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservatio
 		return r, false, err
 	}
 	return r, changed, nil
-}
-
-// holdHealing plans the healing and holds what the reservation has and what it shall
-// have; mu is held.
-func (d *Desk) holdHealing(e *entry, failed Failed) (*attempt, error) {
-	unchanged := &attempt{entry: e, before: e.r, next: e.r}
-	v := d.view(Caller{SeesHidden: true}, e.r.ProjectID)
-	if e.r.Status == reservation.Ending || e.r.Span.End <= v.Now {
-		return unchanged, nil
-	}
-	next, cause := healed(e.r, planHealing(v, e.r, failed), v.Now)
-	if cause.Action == "" {
-		return unchanged, nil
-	}
-	return d.holdBoth(e, next, cause)
 }
 
 // healing is what becomes of a reservation some of whose hosts have failed.

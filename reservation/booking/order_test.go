@@ -52,7 +52,7 @@ func TestHostsAreChosenInOneOrder(t *testing.T) {
 			for kind, req := range map[string]reservation.Request{
 				"host": during(1, tc.start, tc.start+100), "instance": cpus(1, 1, tc.start, tc.start+100),
 			} {
-				plan, err := s.desk.Offer(owner, req)
+				plan, err := s.desk.Offer(t.Context(), owner, req)
 				if err != nil || plan.Claims[0].Host != tc.want {
 					t.Errorf("%s: %+v, %v; want %s", kind, plan.Claims, err, tc.want)
 				}
@@ -72,7 +72,7 @@ func TestTheOrderIsTotal(t *testing.T) {
 	s := newScene(t, hosts, leading)
 	order := []string{"d", "c", "b", "a"}
 	for n := range order {
-		plan, err := s.desk.Offer(owner, during(n+1, 20, 100))
+		plan, err := s.desk.Offer(t.Context(), owner, during(n+1, 20, 100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,11 +164,11 @@ func TestInstancesShareAHostOnlyWhileItHasRoom(t *testing.T) {
 	s.book(t, cpus(4, 2, 0, 100))
 	s.book(t, cpus(4, 2, 100, 200))
 	s.book(t, cpus(8, 1, 200, 300))
-	_, err := s.desk.Offer(owner, cpus(1, 1, 99, 101))
+	_, err := s.desk.Offer(t.Context(), owner, cpus(1, 1, 99, 101))
 	if got := refusal(t, err); got.EarliestStart != at(300) || len(got.BlockedBy) != 2 {
 		t.Errorf("%v: earliest start %v, blocks %v; want %v and two", got, got.EarliestStart, got.BlockedBy, at(300))
 	}
-	_, err = s.desk.Offer(owner, during(1, 299, 400))
+	_, err = s.desk.Offer(t.Context(), owner, during(1, 299, 400))
 	if got := refusal(t, err).EarliestStart; got != at(300) {
 		t.Errorf("a whole host is free from %v, want %v", got, at(300))
 	}

@@ -24,6 +24,10 @@ type View struct {
 	Images *Images
 
 	roster *roster
+	// What only a desk has; empty in a view without one.
+	state *state
+	held  Held           // of the project, with the reservation that is changed
+	facts *staging.Facts // nil where images are not looked at
 }
 
 // Plan is what booking a request would do.

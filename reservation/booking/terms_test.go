@@ -91,14 +91,14 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	colour, rack := during(1, 100, 200), during(1, 100, 200)
 	colour.HostProperties, rack.HostProperties = `["=", "$colour", "red"]`, `["=", "$rack", "r1"]`
 	for name, req := range map[string]reservation.Request{"colour": colour, "rack": rack} {
-		_, err := s.desk.Offer(owner, req)
+		_, err := s.desk.Offer(t.Context(), owner, req)
 		if got := refusal(t, err); got.Constraint != reservation.HostsMatching || !strings.Contains(got.Message, "$"+name) {
 			t.Errorf("refused by %s: %s; want a word on $%s", got.Constraint, got.Message, name)
 		}
 	}
 	admin := owner
 	admin.SeesHidden = true
-	if _, err := s.desk.Offer(admin, rack); err != nil {
+	if _, err := s.desk.Offer(t.Context(), admin, rack); err != nil {
 		t.Errorf("who sees hidden properties may use one: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 
 func TestAnOfferIsWhatBookingDoesAndStoresNothing(t *testing.T) {
 	s := newScene(t, named("a", "b"))
-	plan, err := s.desk.Offer(owner, during(2, 100, 200))
+	plan, err := s.desk.Offer(t.Context(), owner, during(2, 100, 200))
 	if err != nil {
 		t.Fatal(err)
 	}
