@@ -283,6 +283,11 @@ func translateServer(err error) error {
 		return unavailable(err, "the database is older than this almanacd; try again when the operator has run almanacd db sync")
 	case slices.Contains(fulls, n):
 		return unavailable(err, "the disk of the database is full; try again when the operator has made room")
+	case n == 1153 || errors.Is(err, mysql.ErrPktTooLarge):
+		return &fault.Error{
+			Kind: fault.Invalid, Err: err,
+			Message: "the reservation is larger than the database takes at once; ask for fewer hosts with a shorter filter, or ask the operator to raise max_allowed_packet",
+		}
 	case slices.Contains(misfits, n):
 		return &fault.Error{Kind: fault.Invalid, Message: "a text is too long or is not UTF-8, or a number is too large", Err: err}
 	}

@@ -171,29 +171,6 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 	return r, cause
 }
 
-// mostHealing is how many entries of healing a log keeps, the last ones: a host may fail
-// and come back without end. The audit trail has all.
-const mostHealing = 20
-
-func recent(log []reservation.Event) []reservation.Event {
-	isHealing := func(e reservation.Event) bool {
-		return e.Type == reservation.HealedEvent || e.Type == reservation.DegradedEvent || e.Type == reservation.RestoredEvent
-	}
-	extra := -mostHealing
-	for _, e := range log {
-		if isHealing(e) {
-			extra++
-		}
-	}
-	return slices.DeleteFunc(log, func(e reservation.Event) bool {
-		if extra <= 0 || !isHealing(e) {
-			return false
-		}
-		extra--
-		return true
-	})
-}
-
 const backAgain = "all its hosts are well again"
 
 // unusable is all that a tenant is told of what is wrong with a host.

@@ -203,7 +203,7 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	r.Terms, r.Span, r.Claims = plan.Terms, plan.Span, plan.Claims
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
-	r.Events = lifecycle.Schedule(&r)
+	r.Events = recent(lifecycle.Schedule(&r))
 	return r
 }
 
@@ -215,11 +215,25 @@ func difference(before, after reservation.Reservation) string {
 			parts = append(parts, fmt.Sprintf("%s from %v to %v", name, from, to))
 		}
 	}
-	add("name", strconv.Quote(before.Name), strconv.Quote(after.Name))
+	if before.Name != after.Name {
+		parts = append(parts, fmt.Sprintf("name from %s to %s", quoted(before.Name), quoted(after.Name)))
+	}
 	add("quantity", before.Quantity, after.Quantity)
 	add("start", before.Span.Start, after.Span.Start)
 	add("end", before.Span.End, after.Span.End)
 	return strings.Join(parts, ", ")
+}
+
+// mostQuoted is how many characters of a name a sentence quotes.
+const mostQuoted = 60
+
+// quoted returns a name between quotation marks, cut where it is long. A character
+// that cannot be shown takes up to ten bytes in it.
+func quoted(name string) string {
+	if letters := []rune(name); len(letters) > mostQuoted {
+		name = string(letters[:mostQuoted]) + "…"
+	}
+	return strconv.Quote(name)
 }
 
 func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {

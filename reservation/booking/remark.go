@@ -15,7 +15,7 @@ func (d *Desk) Remark(ctx context.Context, id, sentence string) (changed bool, e
 	_, err = d.modify(ctx, Caller{Admin: true}, id, "store what is told of the images", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next := r
 		if r.Status == reservation.Pending && r.LastRemark() != sentence {
-			next.Events = recentRemarks(append(slices.Clone(r.Events), happened(reservation.ImageEvent, v.Now, sentence)))
+			next.Events = recent(append(slices.Clone(r.Events), happened(reservation.ImageEvent, v.Now, sentence)))
 			next.Updated, next.Version = v.Now, r.Version+1
 		}
 		changed = next.Version != r.Version
@@ -25,24 +25,4 @@ func (d *Desk) Remark(ctx context.Context, id, sentence string) (changed bool, e
 		return false, nil
 	}
 	return changed && err == nil, err
-}
-
-// mostRemarks is how many sentences about images a log keeps, the last ones. The audit trail
-// has all.
-const mostRemarks = 20
-
-func recentRemarks(log []reservation.Event) []reservation.Event {
-	extra := -mostRemarks
-	for _, e := range log {
-		if e.Type == reservation.ImageEvent {
-			extra++
-		}
-	}
-	return slices.DeleteFunc(log, func(e reservation.Event) bool {
-		if extra <= 0 || e.Type != reservation.ImageEvent {
-			return false
-		}
-		extra--
-		return true
-	})
 }

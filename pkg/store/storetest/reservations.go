@@ -53,6 +53,17 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 		mustCreate(t, s, want)
 		wantStored(t, s, want)
 	})
+	t.Run("the largest filter fits beside many hosts", func(t *testing.T) {
+		s, want := open(t), booked("r")
+		want.HostProperties = strings.Repeat(`"`, 1<<20) // takes the most where it is quoted
+		for n := range 10_000 {
+			want.Claims = append(want.Claims, reservation.Claim{Host: fmt.Sprintf("%060d", n), Span: want.Span})
+		}
+		mustCreate(t, s, want)
+		want.Name, want.Version = "changed", 2
+		mustUpdate(t, s, want)
+		wantStored(t, s, want)
+	})
 	t.Run("what is not there is not found", func(t *testing.T) {
 		if _, err := open(t).Get(t.Context(), "r"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("got %v, want a not_found fault", err)
