@@ -192,6 +192,40 @@ func TestALogKeepsTheLastTwentyChangesAndWarnings(t *testing.T) {
 	}
 }
 
+// The version before kept the events of all changes.
+func TestALogThatHasGrownWithoutBoundIsCutAtTheNextChange(t *testing.T) {
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t, start(t)())
+			var old []eventRow
+			for i := range 2500 {
+				old = append(old, eventRow{ReservationID: h.id, Seq: 100 + i, Type: "changed", State: "done", Detail: fmt.Sprint(i)})
+			}
+			if err := insert(h.store.writer, old); err != nil {
+				t.Fatal(err)
+			}
+			snapshot, err := inventory.NewSnapshot(nil, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.desk, err = booking.Open(t.Context(), booking.Options{
+				Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now },
+			}, snapshot); err != nil {
+				t.Fatal(err)
+			}
+			name := "another"
+			changed, err := h.desk.Change(t.Context(), booking.Caller{ProjectID: "demo"}, h.id, booking.Change{Name: &name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := h.store.Get(t.Context(), h.id)
+			if d := cmp.Diff(changed.Events, stored.Events); err != nil || d != "" || len(stored.Events) > 30 {
+				t.Errorf("the log has %d events (%v; -of the desk +stored):\n%s", len(stored.Events), err, d)
+			}
+		})
+	}
+}
+
 // A server takes no statement larger than max_allowed_packet, so nothing that is
 // written at each change may grow from change to change.
 func TestNoNumberOfChangesOutgrowsAPacket(t *testing.T) {

@@ -103,8 +103,8 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.Conflict, "this request has made reservation %s before, which is deleted since; use a new Idempotency-Key for another one",
+	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Cancelled {
+		err = fault.New(fault.Conflict, "this request has made reservation %s before, which was cancelled since; use a new Idempotency-Key for another one",
 			before.ReservationID)
 	}
 	return r, err == nil, err
