@@ -208,9 +208,13 @@ func limits(c config.Config) booking.Limits {
 }
 
 func defaults(c config.Config) booking.Defaults {
-	return booking.Defaults{
+	d := booking.Defaults{
 		Policy: calendar.Policy(c.Reservation.DefaultPolicy), OnEnd: reservation.OnEnd(c.Reservation.OnEnd),
 	}
+	for _, choice := range c.Reservation.OnEndChoices {
+		d.OnEndChoices = append(d.OnEndChoices, reservation.OnEnd(choice))
+	}
+	return d
 }
 
 func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {

@@ -121,7 +121,8 @@ type Reservation struct {
 	Fence             string // "always" or "lead_time"
 	LeadTime          time.Duration
 	BeforeEnd         time.Duration
-	OnEnd             string // "delete", "stop", "shelve" or "leave"
+	OnEnd             string   // "delete", "stop", "shelve" or "leave"
+	OnEndChoices      []string // OnEnd is among them
 	IdempotencyKeyTTL time.Duration
 
 	// Of a cloud:

@@ -97,7 +97,10 @@ func reservationOptions(r *Reservation) []option {
 			"How long before the end of a reservation its owner is warned, where the request does not say."),
 		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
 			"What happens at the end of a reservation to the instances that run in it, where the request does "+
-				"not say.").asMutable(),
+				"not say. It must be among on_end_choices.").asMutable(),
+		list(&r.OnEndChoices, "on_end_choices", []string{"delete", "shelve"},
+			"What a request may choose of delete, stop, shelve and leave. Instances that stop or leave keep on a host that is "+
+				"promised to others next. Reservations that are booked keep what they have.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and the answer to it are remembered."),
 	}
