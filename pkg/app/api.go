@@ -181,8 +181,8 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db,
 		Limits: limits(a.config), Defaults: defaults(a.config),
-		LeadTime: seconds(a.config.Reservation.LeadTime),
-		Replica:  a.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
+		LeadTime: seconds(a.config.Reservation.LeadTime), Migrates: a.config.Reservation.RunningInstances == "migrate",
+		Replica: a.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: a.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
 	if bus.replicas != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start in which its hosts should be empty
+	// Migrates says that from then on guests of others are migrated off them.
+	Migrates bool
 	// Images gives the newest facts about images, which nobody changes any more; nil, and
 	// nil facts, leave images out of all decisions.
 	Images func() *staging.Facts
@@ -97,14 +99,15 @@ type Desk struct {
 	adoptions atomic.Int64 // how often memory has learned something from the records
 	stale     atomic.Int64
 
-	mu       memoryLock
-	roster   *roster
-	calendar *calendar.Calendar
-	live     map[string]*entry
-	shelves  shelves // the same
-	held     map[string]Held
-	agenda   agenda
-	pruned   span.Instant // the calendar has forgotten what ended by then
+	mu         memoryLock
+	roster     *roster
+	calendar   *calendar.Calendar
+	live       map[string]*entry
+	shelves    shelves // the same
+	held       map[string]Held
+	configured int // how often the rules were replaced
+	agenda     agenda
+	pruned     span.Instant // the calendar has forgotten what ended by then
 
 	known    map[string]int64      // by host
 	attempts map[*attempt]struct{} // in flight or in doubt
@@ -214,6 +217,7 @@ func (d *Desk) Configure(l Limits, defaults Defaults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Limits, d.options.Defaults = l, defaults
+	d.configured++
 }
 
 // Offer returns what Book would do now, without doing it.

@@ -20,6 +20,7 @@ type roster struct {
 	// preferred has the numbers of the hosts that are there by FLOPS per watt, then
 	// name: criteria 4 and 5 of decision 10.
 	preferred []int
+	company   []company // by number
 }
 
 const gone = -1
@@ -41,9 +42,11 @@ func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
 	}
 	next.place = slices.Repeat([]int{gone}, len(next.names))
 	next.preferred = make([]int, s.Len())
+	next.company = make([]company, len(next.names))
 	for i, h := range s.Hosts() {
 		number := next.numbers[h.Name]
 		next.place[number] = i
+		next.company[number] = companyOf(h)
 		next.preferred[s.EfficiencyRank(i)] = number
 	}
 	return next, added
@@ -65,11 +68,12 @@ func (r *roster) admit(names []string) (next *roster, added []string) {
 	if admitted.numbers == nil {
 		admitted.numbers = make(map[string]int, len(added))
 	}
-	admitted.names, admitted.place = slices.Clone(r.names), slices.Clone(r.place)
+	admitted.names, admitted.place, admitted.company = slices.Clone(r.names), slices.Clone(r.place), slices.Clone(r.company)
 	for _, name := range added {
 		admitted.numbers[name] = len(admitted.names)
 		admitted.names = append(admitted.names, name)
 		admitted.place = append(admitted.place, gone)
+		admitted.company = append(admitted.company, company{})
 	}
 	return &admitted, added
 }

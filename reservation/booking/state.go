@@ -62,8 +62,8 @@ func (d *Desk) viewNow(by Caller, project string) View {
 	s := d.stateNow()
 	v := View{
 		Now: d.options.Now(), Calendar: s.calendar, Held: d.held[project],
-		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime,
-		SeesHidden: by.SeesHidden, roster: s.roster, state: s, held: d.held[project],
+		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime, Migrates: d.options.Migrates,
+		SeesHidden: by.SeesHidden, roster: s.roster, state: s, held: d.held[project], configured: d.configured,
 	}
 	if d.looksAtImages() {
 		v.facts = d.options.Images()
@@ -74,7 +74,7 @@ func (d *Desk) viewNow(by Caller, project string) View {
 
 // outdated reports whether a decision on v must be made again, whatever it claims; mu is held.
 func (d *Desk) outdated(v *View, project string) bool {
-	return v.roster != d.roster || v.Limits != d.options.Limits || v.Defaults != d.options.Defaults || v.held != d.held[project]
+	return v.roster != d.roster || v.configured != d.configured || v.held != d.held[project]
 }
 
 // without returns the view as if r, which it holds, were not there.
