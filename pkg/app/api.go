@@ -70,7 +70,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	a.doctor = a.newDoctor(db, hosts)
 	if a.cloud != nil {
-		if err := a.addSteward(ctx, carry, db, hosts); err != nil {
+		if err := a.addSteward(ctx, carry, db, bus, hosts); err != nil {
 			return err
 		}
 	}

@@ -127,6 +127,7 @@ type Reservation struct {
 
 	// Of a cloud:
 	RunningInstances     string // "wait" or "migrate"
+	EndedInstances       string // "migrate", "shelve", "delete" or "wait"
 	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
 	EvictionTime         time.Duration
 	EndGrace             time.Duration

@@ -269,6 +269,7 @@ window = 35m
 [reservation]
 running_instances = migrate
 preemptible_instances = shelve
+ended_instances = wait
 eviction_time = 32
 end_grace = 33
 flavors = m1.small, m1.large
@@ -365,7 +366,7 @@ poll_interval = 60
 		Reservation: config.Reservation{
 			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
 			BeforeEnd: 90 * time.Second, OnEnd: "shelve", OnEndChoices: []string{"shelve", "stop"}, IdempotencyKeyTTL: 150 * time.Minute,
-			RunningInstances: "migrate", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
+			RunningInstances: "migrate", EndedInstances: "wait", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
 			EndGrace: 33 * time.Second, Flavors: []string{"m1.small", "m1.large"},
 		},
 		Limits: config.Limits{
@@ -442,7 +443,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
-			OnEnd: "delete", OnEndChoices: []string{"delete", "shelve"}, IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", PreemptibleInstances: "delete",
+			OnEnd: "delete", OnEndChoices: []string{"delete", "shelve"}, IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", EndedInstances: "migrate", PreemptibleInstances: "delete",
 			EvictionTime: 2 * time.Minute, EndGrace: time.Minute,
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},

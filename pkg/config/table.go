@@ -112,6 +112,9 @@ func instanceOptions(r *Reservation) []option {
 		choice(&r.RunningInstances, "running_instances", "wait", []string{"wait", "migrate"},
 			"What happens, from lead_time before the start on, to instances of others on the hosts of a reservation: "+
 				"wait until somebody takes them away, or migrate them. The start is late while one is there."),
+		choice(&r.EndedInstances, "ended_instances", "migrate", []string{"migrate", "shelve", "delete", "wait"},
+			"What happens, from lead_time before the start on, to instances that a reservation which is over has left on the "+
+				"hosts (on_end stop or leave). With migrate, those that are still there at eviction_time before the start are shelved."),
 		choice(&r.PreemptibleInstances, "preemptible_instances", "delete", []string{"delete", "shelve", "migrate", "wait"},
 			"What happens to preemptible ones, from eviction_time before the start on."),
 		duration(&r.EvictionTime, "eviction_time", 2*time.Minute, 0, day,
