@@ -174,6 +174,9 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
 		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
+	if a.config.Healing.Enabled {
+		o.Rehome = a.desk.Rehome
+	}
 	if bus.notifier != nil {
 		o.TellLeft = departures{bus.notifier}.tell
 	}

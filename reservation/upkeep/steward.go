@@ -62,6 +62,9 @@ type StewardOptions struct {
 	// Departing gives, of those of the servers that best-effort work has, until when they
 	// are left to it, which suspends them; 0 is not known yet. Nil is none.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
+	// Rehome gives a reservation other hosts for those on which its start is blocked, see
+	// booking.Desk; nil leaves it where it is.
+	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
 	// TellLeft tells the owner of an instance that it leaves its host; nil tells nobody.
 	TellLeft func(ctx context.Context, d Departure) error
 
