@@ -99,12 +99,18 @@ func almanac(t *testing.T, a *api, args ...string) result {
 
 func almanacWith(t *testing.T, a *api, stdin string, args ...string) result {
 	t.Helper()
+	return almanacAt(t, a, false, stdin, args...)
+}
+
+// almanacAt is almanacWith where stdin is a terminal, or not.
+func almanacAt(t *testing.T, a *api, terminal bool, stdin string, args ...string) result {
+	t.Helper()
 	clock := morning
 	var stdout, stderr bytes.Buffer
 	p := &process{
 		stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
 		env: func(name string) string { return map[string]string{"ALMANAC_URL": a.URL}[name] },
-		now: func() time.Time { return clock },
+		now: func() time.Time { return clock }, interactive: func() bool { return terminal },
 		pause: func(ctx context.Context, d time.Duration) error {
 			clock = clock.Add(d)
 			return ctx.Err()

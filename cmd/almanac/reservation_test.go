@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -244,23 +246,91 @@ func TestADryRunOfAChangeShowsTheOffer(t *testing.T) {
 	}
 }
 
+// deletable answers for a reservation whose servers become that.
+func (a *api) deletable(id, name string, becomes ...string) {
+	foreseen := v1.Cancellation{ID: id, Name: name, Status: "active", Servers: []v1.CancelledServer{}}
+	for i, what := range becomes {
+		foreseen.Servers = append(foreseen.Servers, v1.CancelledServer{ID: fmt.Sprintf("s-%d", i+1), Name: "node", Status: "ACTIVE", Becomes: what})
+	}
+	a.on("GET /v1/reservations/"+id, http.StatusOK, named(id, name, "active"))
+	a.mux.HandleFunc("DELETE /v1/reservations/"+id, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("dry_run") == "true" {
+			answerWith(http.StatusOK, v1.CancellationAnswer{Cancellation: foreseen})(w, r)
+			return
+		}
+		answerWith(http.StatusNoContent, nil)(w, r)
+	})
+}
+
+func (a *api) deleted(id string) bool {
+	return slices.Contains(a.lines(), "DELETE /v1/reservations/"+id)
+}
+
 func TestDeleteGoesOnAfterAFailure(t *testing.T) {
 	a := newAPI(t)
-	for _, id := range []string{"r-1", "r-3"} {
-		a.on("GET /v1/reservations/"+id, http.StatusOK, named(id, "x", "pending"))
-		a.on("DELETE /v1/reservations/"+id, http.StatusNoContent, nil)
-	}
+	a.deletable("r-1", "x")
+	a.deletable("r-3", "x")
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{})
 	almanac(t, a, "reservation", "delete", "r-1", "r-2", "r-3").wantFailure(t, exitNotFound, "r-1 x is cancelled", `"r-2"`, "r-3 x is cancelled")
 }
 
-func TestADryRunOfDeleteOnlyLists(t *testing.T) {
+func TestADryRunOfDeleteOnlyListsAndNamesTheServers(t *testing.T) {
 	a := newAPI(t)
-	a.on("GET /v1/reservations/r-1", http.StatusOK, training())
-	got := almanac(t, a, "reservation", "delete", "r-1", "--dry-run", "-f", "value", "-c", "ID")
+	a.deletable("r-1", "x", "deleted")
+	got := almanac(t, a, "reservation", "delete", "r-1", "--dry-run", "--yes", "-f", "value", "-c", "ID")
 	got.wantDone(t)
-	if diff := cmp.Diff([]string{"GET /v1/reservations/r-1"}, a.lines()); diff != "" || got.stdout != "r-1\n" {
-		t.Errorf("stdout %q, asked (-want +got):\n%s", got.stdout, diff)
+	if a.deleted("r-1") || got.stdout != "r-1\n" || !strings.Contains(got.stderr, "server s-1 node (ACTIVE) of reservation r-1 x: to be deleted") {
+		t.Errorf("stdout %q, stderr %q, asked %v", got.stdout, got.stderr, a.lines())
+	}
+}
+
+func TestDeleteAsksBeforeServersAreDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		becomes  []string
+		terminal bool
+		stdin    string
+		args     []string
+		deletes  bool
+	}{
+		"without servers nobody is asked":  {nil, false, "", nil, true},
+		"servers that stay are only named": {[]string{"shelved", "left"}, false, "", nil, true},
+		"without a terminal it refuses":    {[]string{"shelved", "deleted"}, false, "y\n", nil, false},
+		"without a terminal, with --yes":   {[]string{"deleted"}, false, "", []string{"--yes"}, true},
+		"somebody agrees":                  {[]string{"deleted"}, true, "y\n", nil, true},
+		"somebody does not":                {[]string{"deleted"}, true, "n\n", nil, false},
+		"somebody says nothing":            {[]string{"deleted"}, true, "\n", nil, false},
+		"the terminal is closed":           {[]string{"deleted"}, true, "", nil, false},
+		"with --yes nobody is asked":       {[]string{"deleted"}, true, "", []string{"-y"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.deletable("r-1", "x", tc.becomes...)
+			got := almanacAt(t, a, tc.terminal, tc.stdin, append([]string{"reservation", "delete", "r-1"}, tc.args...)...)
+			if a.deleted("r-1") != tc.deletes {
+				t.Errorf("deleted %v, want %v; stderr:\n%s", !tc.deletes, tc.deletes, got.stderr)
+			}
+			if tc.deletes {
+				got.wantDone(t)
+			} else {
+				got.wantFailure(t, exitNoRoom, "to be deleted", "r-1 x stays", "--yes")
+			}
+			for i, what := range tc.becomes {
+				if line := fmt.Sprintf("server s-%d node (ACTIVE) of reservation r-1 x: to be %s", i+1, what); len(tc.args) == 0 && !strings.Contains(got.stderr, line) {
+					t.Errorf("stderr does not mention %q:\n%s", line, got.stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestEachAnswerIsForOneReservation(t *testing.T) {
+	a := newAPI(t)
+	for _, id := range []string{"r-1", "r-2"} {
+		a.deletable(id, "x", "deleted")
+	}
+	got := almanacAt(t, a, true, "n\nyes\n", "reservation", "delete", "r-1", "r-2")
+	if a.deleted("r-1") || !a.deleted("r-2") || got.code != exitNoRoom {
+		t.Errorf("exit code %d, asked %v", got.code, a.lines())
 	}
 }
 

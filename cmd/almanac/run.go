@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +25,10 @@ type process struct {
 	// pause waits for a time, or until the context ends.
 	pause func(context.Context, time.Duration) error
 
+	// interactive reports whether somebody can be asked; nil is whether stdin is a terminal.
+	interactive func() bool
+	lines       *bufio.Reader // stdin, once a line was read of it
+
 	format  format
 	columns []string
 	url     string
@@ -40,6 +45,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func (p *process) run(ctx context.Context, args []string) int {
+	if p.interactive == nil {
+		p.interactive = p.onTerminal
+	}
 	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)

@@ -114,7 +114,7 @@ func TestAWrongParameterIsToldAndNothingDone(t *testing.T) {
 		{"POST /v1/reservations?dryrun=true", "dryrun", `did you mean "dry_run"?`},
 		{"PATCH /v1/reservations/ID?dry_run=", "dry_run", "must be true or false"},
 		{"GET /v1/reservations/ID?x=1", "x", "there is no parameter"},
-		{"DELETE /v1/reservations/ID?dry_run=true", "dry_run", "there is no parameter"},
+		{"DELETE /v1/reservations/ID?dryrun=true", "dryrun", "there is no parameter"},
 		{"GET /v1/hosts?limit=x", "limit", "from 1 to 1000"},
 		{"GET /v1/hosts?marker=Z", "marker", "there is no host Z"},
 		{"GET /v1/hosts?host_properties=vcpus", "host_properties", "is not JSON"},

@@ -36,8 +36,8 @@ func readQuery(c *gin.Context, allowed ...string) *query {
 	return q
 }
 
-// noParameters is for calls that take none: whoever deletes with dry_run=true must
-// not lose a reservation.
+// noParameters is for calls that take none: who asks for what a call does not know must
+// not get something else.
 func (s *server) noParameters(c *gin.Context) {
 	if q := readQuery(c); q.err != nil {
 		s.fail(c, q.err)

@@ -222,18 +222,6 @@ func (s *server) changeReservation(c *gin.Context) {
 	c.PureJSON(http.StatusOK, presented(r, by))
 }
 
-// deleteReservation handles DELETE /v1/reservations/{id}.
-func (s *server) deleteReservation(c *gin.Context) {
-	r := found(c)
-	ctx, end := awaited(c)
-	defer end()
-	if _, err := s.Desk.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
-		s.fail(c, inDoubt(err, cancelInDoubt))
-		return
-	}
-	c.Status(http.StatusNoContent)
-}
-
 func texts[T ~string](values []T) []string {
 	list := make([]string, len(values))
 	for i, v := range values {

@@ -41,6 +41,8 @@ type Options struct {
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
 	Doctor    Doctor
+	// Guests may be nil; then no reservation has servers.
+	Guests    Guests
 	Decisions Decisions
 	Placing   Placing
 	// Images may be nil; then the image of a reservation is only kept with it.
@@ -152,7 +154,7 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.GET("/reservations", s.listReservations) // reservations:list, or reservations:list_all
 	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.showReservation)
 	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.changeReservation)
-	v1.DELETE("/reservations/:id", s.noParameters, s.find("reservations:delete"), s.deleteReservation)
+	v1.DELETE("/reservations/:id", s.find("reservations:delete"), s.deleteReservation)
 	v1.GET("/reservations.ics", s.require("feed:get"), s.forProject, s.noParameters, s.reservationsCalendar)
 	v1.GET("/feed", s.require("feed:get"), s.forProject, s.noParameters, s.feedLink)
 	v1.GET("/availability", s.require("availability:get"), s.availability)

@@ -108,6 +108,16 @@ func (c *Client) DeleteReservation(ctx context.Context, id string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: path})
 }
 
+// OfferDeletion says what DeleteReservation would do, without doing it.
+func (c *Client) OfferDeletion(ctx context.Context, id string) (v1.Cancellation, error) {
+	var answer v1.CancellationAnswer
+	path, err := member("/v1/reservations/", "id", id)
+	if err == nil {
+		err = c.do(ctx, call{method: http.MethodDelete, path: path, query: dryRun(), into: &answer})
+	}
+	return answer.Cancellation, err
+}
+
 // AvailabilityQuery asks when Quantity hosts that pass HostProperties (JSON;
 // empty is every host) are free for Duration. A zero Start or End is left to
 // Almanac.

@@ -104,3 +104,26 @@ type Offer struct {
 type OfferAnswer struct {
 	Offer Offer `json:"offer"`
 }
+
+// Cancellation is what giving a reservation up would do.
+type Cancellation struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	// Servers are those that were made in the reservation, wherever they are.
+	Servers []CancelledServer `json:"servers"`
+}
+
+// CancelledServer is a server of a reservation that is given up.
+type CancelledServer struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"` // as Nova has it now
+	// Becomes is what becomes of it: deleted, shelved, stopped or left.
+	Becomes string `json:"becomes"`
+}
+
+// CancellationAnswer is the answer to the dry run of a deletion.
+type CancellationAnswer struct {
+	Cancellation Cancellation `json:"cancellation"`
+}

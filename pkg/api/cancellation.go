@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// Guests knows the instances of the cloud.
+type Guests interface {
+	// Of returns those that were made in the reservation, wherever they are now.
+	Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error)
+}
+
+// deleteReservation handles DELETE /v1/reservations/{id}.
+func (s *server) deleteReservation(c *gin.Context) {
+	q := readQuery(c, "dry_run")
+	dryRun := q.truth("dry_run")
+	if q.err != nil {
+		s.fail(c, q.err)
+		return
+	}
+	r := found(c)
+	if dryRun {
+		foreseen, err := s.cancellation(c.Request.Context(), r)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		c.PureJSON(http.StatusOK, v1.CancellationAnswer{Cancellation: foreseen})
+		return
+	}
+	ctx, end := awaited(c)
+	defer end()
+	if _, err := s.Desk.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
+		s.fail(c, inDoubt(err, cancelInDoubt))
+		return
+	}
+	c.Status(http.StatusNoContent)
+}
+
+// cancellation says what giving r up would do. Nobody has servers in a reservation that
+// has not begun.
+func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v1.Cancellation, error) {
+	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CancelledServer{}}
+	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
+		return foreseen, err
+	}
+	if s.Guests == nil || r.Status == reservation.Pending {
+		return foreseen, nil
+	}
+	guests, err := s.Guests.Of(ctx, r)
+	if err != nil {
+		return foreseen, err
+	}
+	for _, i := range guests {
+		foreseen.Servers = append(foreseen.Servers, v1.CancelledServer{ID: i.ID, Name: i.Name, Status: i.Status, Becomes: becomes[r.OnEnd]})
+	}
+	return foreseen, nil
+}
+
+// becomes is what an end makes of servers.
+var becomes = map[reservation.OnEnd]string{
+	reservation.Delete: "deleted", reservation.Stop: "stopped", reservation.Shelve: "shelved", reservation.Leave: "left",
+}
