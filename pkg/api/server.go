@@ -40,7 +40,7 @@ type Options struct {
 	// Ping says whether the database answers.
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
-	Doctor    Doctor
+	Doctor Doctor
 	// Guests may be nil; then no reservation has servers.
 	Guests    Guests
 	Decisions Decisions

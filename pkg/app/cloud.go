@@ -114,7 +114,7 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 	}
 	lead := seconds(cfg.Reservation.LeadTime)
 	rules := upkeep.Rules{
-		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors},
+		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors, RootDisk: int64(cfg.Reservation.RootDisk)},
 		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
 		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
 		Left: orders[cfg.Reservation.EndedInstances], Fill: fills(cfg),

@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // The modes in which Nova's topic scheduler is served.
@@ -115,7 +116,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	queues.Leave = true // the other services of Nova go on casting to everybody
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
-		Promises: a.reservationFilter(), Guests: db, Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
+		Promises: a.reservationFilter(), Guests: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
 		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
 		Answered: a.answers.given, Log: log,
 	}
@@ -152,6 +153,17 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	})
 	a.services = append(a.services, service{"Nova's topic " + topic.Topic, server.Serve})
 	return nil
+}
+
+// over asks the records whether a reservation is over. One that they do not know is not.
+func over(records reservation.Reader) func(ctx context.Context, id string) (bool, error) {
+	return func(ctx context.Context, id string) (bool, error) {
+		r, err := records.Get(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			return false, nil
+		}
+		return err == nil && !r.Status.Live(), err
+	}
 }
 
 // topicName names Almanac's server on Nova's topic, apart from a nova-scheduler of the

@@ -131,6 +131,7 @@ type Reservation struct {
 	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
 	EvictionTime         time.Duration
 	EndGrace             time.Duration
+	RootDisk             int // GB; 0 is the whole host's
 	Flavors              []string
 }
 

@@ -272,6 +272,7 @@ preemptible_instances = shelve
 ended_instances = wait
 eviction_time = 32
 end_grace = 33
+root_disk = 34
 flavors = m1.small, m1.large
 default_policy = pe-worst-fit
 fence = lead_time
@@ -367,7 +368,7 @@ poll_interval = 60
 			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
 			BeforeEnd: 90 * time.Second, OnEnd: "shelve", OnEndChoices: []string{"shelve", "stop"}, IdempotencyKeyTTL: 150 * time.Minute,
 			RunningInstances: "migrate", EndedInstances: "wait", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
-			EndGrace: 33 * time.Second, Flavors: []string{"m1.small", "m1.large"},
+			EndGrace: 33 * time.Second, RootDisk: 34, Flavors: []string{"m1.small", "m1.large"},
 		},
 		Limits: config.Limits{
 			MaxDuration: 0, MaxStartAhead: 240 * time.Hour, MaxHostsPerProject: 12,
@@ -444,7 +445,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
 			OnEnd: "delete", OnEndChoices: []string{"delete", "shelve"}, IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", EndedInstances: "migrate", PreemptibleInstances: "delete",
-			EvictionTime: 2 * time.Minute, EndGrace: time.Minute,
+			EvictionTime: 2 * time.Minute, EndGrace: time.Minute, RootDisk: 20,
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},

@@ -122,6 +122,9 @@ func instanceOptions(r *Reservation) []option {
 		duration(&r.EndGrace, "end_grace", time.Minute, 0, time.Hour,
 			"How long instances that are deleted at the end get to shut down. They get none where that would make "+
 				"the next reservation of a host late."),
+		integer(&r.RootDisk, "root_disk", 20, 0, 1_000_000,
+			"Size in GB of the root disk of the flavor that takes a whole host. The flavor takes all of the host's disk in Placement "+
+				"all the same. Nova resizes a server to no flavor with a smaller root disk than its own. 0 is all of the host's disk."),
 		list(&r.Flavors, "flavors", nil,
 			"Names of flavors that the owner of a reservation of hosts gets, each in a form that is placed on these hosts "+
 				"only, beside the one that takes a whole host."),

@@ -77,6 +77,9 @@ type Rules struct {
 	// Flavors are shapes of which each reservation of hosts gets one of its own, beside
 	// the one that takes a whole host.
 	Flavors []inventory.Flavor
+	// RootDisk is how many GB the root disk has in the flavor that takes a whole host; 0 is all
+	// of the host's.
+	RootDisk int64
 }
 
 // Layout is what of Almanac's lies on the cloud, or should.

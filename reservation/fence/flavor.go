@@ -20,7 +20,7 @@ const longest = 255
 // smallest of its hosts as a whole, and its own of each shape of the rules.
 func (p *plan) hostFlavors(r *reservation.Reservation) {
 	specs := common(r)
-	p.flavor(r.ID, FlavorPrefix+r.ID, p.smallest(r), specs)
+	p.wholeHost(r, maps.Clone(specs))
 	for _, shape := range p.rules.Flavors {
 		own := maps.Clone(specs)
 		for key, value := range shape.ExtraSpecs {
@@ -29,6 +29,21 @@ func (p *plan) hostFlavors(r *reservation.Reservation) {
 			}
 		}
 		p.flavor(r.ID+"-"+plain(shape.Name, longest-len(r.ID)-1), short(FlavorPrefix+r.ID+":"+shape.Name, longest), shape.Resources, own)
+	}
+}
+
+// wholeHost enters the flavor that takes a host as a whole. Its root disk is no larger
+// than the rules say: Nova keeps the size of the root disk with a server, and resizes it
+// to no flavor with a smaller one (nova/utils.py get_system_metadata_from_image,
+// nova/compute/api.py _validate_flavor_image_nostatus). The extra spec takes the rest.
+func (p *plan) wholeHost(r *reservation.Reservation, specs map[string]string) {
+	takes := p.smallest(r)
+	p.flavor(r.ID, FlavorPrefix+r.ID, takes, specs)
+	if root := p.rules.RootDisk; root > 0 && takes.DiskGB > root {
+		f := p.layout.Flavors[r.ID]
+		f.Resources.DiskGB = root
+		f.ExtraSpecs["resources:DISK_GB"] = strconv.FormatInt(takes.DiskGB, 10)
+		p.layout.Flavors[r.ID] = f
 	}
 }
 
@@ -46,6 +61,12 @@ func Requires(r *reservation.Reservation) map[string]string {
 		return map[string]string{required(Reserved): "required", required(OwnName(r.ID)): "required"}
 	}
 	return map[string]string{required(Reserved): "required", required(Shared): "required", "resources:" + OwnName(r.ID): "1"}
+}
+
+// Binds reports whether an extra spec with that key ties a flavor to a reservation.
+func Binds(key string) bool {
+	return key == inventory.ReservationMark || key == ProjectMark ||
+		strings.HasPrefix(key, required(OwnPrefix)) || strings.HasPrefix(key, "resources:"+OwnPrefix)
 }
 
 // common are the extra specs of every flavor of the reservation.

@@ -29,3 +29,39 @@ func TestAHostWithNothingMakesNoFlavorSmaller(t *testing.T) {
 		}
 	}
 }
+
+func TestTheFlavorOfAWholeHostHasASmallRootDiskAndTakesTheWholeHost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		root, disk int64 // of the rules, and of the host
+		want       int64
+		spec       string // of resources:DISK_GB
+	}{
+		"the rest is an extra spec":              {20, 1028, 20, "1028"},
+		"no more than the host has":              {20, 10, 10, ""},
+		"all of the host's":                      {0, 1028, 1028, ""},
+		"a host without a disk of its own stays": {20, 0, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := snapshot(t, host("a", 8, 16000, tc.disk))
+			rules := fence.Rules{RootDisk: tc.root, Flavors: []inventory.Flavor{{Name: "m1", Resources: resource.Vector{VCPUs: 1, MemoryMB: 512, DiskGB: 80}}}}
+			f := fence.Desired([]reservation.Reservation{booked("r1", "a")}, s, start, rules).Flavors
+			if got := f["r1"]; got.Resources.DiskGB != tc.want || got.ExtraSpecs["resources:DISK_GB"] != tc.spec {
+				t.Errorf("root disk %d GB, DISK_GB %q; want %d and %q", got.Resources.DiskGB, got.ExtraSpecs["resources:DISK_GB"], tc.want, tc.spec)
+			}
+			if got := f["r1-m1"]; got.Resources.DiskGB != 80 || got.ExtraSpecs["resources:DISK_GB"] != "" {
+				t.Errorf("a configured shape has %d GB and %v", got.Resources.DiskGB, got.ExtraSpecs)
+			}
+		})
+	}
+}
+
+func TestWhatBindsAFlavorIsAllThatAlmanacAddsToItsShape(t *testing.T) {
+	for _, r := range []reservation.Reservation{booked("r1", "a"), shared("r1", 1, "a")} {
+		l := fence.Desired([]reservation.Reservation{r}, snapshot(t, host("a", 8, 16000, 100)), start, fence.Rules{RootDisk: 20})
+		for key := range l.Flavors["r1"].ExtraSpecs {
+			if fence.Binds(key) == (key == "resources:DISK_GB") {
+				t.Errorf("%s binds: %v", key, fence.Binds(key))
+			}
+		}
+	}
+}

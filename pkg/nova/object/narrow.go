@@ -93,6 +93,19 @@ func narrowFlavor(spec *Object, n Narrowing) error {
 	if len(n.ExtraSpecs) == 0 {
 		return nil
 	}
+	return changeExtraSpecs(spec, func(extraSpecs map[string]string) error {
+		for key, value := range n.ExtraSpecs {
+			if has, ok := extraSpecs[key]; ok && has != value {
+				return fault.New(fault.Conflict, "the flavor has the extra spec %.100s=%.100s, which this request may not have", key, has)
+			}
+			extraSpecs[key] = value
+		}
+		return nil
+	})
+}
+
+// changeExtraSpecs has change edit the extra specs of the RequestSpec's flavor.
+func changeExtraSpecs(spec *Object, change func(extraSpecs map[string]string) error) error {
 	f, err := splitObject(spec.Data["flavor"])
 	if err != nil {
 		return fault.Field("flavor", "must be a versioned object of Nova")
@@ -101,16 +114,31 @@ func narrowFlavor(spec *Object, n Narrowing) error {
 	if raw := f.Data["extra_specs"]; !isNull(raw) && json.Unmarshal(raw, &extraSpecs) != nil {
 		return fault.Field("flavor.extra_specs", "must be a map of strings")
 	}
-	for key, value := range n.ExtraSpecs {
-		if has, ok := extraSpecs[key]; ok && has != value {
-			return fault.New(fault.Conflict, "the flavor has the extra spec %.100s=%.100s, which this request may not have", key, has)
-		}
-		extraSpecs[key] = value
+	if err := change(extraSpecs); err != nil {
+		return err
 	}
 	if err := f.set("extra_specs", extraSpecs); err != nil {
 		return err
 	}
 	return spec.set("flavor", f)
+}
+
+// WithoutExtraSpecs returns the RequestSpec without those extra specs of its flavor that
+// drop names by their keys.
+func (s RequestSpec) WithoutExtraSpecs(drop func(key string) bool) (RequestSpec, error) {
+	if s.object == nil {
+		return RequestSpec{}, fault.New(fault.Invalid, "there is no RequestSpec to change")
+	}
+	o := *s.object()
+	o.Data = maps.Clone(o.Data)
+	err := changeExtraSpecs(&o, func(extraSpecs map[string]string) error {
+		maps.DeleteFunc(extraSpecs, func(key, _ string) bool { return drop(key) })
+		return nil
+	})
+	if err != nil {
+		return RequestSpec{}, err
+	}
+	return RequestSpec{func() *Object { return &o }}, nil
 }
 
 // appendTexts adds those texts to a list of o that it does not have, and says whether

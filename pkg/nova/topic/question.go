@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // question is a call of select_destinations, read.
@@ -53,6 +56,14 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 	if q.request, q.beyond, err = q.spec.Request(o); err != nil {
 		return nil, err
 	}
+	if s.unbound(ctx, q.request.ExtraSpecs[inventory.ReservationMark]) {
+		if q.spec, err = q.spec.WithoutExtraSpecs(fence.Binds); err != nil {
+			return nil, err
+		}
+		if q.request, q.beyond, err = q.spec.Request(o); err != nil {
+			return nil, err
+		}
+	}
 	if q.request.ProjectID == "" {
 		return nil, fault.Field("project_id", "is missing: there is no project that the instances are for")
 	}
@@ -60,4 +71,27 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 	q.request.UserID = cmp.Or(q.request.UserID, r.Context.UserID())
 	q.objects = args.Objects
 	return q, nil
+}
+
+// overTimeout is how long the records may take to tell whether a reservation is over.
+const overTimeout = time.Second
+
+// unbound reports whether the reservation for which a flavor was made is over. Nova keeps
+// the flavor with the servers that outlive the reservation, and sends it whenever they are
+// moved or unshelved: no host has what it requires any more. Whoever may have such a
+// server was let in by its flavor while the reservation lasted; now any host will do.
+func (s *Service) unbound(ctx context.Context, id string) bool {
+	if id == "" || s.Over == nil {
+		return false
+	}
+	if _, live := s.Promises.Promises.Reservation(id); live {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, overTimeout)
+	defer cancel()
+	over, err := s.Over(ctx, id)
+	if err != nil {
+		s.Log.WarnContext(ctx, "it is not known whether a reservation is over; its flavor binds its servers still", "reservation", id, "error", err)
+	}
+	return over
 }

@@ -58,7 +58,10 @@ type Options struct {
 	// Behind is where requests are passed on to; nil where there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
-	Guests   admission.Guests    // nil remembers nothing
+	Guests   admission.Guests // nil remembers nothing
+	// Over reports whether the records have a reservation as over; nil knows of none. A
+	// flavor that was made for one binds its servers to no host any more.
+	Over     func(ctx context.Context, id string) (bool, error)
 	Pins     admission.Pins      // nil where there is no best-effort work
 	Filters  []filters.Filter    // of the Placer: some cannot judge every request
 	Weighers []weighers.Weighted // of the Placer: some cannot weigh every request
