@@ -56,7 +56,8 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b.healthy()
 
 	b.as(labtest.Demo, "reservation", "change", "render", "--end", "+10s")
-	b.as(labtest.Demo2, "reservation", "delete", "training")
+	b.foretold(training.ID, theirs[:3])
+	b.as(labtest.Demo2, "reservation", "delete", "training", "--yes")
 	b.becomes(render.ID, "ended")
 	for _, s := range own {
 		b.reach("", s.ID)
@@ -160,4 +161,23 @@ func (b *beside) threeOfFour(hosts []string, servers []server) {
 		b.t.Errorf("server %s of a reservation that is full is %s on %s", s.Name, s.Status, s.Host)
 	}
 	b.runOn(hosts, servers[1:]...)
+}
+
+// foretold: a dry run of the deletion names the servers that would be deleted, and leaves
+// them alone.
+func (b *beside) foretold(id string, servers []string) {
+	b.t.Helper()
+	foreseen, err := b.demo2.almanac.OfferDeletion(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatalf("ask what a deletion would do: %v", err)
+	}
+	deleted := map[string]bool{}
+	for _, s := range foreseen.Servers {
+		deleted[s.ID] = s.Becomes == "deleted"
+	}
+	for _, server := range servers {
+		if !deleted[server] || b.look(server).Status != "ACTIVE" {
+			b.t.Errorf("server %s: to be deleted %v, status %s", server, deleted[server], b.look(server).Status)
+		}
+	}
 }

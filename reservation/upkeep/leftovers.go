@@ -46,15 +46,16 @@ func (s *Steward) leftOn(ctx context.Context, host string, strangers []inventory
 }
 
 // forLeft returns what becomes of an instance that a reservation which is over has left:
-// what its owner has chosen, where that takes it off the host, else what the operator has.
-// One that was to migrate and has not until there is no more time for it is shelved.
+// what the operator has chosen, and it is deleted where its owner has chosen that, but not
+// where he has chosen to have it shelved. One that was to migrate and has not until there is
+// no more time for it is shelved.
 func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bool) Order {
 	switch {
 	case i.Status == "VERIFY_RESIZE": // it has migrated, and that is confirmed
 		return MigrateGuest
 	case chosen == reservation.Delete:
 		return DeleteGuest
-	case chosen == reservation.Shelve:
+	case chosen == reservation.Shelve && r.Left == DeleteGuest:
 		return ShelveGuest
 	case r.Left == MigrateGuest && !early:
 		return ShelveGuest

@@ -79,6 +79,29 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 	}
 }
 
+func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
+	w := leftover(t, reservation.Shelve, upkeep.DeleteGuest)
+	orders := len(w.given())
+	w.putOwn(1, "own-a", "a") // its owner has unshelved it, and it came to the same host
+	w.pass(int64(noon.Add(4900) - w.Now()))
+	w.prepare()
+	if got := fmt.Sprint(w.given()[orders:]); got != "[shelve own-a]" {
+		t.Errorf("orders %s, want it shelved", got)
+	}
+}
+
+func TestAPreemptibleInstanceThatWasLeftGoesThoughPreemptibleOnesMayStay(t *testing.T) {
+	w := leftover(t, reservation.Leave, upkeep.ShelveGuest)
+	w.rules.Preemptible = upkeep.AwaitGuest
+	w.restart()
+	w.guests["own-a"].Preemptible = true
+	w.pass(int64(noon.Add(4900) - w.Now()))
+	w.prepare()
+	if !slices.Contains(w.given(), "shelve own-a") {
+		t.Errorf("orders %v, want it shelved", w.given())
+	}
+}
+
 func TestAnInstanceThatNoRecordKnowsToBeLeftIsNotTouched(t *testing.T) {
 	for name, change := range map[string]func(*inventory.Instance){
 		"its reservation has no record":           func(i *inventory.Instance) { i.Reservation = "nobody's" },

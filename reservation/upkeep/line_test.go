@@ -144,7 +144,7 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	switch {
 	case w.doubt != "":
 		w.t.Errorf("in doubt instance %s is told to %s", i.ID, order)
-	case left && !i.Preemptible:
+	case left && (!i.Preemptible || w.rules.Preemptible == upkeep.AwaitGuest):
 		if confirms := i.Status == "VERIFY_RESIZE" && order == upkeep.MigrateGuest; order != w.rules.Left && !confirms && (w.rules.Left != upkeep.MigrateGuest || order != upkeep.ShelveGuest) {
 			w.t.Errorf("instance %s, which its reservation has left, is told to %s", i.ID, order)
 		}

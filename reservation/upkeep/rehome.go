@@ -29,12 +29,12 @@ func (s *Steward) rehome(ctx context.Context, r *reservation.Reservation, blocke
 	if s.Rehome == nil || len(late) == 0 || s.Doubt() != "" {
 		return false
 	}
-	live := s.Promises.Live(always)
+	crowded := s.crowded(r, hosts, now)
 	after, changed, err := s.Rehome(ctx, r.ID, func(host string) (string, bool) {
 		if why, is := late[host]; is {
 			return "its start is blocked: " + why, true
 		}
-		return "it is not free", !slices.Contains(r.HostNames(), host) && s.crowded(r, hosts, host, live, now)
+		return "it is not free", crowded[host]
 	})
 	switch {
 	case err != nil:
@@ -59,15 +59,21 @@ func bootTime(hosts *inventory.Snapshot, host string) int64 {
 	return h.BootSeconds + h.WakeDelay
 }
 
-// crowded reports whether strangers are on the host who do not make room at once: a start
-// would be blocked there too.
-func (s *Steward) crowded(r *reservation.Reservation, hosts *inventory.Snapshot, host string, live []reservation.Reservation, now span.Instant) bool {
-	i, there := hosts.Index(host)
-	if !there {
-		return true
-	}
-	h := hosts.Host(i)
+// crowded returns the hosts, beside those of the reservation, with strangers who do not
+// make room at once: a start would be blocked there too.
+func (s *Steward) crowded(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
+	live := s.Promises.Live(always)
 	goes := s.Rules.Preemptible == DeleteGuest || s.Rules.Preemptible == ShelveGuest
-	return h.Instances == nil && h.Guests > 0 ||
-		slices.ContainsFunc(strangers(r, host, h.Instances, live, now), func(g inventory.Instance) bool { return !goes || !yields(&g) })
+	own, crowded := r.HostNames(), map[string]bool{}
+	for _, h := range hosts.Hosts() {
+		switch {
+		case h.Guests == 0 && len(h.Instances) == 0, slices.Contains(own, h.Name):
+		case h.Instances == nil:
+			crowded[h.Name] = true
+		default:
+			crowded[h.Name] = slices.ContainsFunc(strangers(r, h.Name, h.Instances, live, now),
+				func(g inventory.Instance) bool { return !goes || !yields(&g) })
+		}
+	}
+	return crowded
 }

@@ -71,7 +71,7 @@ func evictions(strangers []inventory.Instance, left leftovers, start, now span.I
 		order, from, why := rules.Normal, start.Add(-rules.LeadTime), ""
 		r, isLeft := left[i.ID]
 		switch {
-		case i.Preemptible:
+		case i.Preemptible && !(isLeft && rules.Preemptible == AwaitGuest):
 			order, from = rules.Preemptible, start.Add(-rules.Eviction)
 		case isLeft:
 			order, why = rules.forLeft(&i, r.OnEnd, now < start.Add(-rules.Eviction)), ", and its reservation "+r.ID+" is over"
