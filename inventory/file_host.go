@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,8 +21,6 @@ var (
 	usedKeys  = []string{"vcpus", "memory_mb", "disk_gb", "custom"}
 	powerKeys = []string{"state", "flops_per_watt", "gflops", "watts_max", "boot_seconds"}
 )
-
-var customClass = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]+$`)
 
 // hostsReader turns the document into hosts and remembers where it saw what.
 type hostsReader struct {
@@ -115,7 +112,7 @@ func (r *hostsReader) amounts(s section, least int64) resource.Vector {
 	}
 	custom := s.section("custom", nil)
 	for _, class := range slices.Sorted(maps.Keys(custom.fields)) {
-		if !customClass.MatchString(class) {
+		if !resource.IsCustomClass(class) {
 			r.fail(custom.fields[class], "%q is not a custom resource class: CUSTOM_ and then capitals, digits or _", class)
 			continue
 		}

@@ -26,6 +26,7 @@ type Snapshot struct {
 	index     map[string]int
 	ranks     []int // EfficiencyRank by host
 	kinds     map[string]Kind
+	classes   []string // custom resource classes of which some host has some, sorted
 	hidden    map[string]bool
 	catalogue func() []Property
 	left      []string // what was left out, in sentences
@@ -66,6 +67,7 @@ func checked(s *Snapshot) (*Snapshot, error) {
 		return nil, err
 	}
 	s.rankEfficiency()
+	s.gatherClasses()
 	s.catalogue = sync.OnceValue(s.properties)
 	return s, nil
 }
@@ -162,6 +164,22 @@ func (s *Snapshot) rankEfficiency() {
 		s.ranks[i] = rank
 	}
 }
+
+func (s *Snapshot) gatherClasses() {
+	seen := make(map[string]bool)
+	for i := range s.hosts {
+		for class, amount := range s.hosts[i].Capacity.Custom {
+			if amount > 0 {
+				seen[class] = true
+			}
+		}
+	}
+	s.classes = slices.Sorted(maps.Keys(seen))
+}
+
+// Classes returns the custom resource classes of which some host has some, sorted. The
+// answer must not be changed.
+func (s *Snapshot) Classes() []string { return s.classes }
 
 // Len is the number of hosts.
 func (s *Snapshot) Len() int { return len(s.hosts) }

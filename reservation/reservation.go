@@ -4,6 +4,8 @@ package reservation
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -74,6 +76,24 @@ type Terms struct {
 	OnEnd     OnEnd
 	// BeforeEnd is how many seconds before the end the owner is warned; 0 is never.
 	BeforeEnd int64
+}
+
+// Repaired returns terms that an earlier version stored as today's version reads them from a
+// request: without resource classes of amount 0, and without a filter that is an empty list,
+// which stood for every host.
+func (t Terms) Repaired() Terms {
+	t.Resources = t.Resources.WithoutZeros()
+	if emptyList(t.HostProperties) {
+		t.HostProperties = ""
+	}
+	return t
+}
+
+// emptyList reports whether a filter is [], or a string that holds it.
+func emptyList(filter string) bool {
+	const longest = 32 // with blanks; a longer text is not worth a look
+	blank := func(r rune) bool { return r == '"' || unicode.IsSpace(r) }
+	return len(filter) <= longest && strings.Join(strings.FieldsFunc(filter, blank), "") == "[]"
 }
 
 // Request asks for Terms during Duration seconds somewhere in [Start, End). What

@@ -6,9 +6,20 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+var customClass = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]+$`)
+
+const longestClass = 255
+
+// IsCustomClass reports whether Placement takes name for a custom resource class: CUSTOM_
+// and then capitals, digits or _, at most 255 characters.
+func IsCustomClass(name string) bool {
+	return len(name) <= longestClass && customClass.MatchString(name)
+}
 
 // Vector is an amount of each resource. The zero Vector is nothing.
 // Vectors are values: no method changes its receiver.
@@ -29,6 +40,25 @@ func (v Vector) IsZero() bool {
 		}
 	}
 	return v.VCPUs == 0 && v.MemoryMB == 0 && v.DiskGB == 0
+}
+
+// WithoutZeros returns v without the custom classes of which it has none. It shares the
+// map of v where that has no zero.
+func (v Vector) WithoutZeros() Vector {
+	kept := make(map[string]int64)
+	for class, amount := range v.Custom {
+		if amount != 0 {
+			kept[class] = amount
+		}
+	}
+	switch len(kept) {
+	case len(v.Custom):
+	case 0:
+		v.Custom = nil
+	default:
+		v.Custom = kept
+	}
+	return v
 }
 
 // Add gives v + o.

@@ -246,7 +246,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 			Resources: resource.Vector{VCPUs: row.VCPUs, MemoryMB: row.MemoryMB, DiskGB: row.DiskGB, Custom: custom},
 			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
 			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd,
-		},
+		}.Repaired(),
 		Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
 		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,

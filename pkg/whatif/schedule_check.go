@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
 // check refuses what makes no sense, and puts in what is left out.
@@ -98,8 +98,6 @@ func checkInstance(path string, one ScheduleInstance, known map[string]bool) err
 	return checkResources(path+".resources", one.Resources)
 }
 
-var customClass = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]+$`)
-
 func checkResources(path string, r v1.Resources) error {
 	for _, amount := range []struct {
 		name string
@@ -111,7 +109,7 @@ func checkResources(path string, r v1.Resources) error {
 	}
 	for _, class := range slices.Sorted(maps.Keys(r.Custom)) {
 		switch amount := r.Custom[class]; {
-		case !customClass.MatchString(class):
+		case !resource.IsCustomClass(class):
 			return fault.Field(path+".custom", "%q is not a custom resource class: CUSTOM_ and then capitals, digits or _", class)
 		case amount < 0 || amount > mostOfAny:
 			return fault.Field(path+".custom."+class, "must be from 0 to %d", mostOfAny)

@@ -38,6 +38,8 @@ func drawHosts(t *rapid.T) []inventory.Host {
 		}
 		drawState(t, h)
 	}
+	// A request for a class that no host has makes no sense.
+	hosts[len(hosts)-1].Capacity.Custom = map[string]int64{"CUSTOM_FPGA": 2}
 	return hosts
 }
 

@@ -50,7 +50,7 @@ type Plan struct {
 // NewPlan decides on a request. The error is an Invalid fault for a request that
 // makes no sense, and a *reservation.Refusal for one that cannot be met.
 func NewPlan(v View, req reservation.Request) (Plan, error) {
-	a, err := settle(req, v.Now, v.Defaults)
+	a, err := settle(req, v)
 	if err != nil {
 		return Plan{}, err
 	}

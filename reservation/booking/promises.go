@@ -126,7 +126,7 @@ func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Requ
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
 	v.Limits = Limits{}
-	a, err := settle(req, v.Now, v.Defaults)
+	a, err := settle(req, v)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -2,12 +2,14 @@ package booking
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -51,12 +53,15 @@ const (
 // lastInstant leaves the longest duration room in the years that RFC 3339 can write.
 var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// settle reads a request at now. It fails with an Invalid fault that names the
+// settle reads a request at v.Now. It fails with an Invalid fault that names the
 // field.
-func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, error) {
-	a := ask{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
-	fill(&a.Terms, defaults)
-	if err := cmp.Or(checkTerms(a.Terms), defaults.mayEnd(a.OnEnd)); err != nil {
+func settle(req reservation.Request, v View) (ask, error) {
+	now, a := v.Now, ask{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
+	fill(&a.Terms, v.Defaults)
+	if err := cmp.Or(checkTerms(a.Terms), v.Defaults.mayEnd(a.OnEnd)); err != nil {
+		return ask{}, err
+	}
+	if err := checkClasses(a.Resources.Custom, v.roster.snapshot.Classes()); err != nil {
 		return ask{}, err
 	}
 	a.window = span.Span{Start: req.Start, End: req.End}
@@ -91,8 +96,10 @@ func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, 
 	return a, nil
 }
 
-// fill puts the defaults where the terms say nothing.
+// fill puts the defaults where the terms say nothing, and drops resource classes of which
+// nothing is asked for.
 func fill(t *reservation.Terms, defaults Defaults) {
+	t.Resources = t.Resources.WithoutZeros()
 	if t.Kind == "" {
 		t.Kind = reservation.Hosts
 	}
@@ -165,6 +172,35 @@ func checkInstanceTerms(t reservation.Terms) error {
 		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.FirstFit, t.Policy)
 	}
 	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts})
+}
+
+// mostClasses bounds the custom resource classes of a request: each search compares all of
+// them, for each claim on each host.
+const mostClasses = 32
+
+// checkClasses refuses custom resource classes that are none of known, those that hosts have.
+func checkClasses(custom map[string]int64, known []string) error {
+	const field = "resources.custom"
+	if len(custom) > mostClasses {
+		return fault.Field(field, "names %d resource classes; at most %d are allowed", len(custom), mostClasses)
+	}
+	for _, class := range slices.Sorted(maps.Keys(custom)) {
+		if !resource.IsCustomClass(class) {
+			return fault.Field(field, "%.60q is not a custom resource class: CUSTOM_ and then capitals, digits or _, at most 255 characters", class)
+		}
+		if _, has := slices.BinarySearch(known, class); !has {
+			return fault.Field(field, "no host has resource class %s; %s", class, existing(known))
+		}
+	}
+	return nil
+}
+
+// existing names the resource classes that hosts have.
+func existing(classes []string) string {
+	if len(classes) == 0 {
+		return "the hosts have no custom resource classes"
+	}
+	return "the hosts have " + strings.Join(shortened(classes), ", ")
 }
 
 func oneOf[T ~string](field string, value T, known []T) error {

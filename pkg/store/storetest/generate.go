@@ -110,7 +110,7 @@ func anyVector() *rapid.Generator[resource.Vector] {
 		amount := rapid.Int64Min(0)
 		return resource.Vector{
 			VCPUs: amount.Draw(t, "vcpus"), MemoryMB: amount.Draw(t, "memory"), DiskGB: amount.Draw(t, "disk"),
-			Custom: rapid.MapOfN(rapid.StringMatching(`CUSTOM_[A-Z]{1,20}`), amount, 0, 3).Draw(t, "custom"),
+			Custom: rapid.MapOfN(rapid.StringMatching(`CUSTOM_[A-Z]{1,20}`), rapid.Int64Min(1), 0, 3).Draw(t, "custom"),
 		}
 	})
 }
