@@ -66,19 +66,21 @@ type builtIn struct {
 	name string
 	kind Kind
 	of   func(h *Host, ahead bool) Value
+	// timely properties differ with ahead.
+	timely bool
 }
 
 var builtIns = []builtIn{
-	{"name", String, func(h *Host, _ bool) Value { return StringValue(h.Name) }},
-	{"vcpus", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
-	{"memory_mb", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
-	{"disk_gb", Number, func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
-	{"zone", String, zone},
-	{"aggregates", List, func(h *Host, _ bool) Value { return Value{kind: List, list: h.Aggregates} }},
-	{"traits", List, func(h *Host, _ bool) Value { return Value{kind: List, list: h.Traits} }},
-	{"flops_per_watt", Number, flopsPerWatt},
-	{"free_ram_mb", Number, freeRAM},
-	{"free_disk_mb", Number, freeDisk},
+	{name: "name", kind: String, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{name: "vcpus", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
+	{name: "memory_mb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
+	{name: "disk_gb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
+	{name: "zone", kind: String, of: zone},
+	{name: "aggregates", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
+	{name: "traits", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
+	{name: "flops_per_watt", kind: Number, of: flopsPerWatt},
+	{name: "free_ram_mb", kind: Number, of: freeRAM, timely: true},
+	{name: "free_disk_mb", kind: Number, of: freeDisk, timely: true},
 }
 
 // IsBuiltIn says whether Almanac fills the property of that name itself: no source may

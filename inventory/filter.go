@@ -27,6 +27,7 @@ import "slices"
 type Filter struct {
 	match   predicate // nil matches every host
 	unknown []string
+	timely  bool
 }
 
 // Matches says whether the filter means h. With ahead, the time asked about lies
@@ -38,6 +39,9 @@ func (f *Filter) Matches(h *Host, ahead bool) bool {
 	}
 	return f.match == nil || f.match(h, ahead)
 }
+
+// Timely reports whether the filter asks for a property that differs with ahead.
+func (f *Filter) Timely() bool { return f.timely }
 
 // Unknown names the properties in the filter that no host has, or that are
 // hidden from the one who asks, each once and in order. With any of them the
@@ -81,7 +85,7 @@ func among(first operand, rest []operand) predicate {
 		}
 		for _, candidate := range rest {
 			c := candidate(h, ahead)
-			if c.kind == List && value.kind == String && slices.Contains(c.list, value.text) || value.Equal(c) {
+			if c.kind == List && value.kind == String && c.holds(value.text) || value.Equal(c) {
 				return true
 			}
 		}

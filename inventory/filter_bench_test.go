@@ -44,3 +44,29 @@ func BenchmarkMatches10000Hosts(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTheMostWork is a filter of about as many steps as are allowed.
+func BenchmarkTheMostWork(b *testing.B) {
+	traits := make([]string, 100)
+	for i := range traits {
+		traits[i] = fmt.Sprintf("HW_CPU_X86_FEATURE_%03d", i)
+	}
+	hosts := make([]inventory.Host, 1600)
+	for i := range hosts {
+		hosts[i] = inventory.Host{Name: fmt.Sprintf("h%04d", i), Traits: traits}
+	}
+	s := snapshotOf(b, hosts...)
+	filter := `["and"`
+	for i := range 62 {
+		filter += fmt.Sprintf(`, ["in", "HW_CPU_X86_FEATURE_%03d", "$traits"]`, i)
+	}
+	f, err := inventory.ParseFilter([]byte(filter+"]"), s, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for _, h := range s.Hosts() {
+			f.Matches(h, true)
+		}
+	}
+}

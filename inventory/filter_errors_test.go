@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,6 +18,8 @@ func TestAWrongFilterIsRefusedWithTheOffendingPart(t *testing.T) {
 		"not JSON":                    {`["=", "$vcpus" 8]`, []string{`["=", "$vcpus" 8]`, "not JSON"}},
 		"not JSON in the string":      {`"$vcpus >= 8"`, []string{"$vcpus >= 8", "not JSON"}},
 		"a string in the string":      {`"\"[]\""`, []string{`"[]"`, "not an expression"}},
+		"an empty list":               {"[]", []string{"[] is not an expression", "leave host_properties out"}},
+		"an empty list in the string": {`"[]"`, []string{"[] is not an expression"}},
 		"an object":                   {`{"vcpus": 8}`, []string{`{"vcpus":8}`, "not an expression"}},
 		"a number":                    {`8`, []string{"8", "not an expression"}},
 		"false":                       {`false`, []string{"false", "not an expression"}},
@@ -82,17 +85,23 @@ func TestTheSizeOfAFilterIsLimited(t *testing.T) {
 	listing := func(parts int) string { // the expression, and its arguments
 		return `["in"` + strings.Repeat(", 1", parts-1) + "]"
 	}
+	long := func(bytes int) string {
+		const before, after = `["=", "$gpu", "`, `"]`
+		return before + strings.Repeat("x", bytes-len(before)-len(after)) + after
+	}
 	for name, tc := range map[string]struct {
 		filter string
 		wantOK bool
 	}{
-		"64 deep":                    {nested(64), true},
-		"65 deep":                    {nested(65), false},
-		"deeper than JSON may be":    {nested(20_000), false},
-		"10,000 parts":               {listing(10_000), true},
-		"10,001 parts":               {listing(10_001), false},
-		"10,001 parts, by and":       {`["and"` + strings.Repeat(`, ["=", 1, 1]`, 3334) + "]", false},
-		"a long string is no matter": {`["=", "$gpu", "` + strings.Repeat("x", 100_000) + `"]`, true},
+		"64 deep":                 {nested(64), true},
+		"65 deep":                 {nested(65), false},
+		"deeper than JSON may be": {nested(20_000), false},
+		"256 parts":               {listing(256), true},
+		"257 parts":               {listing(257), false},
+		"257 parts, by and":       {`["and"` + strings.Repeat(`, ["=", 1, 1]`, 85) + `, ["not", ["=", 1, 1]]]`, false},
+		"16 KiB":                  {long(16 << 10), true},
+		"more than 16 KiB":        {long(16<<10 + 1), false},
+		"blanks count":            {strings.Repeat(" ", 16<<10) + `["=", 1, 1]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := inventory.ParseFilter([]byte(tc.filter), s, false)
@@ -106,6 +115,71 @@ func TestTheSizeOfAFilterIsLimited(t *testing.T) {
 				t.Errorf("the message has %d bytes", len(err.Error()))
 			}
 		})
+	}
+}
+
+// traited are so many hosts with a hundred traits each, as libvirt reports them.
+func traited(t *testing.T, hosts int) *inventory.Snapshot {
+	t.Helper()
+	traits := make([]string, 100)
+	for i := range traits {
+		traits[i] = fmt.Sprintf("HW_CPU_X86_FEATURE_%03d", i)
+	}
+	list := make([]inventory.Host, hosts)
+	for i := range list {
+		list[i] = inventory.Host{Name: fmt.Sprintf("h%04d", i), Traits: traits}
+	}
+	return snapshotOf(t, list...)
+}
+
+// TestTheWorkOfAFilterIsLimited counts 1 step for an expression, 1 for a value or a
+// property, and 7 more for a list of a hundred.
+func TestTheWorkOfAFilterIsLimited(t *testing.T) {
+	each := func(n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, `, ["in", "HW_CPU_X86_FEATURE_%03d", "$traits"]`, i)
+		}
+		return `["and"` + text.String() + "]"
+	}
+	for name, tc := range map[string]struct {
+		hosts  int
+		filter string
+		want   string // a part of the message; empty where the filter is accepted
+	}{
+		"as much as is allowed":                 {1000, each(60), ""},
+		"on more hosts than that":               {2000, each(60), "takes 1202000 steps, 601 on each of 2000 hosts; at most 1000000 are allowed"},
+		"by fewer expressions on as many":       {2000, each(40), ""},
+		"the same list again and again":         {10_000, `["in", "HW_CPU_X86_FEATURE_XYZ"` + strings.Repeat(`, "$traits"`, 250) + "]", ""},
+		"the same value again and again":        {10_000, `["in", "$name"` + strings.Repeat(`, "h0001"`, 250) + "]", ""},
+		"the same expression again and again":   {10_000, `["or"` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "takes 2410000 steps"},
+		"an expression that is never looked at": {10_000, `["and", ["=", 1, 2]` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "takes 2440000 steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := inventory.ParseFilter([]byte(tc.filter), traited(t, tc.hosts), false)
+			if tc.want == "" && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if got := fault.Of(err); tc.want != "" && (!fault.Is(err, fault.Invalid) || got.Field != "host_properties" || !strings.Contains(got.Message, tc.want)) {
+				t.Errorf("got %v, want an invalid fault that says %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheFilterOfAReservationIsReadWhateverItsSize(t *testing.T) {
+	s := traited(t, 10_000)
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("%q", fmt.Sprintf("h%04d", i))
+	}
+	filter := `["in", "$name", ` + strings.Join(names, ", ") + "]"
+	f, err := inventory.ParseStoredFilter([]byte(filter), s, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Matches(s.Host(999), false) || f.Matches(s.Host(1000), false) {
+		t.Error("it matches other hosts than it names")
 	}
 }
 

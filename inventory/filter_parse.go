@@ -5,40 +5,53 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// The largest filter that is accepted.
+// The largest filter that is accepted. Filters that people write have ten parts or so; 256
+// leave room for a list of hosts or racks, in names of 60 characters.
 const (
-	maxFilterDepth = 64     // expressions within expressions
-	maxFilterParts = 10_000 // expressions and arguments
+	maxFilterDepth = 64  // expressions within expressions
+	maxFilterParts = 256 // expressions and arguments, as they are written
+	maxFilterBytes = 16 << 10
+	// maxFilterSteps bounds what matching all hosts once takes: some tens of milliseconds.
+	maxFilterSteps = 1_000_000
 )
 
 var operators = []string{"=", "==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or"}
 
 // ParseFilter compiles a filter for the hosts of s. raw is JSON: the expression,
-// or a string that holds it as JSON. Nothing, null, "" and [] mean every host.
+// or a string that holds it as JSON. Nothing, null and "" mean every host.
 // Without seesHidden, hidden properties count as properties that no host has.
 //
-// Errors are faults of kind Invalid on the field host_properties.
+// Errors are faults of kind Invalid on the field host_properties, also where matching
+// all hosts of s would take more steps than one request may.
 func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
-	query, err := decodeFilter(raw)
+	if len(raw) > maxFilterBytes {
+		return nil, invalid("has %d bytes; at most %d are allowed", len(raw), maxFilterBytes)
+	}
+	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: maxFilterParts}
+	f, err := p.filter(raw)
 	if err != nil {
 		return nil, err
 	}
-	if query == nil {
-		return &Filter{}, nil
+	if needed := p.steps * s.Len(); needed > maxFilterSteps {
+		return nil, invalid("takes %d steps, %d on each of %d hosts; at most %d are allowed: ask by fewer expressions and values",
+			needed, p.steps, s.Len(), maxFilterSteps)
 	}
-	p := filterParser{snapshot: s, seesHidden: seesHidden}
-	match, err := p.expression(query, 1)
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(p.unknown)
-	return &Filter{match: match, unknown: slices.Compact(p.unknown)}, nil
+	return f, nil
+}
+
+// ParseStoredFilter compiles the filter of a reservation as ParseFilter does, whatever its
+// size and its steps: it was accepted for fewer hosts, or by an earlier version.
+func ParseStoredFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
+	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: math.MaxInt}
+	return p.filter(raw)
 }
 
 // decodeFilter gives the outermost expression, nil for every host.
@@ -57,7 +70,7 @@ func decodeFilter(raw []byte) ([]any, error) {
 		return nil, nil
 	case []any:
 		if len(query) == 0 {
-			return nil, nil
+			return nil, invalid(`[] is not an expression; leave host_properties out for every host, or write a list such as [">=", "$memory_mb", 65536]`)
 		}
 		return query, nil
 	default:
@@ -83,7 +96,26 @@ type filterParser struct {
 	snapshot   *Snapshot
 	seesHidden bool
 	parts      int
+	mostParts  int
+	steps      int // on one host, at most: see argument.steps
+	timely     bool
 	unknown    []string
+}
+
+func (p *filterParser) filter(raw []byte) (*Filter, error) {
+	query, err := decodeFilter(raw)
+	if err != nil {
+		return nil, err
+	}
+	if query == nil {
+		return &Filter{}, nil
+	}
+	match, err := p.expression(query, 1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(p.unknown)
+	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely}, nil
 }
 
 func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
@@ -93,6 +125,7 @@ func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
 	if err := p.count(); err != nil {
 		return nil, err
 	}
+	p.steps++
 	if len(expr) == 0 {
 		return nil, invalid("[] stands where an expression should; an expression begins with an operator, one of %s", strings.Join(operators, " "))
 	}
@@ -165,6 +198,7 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 	if err := sameKind(expr, args); err != nil {
 		return nil, err
 	}
+	p.take(args)
 	return compare(operator, args[0].of, args[1].of), nil
 }
 
@@ -182,6 +216,8 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 	if err := sameKind(expr, args); err != nil {
 		return nil, err
 	}
+	args = append(args[:1], distinct(args[1:])...)
+	p.take(args)
 	rest := make([]operand, 0, len(args)-1)
 	for _, a := range args[1:] {
 		rest = append(rest, a.of)
@@ -189,11 +225,32 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 	return among(args[0].of, rest), nil
 }
 
+// distinct returns each argument once, in the order in which they first appear.
+func distinct(args []argument) []argument {
+	seen := make(map[any]bool, len(args))
+	return slices.DeleteFunc(args, func(a argument) bool {
+		repeated := seen[a.raw]
+		seen[a.raw] = true
+		return repeated
+	})
+}
+
 // argument is a compiled argument of a comparison.
 type argument struct {
+	raw  any    // a float64, a bool or a string
 	text string // as it was written
 	kind Kind   // "" for a property that no host has
 	of   operand
+	// steps is what a look at it takes: 1, and for a list the comparisons in which a value
+	// is found among its elements.
+	steps int
+}
+
+// take counts the steps of a comparison of the arguments.
+func (p *filterParser) take(args []argument) {
+	for _, a := range args {
+		p.steps += a.steps
+	}
 }
 
 // comparedKind is what the argument is compared as: a list as its elements.
@@ -228,7 +285,7 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 		if err := p.count(); err != nil {
 			return nil, err
 		}
-		a := argument{text: show(raw)}
+		a := argument{raw: raw, text: show(raw), steps: 1}
 		switch v := raw.(type) {
 		case float64:
 			a.kind, a.of = Number, constant(NumberValue(v))
@@ -244,6 +301,9 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 			default:
 				a.text = shorten(v)
 				a.kind, a.of = p.property(name)
+				if a.kind == List {
+					a.steps += bits.Len(uint(p.snapshot.longest[name]))
+				}
 			}
 		default:
 			return nil, invalid(`%s compares %s; an argument is a number, a string, true, false or "$property"`, show(expr), a.text)
@@ -258,12 +318,15 @@ func (p *filterParser) property(name string) (Kind, operand) {
 	if kind == "" {
 		p.unknown = append(p.unknown, name)
 	}
+	if b := builtInNamed(name); b != nil {
+		p.timely = p.timely || b.timely
+	}
 	return kind, of
 }
 
 func (p *filterParser) count() error {
-	if p.parts++; p.parts > maxFilterParts {
-		return invalid("has more than %d parts", maxFilterParts)
+	if p.parts++; p.parts > p.mostParts {
+		return invalid("has more than %d expressions and values", p.mostParts)
 	}
 	return nil
 }

@@ -26,13 +26,15 @@ type Snapshot struct {
 	index     map[string]int
 	ranks     []int // EfficiencyRank by host
 	kinds     map[string]Kind
-	classes   []string // custom resource classes of which some host has some, sorted
+	longest   map[string]int // elements of the longest list, by property
+	classes   []string       // custom resource classes of which some host has some, sorted
 	hidden    map[string]bool
 	catalogue func() []Property
 	left      []string // what was left out, in sentences
 }
 
-// NewSnapshot freezes hosts with the overrides (by host name) laid over them.
+// NewSnapshot freezes hosts with the overrides (by host name) laid over them, their traits
+// and aggregates sorted.
 // An override for a host that is not there waits for it without effect. hidden
 // names the properties that only an admin may use.
 //
@@ -53,7 +55,9 @@ func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden m
 func layOver(hosts []Host, overrides map[string]Override, hidden map[string]bool) *Snapshot {
 	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden)}
 	for i := range s.hosts {
-		overrides[s.hosts[i].Name].apply(&s.hosts[i])
+		h := &s.hosts[i]
+		overrides[h.Name].apply(h)
+		h.Traits, h.Aggregates = inOrder(h.Traits), inOrder(h.Aggregates)
 	}
 	slices.SortStableFunc(s.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	return s
@@ -112,12 +116,15 @@ func (s *Snapshot) indexNames() error {
 // gatherKinds finds the one type of each property. It walks hosts and properties
 // in order so that the same inventory always gives the same error.
 func (s *Snapshot) gatherKinds() error {
-	s.kinds = make(map[string]Kind)
+	s.kinds, s.longest = make(map[string]Kind), make(map[string]int)
 	first := make(map[string]string) // the host on which a property was seen first
 	for i := range s.hosts {
 		h := &s.hosts[i]
+		s.longest["traits"] = max(s.longest["traits"], len(h.Traits))
+		s.longest["aggregates"] = max(s.longest["aggregates"], len(h.Aggregates))
 		for _, name := range slices.Sorted(maps.Keys(h.Properties)) {
 			value := h.Properties[name]
+			s.longest[name] = max(s.longest[name], len(value.list))
 			if err := checkProperty(name, value); err != nil {
 				return err
 			}

@@ -23,6 +23,7 @@ type Value struct {
 	number float64 // of a Bool: 1 is true
 	text   string
 	list   []string
+	sorted []string // the elements of list in order, to look one up
 }
 
 // NumberValue gives a Value of kind Number.
@@ -41,7 +42,25 @@ func BoolValue(b bool) Value {
 
 // ListValue gives a Value of kind List with the elements in the order given.
 func ListValue(elements []string) Value {
-	return Value{kind: List, list: slices.Clone(elements)}
+	list := slices.Clone(elements)
+	return Value{kind: List, list: list, sorted: inOrder(list)}
+}
+
+// inOrder returns the elements sorted: list itself where it is.
+func inOrder(list []string) []string {
+	if slices.IsSorted(list) {
+		return list
+	}
+	return slices.Sorted(slices.Values(list))
+}
+
+// sortedList returns the Value of a list that is sorted, without a copy.
+func sortedList(list []string) Value { return Value{kind: List, list: list, sorted: list} }
+
+// holds reports whether text is one of the elements of a List.
+func (v Value) holds(text string) bool {
+	_, found := slices.BinarySearch(v.sorted, text)
+	return found
 }
 
 // Kind is the type of v.

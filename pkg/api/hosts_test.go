@@ -35,7 +35,7 @@ func TestAHostIsShownWithAllThatIsKnownOfIt(t *testing.T) {
 	for name, host := range map[string]v1.Host{
 		"A": {
 			Resources: v1.Resources{VCPUs: 8, MemoryMB: 32768, DiskGB: 100, Custom: map[string]int64{"CUSTOM_GPU_A100": 4}},
-			Zone:      "az1", Aggregates: []string{"gpu", "fast"}, Traits: []string{"HW_CPU_X86_AVX512F"},
+			Zone:      "az1", Aggregates: []string{"fast", "gpu"}, Traits: []string{"HW_CPU_X86_AVX512F"},
 			Properties: map[string]any{"gpu": "a100", "rack": 1.0, "nvme": true, "networks": []any{"ethernet", "infiniband"}},
 			Reservable: true, Power: "on", BootSeconds: 420, FlopsPerWatt: 1.8e10,
 		},
@@ -64,7 +64,6 @@ func TestHostsAreListedByNameAndFiltered(t *testing.T) {
 		"limit=2&marker=B":           {"C"},
 		"marker=C":                   {},
 		"host_properties=":           {"A", "B", "C"},
-		"host_properties=[]":         {"A", "B", "C"},
 		filter(`["=", "$rack", 2]`):  {"B"},
 		filter(`["!=", "$rack", 2]`): {"A", "C"},
 		filter(`["in", "infiniband", "$networks"]`):                            {"A"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -108,10 +109,11 @@ func planHealing(v View, r reservation.Reservation, failed Failed) healing {
 func substitutes(v View, r reservation.Reservation, quantity int, failed Failed) ([]reservation.Claim, error) {
 	terms, window := r.Terms, span.Span{Start: max(r.Span.Start, v.Now), End: r.Span.End}
 	terms.Quantity = quantity
-	s, err := newSearch(v, ask{Terms: terms, window: window, duration: window.Seconds()})
+	filter, err := inventory.ParseStoredFilter([]byte(terms.HostProperties), v.roster.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
+	s := searchBy(v, ask{Terms: terms, window: window, duration: window.Seconds()}, filter)
 	for number, name := range v.roster.names {
 		_, bad := failed(name)
 		// Whole hosts of its own are held, so they are not found.

@@ -18,6 +18,8 @@ type search struct {
 	filter  *inventory.Filter
 	query   calendar.Query
 	matched int
+	// match has the hosts that match, by whether the start lies ahead; nil is not looked at yet.
+	match [2]hostset.Set
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
 	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
@@ -31,6 +33,10 @@ func newSearch(v View, a ask) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	return searchBy(v, a, filter), nil
+}
+
+func searchBy(v View, a ask, filter *inventory.Filter) *search {
 	s := &search{view: v, ask: a, filter: filter}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
@@ -39,19 +45,26 @@ func newSearch(v View, a ask) (*search, error) {
 	}
 	s.matched = s.query.Hosts.Count()
 	s.sleepers()
-	return s, nil
+	return s
 }
 
-// matching gives the hosts of the pool that pass the filter; ahead says that the
-// start lies in the future.
+// matching returns the hosts of the pool that pass the filter; ahead says that the
+// start lies in the future. The set is the caller's.
 func (s *search) matching(ahead bool) hostset.Set {
-	set := hostset.New(s.view.Calendar.Hosts())
-	for number := range s.view.roster.names {
-		if h := s.view.roster.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
-			set.Add(number)
-		}
+	place := 0
+	if ahead && s.filter.Timely() {
+		place = 1
 	}
-	return set
+	if s.match[place] == nil {
+		set := hostset.New(s.view.Calendar.Hosts())
+		for number := range s.view.roster.names {
+			if h := s.view.roster.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
+				set.Add(number)
+			}
+		}
+		s.match[place] = set
+	}
+	return s.match[place].Clone()
 }
 
 // sleepers fills in from when hosts that are not awake can be used.
