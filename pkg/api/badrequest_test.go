@@ -72,19 +72,36 @@ func TestABodyMustBeOneJSONObject(t *testing.T) {
 	}
 }
 
-func TestABodyOverTheBoundIsTooLarge(t *testing.T) {
+func TestABodyOverTheBoundOfItsCallIsTooLarge(t *testing.T) {
 	c := start(t, setup{})
 	r := c.admin.book(`{"duration": 60}`)
-	before := c.everything()
+	most := map[string]int{"create": 64 << 10, "change": 64 << 10}
 	for call, b := range bodies {
 		path := strings.Replace(b.path, "ID", r.ID, 1)
-		wantError(t, c.admin.send(b.method, path, b.right+strings.Repeat(" ", 1<<20)), http.StatusRequestEntityTooLarge)
+		bound, own := most[call]
+		if !own {
+			bound = 1 << 20
+		}
+		padded := b.right + strings.Repeat(" ", bound-len(b.right))
+		before := c.everything()
+		wantError(t, c.admin.send(b.method, path, padded+" "), http.StatusRequestEntityTooLarge)
 		if diff := cmp.Diff(before, c.everything()); diff != "" {
 			t.Errorf("%s: something was stored:\n%s", call, diff)
 		}
+		if a := c.admin.send(b.method, path, padded); a.status == http.StatusRequestEntityTooLarge {
+			t.Errorf("%s of %d bytes is too large", call, bound)
+		}
 	}
-	within := bodies["create"].right + strings.Repeat(" ", 1<<20-len(bodies["create"].right))
-	want[v1.Reservation](t, c.admin.post("/v1/reservations", within), http.StatusCreated)
+}
+
+func TestParametersHaveABound(t *testing.T) {
+	c := start(t, setup{})
+	for _, path := range []string{"/v1/availability?duration=60&host_properties=", "/v1/hosts?host_properties=", "/v1/calendar?host=", "/v1/hosts/A?x="} {
+		e := wantError(t, c.demo.get(path+strings.Repeat("x", 64<<10)), http.StatusBadRequest)
+		if !strings.Contains(e.Message, "at most 65536") {
+			t.Errorf("%s: %s", path, e.Message)
+		}
+	}
 }
 
 func TestAWrongParameterIsToldAndNothingDone(t *testing.T) {

@@ -45,7 +45,7 @@ func noBestEffort() error {
 // submitBestEffort handles POST /v1/besteffort.
 func (s *server) submitBestEffort(c *gin.Context) {
 	var body v1.BestEffortRequest
-	raw, err := s.body(c, &body)
+	raw, err := s.body(c, &body, bestEffortBody)
 	if err != nil {
 		s.fail(c, err)
 		return

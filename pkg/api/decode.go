@@ -20,14 +20,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// body reads the request's body, a JSON object, into the struct that target points
-// to, and gives it raw. Every mistake is a fault that names the field: an unknown
+// The largest bodies of the calls that members make, in bytes, so that reading one costs
+// little. All others are made by admins and services, and have MaxBodyBytes.
+const (
+	reservationBody = 64 << 10  // of its parts a filter is the largest, 16 KiB
+	bestEffortBody  = 256 << 10 // user_data of 64 KiB, and metadata
+)
+
+// body reads the request's body, a JSON object of at most so many bytes, into the struct that
+// target points to, and gives it raw. Every mistake is a fault that names the field: an unknown
 // one, one of the wrong type. null is as good as absent, except for a v1.Power and a v1.EnergyMode.
-func (s *server) body(c *gin.Context, target any) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.MaxBodyBytes))
+func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
+	most = min(most, s.MaxBodyBytes)
+	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, most))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, fault.New(fault.TooLarge, "the body has more than %d bytes", s.MaxBodyBytes)
+			return nil, fault.New(fault.TooLarge, "the body has more than %d bytes", most)
 		}
 		return nil, &fault.Error{Kind: fault.Invalid, Message: "the body could not be read", Err: err}
 	}

@@ -27,7 +27,7 @@ func (s *server) examine(c *gin.Context) {
 // fix handles POST /v1/doctor.
 func (s *server) fix(c *gin.Context) {
 	var body v1.Treatment
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -85,7 +85,7 @@ func (s *server) showEnergy(c *gin.Context) {
 // changeEnergy handles PATCH /v1/energy.
 func (s *server) changeEnergy(c *gin.Context) {
 	var body v1.EnergyChange
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -138,7 +138,7 @@ func (s *server) showPlan(c *gin.Context) {
 // approvePlan handles POST /v1/energy/plan.
 func (s *server) approvePlan(c *gin.Context) {
 	var body v1.EnergyApprove
-	_, err := s.body(c, &body)
+	_, err := s.body(c, &body, s.MaxBodyBytes)
 	if err == nil && body.Approve == "" {
 		err = fault.Field("approve", "is needed: the id of the plan")
 	}

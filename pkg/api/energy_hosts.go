@@ -94,7 +94,7 @@ func (s *server) orderPower(c *gin.Context) {
 	dryRun, err := q.truth("dry_run"), q.err
 	var body v1.EnergyOrder
 	if err == nil {
-		_, err = s.body(c, &body)
+		_, err = s.body(c, &body, s.MaxBodyBytes)
 	}
 	var hold energy.Hold
 	if err == nil {

@@ -56,7 +56,7 @@ func (s *server) showHost(c *gin.Context) {
 // changeHost handles PATCH /v1/hosts/{name}.
 func (s *server) changeHost(c *gin.Context) {
 	var body v1.HostChange
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -189,7 +189,7 @@ func (s *server) listProperties(c *gin.Context) {
 // changeProperty handles PATCH /v1/properties/{name}.
 func (s *server) changeProperty(c *gin.Context) {
 	var body v1.PropertyChange
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -48,7 +48,7 @@ func (s *server) packingRoutes(group *gin.RouterGroup) {
 // packingOptions reads what is wanted of a plan.
 func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan string, err error) {
 	var body v1.PackingRequest
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
 		return o, "", err
 	}
 	o = s.Packing.Preset

@@ -21,15 +21,21 @@ type query struct {
 	err    error
 }
 
+// longestQuery is room for a filter of 16 KiB of which each byte is escaped, and for the rest.
+const longestQuery = 64 << 10
+
 // readQuery gives the parameters; one that is not among allowed is a mistake.
 func readQuery(c *gin.Context, allowed ...string) *query {
+	if length := len(c.Request.URL.RawQuery); length > longestQuery {
+		return &query{err: fault.New(fault.Invalid, "the parameters have %d bytes; at most %d are allowed", length, longestQuery)}
+	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
 		q.err = fault.New(fault.Invalid, "the parameters cannot be read: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(allowed, name) {
+		if q.err == nil && !slices.Contains(allowed, name) {
 			q.fail(name, "%s", fault.Unknown("parameter", name, allowed))
 		}
 	}

@@ -33,7 +33,7 @@ func (s *server) createReservation(c *gin.Context) {
 		return
 	}
 	var body v1.ReservationRequest
-	raw, err := s.body(c, &body)
+	raw, err := s.body(c, &body, reservationBody)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -197,7 +197,7 @@ func (s *server) changeReservation(c *gin.Context) {
 		return
 	}
 	var body v1.ReservationChange
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := s.body(c, &body, reservationBody); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // filterHosts handles POST /v1/scheduler/filter.
 func (s *server) filterHosts(c *gin.Context) {
 	var question v1.FilterQuestion
-	if _, err := s.body(c, &question); err != nil {
+	if _, err := s.body(c, &question, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -22,7 +22,7 @@ import (
 // weighHosts handles POST /v1/scheduler/weigh.
 func (s *server) weighHosts(c *gin.Context) {
 	var question v1.WeighQuestion
-	if _, err := s.body(c, &question); err != nil {
+	if _, err := s.body(c, &question, s.MaxBodyBytes); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -189,7 +189,8 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) serve(ended chan<- error) *http.Server {
 	server := &http.Server{
 		Handler: a.face, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+		MaxHeaderBytes: 128 << 10, // the longest parameters, and a token
+		ErrorLog:       slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {

@@ -191,7 +191,8 @@ func apiOptions(a *API) []option {
 			"How callers are told apart: by their Keystone token, see section [keystone_authtoken]. With noauth "+
 				"every caller is the one of section [noauth]."),
 		integer(&a.MaxBodyBytes, "max_body_bytes", 1<<20, 1<<10, 1<<30,
-			"Largest request body that is read, in bytes. A larger one is answered with 413."),
+			"Largest request body that is read, in bytes. A larger one is answered with 413. What members send has "+
+				"smaller bounds of its own."),
 		duration(&a.RequestTimeout, "request_timeout", 30*time.Second, time.Second, 10*time.Minute,
 			"How long the answer to a request may take before it is 503."),
 		duration(&a.DrainDelay, "drain_delay", 0, 0, 5*time.Minute,
