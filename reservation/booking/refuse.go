@@ -15,6 +15,10 @@ func (s *search) refuse() *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message = s.reason(r.Free)
 	r.LargestQuantity = s.largest()
+	if s.never() {
+		r.BlockedBy = nil
+		return r
+	}
 	r.EarliestStart = s.earliest()
 	return r
 }
@@ -123,6 +127,12 @@ func (s *search) reason(free int) (reservation.Constraint, string) {
 			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, counted(quantity, what))
 		}
 		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, counted(quantity, what))
+	case s.never():
+		constraint := reservation.HostsInPool
+		if s.ask.HostProperties != "" {
+			constraint = reservation.HostsMatching
+		}
+		return constraint, s.tooSmall(s.matching(true))
 	case s.ask.window.Seconds() == s.ask.duration:
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, there is room for %d from %v to %v",
 			counted(quantity, what), free, s.ask.window.Start, s.ask.window.End)

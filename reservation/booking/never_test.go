@@ -1,0 +1,63 @@
+package booking_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// TestWhatNoHostCouldEverHoldIsRefusedAsThat has claims on all hosts: they are in nobody's way.
+func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
+	hosts := named("a", "b", "c")
+	hosts[1].Capacity = resource.Vector{VCPUs: 64, MemoryMB: 1024, DiskGB: 10, Custom: map[string]int64{"CUSTOM_FPGA": 2}}
+	s := newScene(t, hosts)
+	s.book(t, during(3, 0, 1000))
+	sized := func(v resource.Vector) reservation.Request {
+		req := during(1, 100, 200)
+		req.Kind, req.Resources = reservation.Instances, v
+		return req
+	}
+	many := func(quantity int, affinity calendar.Affinity) reservation.Request {
+		req := cpus(8, quantity, 100, 200)
+		req.Affinity = affinity
+		return req
+	}
+	filtered := func(req reservation.Request) reservation.Request {
+		req.HostProperties = `["<", "$vcpus", 64]`
+		return req
+	}
+	for name, tc := range map[string]struct {
+		req        reservation.Request
+		constraint reservation.Constraint
+		says       string
+	}{
+		"more VCPUs":                 {sized(resource.Vector{VCPUs: 1000}), reservation.HostsInPool, "no host has 1000 VCPUs; the largest has 64"},
+		"more memory":                {sized(resource.Vector{MemoryMB: 16385}), reservation.HostsInPool, "no host has 16385 MB of memory; the largest has 16384"},
+		"more disk":                  {sized(resource.Vector{DiskGB: 101}), reservation.HostsInPool, "no host has 101 GB of disk; the largest has 100"},
+		"more of a resource class":   {sized(resource.Vector{Custom: map[string]int64{"CUSTOM_FPGA": 3}}), reservation.HostsInPool, "no host has 3 CUSTOM_FPGA; the largest has 2"},
+		"never together":             {sized(resource.Vector{VCPUs: 64, MemoryMB: 2048}), reservation.HostsInPool, "no host has 64 vcpus, 2048 MB memory, 0 GB disk together"},
+		"more than those that match": {filtered(sized(resource.Vector{VCPUs: 9})), reservation.HostsMatching, "no host that matches host_properties has 9 VCPUs; the largest has 8"},
+		"more instances":             {many(11, ""), reservation.HostsInPool, "they can hold 10 instances of this size when nothing is promised, and 11 are asked for"},
+		"more on one host":           {many(9, calendar.SameHost), reservation.HostsInPool, "no host can hold more than 8 instances"},
+		"more on different hosts":    {many(4, calendar.DifferentHosts), reservation.HostsInPool, "fits on 3 hosts, and 4 are asked for"},
+		"more whole hosts":           {during(4, 100, 200), reservation.HostsInPool, "the pool has 3, 4 hosts asked for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.desk.Offer(owner, tc.req)
+			got := refusal(t, err)
+			if got.Constraint != tc.constraint || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("refused by %s: %s; want %s: %s", got.Constraint, got.Message, tc.constraint, tc.says)
+			}
+			if got.BlockedBy != nil || got.EarliestStart != 0 {
+				t.Errorf("blocked by %v until %v, want nobody", got.BlockedBy, got.EarliestStart)
+			}
+		})
+	}
+	_, err := s.desk.Offer(owner, many(10, ""))
+	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 3 || got.EarliestStart != at(1000) {
+		t.Errorf("what fits once nothing is promised: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
+	}
+}
