@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,23 @@ func TestAvailabilityIsTheWindowsWithEnoughHosts(t *testing.T) {
 		if diff := cmp.Diff(answer, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
+	}
+}
+
+func TestAQuestionThatNoBookingMayAskIsRefusedAsTheBookingWouldBe(t *testing.T) {
+	c := start(t, setup{limits: booking.Limits{Duration: 600, StartAhead: 7200}})
+	for query, constraint := range map[string]string{
+		"duration=601": "max_duration", "duration=600&start=" + at(7201): "max_start_ahead",
+	} {
+		a := c.demo.get("/v1/availability?" + query)
+		wantError(t, a, http.StatusConflict)
+		if !strings.Contains(string(a.body), constraint) {
+			t.Errorf("%s: %s, want %s", query, a.body, constraint)
+		}
+	}
+	got := want[v1.Availability](t, c.demo.get("/v1/availability?duration=600"), http.StatusOK)
+	if diff := cmp.Diff([]v1.Window{window(0, 7200, 7800, 3)}, got.Windows); diff != "" {
+		t.Errorf("windows up to the last start (-want +got):\n%s", diff)
 	}
 }
 

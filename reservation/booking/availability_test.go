@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -13,12 +14,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// TestWindowsAreTheStartsThatAreAccepted offers every start in and around the
-// windows that the availability shows.
+// TestWindowsAreTheStartsThatAreAccepted offers every start in and around the windows that
+// the availability shows, where a reservation may not last and lie ahead as it likes.
 func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
-		s.options.Limits = booking.Limits{}
+		limits := drawLimits(t)
+		s.options.Limits = booking.Limits{Duration: limits.Duration, StartAhead: limits.StartAhead}
 		s.restart(t)
 		req := drawRequest(t, s.clock())
 		req.Start = s.clock() + 1 + span.Instant(drawTicks(t, 0, 20, "from"))
@@ -26,7 +28,10 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 		req.End = req.Start.Add(req.Duration + drawTicks(t, 0, 30, "slack"))
 		windows, _, err := s.desk.Availability(t.Context(), owner, req, 1000)
 		if err != nil {
-			t.Fatal(err)
+			_, offered := s.desk.Offer(owner, req)
+			if diff := cmp.Diff(refusal(t, offered), refusal(t, err)); diff != "" {
+				t.Fatalf("refused otherwise than an offer (-offer +availability):\n%s", diff)
+			}
 		}
 		latest := req.End - span.Instant(req.Duration)
 		for _, start := range s.interesting(t, span.New(req.Start, req.Duration)) {
@@ -40,6 +45,27 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheAvailabilityKnowsTheLimitsThatABookingKnows lets nothing last longer than 100 s
+// or start later than in 500 s.
+func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
+	s := newScene(t, named("a"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
+	s.book(t, during(1, 200, 300)) // all that the project may hold
+	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(10_000), Duration: 100}
+	windows, _, err := s.desk.Availability(owner, req, 10)
+	want := []calendar.Window{{Start: at(0), LatestStart: at(100), Free: 1}, {Start: at(300), LatestStart: at(500), Free: 1}}
+	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
+		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
+	}
+	long, late := req, req
+	long.Duration, late.Start = 101, at(501)
+	for constraint, req := range map[reservation.Constraint]reservation.Request{reservation.MaxDuration: long, reservation.MaxStartAhead: late} {
+		_, _, err := s.desk.Availability(owner, req, 10)
+		if got := refusal(t, err); got.Constraint != constraint {
+			t.Errorf("refused by %s: %s; want %s", got.Constraint, got.Message, constraint)
+		}
+	}
 }
 
 func TestAvailabilityShowsNoMoreWindowsThanAskedFor(t *testing.T) {

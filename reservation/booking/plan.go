@@ -61,8 +61,8 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if err := s.stage(); err != nil {
 		return Plan{}, err
 	}
-	if constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration); constraint != "" {
-		return Plan{}, s.refuseLimit(constraint, text, s.largest())
+	if refusal := s.limited(); refusal != nil {
+		return Plan{}, refusal
 	}
 	start, delayed, ok := s.start()
 	if !ok {

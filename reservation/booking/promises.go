@@ -117,15 +117,16 @@ func (d *Desk) Live(w span.Span) []reservation.Reservation {
 }
 
 // Availability gives the windows in which the request's quantity has room for its
-// duration, up to limit of them, and how many hosts match. Limits of the project
-// do not count.
+// duration, up to limit of them, and how many hosts match. How long a reservation may last
+// and how far ahead it may start counts, as a booking would count it: the error is a
+// *reservation.Refusal where no start would be allowed. What the project holds does not.
 func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return nil, 0, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
-	v.Limits = Limits{}
+	v.Limits = Limits{Duration: v.Limits.Duration, StartAhead: v.Limits.StartAhead}
 	a, err := settle(req, v)
 	if err != nil {
 		return nil, 0, err
@@ -133,6 +134,9 @@ func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Requ
 	s, err := newSearch(v, a)
 	if err != nil {
 		return nil, 0, err
+	}
+	if refusal := s.limited(); refusal != nil {
+		return nil, 0, refusal
 	}
 	all := v.Calendar.Windows(s.query)
 	if a.Kind == reservation.Instances {

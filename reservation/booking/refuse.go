@@ -23,6 +23,16 @@ func (s *search) refuse() *reservation.Refusal {
 	return r
 }
 
+// limited returns the refusal of a request that breaks a limit, nil for one that keeps all.
+func (s *search) limited() *reservation.Refusal {
+	v, a := s.view, s.ask
+	constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration)
+	if constraint == "" {
+		return nil
+	}
+	return s.refuseLimit(constraint, text, s.largest())
+}
+
 // refuseLimit explains that a limit stands in the way. Another time does not
 // help; fewer hosts, up to largest, may.
 func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
