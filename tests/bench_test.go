@@ -55,7 +55,7 @@ func booker(b *testing.B, s *service, seed uint64) func() time.Duration {
 		begin := time.Now().Add(time.Hour + time.Duration(chance.IntN(90*24*3600))*time.Second).Truncate(time.Second)
 		duration, quantity := v1.Duration(3600*(1+chance.IntN(24))), 1
 		sent := time.Now()
-		if _, err := c.CreateReservation(b.Context(), v1.ReservationRequest{StartTime: &begin, Duration: &duration, Quantity: &quantity}, client.CreateOptions{}); err != nil {
+		if _, err := c.CreateReservation(b.Context(), v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &quantity}, client.CreateOptions{}); err != nil {
 			b.Error(err)
 		}
 		return time.Since(sent)

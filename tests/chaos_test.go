@@ -84,7 +84,7 @@ func (u *user) answered(err error) (known bool) {
 func (u *user) book(to *client.Client, key string) {
 	begin := time.Now().Add(time.Duration(2+u.chance.IntN(60)) * time.Second).Truncate(time.Second)
 	duration, quantity := v1.Duration(5+u.chance.IntN(40)), 1+u.chance.IntN(3)
-	req := v1.ReservationRequest{StartTime: &begin, Duration: &duration, Quantity: &quantity}
+	req := v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &quantity}
 	if u.chance.IntN(3) == 0 {
 		req.Kind, req.Resources = "instance", &v1.Resources{VCPUs: int64(1 + u.chance.IntN(8))}
 	}
@@ -104,7 +104,7 @@ func (u *user) probe(ctx context.Context, i int) {
 			continue
 		}
 		duration, quantity := v1.Duration(5), 1
-		u.send(s.client(u.t), v1.ReservationRequest{StartTime: new(begin), Duration: &duration, Quantity: &quantity}, "")
+		u.send(s.client(u.t), v1.ReservationRequest{Name: "r", StartTime: new(begin), Duration: &duration, Quantity: &quantity}, "")
 		begin = begin.Add(5 * time.Second)
 	}
 }

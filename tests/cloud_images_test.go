@@ -156,7 +156,7 @@ func (b *beside) refusesImages() {
 		"no such image": "there is no image", uuid.NewString(): "there is no image", private: "there is no image", "hidden": "there is no image",
 		queued: "has no data yet", "queued": "has no data yet", "twice": "2 images have the name",
 	} {
-		_, err := b.demo.almanac.CreateReservation(b.t.Context(), v1.ReservationRequest{Image: image, Duration: new(v1.Duration(60))}, client.CreateOptions{})
+		_, err := b.demo.almanac.CreateReservation(b.t.Context(), v1.ReservationRequest{Name: "r", Image: image, Duration: new(v1.Duration(60))}, client.CreateOptions{})
 		if e, ok := err.(*client.Error); !ok || e.Status != 400 || e.Field != "image" || !strings.Contains(e.Message, want) {
 			b.t.Errorf("image %q is answered %v, want %s", image, err, want)
 		}

@@ -97,7 +97,7 @@ func (l *ledger) work(t *testing.T, c *client.Client, begin time.Time, random *r
 	for {
 		start := begin.Add(time.Duration(random.IntN(200)) * time.Hour)
 		quantity, duration := 1+random.IntN(3), v1.Duration(3600*(1+random.IntN(12)))
-		r, err := c.CreateReservation(t.Context(), v1.ReservationRequest{StartTime: &start, Duration: &duration, Quantity: &quantity}, client.CreateOptions{})
+		r, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &start, Duration: &duration, Quantity: &quantity}, client.CreateOptions{})
 		if err == nil {
 			l.acknowledge(r)
 			err = l.modify(t.Context(), c, r, random)

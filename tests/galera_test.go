@@ -198,7 +198,7 @@ func (g *galera) loseMajority() {
 func (g *galera) ask(i int, method string) (status int, text string) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), answerWithin)
 	defer cancel()
-	path, body := "/v1/reservations", `{"duration": 1}`
+	path, body := "/v1/reservations", `{"name": "galera", "duration": 1}`
 	if method == http.MethodPost {
 		g.posted.Add(1)
 	} else {

@@ -13,7 +13,7 @@ import (
 
 func book(t *testing.T, c *client.Client, start time.Time, seconds v1.Duration) v1.Reservation {
 	t.Helper()
-	r, err := c.CreateReservation(t.Context(), v1.ReservationRequest{StartTime: &start, Duration: &seconds}, client.CreateOptions{})
+	r, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &start, Duration: &seconds}, client.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	seconds := v1.Duration(3600)
-	_, err = c.CreateReservation(t.Context(), v1.ReservationRequest{Duration: &seconds}, client.CreateOptions{})
+	_, err = c.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", Duration: &seconds}, client.CreateOptions{})
 	answer, ok := errors.AsType[*client.Error](err)
 	if !ok || answer.Status != 503 || answer.RetryAfter <= 0 {
 		t.Fatalf("a booking while the database is locked: %v", err)
@@ -84,7 +84,7 @@ func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	quantity := 10 // all hosts: nothing is left held by the booking that failed
-	if _, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Duration: &seconds, Quantity: &quantity}, client.CreateOptions{}); err != nil {
+	if _, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", Duration: &seconds, Quantity: &quantity}, client.CreateOptions{}); err != nil {
 		t.Errorf("after the lock is gone: %v", err)
 	}
 }

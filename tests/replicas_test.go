@@ -46,7 +46,7 @@ func lastHost(t *testing.T, r *replicas) {
 	for round := range 10 {
 		begin, duration, quantity := time.Now().Add(time.Duration(1+round)*time.Hour).Truncate(time.Second), v1.Duration(600), 1
 		nine := 9
-		if _, err := r.client(0).CreateReservation(t.Context(), v1.ReservationRequest{StartTime: &begin, Duration: &duration, Quantity: &nine}, client.CreateOptions{}); err != nil {
+		if _, err := r.client(0).CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &nine}, client.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var clients sync.WaitGroup
@@ -54,7 +54,7 @@ func lastHost(t *testing.T, r *replicas) {
 		for i := range 50 {
 			to := r.client(i)
 			clients.Go(func() {
-				_, err := to.CreateReservation(t.Context(), v1.ReservationRequest{StartTime: &begin, Duration: &duration, Quantity: &quantity}, client.CreateOptions{})
+				_, err := to.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &quantity}, client.CreateOptions{})
 				if err == nil {
 					won.Add(1)
 				} else if answer, ok := errors.AsType[*client.Error](err); !ok || answer.Refusal == nil {

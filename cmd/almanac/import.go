@@ -35,7 +35,8 @@ func (p *process) reservationImportCommand() *cobra.Command {
 The file may be compressed with gzip; - is standard input. It is one of
 
   csv       a header line, then one reservation a line: name, start, end, quantity and
-            if wanted properties (a filter in JSON); times in epoch seconds or RFC 3339
+            if wanted properties (a filter in JSON); times in epoch seconds or RFC 3339.
+            A reservation without a name is named after its row: row-7
   grid5000  the reservation table of the Grid Workloads Archive, GWA-T-2: JobID,
             StartTime, StopTime in epoch seconds, separated by tabs. It has no sizes:
             each reservation gets the synthetic size 1 + JobID mod 8

@@ -238,7 +238,9 @@ func readCSV(text string, limit int) ([]row, error) {
 // fill reads the fields of a line of CSV.
 func (r *row) fill(fields map[string]string) {
 	var startErr, endErr, quantityErr error
-	r.name = fields["name"]
+	if r.name = fields["name"]; strings.TrimSpace(r.name) == "" {
+		r.name = "row-" + r.id
+	}
 	r.start, startErr = epochOrTime(fields["start"])
 	r.end, endErr = epochOrTime(fields["end"])
 	r.quantity, quantityErr = strconv.Atoi(strings.TrimSpace(fields["quantity"]))

@@ -171,10 +171,11 @@ func TestACSVImport(t *testing.T) {
 		"none,0,1796119200,1796122800,\n" +
 		"many,two,1796119200,1796122800,\n" +
 		"bad,1,1796119200,1796122800,[\n" +
-		"day,1,1796119200,1796122800,\n"
+		"day,1,1796119200,1796122800,\n" +
+		" ,3,1796119200,1796122800,\n"
 	got := almanac(t, a, "reservation", "import", write(t, "plan.csv", table), "-f", "json")
 	got.wantDone(t)
-	want := importSummary{Rows: 6, NotSent: map[string]int{"unreadable": 3, "quantity under 1": 1}, Accepted: 2, Refused: map[string]int{}}
+	want := importSummary{Rows: 7, NotSent: map[string]int{"unreadable": 3, "quantity under 1": 1}, Accepted: 3, Refused: map[string]int{}}
 	if diff := cmp.Diff(want, summaryOf(t, got)); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
@@ -182,6 +183,7 @@ func TestACSVImport(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		`{"name":"night","host_properties":["=","$gpu","a100"],"start_time":"2026-12-01T21:00:00Z","end_time":"2026-12-01T23:00:00Z","quantity":2}`,
 		`{"name":"day","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":1}`,
+		`{"name":"row-7","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":3}`,
 	}, bodies); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}

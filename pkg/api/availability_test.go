@@ -23,8 +23,8 @@ func window(start, latest, end int64, free int) v1.Window {
 
 func TestAvailabilityIsTheWindowsWithEnoughHosts(t *testing.T) {
 	c := start(t, setup{limits: booking.Limits{Hosts: 3}})
-	c.demo.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(3600))) // A and B
-	c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(7200)))                // A
+	c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600))) // A and B
+	c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(7200)))                // A
 	for query, answer := range map[string]v1.Availability{
 		"duration=600": {Matched: 3, Windows: []v1.Window{window(0, week-600, week, 3)}},
 		"duration=10m&quantity=2": {Matched: 3, Windows: []v1.Window{
@@ -71,7 +71,7 @@ func TestAQuestionThatNoBookingMayAskIsRefusedAsTheBookingWouldBe(t *testing.T) 
 
 func TestAWindowOfTheAvailabilityCanBeBooked(t *testing.T) {
 	c := start(t, setup{})
-	c.other.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
+	c.other.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
 	got := want[v1.Availability](t, c.demo.get("/v1/availability?duration=30m&quantity=2&end="+at(10000)), http.StatusOK)
 	if len(got.Windows) != 2 {
 		t.Fatalf("got %+v, want one before and one after", got)
@@ -81,7 +81,7 @@ func TestAWindowOfTheAvailabilityCanBeBooked(t *testing.T) {
 		span.At(before.Start): http.StatusOK, span.At(before.LatestStart): http.StatusOK, span.At(before.LatestStart) + 1: http.StatusConflict,
 		span.At(after.Start) - 1: http.StatusConflict, span.At(after.Start): http.StatusOK, span.At(after.LatestStart): http.StatusOK,
 	} {
-		body := fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 1800}`, start)
+		body := fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 1800}`, start)
 		if a := c.demo.post("/v1/reservations?dry_run=true", body); a.status != status {
 			t.Errorf("from %v: want %d, got %v", start, status, a)
 		}
@@ -133,8 +133,8 @@ func TestTheCalendarHasTheClaimsOfEachHostInTheTimeAskedFor(t *testing.T) {
 
 func TestTheCalendarForgetsWhatIsGivenUpOrOver(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.book(`{"duration": 60}`)
-	r := c.demo.book(`{"duration": 3600}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.demo.delete("/v1/reservations/" + r.ID)
 	c.wait(60)
 	for _, host := range want[v1.Calendar](t, c.admin.get("/v1/calendar?start="+at(0)), http.StatusOK).Hosts {

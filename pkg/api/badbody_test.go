@@ -49,32 +49,36 @@ func (c *cloud) everything() []any {
 
 func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.book(`{"duration": 60}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
 	long := strings.Repeat("ä", 256)
 	for name, m := range map[string]mistake{
-		"unknown field":          {`{"duration": 60, "quantitty": 2}`, "quantitty", `did you mean "quantity"?`, false},
-		"unknown, nothing near":  {`{"duration": 60, "x": 2}`, "x", `there is no field "x"`, false},
+		"unknown field":          {`{"name": "r", "duration": 60, "quantitty": 2}`, "quantitty", `did you mean "quantity"?`, false},
+		"unknown, nothing near":  {`{"name": "r", "duration": 60, "x": 2}`, "x", `there is no field "x"`, false},
 		"another case":           {`{"Duration": 60}`, "Duration", `did you mean "duration"?`, false},
 		"the first of several":   {`{"zz": 1, "duration": 60, "aa": 2}`, "aa", "there is no field", false},
 		"name is a number":       {`{"duration": 60, "name": 5}`, "name", "must be a text, not 5", false},
-		"a long value":           {fmt.Sprintf(`{"duration": 60, "quantity": %q}`, long), "quantity", `must be a whole number, not "` + strings.Repeat("ä", 59) + "…", false},
+		"a long value":           {fmt.Sprintf(`{"name": "r", "duration": 60, "quantity": %q}`, long), "quantity", `must be a whole number, not "` + strings.Repeat("ä", 59) + "…", false},
 		"name too long":          {fmt.Sprintf(`{"duration": 60, "name": %q}`, long), "name", "more than 255 characters", false},
-		"unknown kind":           {`{"duration": 60, "kind": "hosts"}`, "kind", `did you mean "host"?`, false},
-		"quantity is a text":     {`{"duration": 60, "quantity": "2"}`, "quantity", `must be a whole number, not "2"`, false},
-		"quantity is a fraction": {`{"duration": 60, "quantity": 1.5}`, "quantity", "must be a whole number, not 1.5", false},
-		"quantity is a list":     {`{"duration": 60, "quantity": [2]}`, "quantity", "must be a whole number", false},
-		"quantity 0":             {`{"duration": 60, "quantity": 0}`, "quantity", "must be at least 1, not 0", false},
-		"quantity -1":            {`{"duration": 60, "quantity": -1}`, "quantity", "must be at least 1, not -1", false},
-		"quantity 1e30":          {`{"duration": 60, "quantity": 1e30}`, "quantity", "must be a whole number, not 1e30", false},
-		"unknown policy":         {`{"duration": 60, "policy": "first-fitt"}`, "policy", `did you mean "first-fit"?`, false},
-		"policy is a number":     {`{"duration": 60, "policy": 1}`, "policy", "must be a text", false},
-		"unknown end":            {`{"duration": 60, "on_end": "explode"}`, "on_end", `there is no on_end "explode"`, false},
-		"negative warning":       {`{"duration": 60, "before_end": -1}`, "before_end", "must not be negative", false},
-		"warning in words":       {`{"duration": 60, "before_end": "soon"}`, "before_end", `"soon" is not a duration`, false},
-		"a flavor":               {`{"duration": 60, "flavor": "m1.tiny"}`, "flavor", "give resources instead", false},
-		"image too long":         {fmt.Sprintf(`{"duration": 60, "image": %q}`, long), "image", "more than 255 characters", false},
-		"resources of a host":    {`{"duration": 60, "resources": {"vcpus": 1}}`, "resources", "belong to kind instance", true},
-		"affinity of a host":     {`{"duration": 60, "affinity": "same"}`, "affinity", "belongs to kind instance", true},
+		"no name":                {`{"duration": 60}`, "name", "is needed", false},
+		"a name that is null":    {`{"duration": 60, "name": null}`, "name", "is needed", false},
+		"an empty name":          {`{"duration": 60, "name": ""}`, "name", "is needed", false},
+		"a name of blanks":       {`{"duration": 60, "name": " \t"}`, "name", "is needed", false},
+		"unknown kind":           {`{"name": "r", "duration": 60, "kind": "hosts"}`, "kind", `did you mean "host"?`, false},
+		"quantity is a text":     {`{"name": "r", "duration": 60, "quantity": "2"}`, "quantity", `must be a whole number, not "2"`, false},
+		"quantity is a fraction": {`{"name": "r", "duration": 60, "quantity": 1.5}`, "quantity", "must be a whole number, not 1.5", false},
+		"quantity is a list":     {`{"name": "r", "duration": 60, "quantity": [2]}`, "quantity", "must be a whole number", false},
+		"quantity 0":             {`{"name": "r", "duration": 60, "quantity": 0}`, "quantity", "must be at least 1, not 0", false},
+		"quantity -1":            {`{"name": "r", "duration": 60, "quantity": -1}`, "quantity", "must be at least 1, not -1", false},
+		"quantity 1e30":          {`{"name": "r", "duration": 60, "quantity": 1e30}`, "quantity", "must be a whole number, not 1e30", false},
+		"unknown policy":         {`{"name": "r", "duration": 60, "policy": "first-fitt"}`, "policy", `did you mean "first-fit"?`, false},
+		"policy is a number":     {`{"name": "r", "duration": 60, "policy": 1}`, "policy", "must be a text", false},
+		"unknown end":            {`{"name": "r", "duration": 60, "on_end": "explode"}`, "on_end", `there is no on_end "explode"`, false},
+		"negative warning":       {`{"name": "r", "duration": 60, "before_end": -1}`, "before_end", "must not be negative", false},
+		"warning in words":       {`{"name": "r", "duration": 60, "before_end": "soon"}`, "before_end", `"soon" is not a duration`, false},
+		"a flavor":               {`{"name": "r", "duration": 60, "flavor": "m1.tiny"}`, "flavor", "give resources instead", false},
+		"image too long":         {fmt.Sprintf(`{"name": "r", "duration": 60, "image": %q}`, long), "image", "more than 255 characters", false},
+		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "belong to kind instance", true},
+		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "belongs to kind instance", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 		t.Run(name+", dry run", func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations?dry_run=true") })
@@ -97,7 +101,7 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 		"a policy of hosts":     {`"resources": {"vcpus": 1}, "policy": "pe-best-fit"`, "policy", "kind instance takes first-fit", true},
 		"resources is a number": {`"resources": 5`, "resources", "must be an object, not 5", false},
 	} {
-		m.body = `{"kind": "instance", "duration": 60, ` + m.body + `}`
+		m.body = `{"name": "r", "kind": "instance", "duration": 60, ` + m.body + `}`
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 	}
 }
@@ -105,31 +109,31 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 func TestWrongTimesAreToldTheirField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no times":                   {`{}`, "duration", "is needed where end_time is not given", false},
-		"start alone":                {fmt.Sprintf(`{"start_time": %q}`, at(60)), "duration", "is needed", false},
-		"end before start":           {fmt.Sprintf(`{"start_time": %q, "end_time": %q}`, at(60), at(30)), "end_time", "is not after the start", true},
-		"end at the start":           {fmt.Sprintf(`{"start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},
-		"longer than the window":     {fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": 61}`, at(60), at(120)), "duration", "61 s is longer than the window", true},
-		"longer than until the end":  {fmt.Sprintf(`{"end_time": %q, "duration": "2m"}`, at(60)), "duration", "is longer than the window", true},
-		"a start in the past":        {fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(-1)), "start_time", "lies in the past", true},
-		"the epoch":                  {`{"start_time": "1970-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
-		"the year 1":                 {`{"start_time": "0001-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
-		"an end in the past":         {fmt.Sprintf(`{"end_time": %q, "duration": 60}`, at(-60)), "end_time", "is not after the start", true},
-		"the end is the epoch":       {`{"end_time": "1970-01-01T00:00:00Z"}`, "end_time", "is not after the start", true},
-		"beyond the calendar":        {`{"start_time": "9999-12-31T00:00:00Z", "duration": 60}`, "start_time", "must lie before 9000", true},
-		"a word":                     {`{"start_time": "tomorrow", "duration": 60}`, "start_time", "must be a time with its zone", false},
-		"no zone":                    {`{"start_time": "2026-12-01T10:00:00", "duration": 60}`, "start_time", "must be a time with its zone", false},
-		"no such day":                {`{"start_time": "2026-02-30T10:00:00Z", "duration": 60}`, "start_time", "must be a time with its zone", true},
-		"a number":                   {`{"end_time": 1796119200}`, "end_time", "must be a time with its zone", false},
-		"duration 0":                 {`{"duration": 0}`, "duration", "must be at least one second", true},
-		"duration -1":                {`{"duration": -1}`, "duration", "must be at least one second", false},
-		"a fraction of a second":     {`{"duration": 0.5}`, "duration", `must be whole seconds or text such as "2h30m", not 0.5`, false},
-		"duration in other words":    {`{"duration": "two hours"}`, "duration", `"two hours" is not a duration`, false},
-		"units in the wrong order":   {`{"duration": "30m2h"}`, "duration", "is not a duration", false},
-		"duration 1e30":              {`{"duration": 1e30}`, "duration", "must be whole seconds", true},
-		"duration is true":           {`{"duration": true}`, "duration", "must be whole seconds", false},
-		"longer than 100 years":      {`{"duration": 9223372036854775807}`, "duration", "must be from one second to 100 years", true},
-		"longer than can be counted": {`{"duration": "99999999999999w"}`, "duration", "is not a duration", true},
+		"no times":                   {`{"name": "r"}`, "duration", "is needed where end_time is not given", false},
+		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is needed", false},
+		"end before start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(30)), "end_time", "is not after the start", true},
+		"end at the start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},
+		"longer than the window":     {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 61}`, at(60), at(120)), "duration", "61 s is longer than the window", true},
+		"longer than until the end":  {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": "2m"}`, at(60)), "duration", "is longer than the window", true},
+		"a start in the past":        {fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(-1)), "start_time", "lies in the past", true},
+		"the epoch":                  {`{"name": "r", "start_time": "1970-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
+		"the year 1":                 {`{"name": "r", "start_time": "0001-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
+		"an end in the past":         {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": 60}`, at(-60)), "end_time", "is not after the start", true},
+		"the end is the epoch":       {`{"name": "r", "end_time": "1970-01-01T00:00:00Z"}`, "end_time", "is not after the start", true},
+		"beyond the calendar":        {`{"name": "r", "start_time": "9999-12-31T00:00:00Z", "duration": 60}`, "start_time", "must lie before 9000", true},
+		"a word":                     {`{"name": "r", "start_time": "tomorrow", "duration": 60}`, "start_time", "must be a time with its zone", false},
+		"no zone":                    {`{"name": "r", "start_time": "2026-12-01T10:00:00", "duration": 60}`, "start_time", "must be a time with its zone", false},
+		"no such day":                {`{"name": "r", "start_time": "2026-02-30T10:00:00Z", "duration": 60}`, "start_time", "must be a time with its zone", true},
+		"a number":                   {`{"name": "r", "end_time": 1796119200}`, "end_time", "must be a time with its zone", false},
+		"duration 0":                 {`{"name": "r", "duration": 0}`, "duration", "must be at least one second", true},
+		"duration -1":                {`{"name": "r", "duration": -1}`, "duration", "must be at least one second", false},
+		"a fraction of a second":     {`{"name": "r", "duration": 0.5}`, "duration", `must be whole seconds or text such as "2h30m", not 0.5`, false},
+		"duration in other words":    {`{"name": "r", "duration": "two hours"}`, "duration", `"two hours" is not a duration`, false},
+		"units in the wrong order":   {`{"name": "r", "duration": "30m2h"}`, "duration", "is not a duration", false},
+		"duration 1e30":              {`{"name": "r", "duration": 1e30}`, "duration", "must be whole seconds", true},
+		"duration is true":           {`{"name": "r", "duration": true}`, "duration", "must be whole seconds", false},
+		"longer than 100 years":      {`{"name": "r", "duration": 9223372036854775807}`, "duration", "must be from one second to 100 years", true},
+		"longer than can be counted": {`{"name": "r", "duration": "99999999999999w"}`, "duration", "is not a duration", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 	}
@@ -170,7 +174,7 @@ func TestAWrongFilterIsToldItsRule(t *testing.T) {
 		"too deep":                 {deep, "", "nests more than 64", true},
 		"too wide":                 {wide, "", "more than 256", true},
 	} {
-		m.wantField, m.body = "host_properties", fmt.Sprintf(`{"duration": 60, "host_properties": %s}`, m.body)
+		m.wantField, m.body = "host_properties", fmt.Sprintf(`{"name": "r", "duration": 60, "host_properties": %s}`, m.body)
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 	}
 }

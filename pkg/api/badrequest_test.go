@@ -13,12 +13,14 @@ import (
 
 func TestAWrongChangeIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(3600)))
+	r := c.admin.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(3600)))
 	for name, m := range map[string]mistake{
 		"unknown field":          {`{"end": "2026-12-01T10:00:00Z"}`, "end", `there is no field "end"`, false},
 		"what cannot be changed": {`{"duration": 60}`, "duration", `there is no field "duration"`, false},
 		"quantity 0":             {`{"quantity": 0}`, "quantity", "must be at least 1", false},
 		"quantity is a text":     {`{"quantity": "2"}`, "quantity", "must be a whole number", false},
+		"an empty name":          {`{"name": ""}`, "name", "is needed", false},
+		"a name of blanks":       {`{"name": "  "}`, "name", "is needed", false},
 		"name is a list":         {`{"name": ["x"]}`, "name", "must be a text", false},
 		"a start in the past":    {fmt.Sprintf(`{"start_time": %q}`, at(-1)), "start_time", "lies in the past", true},
 		"the epoch":              {`{"start_time": "1970-01-01T00:00:00Z"}`, "start_time", "lies in the past", true},
@@ -35,7 +37,7 @@ func TestAWrongChangeIsToldItsField(t *testing.T) {
 
 // bodies are the calls that take a body, each with one that is right.
 var bodies = map[string]struct{ method, path, right string }{
-	"create": {"POST", "/v1/reservations", `{"duration": 60}`},
+	"create": {"POST", "/v1/reservations", `{"name": "r", "duration": 60}`},
 	"change": {"PATCH", "/v1/reservations/ID", `{"name": "x"}`},
 	"host":   {"PATCH", "/v1/hosts/A", `{"reservable": true}`},
 	"hide":   {"PATCH", "/v1/properties/vcpus", `{"hidden": false}`},
@@ -47,7 +49,7 @@ var bodies = map[string]struct{ method, path, right string }{
 
 func TestABodyMustBeOneJSONObject(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 60}`)
+	r := c.admin.book(`{"name": "r", "duration": 60}`)
 	for call, b := range bodies {
 		path := strings.Replace(b.path, "ID", r.ID, 1)
 		for name, m := range map[string]mistake{
@@ -74,7 +76,7 @@ func TestABodyMustBeOneJSONObject(t *testing.T) {
 
 func TestABodyOverTheBoundOfItsCallIsTooLarge(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 60}`)
+	r := c.admin.book(`{"name": "r", "duration": 60}`)
 	most := map[string]int{"create": 64 << 10, "change": 64 << 10}
 	for call, b := range bodies {
 		path := strings.Replace(b.path, "ID", r.ID, 1)
@@ -106,7 +108,7 @@ func TestParametersHaveABound(t *testing.T) {
 
 func TestAWrongParameterIsToldAndNothingDone(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 3600}`)
+	r := c.admin.book(`{"name": "r", "duration": 3600}`)
 	before := c.everything()
 	for _, test := range []struct{ call, wantField, wantSays string }{
 		{"GET /v1/reservations?stat=active", "stat", `there is no parameter "stat"; did you mean "start"?`},
@@ -204,7 +206,7 @@ func TestAMethodThatIsNotPossibleIsToldWhichAre(t *testing.T) {
 
 func TestATrailingSlashIsAcceptedEverywhere(t *testing.T) {
 	c := start(t, setup{})
-	r := want[v1.Reservation](t, c.admin.post("/v1/reservations/", `{"duration": 60}`), http.StatusCreated)
+	r := want[v1.Reservation](t, c.admin.post("/v1/reservations/", `{"name": "r", "duration": 60}`), http.StatusCreated)
 	for call, status := range map[string]int{
 		"GET /v1/": 200, "GET /v1/reservations/": 200, "GET /v1/reservations/?limit=1": 200, "GET /v1/hosts//": 200,
 		"GET /v1/hosts/A/": 200, "GET /v1/availability/?duration=60": 200, "GET /v1/calendar/": 200, "GET /v1/properties/": 200,

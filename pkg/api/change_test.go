@@ -41,12 +41,12 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 			fmt.Sprintf("start from %s to %s, end from %s to %s", at(3600), at(90000), at(7200), at(93600)),
 		},
 		"all at once": {
-			fmt.Sprintf(`{"name": "", "quantity": 1, "start_time": %q, "end_time": %q}`, at(60), at(120)),
+			fmt.Sprintf(`{"name": "night run", "quantity": 1, "start_time": %q, "end_time": %q}`, at(60), at(120)),
 			func(r *v1.Reservation) {
-				r.Name, r.Quantity, r.Hosts = "", 1, []string{"A"}
+				r.Name, r.Quantity, r.Hosts = "night run", 1, []string{"A"}
 				r.Start, r.End = noon.Add(60).Time(), noon.Add(120).Time()
 			},
-			fmt.Sprintf(`name from "training" to "", quantity from 2 to 1, start from %s to %s, end from %s to %s`, at(3600), at(60), at(7200), at(120)),
+			fmt.Sprintf(`name from "training" to "night run", quantity from 2 to 1, start from %s to %s, end from %s to %s`, at(3600), at(60), at(7200), at(120)),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 
 func TestARefusedChangeLeavesEverythingAsItWas(t *testing.T) {
 	c := start(t, setup{limits: booking.Limits{Duration: 86400}})
-	r := c.demo.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
-	c.other.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(7200)))
+	r := c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
+	c.other.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(7200)))
 	path, before := "/v1/reservations/"+r.ID, c.stored()
 	for change, constraint := range map[string]string{
 		fmt.Sprintf(`{"end_time": %q}`, at(7201)):         "free_hosts",
@@ -105,8 +105,8 @@ func TestARefusedChangeLeavesEverythingAsItWas(t *testing.T) {
 
 func TestAPendingReservationMovesAwayFromThoseWhoComeAfterIt(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(3600)))
-	c.admin.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "A"]}`, at(7200)))
+	r := c.admin.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(3600)))
+	c.admin.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "A"]}`, at(7200)))
 	longer := want[v1.Reservation](t, c.admin.patch("/v1/reservations/"+r.ID, fmt.Sprintf(`{"end_time": %q}`, at(7800))), http.StatusOK)
 	if !cmp.Equal(r.Hosts, []string{"A"}) || !cmp.Equal(longer.Hosts, []string{"B"}) {
 		t.Errorf("from %v to %v, want from A to B", r.Hosts, longer.Hosts)
@@ -115,7 +115,7 @@ func TestAPendingReservationMovesAwayFromThoseWhoComeAfterIt(t *testing.T) {
 
 func TestAnActiveReservationKeepsItsStartAndItsHosts(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"quantity": 2, "duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600}`)
 	c.wait(60)
 	path := "/v1/reservations/" + r.ID
 	wantError(t, c.demo.patch(path, fmt.Sprintf(`{"start_time": %q}`, at(120))), http.StatusConflict)
@@ -130,7 +130,7 @@ func TestAnActiveReservationKeepsItsStartAndItsHosts(t *testing.T) {
 
 func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"duration": 60}`)
+	r := c.demo.book(`{"name": "r", "duration": 60}`)
 	c.wait(60)
 	path := "/v1/reservations/" + r.ID
 	if e := wantError(t, c.demo.patch(path, `{"name": "late"}`), http.StatusConflict); e.Kind != "conflict" {
@@ -144,7 +144,7 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 
 func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 	c := start(t, setup{})
-	body := `{"quantity": 3, "duration": 3600}`
+	body := `{"name": "r", "quantity": 3, "duration": 3600}`
 	r := c.demo.book(body)
 	path := "/v1/reservations/" + r.ID
 	want[v1.ErrorAnswer](t, c.other.post("/v1/reservations", body), http.StatusConflict)
@@ -171,12 +171,12 @@ func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 
 func TestDeletingAnActiveReservationFreesTheRest(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"quantity": 3, "duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "quantity": 3, "duration": 3600}`)
 	c.wait(600)
 	if a := c.demo.delete("/v1/reservations/" + r.ID); a.status != http.StatusNoContent {
 		t.Fatalf("got %v", a)
 	}
-	if next := c.other.book(`{"quantity": 3, "duration": 60}`); next.Start != noon.Add(600).Time() {
+	if next := c.other.book(`{"name": "r", "quantity": 3, "duration": 60}`); next.Start != noon.Add(600).Time() {
 		t.Errorf("the next begins at %v", next.Start)
 	}
 	kept := want[v1.Reservations](t, c.demo.get("/v1/reservations?status=cancelled"), http.StatusOK).Reservations

@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
@@ -44,7 +45,16 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 	if end := instant(body.EndTime); end != nil {
 		r.End = *end
 	}
-	return r, nil
+	return r, checkName(body.Name)
+}
+
+// checkName refuses a name that nobody can see. Those of reservations made before names were
+// required may be empty.
+func checkName(name string) error {
+	if strings.TrimSpace(name) == "" {
+		return fault.Field("name", "is needed: what to call the reservation")
+	}
+	return nil
 }
 
 // instant cuts a time to the second, nil where it is absent. The very second that

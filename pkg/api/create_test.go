@@ -62,7 +62,7 @@ func TestWhatARequestSaysIsKept(t *testing.T) {
 
 func TestNullIsAsGoodAsAbsent(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 60, "name": null, "kind": null, "host_properties": null, "start_time": null, "end_time": null,
+	r := c.admin.book(`{"name": "r", "duration": 60, "kind": null, "host_properties": null, "start_time": null, "end_time": null,
 		"quantity": null, "policy": null, "resources": null, "flavor": null, "affinity": null, "image": null, "on_end": null, "before_end": null}`)
 	if r.Kind != "host" || r.Quantity != 1 || r.Policy != "first-fit" || r.OnEnd != "delete" || r.BeforeEnd != 3600 || r.HostProperties != nil {
 		t.Errorf("got %+v, want the defaults", r)
@@ -76,9 +76,9 @@ func TestADryRunIsTheBookingWithoutBooking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, setup{})
-			c.other.book(`{"duration": 600}`)
+			c.other.book(`{"name": "r", "duration": 600}`)
 			before := c.stored()
-			body := fmt.Sprintf(`{"quantity": 2, "duration": 600, "end_time": %q, "host_properties": ["!=", "$name", "C"]}`, at(3600))
+			body := fmt.Sprintf(`{"name": "r", "quantity": 2, "duration": 600, "end_time": %q, "host_properties": ["!=", "$name", "C"]}`, at(3600))
 			offer := want[v1.OfferAnswer](t, who(c).post("/v1/reservations?dry_run=true", body), http.StatusOK).Offer
 			if diff := cmp.Diff(before, c.stored()); diff != "" {
 				t.Errorf("the dry run stored something:\n%s", diff)
@@ -94,7 +94,7 @@ func TestADryRunIsTheBookingWithoutBooking(t *testing.T) {
 
 func TestADryRunIsRefusedAsTheBookingIs(t *testing.T) {
 	c := start(t, setup{})
-	body := `{"quantity": 4, "duration": 60}`
+	body := `{"name": "r", "quantity": 4, "duration": 60}`
 	booked := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", body), http.StatusConflict)
 	offered := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations?dry_run=true", body), http.StatusConflict)
 	if diff := cmp.Diff(booked.Refusal, offered.Refusal); diff != "" {
@@ -105,9 +105,9 @@ func TestADryRunIsRefusedAsTheBookingIs(t *testing.T) {
 // Check A004-7 of paper 004: B is reserved [100,150); two hosts for 60 within [100,200).
 func TestARequestGetsTheHostsThatAreFreeInItsWindow(t *testing.T) {
 	c := start(t, setup{})
-	c.other.book(fmt.Sprintf(`{"start_time": %q, "end_time": %q, "host_properties": ["=", "$name", "B"]}`, at(100), at(150)))
+	c.other.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "host_properties": ["=", "$name", "B"]}`, at(100), at(150)))
 	request := func(end int64) string {
-		return fmt.Sprintf(`{"quantity": 2, "duration": 60, "start_time": %q, "end_time": %q}`, at(100), at(end))
+		return fmt.Sprintf(`{"name": "r", "quantity": 2, "duration": 60, "start_time": %q, "end_time": %q}`, at(100), at(end))
 	}
 	first := c.admin.book(request(200))
 	if diff := cmp.Diff([]string{"A", "C"}, first.Hosts); diff != "" || !first.Start.Equal(noon.Add(100).Time()) {
@@ -124,26 +124,26 @@ func TestARequestGetsTheHostsThatAreFreeInItsWindow(t *testing.T) {
 
 func TestARefusalSaysWhatStandsInTheWay(t *testing.T) {
 	limits := booking.Limits{Duration: 86400, StartAhead: 864000, Hosts: 4, HostSeconds: 80 * 3600}
-	busy := fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(600))
+	busy := fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(600))
 	for name, test := range map[string]struct {
 		first, body string
 		want        v1.Refusal
 	}{
 		"more than the pool has": {
-			body: `{"quantity": 4, "duration": 3600}`,
+			body: `{"name": "r", "quantity": 4, "duration": 3600}`,
 			want: v1.Refusal{Constraint: "pool", Matched: 3, Free: 3, LargestQuantity: 3},
 		},
 		"more than match": {
-			body: `{"quantity": 2, "duration": 3600, "host_properties": ["=", "$name", "A"]}`,
+			body: `{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["=", "$name", "A"]}`,
 			want: v1.Refusal{Constraint: "host_properties", Matched: 1, Free: 1, LargestQuantity: 1},
 		},
 		"a property that no host has": {
-			body: `{"duration": 3600, "host_properties": ["=", "$gpuu", "a100"]}`,
+			body: `{"name": "r", "duration": 3600, "host_properties": ["=", "$gpuu", "a100"]}`,
 			want: v1.Refusal{Constraint: "host_properties"},
 		},
 		"more than are free": {
 			first: busy,
-			body:  fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(0)),
+			body:  fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(0)),
 			want: v1.Refusal{
 				Constraint: "free_hosts", Matched: 3, Free: 1, LargestQuantity: 1, EarliestStart: new(noon.Add(4200).Time()),
 				BlockedBy: []v1.Block{
@@ -153,21 +153,21 @@ func TestARefusalSaysWhatStandsInTheWay(t *testing.T) {
 			},
 		},
 		"longer than allowed": {
-			body: `{"duration": "25h"}`,
+			body: `{"name": "r", "duration": "25h"}`,
 			want: v1.Refusal{Constraint: "max_duration", Matched: 3, Free: 3},
 		},
 		"farther ahead than allowed": {
-			body: fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(864001)),
+			body: fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(864001)),
 			want: v1.Refusal{Constraint: "max_start_ahead", Matched: 3, Free: 3},
 		},
 		"more hosts than the project may hold": {
 			first: busy,
-			body:  fmt.Sprintf(`{"quantity": 3, "start_time": %q, "duration": 3600}`, at(7200)),
+			body:  fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 3600}`, at(7200)),
 			want:  v1.Refusal{Constraint: "max_hosts_per_project", Matched: 3, Free: 3, LargestQuantity: 2},
 		},
 		"more host-hours than the project may hold": {
-			first: `{"quantity": 2, "duration": "24h"}`,
-			body:  fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": "17h"}`, at(86400)),
+			first: `{"name": "r", "quantity": 2, "duration": "24h"}`,
+			body:  fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": "17h"}`, at(86400)),
 			want:  v1.Refusal{Constraint: "max_host_hours_per_project", Matched: 3, Free: 3, LargestQuantity: 1},
 		},
 	} {
@@ -190,9 +190,9 @@ func TestARefusalSaysWhatStandsInTheWay(t *testing.T) {
 
 func TestWhatARefusalAdvisesIsAcceptedAndNoMore(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{machine("A"), machine("B"), machine("C"), machine("D")}})
-	c.other.book(fmt.Sprintf(`{"quantity": 3, "start_time": %q, "duration": 3600}`, at(600)))
+	c.other.book(fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 3600}`, at(600)))
 	body := func(quantity int, start string) string {
-		return fmt.Sprintf(`{"quantity": %d, "start_time": %q, "duration": 1800}`, quantity, start)
+		return fmt.Sprintf(`{"name": "r", "quantity": %d, "start_time": %q, "duration": 1800}`, quantity, start)
 	}
 	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations?dry_run=true", body(2, at(900))), http.StatusConflict).Refusal
 	for body, status := range map[string]int{

@@ -15,7 +15,7 @@ func TestTheOwnerDoesNotReadWhyAnAdminDisabledTheHost(t *testing.T) {
 	hosts := []inventory.Host{machine("host-1")}
 	c := start(t, setup{hosts: hosts})
 	pending := c.demo.bookAt("pending", 3600)
-	active := c.demo.book(`{"duration": 600}`)
+	active := c.demo.book(`{"name": "r", "duration": 600}`)
 	if _, failed := c.desk.CarryOut(t.Context()); len(failed) > 0 {
 		t.Fatal(failed)
 	}

@@ -92,7 +92,7 @@ func TestAnUnknownFieldDoesNotFix(t *testing.T) {
 
 func TestAVanishedHostOfACloudlessAlmanacIsFound(t *testing.T) {
 	booked := start(t, setup{})
-	booked.demo.book(`{"duration": 3600, "quantity": 3}`)
+	booked.demo.book(`{"name": "r", "duration": 3600, "quantity": 3}`)
 	left, err := inventory.NewSnapshot([]inventory.Host{machine("A"), machine("B")}, nil, nil)
 	must(t, err)
 	c := start(t, setup{adjust: func(o *api.Options) {

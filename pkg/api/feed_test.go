@@ -57,7 +57,7 @@ func TestTheFeedHasTheProjectsReservationsAsEvents(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{machine("A"), machine("B"), machine("C"), machine("D")}})
 	c.other.bookAt("theirs", 0)
 	begun := c.demo.book(`{"name": "begun, \"or\" so; \\n yes\nsecond line", "quantity": 2, "duration": 7200, "before_end": "30m"}`)
-	ahead := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 60, "kind": "instance", "quantity": 3, "resources": {"vcpus": 1}}`, at(86400)))
+	ahead := c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60, "kind": "instance", "quantity": 3, "resources": {"vcpus": 1}}`, at(86400)))
 	c.demo.delete("/v1/reservations/" + c.demo.bookAt("given up", 90000).ID)
 	c.wait(10)
 	changed := c.demo.patch("/v1/reservations/"+ahead.ID, `{"name": "ahead"}`)

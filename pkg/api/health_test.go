@@ -150,7 +150,7 @@ func TestAServerThatDrainsSendsClientsAwayAndServesOn(t *testing.T) {
 	if got := want[v1.Readiness](t, c.admin.get("/v1/readiness"), http.StatusServiceUnavailable); got.Ready || !got.Draining || !got.Parts[0].OK {
 		t.Errorf("got %+v", got)
 	}
-	c.demo.book(`{"duration": 60}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
 	for _, path := range []string{"/v1/hosts", "/healthcheck", "/v1/nothing"} {
 		if a := c.demo.get(path); !a.closed {
 			t.Errorf("%s leaves the connection open", path)

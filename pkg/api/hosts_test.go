@@ -98,7 +98,7 @@ func TestWhatAnAdminSetsOfAHostHoldsForFilters(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"rack": 7.0, "owner": "physics", "nvme": true, "networks": []any{}}, h.Properties); diff != "" || !h.Reservable {
 		t.Errorf("host (-want +got):\n%s", diff)
 	}
-	body := `{"duration": 60, "host_properties": ["and", ["=", "$owner", "physics"], ["=", "$rack", 7]]}`
+	body := `{"name": "r", "duration": 60, "host_properties": ["and", ["=", "$owner", "physics"], ["=", "$rack", 7]]}`
 	if r := c.admin.book(body); !cmp.Equal(r.Hosts, []string{"B"}) {
 		t.Errorf("reserved %v, want B", r.Hosts)
 	}
@@ -136,12 +136,12 @@ func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T)
 	hosts := []inventory.Host{machine("A")}
 	hosts[0].Trouble, hosts[0].BootSeconds = "its nova-compute is down", 300
 	c := start(t, setup{hosts: hosts})
-	refusal := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"duration": 60}`), http.StatusConflict).Refusal
+	refusal := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`), http.StatusConflict).Refusal
 	if refusal.Constraint != "free_hosts" || refusal.Matched != 1 || refusal.Free != 0 || refusal.EarliestStart != nil {
 		t.Errorf("got %+v, want that one host matches and will never be free", refusal)
 	}
 	want[v1.Host](t, c.admin.patch("/v1/hosts/A", `{"power": "sleeping"}`), http.StatusOK)
-	if r := c.demo.book(`{"duration": 60}`); span.At(r.Start) != noon+300 || !r.DelayedByBoot {
+	if r := c.demo.book(`{"name": "r", "duration": 60}`); span.At(r.Start) != noon+300 || !r.DelayedByBoot {
 		t.Errorf("it starts at %v (delayed: %v), want after its boot", r.Start, r.DelayedByBoot)
 	}
 }
@@ -189,12 +189,12 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 
 func TestAHostOutsideThePoolIsNotPromised(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"quantity": 3, "duration": 600}`)
+	r := c.demo.book(`{"name": "r", "quantity": 3, "duration": 600}`)
 	want[v1.Host](t, c.admin.patch("/v1/hosts/A", `{"reservable": false}`), http.StatusOK)
 	if got := want[v1.Reservation](t, c.admin.get("/v1/reservations/"+r.ID), http.StatusOK); len(got.Hosts) != 3 {
 		t.Errorf("what is promised stays promised: %v", got.Hosts)
 	}
-	later := fmt.Sprintf(`{"quantity": 3, "start_time": %q, "duration": 60}`, at(3600))
+	later := fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 60}`, at(3600))
 	if got := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", later), http.StatusConflict).Refusal; got.Constraint != "pool" || got.Matched != 2 {
 		t.Errorf("got %+v, want that the pool has two", got)
 	}

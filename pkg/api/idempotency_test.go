@@ -19,10 +19,10 @@ func (p caller) retry(key, body string) answer {
 
 func TestARepeatedRequestGivesTheSameReservation(t *testing.T) {
 	c := start(t, setup{})
-	first := c.demo.retry("one", `{"duration": 600}`)
+	first := c.demo.retry("one", `{"name": "r", "duration": 600}`)
 	r := want[v1.Reservation](t, first, http.StatusCreated)
 	c.seconds.Add(60)
-	second := c.demo.retry("one", `{"duration": 600}`)
+	second := c.demo.retry("one", `{"name": "r", "duration": 600}`)
 	if diff := cmp.Diff(r, want[v1.Reservation](t, second, http.StatusCreated)); diff != "" {
 		t.Errorf("the second differs (-first +second):\n%s", diff)
 	}
@@ -45,9 +45,9 @@ func TestARetryMayWriteTheSameRequestAnew(t *testing.T) {
 
 func TestTheSameKeyWithAnotherBodyIsUnprocessable(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.retry("one", `{"duration": 600}`)
+	c.demo.retry("one", `{"name": "r", "duration": 600}`)
 	before := c.stored()
-	wantError(t, c.demo.retry("one", `{"duration": 601}`), http.StatusUnprocessableEntity)
+	wantError(t, c.demo.retry("one", `{"name": "r", "duration": 601}`), http.StatusUnprocessableEntity)
 	if diff := cmp.Diff(before, c.stored()); diff != "" {
 		t.Errorf("something was stored:\n%s", diff)
 	}
@@ -55,8 +55,8 @@ func TestTheSameKeyWithAnotherBodyIsUnprocessable(t *testing.T) {
 
 func TestAKeyBelongsToItsProject(t *testing.T) {
 	c := start(t, setup{})
-	ours := want[v1.Reservation](t, c.demo.retry("one", `{"duration": 600}`), http.StatusCreated)
-	theirs := want[v1.Reservation](t, c.other.retry("one", `{"duration": 60}`), http.StatusCreated)
+	ours := want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "duration": 600}`), http.StatusCreated)
+	theirs := want[v1.Reservation](t, c.other.retry("one", `{"name": "r", "duration": 60}`), http.StatusCreated)
 	if ours.ID == theirs.ID || theirs.ProjectID != "other" {
 		t.Errorf("got %+v", theirs)
 	}
@@ -64,7 +64,7 @@ func TestAKeyBelongsToItsProject(t *testing.T) {
 
 func TestARefusedRequestDoesNotUseItsKeyUp(t *testing.T) {
 	c := start(t, setup{})
-	for _, body := range []string{`{"duration": 600, "quantity": 4}`, `{"duration": 600, "quantity": 0}`} {
+	for _, body := range []string{`{"name": "r", "duration": 600, "quantity": 4}`, `{"name": "r", "duration": 600, "quantity": 0}`} {
 		if a := c.demo.retry("one", body); a.status != http.StatusConflict && a.status != http.StatusBadRequest {
 			t.Errorf("got %v", a)
 		}
@@ -72,22 +72,22 @@ func TestARefusedRequestDoesNotUseItsKeyUp(t *testing.T) {
 			t.Errorf("after %s the key is used: %v, %v", body, used, err)
 		}
 	}
-	want[v1.Reservation](t, c.demo.retry("one", `{"duration": 600, "quantity": 3}`), http.StatusCreated)
+	want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "duration": 600, "quantity": 3}`), http.StatusCreated)
 }
 
 func TestADryRunDoesNotUseItsKeyUp(t *testing.T) {
 	c := start(t, setup{})
-	offer := c.demo.send("POST", "/v1/reservations?dry_run=true", `{"duration": 600}`, "Idempotency-Key", "one")
+	offer := c.demo.send("POST", "/v1/reservations?dry_run=true", `{"name": "r", "duration": 600}`, "Idempotency-Key", "one")
 	want[v1.OfferAnswer](t, offer, http.StatusOK)
-	want[v1.Reservation](t, c.demo.retry("one", `{"duration": 60}`), http.StatusCreated)
+	want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "duration": 60}`), http.StatusCreated)
 }
 
 func TestAKeyHasABound(t *testing.T) {
 	c := start(t, setup{})
-	if e := wantError(t, c.demo.retry(strings.Repeat("k", 256), `{"duration": 600}`), http.StatusBadRequest); e.Field != "Idempotency-Key" {
+	if e := wantError(t, c.demo.retry(strings.Repeat("k", 256), `{"name": "r", "duration": 600}`), http.StatusBadRequest); e.Field != "Idempotency-Key" {
 		t.Errorf("it is wrong in %q", e.Field)
 	}
-	want[v1.Reservation](t, c.demo.retry(strings.Repeat("k", 255), `{"duration": 600}`), http.StatusCreated)
+	want[v1.Reservation](t, c.demo.retry(strings.Repeat("k", 255), `{"name": "r", "duration": 600}`), http.StatusCreated)
 }
 
 func TestRequestsAtOnceWithOneKeyMakeOneReservation(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRequestsAtOnceWithOneKeyMakeOneReservation(t *testing.T) {
 	answers := make([]answer, 6)
 	var group sync.WaitGroup
 	for i := range answers {
-		group.Go(func() { answers[i] = c.demo.retry("one", `{"quantity": 3, "duration": 600}`) })
+		group.Go(func() { answers[i] = c.demo.retry("one", `{"name": "r", "quantity": 3, "duration": 600}`) })
 	}
 	group.Wait()
 	stored := c.stored()
@@ -111,9 +111,9 @@ func TestRequestsAtOnceWithOneKeyMakeOneReservation(t *testing.T) {
 
 func TestAKeyIsNotGoodForASecondReservation(t *testing.T) {
 	c := start(t, setup{})
-	r := want[v1.Reservation](t, c.demo.retry("one", `{"duration": 600}`), http.StatusCreated)
+	r := want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "duration": 600}`), http.StatusCreated)
 	c.demo.delete("/v1/reservations/" + r.ID)
-	if e := wantError(t, c.demo.retry("one", `{"duration": 600}`), http.StatusConflict); !strings.Contains(e.Message, r.ID) || !strings.Contains(e.Message, "new Idempotency-Key") {
+	if e := wantError(t, c.demo.retry("one", `{"name": "r", "duration": 600}`), http.StatusConflict); !strings.Contains(e.Message, r.ID) || !strings.Contains(e.Message, "new Idempotency-Key") {
 		t.Errorf("got %+v", e)
 	}
 }

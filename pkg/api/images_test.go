@@ -44,12 +44,12 @@ func TestAnImageIsResolvedBeforeTheReservationIsDecided(t *testing.T) {
 		o.Authenticator = api.Fixed(policy.Credentials{ProjectID: "demo", UserID: "u", Roles: []string{"admin"}})
 	}})
 	for _, query := range []string{"", "?dry_run=true"} {
-		a := c.nobody.send(http.MethodPost, "/v1/reservations"+query, `{"image": "nothing", "duration": 60}`)
+		a := c.nobody.send(http.MethodPost, "/v1/reservations"+query, `{"name": "r", "image": "nothing", "duration": 60}`)
 		if a.status != http.StatusBadRequest || decode[v1.ErrorAnswer](t, a).Error.Field != "image" {
 			t.Errorf("%s: an unknown image gets %v", query, a)
 		}
 	}
-	made := decode[v1.Reservation](t, c.nobody.send(http.MethodPost, "/v1/reservations", `{"image": "debian", "duration": 60}`))
+	made := decode[v1.Reservation](t, c.nobody.send(http.MethodPost, "/v1/reservations", `{"name": "r", "image": "debian", "duration": 60}`))
 	if made.Image != "d-1" {
 		t.Errorf("it was made with image %q", made.Image)
 	}
@@ -81,7 +81,7 @@ func TestWhoDoesNotSeeTheHostsSeesNothingOfThemInTheImages(t *testing.T) {
 		o.Authenticator = api.Fixed(policy.Credentials{ProjectID: "demo", UserID: "u", Roles: []string{"member"}})
 	}})
 	made := decode[v1.Reservation](t, c.nobody.send(http.MethodPost, "/v1/reservations",
-		`{"image": "debian", "duration": 60, "quantity": 2, "start_time": "2099-01-01T00:00:00Z"}`))
+		`{"name": "r", "image": "debian", "duration": 60, "quantity": 2, "start_time": "2099-01-01T00:00:00Z"}`))
 	shown := decode[v1.Reservation](t, c.nobody.get("/v1/reservations/"+made.ID))
 	if len(shown.Images) != 2 {
 		t.Fatalf("it is %+v", shown)

@@ -35,14 +35,14 @@ func TestAProjectMaySendSoManyRequests(t *testing.T) {
 		}
 	}
 	c.wait(9)
-	if a := c.demo.post("/v1/reservations", `{"duration": 60}`); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" {
+	if a := c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" {
 		t.Errorf("after nine seconds: %q, %v", a.header.Get("Retry-After"), a)
 	}
 	if len(c.stored()) > 0 {
 		t.Error("what was refused was done")
 	}
 	c.wait(1)
-	c.demo.book(`{"duration": 60}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
 	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, "almanac_http_rate_limited_total 3\n") {
 		t.Errorf("the metrics are\n%s", metrics)
 	}

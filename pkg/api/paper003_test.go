@@ -25,7 +25,7 @@ func figure1(t *testing.T) *cloud {
 	c := start(t, setup{hosts: hosts})
 	for _, job := range []struct{ from, to, first, last int }{{0, 30, 0, 3}, {0, 10, 4, 6}, {100, 130, 2, 7}} {
 		names := `"` + strings.Join(machines(job.first, job.last), `", "`) + `"`
-		c.admin.book(fmt.Sprintf(`{"start_time": %q, "end_time": %q, "quantity": %d, "host_properties": ["in", "$name", %s]}`,
+		c.admin.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "quantity": %d, "host_properties": ["in", "$name", %s]}`,
 			at(int64(job.from)*60), at(int64(job.to)*60), job.last-job.first+1, names))
 	}
 	return c
@@ -40,7 +40,7 @@ func machines(first, last int) []string {
 }
 
 func ask(policy calendar.Policy, quantity int, deadline int64) string {
-	return fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": "25m", "quantity": %d, "policy": %q}`,
+	return fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": "25m", "quantity": %d, "policy": %q}`,
 		at(20*60), at(deadline*60), quantity, policy)
 }
 

@@ -31,7 +31,7 @@ type call struct {
 }
 
 var calls = []call{
-	{"POST /v1/reservations", "?dry_run=true", `{"duration": 60}`, 403, 200, 200, 200, 403, 403, "reservations:create"},
+	{"POST /v1/reservations", "?dry_run=true", `{"name": "r", "duration": 60}`, 403, 200, 200, 200, 403, 403, "reservations:create"},
 	{"GET /v1/reservations", "", "", 200, 200, 200, 200, 400, 403, "reservations:list"},
 	{"GET /v1/reservations", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "reservations:list_all"},
 	{"GET /v1/reservations", "?project_id=demo", "", 200, 200, 200, 403, 200, 403, "reservations:list"},
@@ -79,7 +79,7 @@ var calls = []call{
 
 func (k call) by(token string, c *cloud) answer {
 	c.t.Helper()
-	r := c.demo.book(`{"duration": 60}`)
+	r := c.demo.book(`{"name": "r", "duration": 60}`)
 	method, path, _ := strings.Cut(k.route, " ")
 	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", Way: placing.Replaced}}))
 	planned(c, "p", energy.Plan{})
@@ -156,7 +156,7 @@ func (w *watched) Check(rule string, by policy.Credentials, target map[string]st
 func TestTheRulesAreThoseOfThePolicy(t *testing.T) {
 	seen := &watched{rules: rules(t, ""), asked: make(map[string]bool)}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Policy, o.FeedSecret, o.RequestsPerSecond, o.Burst = seen, "secret", 1, 1000 }})
-	c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(600)))
+	c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(600)))
 	for _, k := range calls {
 		k.by("other/admin", c)
 		k.by("demo/member", c)
@@ -173,7 +173,7 @@ func TestTheRulesAreThoseOfThePolicy(t *testing.T) {
 }
 
 func TestTheOperatorsPolicyDecides(t *testing.T) {
-	ahead := fmt.Sprintf(`{"start_time": %q, "duration": 60}`, at(600))
+	ahead := fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(600))
 	for name, test := range map[string]struct {
 		policy, token string
 		ask           func(p caller, id string) bool // whether it is as the policy says
@@ -244,7 +244,7 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 
 func TestTheTrailSaysInWhichRequestWhoDidIt(t *testing.T) {
 	c := start(t, setup{})
-	made := c.demo.post("/v1/reservations", `{"duration": 60}`)
+	made := c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`)
 	r := want[v1.Reservation](t, made, http.StatusCreated)
 	changed := c.admin.patch("/v1/reservations/"+r.ID, `{"name": "new"}`)
 	cancelled := c.demo.delete("/v1/reservations/" + r.ID)

@@ -27,7 +27,7 @@ func objects(names ...string) *rapid.Generator[map[string]any] {
 // document allows what the server accepts is checked with every request.
 func TestNoBodyBreaksTheServer(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 7200}`)
+	r := c.admin.book(`{"name": "r", "duration": 7200}`)
 	requests := objects("name", "kind", "host_properties", "start_time", "end_time", "duration", "quantity", "policy", "resources",
 		"flavor", "affinity", "image", "on_end", "before_end", "more")
 	changes := objects("name", "quantity", "start_time", "end_time", "more")

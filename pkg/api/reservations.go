@@ -201,6 +201,12 @@ func (s *server) changeReservation(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
+	if body.Name != nil {
+		if err := checkName(*body.Name); err != nil {
+			s.fail(c, err)
+			return
+		}
+	}
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {

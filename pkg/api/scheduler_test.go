@@ -29,7 +29,7 @@ func (c *cloud) admitted(request string) []string {
 // Check A004-8 of paper 004: A and C are reserved.
 func TestAnInstanceGoesWhereItsReservationIs(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)
+	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)
 	c.wait(0)
 	for name, test := range map[string]struct {
 		request string
@@ -84,7 +84,7 @@ func TestTheFenceKeepsOthersOffAPromisedHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, setup{fence: test.fence})
-			r := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(3600)))
+			r := c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(3600)))
 			c.wait(test.at)
 			if diff := cmp.Diff(test.wantNormal, c.admitted(normal)); diff != "" {
 				t.Errorf("normal (-want +got):\n%s", diff)

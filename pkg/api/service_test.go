@@ -36,12 +36,12 @@ func TestTheVersionsSayWhereTheyAre(t *testing.T) {
 
 func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.book(`{"duration": 60}`)
-	c.demo.book(`{"duration": 3600}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
+	c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.wait(0)
 	c.wait(60)
-	c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 4}`)
-	c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 0}`)
+	c.demo.post("/v1/reservations", `{"name": "r", "duration": 60, "quantity": 4}`)
+	c.demo.post("/v1/reservations", `{"name": "r", "duration": 60, "quantity": 0}`)
 	c.demo.get("/v1/hosts/A")
 	c.demo.get("/v1/hosts/B")
 	c.demo.get("/v1/nothing/" + uuid.NewString())
@@ -117,7 +117,7 @@ func TestTheIDOfTheCallerIsLoggedWhereItIsOne(t *testing.T) {
 
 func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {
 	c := start(t, setup{})
-	r := c.admin.book(`{"duration": 60}`)
+	r := c.admin.book(`{"name": "r", "duration": 60}`)
 	before := c.everything()
 	for name, headers := range map[string][]string{
 		"origin": {"Origin", "https://elsewhere.example"}, "cross-site": {"Sec-Fetch-Site", "cross-site"}, "same site": {"Sec-Fetch-Site", "same-site"},
@@ -136,7 +136,7 @@ func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
 		t.Errorf("something changed:\n%s", diff)
 	}
-	own := c.admin.send("POST", "/v1/reservations", `{"duration": 60}`, "Origin", c.url, "Sec-Fetch-Site", "same-origin")
+	own := c.admin.send("POST", "/v1/reservations", `{"name": "r", "duration": 60}`, "Origin", c.url, "Sec-Fetch-Site", "same-origin")
 	if own.status != http.StatusCreated {
 		t.Errorf("a page of its own: got %v", own)
 	}
@@ -162,7 +162,7 @@ func TestTheExamplesOfTheDocumentWork(t *testing.T) {
 				}
 				t.Run(operation.OperationID+" "+name, func(t *testing.T) {
 					c := start(t, setup{hosts: hosts})
-					r := c.admin.book(`{"quantity": 2, "start_time": "2026-12-01T10:00:00Z", "duration": "2h30m", "host_properties": ["=", "$gpu", "a100"]}`)
+					r := c.admin.book(`{"name": "r", "quantity": 2, "start_time": "2026-12-01T10:00:00Z", "duration": "2h30m", "host_properties": ["=", "$gpu", "a100"]}`)
 					at := strings.NewReplacer("{id}", r.ID, "/hosts/{name}", "/hosts/gpu-01", "{name}", "rack").Replace(path)
 					if a := c.admin.send(method, at, encode(t, example)); a.status >= 300 {
 						t.Errorf("got %v", a)

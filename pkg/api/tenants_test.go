@@ -55,7 +55,7 @@ func TestAnAdminMayDoEverythingToEveryReservation(t *testing.T) {
 
 func TestATenantLearnsTheHostsWhenTheReservationBegins(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(fmt.Sprintf(`{"quantity": 2, "start_time": %q, "duration": 3600}`, at(600)))
+	r := c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(600)))
 	path := "/v1/reservations/" + r.ID
 	seen := func(p caller) []string {
 		shown := want[v1.Reservation](t, p.get(path), http.StatusOK)
@@ -136,7 +136,7 @@ func TestWhoDoesNotSayWhoTheyAreGetsNothing(t *testing.T) {
 			t.Errorf("%s: WWW-Authenticate is %q", path, got)
 		}
 	}
-	wantError(t, c.nobody.post("/v1/reservations", `{"duration": 60}`), http.StatusUnauthorized)
+	wantError(t, c.nobody.post("/v1/reservations", `{"name": "r", "duration": 60}`), http.StatusUnauthorized)
 	if len(c.stored()) > 0 {
 		t.Error("a reservation was made")
 	}
@@ -147,7 +147,7 @@ func TestWithoutKeystoneEverybodyIsTheConfiguredCaller(t *testing.T) {
 		o.Authenticator = api.Fixed{ProjectID: "lab", UserID: "me", Roles: []string{"admin"}}
 	}})
 	for _, p := range []caller{c.nobody, c.other} {
-		if r := p.book(`{"duration": 60}`); r.ProjectID != "lab" || r.UserID != "me" || len(r.Hosts) != 1 {
+		if r := p.book(`{"name": "r", "duration": 60}`); r.ProjectID != "lab" || r.UserID != "me" || len(r.Hosts) != 1 {
 			t.Errorf("got %+v", r)
 		}
 	}
@@ -155,7 +155,7 @@ func TestWithoutKeystoneEverybodyIsTheConfiguredCaller(t *testing.T) {
 
 func TestACallerWithoutAProjectDoesNotGetEveryones(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.book(`{"duration": 60}`)
+	c.demo.book(`{"name": "r", "duration": 60}`)
 	a := c.nobody.send("GET", "/v1/reservations", "", "X-Auth-Token", "/member")
 	wantError(t, a, http.StatusForbidden)
 }
@@ -167,7 +167,7 @@ func TestAHiddenPropertyIsForAdmins(t *testing.T) {
 	if p := want[v1.Property](t, c.admin.patch("/v1/properties/$owner", `{"hidden": true}`), http.StatusOK); !p.Hidden || p.Name != "owner" {
 		t.Errorf("got %+v", p)
 	}
-	body := `{"duration": 60, "host_properties": ["=", "$owner", "physics"]}`
+	body := `{"name": "r", "duration": 60, "host_properties": ["=", "$owner", "physics"]}`
 	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", body), http.StatusConflict)
 	if refused.Refusal.Constraint != "host_properties" || refused.Refusal.Matched != 0 || refused.Error.Message != "no host has a property $owner" {
 		t.Errorf("a tenant may use it: %+v", refused)

@@ -79,7 +79,7 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 			hangUp() // who hangs up does not end what has begun
 			for _, call := range [][3]string{
 				{"GET", "/v1/reservations"}, {"GET", "/v1/reservations/x"}, {"DELETE", "/v1/reservations/x"},
-				{"PATCH", "/v1/reservations/x", `{"name": "y"}`}, {"POST", "/v1/reservations", `{"duration": 60}`}, {"GET", "/v1/reservations.ics"},
+				{"PATCH", "/v1/reservations/x", `{"name": "y"}`}, {"POST", "/v1/reservations", `{"name": "r", "duration": 60}`}, {"GET", "/v1/reservations.ics"},
 			} {
 				begun, client := time.Now(), gone
 				if call[0] == "POST" { // nothing would begin
@@ -114,14 +114,14 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 		o.Reader = records
 		with(t, records)(o)
 	}})
-	stored := c.demo.book(`{"duration": 60}`)
+	stored := c.demo.book(`{"name": "r", "duration": 60}`)
 	records.lost.Store(true)
 	for name, test := range map[string]struct {
 		answer answer
 		want   string
 	}{
-		"with a key":    {c.demo.retry("key", `{"duration": 60}`), "again with the same Idempotency-Key"},
-		"without a key": {c.demo.post("/v1/reservations", `{"duration": 60}`), "look at the list before"},
+		"with a key":    {c.demo.retry("key", `{"name": "r", "duration": 60}`), "again with the same Idempotency-Key"},
+		"without a key": {c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`), "look at the list before"},
 		"a change":      {c.demo.patch("/v1/reservations/"+stored.ID, `{"name": "x"}`), "the change may have been made all the same: look at the reservation before"},
 		"a cancelling":  {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be cancelled all the same: look at it before"},
 	} {
@@ -131,7 +131,7 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 		}
 	}
 	for name, answer := range map[string]answer{
-		"booking": c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 9}`), "change": c.demo.patch("/v1/reservations/"+stored.ID, `{"quantity": 9}`),
+		"booking": c.demo.post("/v1/reservations", `{"name": "r", "duration": 60, "quantity": 9}`), "change": c.demo.patch("/v1/reservations/"+stored.ID, `{"quantity": 9}`),
 	} {
 		if e := wantError(t, answer, http.StatusConflict); strings.Contains(e.Message, "all the same") {
 			t.Errorf("the refusal of a %s is in doubt: %q", name, e.Message)

@@ -18,21 +18,21 @@ func TestEachCombinationOfTimesHasItsMeaning(t *testing.T) {
 		body                 string
 		wantStart, wantUntil int64 // seconds after noon
 	}{
-		"start and duration":              {fmt.Sprintf(`{"start_time": %q, "duration": 1800}`, at(hour)), hour, hour + 1800},
-		"start and end":                   {fmt.Sprintf(`{"start_time": %q, "end_time": %q}`, at(hour), at(4*hour)), hour, 4 * hour},
-		"end and duration":                {fmt.Sprintf(`{"end_time": %q, "duration": 1800}`, at(4*hour)), 0, 1800},
-		"end alone":                       {fmt.Sprintf(`{"end_time": %q}`, at(4*hour)), 0, 4 * hour},
-		"duration alone":                  {`{"duration": 1800}`, 0, 1800},
-		"all three":                       {fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(4*hour)), hour, hour + 1800},
-		"a start at this very second":     {fmt.Sprintf(`{"start_time": %q, "duration": 1}`, at(0)), 0, 1},
-		"a window as long as the stay":    {fmt.Sprintf(`{"start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(hour+1800)), hour, hour + 1800},
-		"a zone":                          {`{"start_time": "2026-11-20T15:00:00+02:00", "duration": 60}`, hour, hour + 60},
-		"fractions of a second":           {`{"start_time": "2026-11-20T13:00:00.999Z", "end_time": "2026-11-20T13:01:00.001Z"}`, hour, hour + 60},
-		"a duration in words":             {`{"duration": "1d2h3m4s"}`, 0, 86400 + 2*hour + 184},
-		"a duration as text":              {`{"duration": "90"}`, 0, 90},
-		"a duration in weeks":             {`{"duration": "1w"}`, 0, 7 * 86400},
-		"the policy chooses in a window":  {fmt.Sprintf(`{"end_time": %q, "duration": 1800, "policy": "pe-best-fit"}`, at(4*hour)), 0, 1800},
-		"the last second of the calendar": {`{"start_time": "8999-12-31T23:59:58Z", "end_time": "9000-01-01T00:00:00Z"}`, last - 2, last},
+		"start and duration":              {fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 1800}`, at(hour)), hour, hour + 1800},
+		"start and end":                   {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(hour), at(4*hour)), hour, 4 * hour},
+		"end and duration":                {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": 1800}`, at(4*hour)), 0, 1800},
+		"end alone":                       {fmt.Sprintf(`{"name": "r", "end_time": %q}`, at(4*hour)), 0, 4 * hour},
+		"duration alone":                  {`{"name": "r", "duration": 1800}`, 0, 1800},
+		"all three":                       {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(4*hour)), hour, hour + 1800},
+		"a start at this very second":     {fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 1}`, at(0)), 0, 1},
+		"a window as long as the stay":    {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 1800}`, at(hour), at(hour+1800)), hour, hour + 1800},
+		"a zone":                          {`{"name": "r", "start_time": "2026-11-20T15:00:00+02:00", "duration": 60}`, hour, hour + 60},
+		"fractions of a second":           {`{"name": "r", "start_time": "2026-11-20T13:00:00.999Z", "end_time": "2026-11-20T13:01:00.001Z"}`, hour, hour + 60},
+		"a duration in words":             {`{"name": "r", "duration": "1d2h3m4s"}`, 0, 86400 + 2*hour + 184},
+		"a duration as text":              {`{"name": "r", "duration": "90"}`, 0, 90},
+		"a duration in weeks":             {`{"name": "r", "duration": "1w"}`, 0, 7 * 86400},
+		"the policy chooses in a window":  {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": 1800, "policy": "pe-best-fit"}`, at(4*hour)), 0, 1800},
+		"the last second of the calendar": {`{"name": "r", "start_time": "8999-12-31T23:59:58Z", "end_time": "9000-01-01T00:00:00Z"}`, last - 2, last},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, setup{})
@@ -49,8 +49,8 @@ func TestEachCombinationOfTimesHasItsMeaning(t *testing.T) {
 
 func TestAWindowThatIsBusyAtFirstIsUsedLater(t *testing.T) {
 	c := start(t, setup{})
-	c.other.book(`{"quantity": 2, "duration": 600}`)
-	r := c.demo.book(fmt.Sprintf(`{"quantity": 2, "end_time": %q, "duration": 600}`, at(1200)))
+	c.other.book(`{"name": "r", "quantity": 2, "duration": 600}`)
+	r := c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "end_time": %q, "duration": 600}`, at(1200)))
 	if r.Start != noon.Add(600).Time() {
 		t.Errorf("it starts at %v, want when the others are gone", r.Start)
 	}
@@ -61,18 +61,18 @@ func TestWithoutTimesOnlySleepingHostsMayDelayTheStart(t *testing.T) {
 	asleep.Power, asleep.BootSeconds = inventory.PowerSleeping, 300
 	c := start(t, setup{hosts: []inventory.Host{machine("A"), machine("B"), asleep}})
 
-	if r := want[v1.OfferAnswer](t, c.demo.post("/v1/reservations?dry_run=true", `{"quantity": 2, "duration": 60}`), http.StatusOK).Offer; r.DelayedByBoot || r.Start != noon.Time() {
+	if r := want[v1.OfferAnswer](t, c.demo.post("/v1/reservations?dry_run=true", `{"name": "r", "quantity": 2, "duration": 60}`), http.StatusOK).Offer; r.DelayedByBoot || r.Start != noon.Time() {
 		t.Errorf("two hosts are awake, but it starts at %v", r.Start)
 	}
-	r := c.demo.book(`{"quantity": 3, "duration": 60}`)
+	r := c.demo.book(`{"name": "r", "quantity": 3, "duration": 60}`)
 	if !r.DelayedByBoot || r.Start != noon.Add(300).Time() {
 		t.Errorf("it starts at %v, delayed %v; want when C has booted", r.Start, r.DelayedByBoot)
 	}
-	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"quantity": 3, "duration": 400}`), http.StatusConflict)
+	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"name": "r", "quantity": 3, "duration": 400}`), http.StatusConflict)
 	if refused.Refusal.Constraint != "free_hosts" {
 		t.Errorf("a promise is no sleep: got %+v", refused.Refusal)
 	}
-	given := fmt.Sprintf(`{"quantity": 3, "start_time": %q, "duration": 60}`, at(0))
+	given := fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 60}`, at(0))
 	if refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", given), http.StatusConflict).Refusal; !refused.EarliestStart.Equal(noon.Add(360).Time()) {
 		t.Errorf("whoever gives a start gets that start or none; the earliest is %v", refused.EarliestStart)
 	}

@@ -46,19 +46,19 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 					t.Errorf("the operator does not find it:\n%s", log)
 				}
 			}
-			c.demo.book(`{"duration": 60}`) // it serves on
+			c.demo.book(`{"name": "r", "duration": 60}`) // it serves on
 		})
 	}
 }
 
 func TestNothingBeginsWhenTheClientHasHungUp(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	path, before := "/v1/reservations/"+r.ID, c.everything()
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	for _, call := range [][3]string{
-		{"POST", "/v1/reservations", `{"duration": 60}`}, {"PATCH", path, `{"name": "y"}`}, {"DELETE", path},
+		{"POST", "/v1/reservations", `{"name": "r", "duration": 60}`}, {"PATCH", path, `{"name": "y"}`}, {"DELETE", path},
 	} {
 		wantError(t, c.demo.serve(gone, call[0], call[1], call[2]), http.StatusServiceUnavailable)
 	}
@@ -89,7 +89,7 @@ func (i interrupted) Commit(ctx context.Context, c booking.Commit) error {
 func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
 	gone, hangUp := context.WithCancel(t.Context())
 	c := start(t, setup{adjust: func(o *api.Options) { with(t, interrupted{o.Reader.(*store.Store), hangUp})(o) }})
-	r := want[v1.Reservation](t, c.demo.serve(gone, "POST", "/v1/reservations", `{"duration": 60}`), http.StatusCreated)
+	r := want[v1.Reservation](t, c.demo.serve(gone, "POST", "/v1/reservations", `{"name": "r", "duration": 60}`), http.StatusCreated)
 	if stored := c.stored(); len(stored) != 1 || stored[0].ID != r.ID {
 		t.Errorf("stored are %v", stored)
 	}
@@ -97,11 +97,11 @@ func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
 
 func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	path, before := "/v1/reservations/"+r.ID, c.everything()
 	release := c.holdDatabase()
 	for name, a := range map[string]answer{
-		"create": c.demo.retry("one", `{"quantity": 2, "duration": 3600}`),
+		"create": c.demo.retry("one", `{"name": "r", "quantity": 2, "duration": 3600}`),
 		"change": c.demo.patch(path, `{"quantity": 3}`),
 		"delete": c.demo.delete(path),
 		"host":   c.admin.patch("/v1/hosts/A", `{"reservable": false}`),
@@ -124,7 +124,7 @@ func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 			t.Errorf("%s is still held for what failed: %v", host.Host, host.Claims)
 		}
 	}
-	want[v1.Reservation](t, c.demo.retry("one", `{"quantity": 2, "duration": 3600}`), http.StatusCreated)
+	want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "quantity": 2, "duration": 3600}`), http.StatusCreated)
 	if a := c.demo.delete(path); a.status != http.StatusNoContent {
 		t.Errorf("it did not recover: %v", a)
 	}

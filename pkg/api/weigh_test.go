@@ -43,7 +43,7 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 	hosts := []inventory.Host{machine("A"), machine("B"), machine("C")}
 	hosts[0].FlopsPerWatt, hosts[1].FlopsPerWatt = 4e9, 2e9
 	c = start(t, setup{hosts: hosts, adjust: withWeighers(&c)})
-	r := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(24*3600)))
+	r := c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(24*3600)))
 	// B is free for a day, which is worth half of 10, and half as efficient as A.
 	got := c.weighs(`["C", "B", "unknown", "A"]`, `{"project_id": "demo"}`)
 	if diff := cmp.Diff(v1.WeighAnswer{
@@ -66,8 +66,8 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 // What the filter says of a request the weigher says too, of whatever has a word for both.
 func TestFilterAndWeigherSayTheSame(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)
-	later := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(7200)))
+	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)
+	later := c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(7200)))
 	for range 2 {
 		c.wait(1800)
 		for _, project := range []string{"demo", "other"} {
@@ -88,9 +88,9 @@ func TestFilterAndWeigherSayTheSame(t *testing.T) {
 
 func TestTheTenantIsToldWhyHisReservationHasNoHost(t *testing.T) {
 	c := start(t, setup{})
-	later := c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600}`, at(3600)))
-	slices := c.demo.book(`{"duration": 3600, "kind": "instance", "quantity": 2, "resources": {"vcpus": 2, "memory_mb": 2048, "disk_gb": 10}}`)
-	whole := c.demo.book(`{"duration": 3600, "host_properties": ["=", "$name", "C"]}`)
+	later := c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(3600)))
+	slices := c.demo.book(`{"name": "r", "duration": 3600, "kind": "instance", "quantity": 2, "resources": {"vcpus": 2, "memory_mb": 2048, "disk_gb": 10}}`)
+	whole := c.demo.book(`{"name": "r", "duration": 3600, "host_properties": ["=", "$name", "C"]}`)
 	c.wait(0)
 	hint := func(id string) string {
 		return fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %[1]q}, "instances": ["of %[1]s"]}`, id)
@@ -125,7 +125,7 @@ func TestTheTenantIsToldWhyHisReservationHasNoHost(t *testing.T) {
 func TestItIsRememberedWhoseGuestsInstancesBecome(t *testing.T) {
 	var c *cloud
 	c = start(t, setup{adjust: withWeighers(&c)})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.wait(0)
 	for _, request := range []string{
 		fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}, "instances": ["i1", "i2"]}`, r.ID),
@@ -164,7 +164,7 @@ func TestItIsRememberedWhoseGuestsInstancesBecome(t *testing.T) {
 func TestPreemptibleInstancesAreToldByTheRule(t *testing.T) {
 	var c *cloud
 	c = start(t, setup{adjust: withWeighers(&c)})
-	c.demo.book(fmt.Sprintf(`{"start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "A"]}`, at(3600)))
+	c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "A"]}`, at(3600)))
 	for request, open := range map[string]bool{
 		`{"project_id": "other"}`:                                                        false,
 		`{"project_id": "spot"}`:                                                         true,
@@ -193,7 +193,7 @@ func (forgetful) SaveGuests(context.Context, []string, inventory.Guest, span.Ins
 
 func TestNobodyIsLetInWhoseGuestCannotBeRemembered(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { o.Admission.Guests = forgetful{} }})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.wait(0)
 	got := c.weighs(abc, fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}, "instances": ["i1"]}`, r.ID))
 	if len(got.Hosts) > 0 || !strings.Contains(got.Refusal, "cannot be stored now; try again later") {
