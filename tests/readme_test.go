@@ -50,6 +50,9 @@ func anyDay(text string) string {
 	return anyID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "ID")
 }
 
+// readmeURL is where the README has Almanac listen.
+const readmeURL = "http://127.0.0.1:1234"
+
 // TestTheREADMEWorksAsPrinted runs its session in a shell, on the sample hosts.
 func TestTheREADMEWorksAsPrinted(t *testing.T) {
 	hosts, err := os.ReadFile("../etc/almanac/hosts.yaml")
@@ -63,7 +66,7 @@ func TestTheREADMEWorksAsPrinted(t *testing.T) {
 	}
 	for _, step := range readmeSession(t) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		c := exec.CommandContext(ctx, "sh", "-c", step.command)
+		c := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(step.command, readmeURL, s.url))
 		c.Dir, c.Env = folder, append(os.Environ(), "ALMANAC_URL="+s.url)
 		out, _ := c.CombinedOutput() // a refusal is an answer, with its exit code
 		cancel()
