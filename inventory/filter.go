@@ -28,6 +28,7 @@ type Filter struct {
 	match   predicate // nil matches every host
 	unknown []string
 	timely  bool
+	named   map[string]bool // the strings among the arguments, as they were written
 }
 
 // Matches says whether the filter means h. With ahead, the time asked about lies
@@ -42,6 +43,10 @@ func (f *Filter) Matches(h *Host, ahead bool) bool {
 
 // Timely reports whether the filter asks for a property that differs with ahead.
 func (f *Filter) Timely() bool { return f.timely }
+
+// Mentions reports whether an argument of the filter is text: "$name" for a property, or a
+// string.
+func (f *Filter) Mentions(text string) bool { return f.named[text] }
 
 // Unknown names the properties in the filter that no host has, or that are
 // hidden from the one who asks, each once and in order. With any of them the

@@ -99,6 +99,7 @@ type filterParser struct {
 	mostParts  int
 	steps      int // on one host, at most: see argument.steps
 	timely     bool
+	named      map[string]bool
 	unknown    []string
 }
 
@@ -110,12 +111,13 @@ func (p *filterParser) filter(raw []byte) (*Filter, error) {
 	if query == nil {
 		return &Filter{}, nil
 	}
+	p.named = make(map[string]bool)
 	match, err := p.expression(query, 1)
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(p.unknown)
-	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely}, nil
+	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely, named: p.named}, nil
 }
 
 func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
@@ -292,6 +294,7 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 		case bool:
 			a.kind, a.of = Bool, constant(BoolValue(v))
 		case string:
+			p.named[v] = true
 			name, isProperty := strings.CutPrefix(v, "$")
 			switch {
 			case !isProperty:

@@ -173,11 +173,12 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 
 // Observe takes over a newer inventory.
 func (d *Desk) Observe(s *inventory.Snapshot) {
+	hosts := lineUp(s)
 	for {
 		d.mu.RLock()
 		before := d.roster
 		d.mu.RUnlock()
-		next, added := before.with(s)
+		next, added := before.with(hosts)
 		if d.takeOver(before, next, added) {
 			return
 		}

@@ -95,7 +95,8 @@ func (t *staged) has(host string, start span.Instant) bool {
 	return t.there[host]
 }
 
-// has says that the host will have the image at a start: criterion 3 of decision 10.
+// has says that the host will have the image at a start: criterion 3 of
+// docs/concepts.md "Which hosts".
 func (s *search) has(number int, start span.Instant) bool {
 	return s.staged != nil && s.staged.has(s.view.roster.names[number], start)
 }

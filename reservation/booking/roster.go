@@ -17,18 +17,21 @@ type roster struct {
 	names    []string // by number
 	snapshot *inventory.Snapshot
 	place    []int // by number: place in the snapshot, or gone
-	// preferred has the numbers of the hosts that are there by FLOPS per watt, then
-	// name: criteria 4 and 5 of decision 10.
-	preferred []int
-	company   []company // by number
+	lineup   *lineup
+	// efficient has the numbers of the hosts that are there by FLOPS per watt, then name;
+	// preferred those with few scarce features first: criteria 4 to 6 of docs/concepts.md
+	// "Which hosts", for requests that name none of these.
+	efficient, preferred []int
+	company              []company // by number
 }
 
 const gone = -1
 
-// with gives the roster of a newer snapshot and the capacities of the hosts that
+// with gives the roster of the lineup of a newer snapshot and the capacities of the hosts that
 // are new in it, in the order of their numbers.
-func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
-	next := &roster{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s}
+func (r *roster) with(l *lineup) (*roster, []resource.Vector) {
+	s := l.snapshot
+	next := &roster{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, lineup: l}
 	for number, name := range r.names {
 		next.numbers[name] = number
 	}
@@ -41,13 +44,15 @@ func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
 		}
 	}
 	next.place = slices.Repeat([]int{gone}, len(next.names))
-	next.preferred = make([]int, s.Len())
 	next.company = make([]company, len(next.names))
+	byPlace := make([]int, s.Len())
 	for i, h := range s.Hosts() {
-		number := next.numbers[h.Name]
-		next.place[number] = i
-		next.company[number] = companyOf(h)
-		next.preferred[s.EfficiencyRank(i)] = number
+		byPlace[i] = next.numbers[h.Name]
+		next.place[byPlace[i]], next.company[byPlace[i]] = i, companyOf(h)
+	}
+	next.efficient, next.preferred = make([]int, s.Len()), make([]int, s.Len())
+	for i := range byPlace {
+		next.efficient[i], next.preferred[i] = byPlace[l.efficient[i]], byPlace[l.preferred[i]]
 	}
 	return next, added
 }
@@ -98,5 +103,8 @@ func (r *roster) host(number int) *inventory.Host {
 	return r.snapshot.Host(r.place[number])
 }
 
-// rank is the host's place among the preferred.
+// scarce returns the scarce features of a host that is there.
+func (r *roster) scarce(number int) []feature { return r.lineup.scarce[r.place[number]] }
+
+// rank is the host's place by FLOPS per watt, then name.
 func (r *roster) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }

@@ -20,6 +20,7 @@ type search struct {
 	matched int
 	// match has the hosts that match, by whether the start lies ahead; nil is not looked at yet.
 	match [2]hostset.Set
+	order []int // of criteria 4 to 6, see choose
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
 	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
@@ -44,6 +45,7 @@ func searchBy(v View, a ask, filter *inventory.Filter) *search {
 		Hosts:    s.matching(a.window.Start > v.Now),
 	}
 	s.matched = s.query.Hosts.Count()
+	s.order = s.inOrder()
 	s.sleepers()
 	return s
 }
@@ -168,15 +170,16 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 //  1. no guest that is likely to be there at the start, see occupied;
 //  2. awake, or wakeable before the start: others are not free;
 //  3. the image is there, or comes for another reservation;
-//  4. FLOPS per watt, the unknown last;
-//  5. name.
+//  4. few scarce features that the request does not name;
+//  5. FLOPS per watt, the unknown last;
+//  6. name.
 func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []int {
 	q := s.query
 	q.Quantity = quantity
 	return s.view.Calendar.FirstFree(q, start, func(yield func(int) bool) {
 		for _, occupied := range []bool{false, true} {
 			for _, has := range s.withAndWithout() {
-				for _, number := range s.view.roster.preferred {
+				for _, number := range s.order {
 					if s.occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
 						return
 					}
@@ -195,8 +198,8 @@ func (s *search) withAndWithout() []bool {
 }
 
 // placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does: hosts
-// that will have the image, then those that can hold more instances, then in the order of
-// choose. Hosts in first come before all others.
+// that will have the image, then those with few scarce features that the request does not
+// name, then those that can hold more instances, then in the order of choose. Hosts in first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
@@ -224,6 +227,7 @@ func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []cale
 		return cmp.Or(
 			compareBool(first[b.Host], first[a.Host]),
 			compareBool(s.has(b.Host, start), s.has(a.Host, start)),
+			cmp.Compare(s.unasked(a.Host), s.unasked(b.Host)),
 			cmp.Compare(b.Slices, a.Slices),
 			compareBool(s.occupied(a.Host, start), s.occupied(b.Host, start)),
 			cmp.Compare(s.view.roster.rank(a.Host), s.view.roster.rank(b.Host)),

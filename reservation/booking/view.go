@@ -21,7 +21,7 @@ type Hold struct {
 // held, without limits, and with defaults that decide nothing. The error says which of the
 // holds has no room beside those before it.
 func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error) {
-	r, capacities := (&roster{}).with(s)
+	r, capacities := (&roster{}).with(lineUp(s))
 	v := View{
 		Now: now, Calendar: calendar.New(capacities, now), roster: r,
 		Defaults: Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
