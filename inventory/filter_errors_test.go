@@ -168,7 +168,7 @@ func TestTheWorkOfAFilterIsLimited(t *testing.T) {
 }
 
 func TestTheFilterOfAReservationIsReadWhateverItsSize(t *testing.T) {
-	s := traited(t, 10_000)
+	s := traited(t, 9_000)
 	names := make([]string, 1000)
 	for i := range names {
 		names[i] = fmt.Sprintf("%q", fmt.Sprintf("h%04d", i))
@@ -180,6 +180,9 @@ func TestTheFilterOfAReservationIsReadWhateverItsSize(t *testing.T) {
 	}
 	if !f.Matches(s.Host(999), false) || f.Matches(s.Host(1000), false) {
 		t.Error("it matches other hosts than it names")
+	}
+	if _, err := inventory.ParseStoredFilter([]byte(filter), traited(t, 10_000), false); !fault.Is(err, fault.Invalid) {
+		t.Errorf("with more than ten times the steps of a request: %v, want an invalid fault", err)
 	}
 }
 

@@ -36,22 +36,14 @@ func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 		return nil, invalid("has %d bytes; at most %d are allowed", len(raw), maxFilterBytes)
 	}
 	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: maxFilterParts}
-	f, err := p.filter(raw)
-	if err != nil {
-		return nil, err
-	}
-	if needed := p.steps * s.Len(); needed > maxFilterSteps {
-		return nil, invalid("takes %d steps, %d on each of %d hosts; at most %d are allowed: ask by fewer expressions and values",
-			needed, p.steps, s.Len(), maxFilterSteps)
-	}
-	return f, nil
+	return p.filter(raw, maxFilterSteps)
 }
 
-// ParseStoredFilter compiles the filter of a reservation as ParseFilter does, whatever its
-// size and its steps: it was accepted for fewer hosts, or by an earlier version.
+// ParseStoredFilter compiles the filter of a reservation as ParseFilter does, of any size, and
+// with ten times as many steps: it was accepted for fewer hosts, or by an earlier version.
 func ParseStoredFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: math.MaxInt}
-	return p.filter(raw)
+	return p.filter(raw, 10*maxFilterSteps)
 }
 
 // decodeFilter gives the outermost expression, nil for every host.
@@ -103,7 +95,7 @@ type filterParser struct {
 	unknown    []string
 }
 
-func (p *filterParser) filter(raw []byte) (*Filter, error) {
+func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
 	query, err := decodeFilter(raw)
 	if err != nil {
 		return nil, err
@@ -115,6 +107,10 @@ func (p *filterParser) filter(raw []byte) (*Filter, error) {
 	match, err := p.expression(query, 1)
 	if err != nil {
 		return nil, err
+	}
+	if needed := p.steps * p.snapshot.Len(); needed > mostSteps {
+		return nil, invalid("takes %d steps, %d on each of %d hosts; at most %d are allowed: ask by fewer expressions and values",
+			needed, p.steps, p.snapshot.Len(), mostSteps)
 	}
 	slices.Sort(p.unknown)
 	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely, named: p.named}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -30,10 +31,11 @@ func newMove(v View, r reservation.Reservation, to Plan) (*move, error) {
 	v.Limits = v.Limits.granting(v.Now, v.Held, &r, to.Span.Seconds())
 	// What is held until now is past; what changes lies in between now and the end.
 	window := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}
-	s, err := newSearch(v, ask{Terms: to.Terms, window: window, duration: window.Seconds()})
+	filter, err := inventory.ParseStoredFilter([]byte(to.Terms.HostProperties), v.roster.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
+	s := searchBy(v, ask{Terms: to.Terms, window: window, duration: window.Seconds()}, filter)
 	_ = s.stage() // an image that is not known stands in no way of what is promised
 	m := &move{search: s, from: r, to: to}
 	m.expectAwake()

@@ -12,10 +12,10 @@ import (
 
 // refuse explains why no start was found, and what could be had instead.
 func (s *search) refuse() *reservation.Refusal {
-	r := s.refusal()
-	r.Constraint, r.Message = s.reason(r.Free)
+	r, never := s.refusal(), s.never()
+	r.Constraint, r.Message = s.reason(r.Free, never)
 	r.LargestQuantity = s.largest()
-	if s.never() {
+	if never {
 		r.BlockedBy = nil
 		return r
 	}
@@ -123,7 +123,7 @@ func (s *search) ahead() calendar.Query {
 }
 
 // reason names the constraint that failed, with a sentence.
-func (s *search) reason(free int) (reservation.Constraint, string) {
+func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	if unknown := s.filter.Unknown(); len(unknown) > 0 {
 		return reservation.HostsMatching, fmt.Sprintf("no host has a property $%s", strings.Join(unknown, ", $"))
 	}
@@ -137,7 +137,7 @@ func (s *search) reason(free int) (reservation.Constraint, string) {
 			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, counted(quantity, what))
 		}
 		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, counted(quantity, what))
-	case s.never():
+	case never:
 		constraint := reservation.HostsInPool
 		if s.ask.HostProperties != "" {
 			constraint = reservation.HostsMatching

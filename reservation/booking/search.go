@@ -199,7 +199,8 @@ func (s *search) withAndWithout() []bool {
 
 // placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does: hosts
 // that will have the image, then those with few scarce features that the request does not
-// name, then those that can hold more instances, then in the order of choose. Hosts in first come before all others.
+// name, then those that can hold more instances, then in the order of choose. Hosts in
+// first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
