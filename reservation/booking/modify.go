@@ -180,18 +180,35 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	return r
 }
 
-// difference says in words what a change changed.
+// changeable are what the owner has asked for, by the names that the API has for it. A
+// change that shows in none of them is no change, and is not stored.
+var changeable = []struct {
+	name string
+	of   func(r *reservation.Reservation) string
+}{
+	{"name", func(r *reservation.Reservation) string { return strconv.Quote(r.Name) }},
+	{"kind", func(r *reservation.Reservation) string { return string(r.Kind) }},
+	{"quantity", func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
+	{"host_properties", func(r *reservation.Reservation) string { return strconv.Quote(r.HostProperties) }},
+	{"policy", func(r *reservation.Reservation) string { return string(r.Policy) }},
+	{"resources", func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
+	{"affinity", func(r *reservation.Reservation) string { return string(r.Affinity) }},
+	{"image", func(r *reservation.Reservation) string { return strconv.Quote(r.Image) }},
+	{"on_end", func(r *reservation.Reservation) string { return string(r.OnEnd) }},
+	{"before_end", func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"start", func(r *reservation.Reservation) string { return r.Span.Start.String() }},
+	{"end", func(r *reservation.Reservation) string { return r.Span.End.String() }},
+}
+
+// difference says in words what a change changed; empty where it changed nothing. Each
+// value has at most 300 characters.
 func difference(before, after reservation.Reservation) string {
 	var parts []string
-	add := func(name string, from, to any) {
-		if from != to {
-			parts = append(parts, fmt.Sprintf("%s from %v to %v", name, from, to))
+	for _, field := range changeable {
+		if from, to := field.of(&before), field.of(&after); from != to {
+			parts = append(parts, fmt.Sprintf("%s from %.300s to %.300s", field.name, from, to))
 		}
 	}
-	add("name", strconv.Quote(before.Name), strconv.Quote(after.Name))
-	add("quantity", before.Quantity, after.Quantity)
-	add("start", before.Span.Start, after.Span.Start)
-	add("end", before.Span.End, after.Span.End)
 	return strings.Join(parts, ", ")
 }
 
