@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -173,6 +174,9 @@ func (s *server) forProject(c *gin.Context) {
 	}
 }
 
+// pathID returns the id in the path; a UUID may be written in any case.
+func pathID(c *gin.Context) string { return placing.LowerUUID(c.Param("id")) }
+
 const reservationKey = "reservation"
 
 // find looks the reservation of the path up. The rule says who may act on one of
@@ -180,7 +184,7 @@ const reservationKey = "reservation"
 // another: for the others it does not exist.
 func (s *server) find(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		by, id := asking(c), c.Param("id")
+		by, id := asking(c), pathID(c)
 		r, err := s.Reader.Get(c.Request.Context(), id)
 		if err == nil && r.ProjectID != by.ProjectID {
 			if by.may(rule+"_all_projects", r.ProjectID) {
