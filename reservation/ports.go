@@ -78,7 +78,8 @@ type Query struct {
 
 // Reader finds stored reservations.
 type Reader interface {
-	// Get gives one reservation, and a NotFound fault where there is none.
+	// Get returns one reservation, in whatever state, and a NotFound fault where there
+	// is none.
 	Get(ctx context.Context, id string) (Reservation, error)
 	// List gives what the query selects; an unknown marker is an Invalid fault on
 	// field marker.

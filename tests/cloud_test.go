@@ -55,6 +55,7 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 		"OS_INVENTORY__SOURCE=openstack", "OS_INVENTORY__REFRESH_INTERVAL=1",
 		"OS_NOVA__NOTIFICATIONS=true", "OS_NOVA__TRANSPORT_URL=" + labtest.NovaTransport(t),
 		"OS_RESERVATION__END_GRACE=0", "OS_RESERVATION__BEFORE_END=0", "OS_HEALING__GRACE=0",
+		"OS_RESERVATION__ON_END_CHOICES=delete,stop,shelve,leave",
 	}, settings...)
 	b.heard = listen(t, broker)
 	b.sync()

@@ -23,7 +23,7 @@ const module = "github.com/almanac-cloud/almanac"
 // floors are the layers of the house: a package imports packages of lower floors
 // only. A package that stands on no floor fails the test: give it one.
 var floors = [][]string{
-	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/oslolog"},
+	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort"},
@@ -54,6 +54,7 @@ var homes = map[string][]string{
 	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo/amqp"},
 	"github.com/databus23/goslo.policy":   {"pkg/policy"},
 	"github.com/hashicorp/golang-lru":     {"pkg/keystone", "pkg/api"},
+	"github.com/tidwall/btree":            {"reservation/booking"},
 	"github.com/go-sql-driver/mysql":      {"pkg/store", "pkg/nova/cells", "tests/labtest"},
 	"github.com/arran4/golang-ical":       {"pkg/api"},
 	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power"},

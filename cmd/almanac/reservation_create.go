@@ -74,7 +74,7 @@ func (b *booking) flags(p *process, flags *pflag.FlagSet) {
 	flags.StringVar(&b.request.Affinity, "affinity", "", "how instances lie on hosts: none, same or different (default none)")
 	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the starts that would do (default first-fit)")
 	flags.StringVar(&b.request.Image, "image", "", "the image that the hosts should have at the start")
-	flags.StringVar(&b.request.OnEnd, "on-end", "", "what happens to the instances at the end: delete, stop, shelve or leave")
+	flags.StringVar(&b.request.OnEnd, "on-end", "", "what happens to the instances at the end: delete, shelve, stop or leave, as far as the cloud offers it")
 	flags.Var(&b.beforeEnd, "before-end", "how long before the end to warn; 0 is never")
 	flags.BoolVar(&b.dryRun, "dry-run", false, "only show what would be reserved")
 	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")

@@ -43,7 +43,7 @@ func (s *server) availability(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	windows, matched, err := s.Desk.Availability(by.caller(), request, mostWindows)
+	windows, matched, err := s.Desk.Availability(c.Request.Context(), by.caller(), request, mostWindows)
 	if err != nil {
 		s.fail(c, err)
 		return

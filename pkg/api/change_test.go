@@ -143,7 +143,7 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	}
 }
 
-func TestADeletedReservationIsGone(t *testing.T) {
+func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 	c := start(t, setup{})
 	body := `{"quantity": 3, "duration": 3600}`
 	r := c.demo.book(body)
@@ -152,9 +152,21 @@ func TestADeletedReservationIsGone(t *testing.T) {
 	if a := c.demo.delete(path); a.status != http.StatusNoContent || len(a.body) != 0 {
 		t.Errorf("got %v, want 204 and nothing", a)
 	}
-	wantError(t, c.demo.delete(path), http.StatusNotFound)
-	wantError(t, c.demo.get(path), http.StatusNotFound)
-	wantError(t, c.demo.patch(path, `{"name": "again"}`), http.StatusNotFound)
+	got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK)
+	if last := got.Events[len(got.Events)-1]; got.Status != "cancelled" || last.Type != "cancelled" || last.State != "done" {
+		t.Errorf("it is shown as %+v", got)
+	}
+	wantError(t, c.other.get(path), http.StatusNotFound)
+	for name, a := range map[string]answer{
+		"delete": c.demo.delete(path), "change": c.demo.patch(path, `{"name": "again"}`), "offer": c.demo.patch(path+"?dry_run=true", `{"name": "again"}`),
+	} {
+		if e := wantError(t, a, http.StatusConflict); e.Kind != "conflict" || e.Message != "the reservation is cancelled" {
+			t.Errorf("%s again: %+v", name, e)
+		}
+	}
+	if listed := want[v1.Reservations](t, c.demo.get("/v1/reservations"), http.StatusOK).Reservations; len(listed) != 0 {
+		t.Errorf("listed without being asked for: %+v", listed)
+	}
 	c.other.book(body)
 }
 

@@ -43,6 +43,9 @@ func (s *server) fail(c *gin.Context, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && fault.Is(err, fault.Internal) {
 		err = &fault.Error{Kind: fault.Unavailable, Message: "this took too long; try again", RetryAfter: overloaded, Err: err}
 	}
+	if errors.Is(err, context.Canceled) && fault.Is(err, fault.Internal) {
+		err = &fault.Error{Kind: fault.Unavailable, Message: "the client has gone", RetryAfter: overloaded, Err: err}
+	}
 	s.failWith(c, statuses[fault.Of(err).Kind], err)
 }
 

@@ -11,16 +11,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
+const clientKey = "client"
+
 // bound gives what is done for a request its time. What has begun is finished when
 // the client hangs up. Nobody may keep c: gin uses it again.
 func (s *server) bound(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), s.RequestTimeout)
 	defer cancel()
+	c.Set(clientKey, c.Request.Context())
 	c.Request = c.Request.WithContext(ctx)
 	if s.draining.Load() {
 		c.Header("Connection", "close")
 	}
 	c.Next()
+}
+
+// awaited returns a context for what need not begin once the client has gone. It also
+// ends when the time of the request is over.
+func awaited(c *gin.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.Request.Context())
+	client := c.MustGet(clientKey).(context.Context)
+	stop := context.AfterFunc(client, cancel)
+	if client.Err() != nil {
+		cancel() // AfterFunc takes its time
+	}
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // measure counts the request and its time.

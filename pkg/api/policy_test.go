@@ -89,7 +89,7 @@ func (k call) by(token string, c *cloud) answer {
 		name = "vcpus"
 	}
 	a := caller{c, token}.send(method, strings.NewReplacer("{id}", r.ID, "{name}", name).Replace(path)+k.path, k.body)
-	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusNotFound {
+	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusConflict {
 		c.t.Errorf("%s: the reservation is left: %v", k.route, rest)
 	}
 	return a

@@ -49,7 +49,7 @@ func (s *server) createReservation(c *gin.Context) {
 		return
 	}
 	if dryRun {
-		plan, err := s.Desk.Offer(by.caller(), request)
+		plan, err := s.Desk.Offer(c.Request.Context(), by.caller(), request)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -62,24 +62,37 @@ func (s *server) createReservation(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	r, err := s.Desk.Book(c.Request.Context(), by.caller(), request, use)
+	ctx, end := awaited(c)
+	defer end()
+	r, err := s.Desk.Book(ctx, by.caller(), request, use)
 	if err != nil {
-		s.fail(c, inDoubt(err, use))
+		s.fail(c, inDoubt(err, adviceOn(use)))
 		return
 	}
 	c.Header("Location", "/v1/reservations/"+r.ID)
 	c.PureJSON(http.StatusCreated, presented(r, by))
 }
 
-// inDoubt tells the user what to do where nobody knows whether the reservation was
-// stored: see booking.Records.
-func inDoubt(err error, use *booking.KeyUse) error {
+// What to do where nobody knows what became of a request.
+const (
+	bookingInDoubt = "the reservation may be there all the same: look at the list before you send the request again"
+	retryInDoubt   = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
+	changeInDoubt  = "the change may have been made all the same: look at the reservation before you send the request again"
+	cancelInDoubt  = "the reservation may be cancelled all the same: look at it before you send the request again"
+)
+
+func adviceOn(use *booking.KeyUse) string {
+	if use != nil {
+		return retryInDoubt
+	}
+	return bookingInDoubt
+}
+
+// inDoubt adds the advice where nobody knows whether a change was stored: see
+// booking.Records.
+func inDoubt(err error, advice string) error {
 	if !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reservation.ErrStale) {
 		return err
-	}
-	advice := "the reservation may be there all the same: look at the list before you send the request again"
-	if use != nil {
-		advice = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
 	}
 	f := *fault.Of(err)
 	if f.Kind == fault.Internal {
@@ -199,9 +212,11 @@ func (s *server) changeReservation(c *gin.Context) {
 		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, before.ProjectID, by)})
 		return
 	}
-	r, err := s.Desk.Change(c.Request.Context(), by.callerFor(&before), before.ID, change)
+	ctx, end := awaited(c)
+	defer end()
+	r, err := s.Desk.Change(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
-		s.fail(c, err)
+		s.fail(c, inDoubt(err, changeInDoubt))
 		return
 	}
 	c.PureJSON(http.StatusOK, presented(r, by))
@@ -210,8 +225,10 @@ func (s *server) changeReservation(c *gin.Context) {
 // deleteReservation handles DELETE /v1/reservations/{id}.
 func (s *server) deleteReservation(c *gin.Context) {
 	r := found(c)
-	if _, err := s.Desk.Cancel(c.Request.Context(), asking(c).callerFor(&r), r.ID); err != nil {
-		s.fail(c, err)
+	ctx, end := awaited(c)
+	defer end()
+	if _, err := s.Desk.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
+		s.fail(c, inDoubt(err, cancelInDoubt))
 		return
 	}
 	c.Status(http.StatusNoContent)

@@ -62,7 +62,7 @@ func TestAnInstanceGoesWhereItsReservationIs(t *testing.T) {
 	if got := c.admitted(fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}}`, r.ID)); len(got) > 0 {
 		t.Errorf("deleted, it still lets in on %v", got)
 	}
-	wantError(t, c.demo.delete(path), http.StatusNotFound)
+	wantError(t, c.demo.delete(path), http.StatusConflict)
 }
 
 func TestTheFenceKeepsOthersOffAPromisedHost(t *testing.T) {

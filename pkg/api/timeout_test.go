@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,8 +81,11 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 				{"GET", "/v1/reservations"}, {"GET", "/v1/reservations/x"}, {"DELETE", "/v1/reservations/x"},
 				{"PATCH", "/v1/reservations/x", `{"name": "y"}`}, {"POST", "/v1/reservations", `{"duration": 60}`}, {"GET", "/v1/reservations.ics"},
 			} {
-				begun := time.Now()
-				a := c.demo.serve(gone, call[0], call[1], call[2])
+				begun, client := time.Now(), gone
+				if call[0] == "POST" { // nothing would begin
+					client = t.Context()
+				}
+				a := c.demo.serve(client, call[0], call[1], call[2])
 				want := cmp.Or(limit, 30*time.Second)
 				if took := time.Since(begun); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "5" || took != want {
 					t.Errorf("%s: %s %s: after %v, Retry-After %q: %v", name, call[0], call[1], took, a.header.Get("Retry-After"), a)
@@ -91,29 +95,47 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 	}
 }
 
-// losing are records that do not say whether they have stored.
-type losing struct{ *booking.Memory }
+// losing are records that do not say whether they have stored, once lost is set.
+type losing struct {
+	*booking.Memory
+	lost *atomic.Bool
+}
 
-func (losing) Commit(context.Context, booking.Commit) error {
+func (l losing) Commit(ctx context.Context, c booking.Commit) error {
+	if !l.lost.Load() {
+		return l.Memory.Commit(ctx, c)
+	}
 	return &fault.Error{Kind: fault.Unavailable, Message: "the database does not answer", RetryAfter: 5 * time.Second}
 }
 
-func TestWhoseBookingIsInDoubtIsToldHowToFindOut(t *testing.T) {
-	c := start(t, setup{adjust: func(o *api.Options) { with(t, losing{booking.NewMemory()})(o) }})
+func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
+	records := losing{booking.NewMemory(), new(atomic.Bool)}
+	c := start(t, setup{adjust: func(o *api.Options) {
+		o.Reader = records
+		with(t, records)(o)
+	}})
+	stored := c.demo.book(`{"duration": 60}`)
+	records.lost.Store(true)
 	for name, test := range map[string]struct {
 		answer answer
 		want   string
 	}{
 		"with a key":    {c.demo.retry("key", `{"duration": 60}`), "again with the same Idempotency-Key"},
 		"without a key": {c.demo.post("/v1/reservations", `{"duration": 60}`), "look at the list before"},
+		"a change":      {c.demo.patch("/v1/reservations/"+stored.ID, `{"name": "x"}`), "the change may have been made all the same: look at the reservation before"},
+		"a cancelling":  {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be cancelled all the same: look at it before"},
 	} {
 		e := wantError(t, test.answer, http.StatusServiceUnavailable)
 		if test.answer.header.Get("Retry-After") != "5" || !strings.Contains(e.Message, "the database does not answer; ") || !strings.Contains(e.Message, test.want) {
 			t.Errorf("%s: %q, Retry-After %q", name, e.Message, test.answer.header.Get("Retry-After"))
 		}
 	}
-	if e := wantError(t, c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 9}`), http.StatusConflict); strings.Contains(e.Message, "all the same") {
-		t.Errorf("a refusal is in doubt: %q", e.Message)
+	for name, answer := range map[string]answer{
+		"booking": c.demo.post("/v1/reservations", `{"duration": 60, "quantity": 9}`), "change": c.demo.patch("/v1/reservations/"+stored.ID, `{"quantity": 9}`),
+	} {
+		if e := wantError(t, answer, http.StatusConflict); strings.Contains(e.Message, "all the same") {
+			t.Errorf("the refusal of a %s is in doubt: %q", name, e.Message)
+		}
 	}
 }
 

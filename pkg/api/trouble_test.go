@@ -12,7 +12,9 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // trouble is a Reader that never gives anything.
@@ -49,11 +51,45 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 	}
 }
 
-func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
+func TestNothingBeginsWhenTheClientHasHungUp(t *testing.T) {
 	c := start(t, setup{})
-	ctx, hangUp := context.WithCancel(t.Context())
+	r := c.demo.book(`{"duration": 3600}`)
+	path, before := "/v1/reservations/"+r.ID, c.everything()
+	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	r := want[v1.Reservation](t, c.demo.serve(ctx, "POST", "/v1/reservations", `{"duration": 60}`), http.StatusCreated)
+	for _, call := range [][3]string{
+		{"POST", "/v1/reservations", `{"duration": 60}`}, {"PATCH", path, `{"name": "y"}`}, {"DELETE", path},
+	} {
+		wantError(t, c.demo.serve(gone, call[0], call[1], call[2]), http.StatusServiceUnavailable)
+	}
+	if diff := cmp.Diff(before, c.everything()); diff != "" {
+		t.Errorf("something was stored:\n%s", diff)
+	}
+	if strings.Contains(c.log.String(), "ERROR") {
+		t.Errorf("the operator is told of an error:\n%s", c.log)
+	}
+	if a := c.demo.delete(path); a.status != http.StatusNoContent { // and nothing is in the way
+		t.Errorf("afterwards: %v", a)
+	}
+}
+
+// interrupted are records whose client hangs up while they store.
+type interrupted struct {
+	*store.Store
+	hangUp context.CancelFunc
+}
+
+func (i interrupted) Commit(ctx context.Context, c booking.Commit) error {
+	err := i.Store.Commit(ctx, c)
+	i.hangUp()
+	<-ctx.Done()
+	return err
+}
+
+func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
+	gone, hangUp := context.WithCancel(t.Context())
+	c := start(t, setup{adjust: func(o *api.Options) { with(t, interrupted{o.Reader.(*store.Store), hangUp})(o) }})
+	r := want[v1.Reservation](t, c.demo.serve(gone, "POST", "/v1/reservations", `{"duration": 60}`), http.StatusCreated)
 	if stored := c.stored(); len(stored) != 1 || stored[0].ID != r.ID {
 		t.Errorf("stored are %v", stored)
 	}

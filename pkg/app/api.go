@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,7 +71,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	}
 	a.doctor = a.newDoctor(db, hosts)
 	if a.cloud != nil {
-		if err := a.addSteward(ctx, carry, db, hosts); err != nil {
+		if err := a.addSteward(ctx, carry, db, bus, hosts); err != nil {
 			return err
 		}
 	}
@@ -181,8 +182,8 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db,
 		Limits: limits(a.config), Defaults: defaults(a.config),
-		LeadTime: seconds(a.config.Reservation.LeadTime),
-		Replica:  a.replica, Parallel: parallelEvents,
+		LeadTime: seconds(a.config.Reservation.LeadTime), Migrates: a.config.Reservation.RunningInstances == "migrate",
+		Replica: a.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: a.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
 	if bus.replicas != nil {
@@ -208,9 +209,13 @@ func limits(c config.Config) booking.Limits {
 }
 
 func defaults(c config.Config) booking.Defaults {
-	return booking.Defaults{
+	d := booking.Defaults{
 		Policy: calendar.Policy(c.Reservation.DefaultPolicy), OnEnd: reservation.OnEnd(c.Reservation.OnEnd),
 	}
+	for _, choice := range c.Reservation.OnEndChoices {
+		d.OnEndChoices = append(d.OnEndChoices, reservation.OnEnd(choice))
+	}
+	return d
 }
 
 func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {

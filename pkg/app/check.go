@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
@@ -50,6 +52,9 @@ func Check(c config.Config) error {
 	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
 		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
 	}
+	if err := checkOnEnd(c.Reservation); err != nil {
+		return err
+	}
 	if err := checkScheduler(c); err != nil {
 		return err
 	}
@@ -73,6 +78,19 @@ func Check(c config.Config) error {
 	}
 	_, err := policy.Load(PolicyOptions(c))
 	return err
+}
+
+// checkOnEnd refuses choices that do not exist, and a default that no request may choose.
+func checkOnEnd(r config.Reservation) error {
+	for _, choice := range r.OnEndChoices {
+		if !slices.Contains(reservation.OnEnds, reservation.OnEnd(choice)) {
+			return fault.Field("[reservation] on_end_choices", "must be some of delete, stop, shelve and leave, not %q", choice)
+		}
+	}
+	if !slices.Contains(r.OnEndChoices, r.OnEnd) {
+		return fault.Field("[reservation] on_end", "is %q, which is not among on_end_choices: %s", r.OnEnd, strings.Join(r.OnEndChoices, ", "))
+	}
+	return nil
 }
 
 // checkCallers refuses to serve everybody as admin to the network, and a Keystone

@@ -118,7 +118,7 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors},
 		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
 		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
-		Fill:     fills(cfg),
+		Left: orders[cfg.Reservation.EndedInstances], Fill: fills(cfg),
 		EndGrace: seconds(cfg.Reservation.EndGrace),
 	}
 	if cfg.Reservation.Fence == "lead_time" {
@@ -163,7 +163,7 @@ func (c *carrier) Carry(ctx context.Context, r reservation.Reservation, event re
 }
 
 // addSteward lets what keeps promises true on the cloud run.
-func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, hosts *inventory.Keeper) error {
+func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, bus *bus, hosts *inventory.Keeper) error {
 	c := a.cloud
 	rules, err := c.stewardRules(ctx, a.config)
 	if err != nil {
@@ -171,10 +171,17 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 	}
 	on := c.ground(a.config, hosts, db)
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
-	carry.steward = upkeep.NewSteward(upkeep.StewardOptions{
+	o := upkeep.StewardOptions{
 		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
 		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
-	})
+	}
+	if a.config.Healing.Enabled {
+		o.Rehome = a.desk.Rehome
+	}
+	if bus.notifier != nil {
+		o.TellLeft = departures{bus.notifier}.tell
+	}
+	carry.steward = upkeep.NewSteward(o)
 	a.add(carry.steward.Preparation(a.leases(db), a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
 		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))

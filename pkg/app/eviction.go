@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/notice"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
@@ -48,4 +49,18 @@ func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
 // Leave implements dispatch.Servers.
 func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
 	return s.Order(ctx, i, orders[s.action])
+}
+
+// departures tells the owners of instances that a reservation has left, and that make room
+// for the next one.
+type departures struct {
+	notifier *notice.Notifier
+}
+
+func (t departures) tell(ctx context.Context, d upkeep.Departure) error {
+	i, at := d.Instance, d.At.Time()
+	return t.notifier.Evict(ctx, notice.Eviction{
+		Instance: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host,
+		At: at, Told: at, Action: string(d.Order), Reservation: d.Reservation,
+	})
 }

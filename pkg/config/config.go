@@ -122,11 +122,13 @@ type Reservation struct {
 	Fence             string // "always" or "lead_time"
 	LeadTime          time.Duration
 	BeforeEnd         time.Duration
-	OnEnd             string // "delete", "stop", "shelve" or "leave"
+	OnEnd             string   // "delete", "stop", "shelve" or "leave"
+	OnEndChoices      []string // OnEnd is among them
 	IdempotencyKeyTTL time.Duration
 
 	// Of a cloud:
 	RunningInstances     string // "wait" or "migrate"
+	EndedInstances       string // "migrate", "shelve", "delete" or "wait"
 	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
 	EvictionTime         time.Duration
 	EndGrace             time.Duration

@@ -271,6 +271,7 @@ window = 35m
 [reservation]
 running_instances = migrate
 preemptible_instances = shelve
+ended_instances = wait
 eviction_time = 32
 end_grace = 33
 flavors = m1.small, m1.large
@@ -279,6 +280,7 @@ fence = lead_time
 lead_time = 30d
 before_end = 90
 on_end = shelve
+on_end_choices = shelve, stop
 idempotency_key_ttl = 2h30m
 [limits]
 max_duration = 0
@@ -365,8 +367,8 @@ poll_interval = 60
 		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
 			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
-			BeforeEnd: 90 * time.Second, OnEnd: "shelve", IdempotencyKeyTTL: 150 * time.Minute,
-			RunningInstances: "migrate", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
+			BeforeEnd: 90 * time.Second, OnEnd: "shelve", OnEndChoices: []string{"shelve", "stop"}, IdempotencyKeyTTL: 150 * time.Minute,
+			RunningInstances: "migrate", EndedInstances: "wait", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
 			EndGrace: 33 * time.Second, Flavors: []string{"m1.small", "m1.large"},
 		},
 		Limits: config.Limits{
@@ -443,7 +445,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Reservation: config.Reservation{
 			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
-			OnEnd: "delete", IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", PreemptibleInstances: "delete",
+			OnEnd: "delete", OnEndChoices: []string{"delete", "shelve"}, IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", EndedInstances: "migrate", PreemptibleInstances: "delete",
 			EvictionTime: 2 * time.Minute, EndGrace: time.Minute,
 		},
 		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},

@@ -26,11 +26,12 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 		"every mutable option": {
 			text: running + "max_duration = 3d\nmax_start_ahead = 4d\nmax_hosts_per_project = 5\n" +
 				"max_host_hours_per_project = 6\nextension_window = 7s\n" +
-				"[reservation]\ndefault_policy = pe-worst-fit\non_end = stop\n" +
+				"[reservation]\ndefault_policy = pe-worst-fit\non_end = stop\non_end_choices = stop, leave\n" +
 				"[DEFAULT]\ndebug = true\n",
 			change: func(c *config.Config) {
 				c.Default.Debug = true
 				c.Reservation.DefaultPolicy, c.Reservation.OnEnd = "pe-worst-fit", "stop"
+				c.Reservation.OnEndChoices = []string{"stop", "leave"}
 				c.Limits = config.Limits{
 					MaxDuration: 72 * time.Hour, MaxStartAhead: 96 * time.Hour, MaxHostsPerProject: 5,
 					MaxHostHoursPerProject: 6, ExtensionWindow: 7 * time.Second,
@@ -38,7 +39,7 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 			},
 			changed: []string{
 				"[DEFAULT] debug",
-				"[reservation] default_policy", "[reservation] on_end",
+				"[reservation] default_policy", "[reservation] on_end", "[reservation] on_end_choices",
 				"[limits] max_duration", "[limits] max_start_ahead", "[limits] max_hosts_per_project",
 				"[limits] max_host_hours_per_project", "[limits] extension_window",
 			},

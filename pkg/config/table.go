@@ -97,7 +97,10 @@ func reservationOptions(r *Reservation) []option {
 			"How long before the end of a reservation its owner is warned, where the request does not say."),
 		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
 			"What happens at the end of a reservation to the instances that run in it, where the request does "+
-				"not say.").asMutable(),
+				"not say. It must be among on_end_choices.").asMutable(),
+		list(&r.OnEndChoices, "on_end_choices", []string{"delete", "shelve"},
+			"What a request may choose of delete, stop, shelve and leave. Instances that stop or leave keep on a host that is "+
+				"promised to others next. Reservations that are booked keep what they have.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and the answer to it are remembered."),
 	}
@@ -109,6 +112,9 @@ func instanceOptions(r *Reservation) []option {
 		choice(&r.RunningInstances, "running_instances", "wait", []string{"wait", "migrate"},
 			"What happens, from lead_time before the start on, to instances of others on the hosts of a reservation: "+
 				"wait until somebody takes them away, or migrate them. The start is late while one is there."),
+		choice(&r.EndedInstances, "ended_instances", "migrate", []string{"migrate", "shelve", "delete", "wait"},
+			"What happens, from lead_time before the start on, to instances that a reservation which is over has left on the "+
+				"hosts (on_end stop or leave). With migrate, those that are still there at eviction_time before the start are shelved."),
 		choice(&r.PreemptibleInstances, "preemptible_instances", "delete", []string{"delete", "shelve", "migrate", "wait"},
 			"What happens to preemptible ones, from eviction_time before the start on."),
 		duration(&r.EvictionTime, "eviction_time", 2*time.Minute, 0, day,

@@ -40,7 +40,7 @@ const tidyEvery = 3600
 
 // NewDesk gives a desk with the hosts of a snapshot.
 func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o DeskOptions) (*Desk, error) {
-	if o.Defaults == (booking.Defaults{}) {
+	if o.Defaults.Policy == "" {
 		o.Defaults = booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete}
 	}
 	d := &Desk{Timeline: t, records: booking.NewMemory()}

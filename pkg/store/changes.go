@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -18,7 +19,7 @@ import (
 
 // entry gives the row for a commit that makes a reservation into row.
 func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, error) {
-	state, err := json.Marshal(row)
+	state, err := stateOf(*row)
 	if err != nil {
 		return changeRow{}, fmt.Errorf("encode its state: %w", err)
 	}
@@ -29,8 +30,35 @@ func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, 
 	return changeRow{
 		ReservationID: row.ID, Version: row.Version,
 		Action: string(cause.Action), ProjectID: row.ProjectID, UserID: cause.UserID, RequestID: cause.RequestID,
-		At: row.Updated, Detail: cause.Detail, State: string(state), Token: token, Sent: !s.options.Outbox,
+		At: row.Updated, Detail: cause.Detail, State: state, Token: token, Sent: !s.options.Outbox,
 	}, nil
+}
+
+// stateOf returns a reservation as a change record keeps it. Filters are full of
+// characters that JSON in a web page would have to escape.
+func stateOf(row reservationRow) (string, error) {
+	row.Events = latest(row.Events)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(row)
+	return strings.TrimSuffix(text.String(), "\n"), err
+}
+
+// latest returns the events that have not happened and, of each type, the last that
+// has. A change record has these alone, so that a long history is not copied into each.
+func latest(events []eventRow) []eventRow {
+	var list []eventRow
+	seen := make(map[string]bool)
+	for _, e := range slices.Backward(events) {
+		if e.State == string(reservation.Done) && seen[e.Type] {
+			continue
+		}
+		seen[e.Type] = seen[e.Type] || e.State == string(reservation.Done)
+		list = append(list, e)
+	}
+	slices.Reverse(list)
+	return list
 }
 
 func (row changeRow) change() (reservation.Change, error) {

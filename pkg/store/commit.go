@@ -27,7 +27,9 @@ const (
 // Commit implements booking.Records. A new reservation of few hosts takes eight
 // statements with BEGIN and COMMIT, and one more for a key.
 //
-// Rows are locked in one order: key, hosts by name, reservation, usage, log.
+// Rows are locked in one order: key, hosts by name, reservation, log, usage. The usage
+// of a project, which all its bookings share, comes last: it is held for one round trip,
+// that of the COMMIT.
 func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 	row, err := rowOf(c.Reservation)
 	if err != nil {
@@ -87,10 +89,10 @@ func commit(tx *gorm.DB, c booking.Commit, row reservationRow, entry changeRow, 
 	if err := store(tx, &row); err != nil {
 		return err
 	}
-	if err := addUsage(tx, row.ProjectID, c.Usage, insertMissing); err != nil {
+	if err := tx.Create(&entry).Error; err != nil {
 		return err
 	}
-	return tx.Create(&entry).Error
+	return addUsage(tx, row.ProjectID, c.Usage, insertMissing)
 }
 
 // useKey stores the use of a key. It comes first, so that a repeated request
@@ -150,7 +152,8 @@ func create(tx *gorm.DB, row *reservationRow) error {
 }
 
 // update replaces a reservation. Of its claims, which may be many, those are
-// written that follow the first one that differs; its few events are all written.
+// written that follow the first one that differs; of its events those that are new
+// or changed.
 func update(tx *gorm.DB, row *reservationRow) error {
 	done := tx.Where("version = ?", row.Version-1).Select("*").Omit("id", clause.Associations).Updates(row)
 	if done.Error != nil {
@@ -159,17 +162,18 @@ func update(tx *gorm.DB, row *reservationRow) error {
 	if done.RowsAffected == 0 {
 		return reservation.ErrStale
 	}
-	var stored []claimRow
-	if err := parts(tx, []string{row.ID}).Find(&stored).Error; err != nil {
+	var claims []claimRow
+	if err := parts(tx, []string{row.ID}).Find(&claims).Error; err != nil {
 		return err
 	}
-	if err := replaceClaims(tx, row.ID, stored, row.Claims); err != nil {
+	if err := replaceClaims(tx, row.ID, claims, row.Claims); err != nil {
 		return err
 	}
-	if err := insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), row.Events); err != nil {
+	var events []eventRow
+	if err := parts(tx, []string{row.ID}).Find(&events).Error; err != nil {
 		return err
 	}
-	return tx.Where("reservation_id = ? AND seq >= ?", row.ID, len(row.Events)).Delete(&eventRow{}).Error
+	return replaceEvents(tx, row.ID, events, row.Events)
 }
 
 func replaceClaims(tx *gorm.DB, id string, stored, wanted []claimRow) error {
@@ -183,6 +187,62 @@ func replaceClaims(tx *gorm.DB, id string, stored, wanted []claimRow) error {
 		}
 	}
 	return insert(tx, wanted[same:])
+}
+
+func replaceEvents(tx *gorm.DB, id string, stored, wanted []eventRow) error {
+	write, gone := eventChanges(stored, wanted)
+	for chunk := range slices.Chunk(gone, batch) {
+		if err := tx.Where("reservation_id = ? AND seq IN ?", id, chunk).Delete(&eventRow{}).Error; err != nil {
+			return err
+		}
+	}
+	return insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), write)
+}
+
+// eventChanges returns the rows to write and the places to clear so that the stored
+// events become the wanted ones. What stays keeps its place: a log that loses its oldest
+// entry as it gains a new one is not written again.
+func eventChanges(stored, wanted []eventRow) (write []eventRow, gone []int) {
+	next := 0
+	if len(stored) > 0 {
+		next = stored[len(stored)-1].Seq + 1
+	}
+	for len(wanted) > 0 {
+		at := slices.IndexFunc(stored, func(e eventRow) bool { return e.tells(wanted[0]) })
+		if at < 0 {
+			break
+		}
+		gone = append(gone, places(stored[:at])...)
+		stored, wanted = stored[at+1:], wanted[1:]
+	}
+	for _, e := range wanted {
+		if len(stored) == 0 {
+			e.Seq = next
+			next++
+		} else {
+			same := stored[0].tells(e)
+			e.Seq, stored = stored[0].Seq, stored[1:]
+			if same {
+				continue
+			}
+		}
+		write = append(write, e)
+	}
+	return write, append(gone, places(stored)...)
+}
+
+// tells reports whether two rows tell the same event, at whatever place.
+func (row eventRow) tells(same eventRow) bool {
+	row.Seq = same.Seq
+	return row == same
+}
+
+func places(rows []eventRow) []int {
+	list := make([]int, len(rows))
+	for i, row := range rows {
+		list[i] = row.Seq
+	}
+	return list
 }
 
 func insert[T any](tx *gorm.DB, rows []T) error {

@@ -13,12 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Get implements reservation.Reader. A cancelled reservation is kept for history
-// only: there is none for its owner.
+// Get implements reservation.Reader.
 func (s *Store) Get(ctx context.Context, id string) (reservation.Reservation, error) {
-	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB {
-		return tx.Where("id = ? AND status <> ?", id, reservation.Cancelled)
-	})
+	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("id = ?", id) })
 	if err != nil {
 		return reservation.Reservation{}, fmt.Errorf("read reservation %s: %w", id, err)
 	}

@@ -140,6 +140,57 @@ func TestACommitInDoubtThatAnotherOvertookIsStale(t *testing.T) {
 	}
 }
 
+// A replica that is frozen before its COMMIT has locked the host and what its project
+// holds. The server must end its transaction before others give up.
+func TestAFrozenReplicaHoldsOthersUpForSecondsOnly(t *testing.T) {
+	connection := labtest.Database(t)
+	testFrozen(t, connection, connection)
+}
+
+func TestAFrozenReplicaHoldsOthersUpForSecondsOnlyOnGalera(t *testing.T) {
+	cluster := labtest.StartGalera(t, 2)
+	for node, name := range []string{"same", "another"} {
+		t.Run("others at "+name+" node", func(t *testing.T) { testFrozen(t, cluster.URL(0, name), cluster.URL(node, name)) })
+	}
+}
+
+func testFrozen(t *testing.T, frozenAt, otherAt string) {
+	proxy, connection := through(t, frozenAt)
+	frozen := open(t, store.Options{Connection: connection})
+	other := open(t, store.Options{Connection: otherAt, Patience: 15 * time.Second}) // as in service
+	if err := other.Commit(t.Context(), booked("first", "a", 0)); err != nil {
+		t.Fatal(err)
+	}
+	proxy.FailCommits(mysqlproxy.Frozen, 1)
+	done := make(chan error, 1)
+	go func() { done <- frozen.Commit(t.Context(), booked("frozen", "b", 0)) }()
+	for proxy.Failed() == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("the commit ended before it was frozen: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	// One shares the project with it, the other the host.
+	for id, host := range map[string]string{"same project": "c", "same host": "b"} {
+		if err := other.Commit(t.Context(), booked(id, host, 0)); err != nil {
+			t.Errorf("a booking of the %s: %v", id, err)
+		}
+	}
+	// Each wait for a lock that is in vain takes five seconds.
+	if again := other.Retries()["lock_wait"]; again > 1 {
+		t.Errorf("the others waited %d times in vain", again)
+	}
+	proxy.FailCommits(mysqlproxy.Frozen, 0)
+	proxy.Thaw()
+	if err := <-done; !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("the frozen one, when it goes on: %v, want ErrStale", err)
+	}
+	if _, err := other.Get(t.Context(), "frozen"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("what was given to another is stored too: %v", err)
+	}
+}
+
 // Each change is there once, and so is what the audit tells of it.
 func TestAChangeOfPowerInDoubtIsToldOnce(t *testing.T) {
 	for name, kind := range map[string]mysqlproxy.Kind{

@@ -23,14 +23,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// What every session begins with. No wait in the server may outlast the caller's,
-// and a transaction that its client left behind must not keep its locks: MariaDB,
-// for which alone /*M!100300 */ is, ends it, while MySQL, for which alone /*!80000 */
-// is, has to end the session. The zone makes UNIX_TIMESTAMP(NOW(3)) unambiguous.
+// What every session begins with. No wait in the server may outlast the caller's.
+// A replica that is frozen in the middle of a transaction keeps its locks until the
+// server ends the transaction, after four silent seconds: less than others wait for
+// a lock, so that they get it at their first try. MariaDB, for which alone /*M!100300 */
+// is, ends the transaction; MySQL, for which alone /*!80000 */ is, has no such bound and
+// must end any session that is silent for so long. The zone makes UNIX_TIMESTAMP(NOW(3))
+// unambiguous.
 const (
-	sessionOf = "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 5, lock_wait_timeout = 60, " +
+	sessionOf = "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 5, lock_wait_timeout = 60, net_write_timeout = 4, " +
 		"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' " +
-		"/*M!100300 , idle_write_transaction_timeout = 30 */ /*!80000 , wait_timeout = 60 */"
+		"/*M!100300 , idle_write_transaction_timeout = 4 */ /*!80000 , wait_timeout = 4 */"
 	// A writer decides by the number of rows that its statements change, and READ
 	// COMMITTED locks those alone; a reader sees one moment.
 	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
@@ -41,7 +44,7 @@ const (
 
 // mysqlIdle is how long a connection to MySQL is kept that nobody uses: less than
 // the wait_timeout of its session.
-const mysqlIdle = 30 * time.Second
+const mysqlIdle = 2 * time.Second
 
 // connect implements target.
 func (t server) connect(ctx context.Context, s *Store) (err error) {
@@ -283,6 +286,11 @@ func translateServer(err error) error {
 		return unavailable(err, "the database is older than this almanacd; try again when the operator has run almanacd db sync")
 	case slices.Contains(fulls, n):
 		return unavailable(err, "the disk of the database is full; try again when the operator has made room")
+	case n == 1153 || errors.Is(err, mysql.ErrPktTooLarge):
+		return &fault.Error{
+			Kind: fault.Invalid, Err: err,
+			Message: "the reservation is larger than the database takes at once; ask for fewer hosts with a shorter filter, or ask the operator to raise max_allowed_packet",
+		}
 	case slices.Contains(misfits, n):
 		return &fault.Error{Kind: fault.Invalid, Message: "a text is too long or is not UTF-8, or a number is too large", Err: err}
 	}

@@ -57,7 +57,7 @@ type claimRow struct {
 
 type eventRow struct {
 	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
-	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // place among the reservation's events, from 0
+	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // grows from event to event of a reservation, with gaps
 	Type          string `gorm:"size:32;not null"`
 	DueAt         int64  `gorm:"not null;index:idx_events_due,priority:2"`
 	State         string `gorm:"size:16;not null;index:idx_events_due,priority:1"`
@@ -107,7 +107,7 @@ type changeRow struct {
 	RequestID     string `gorm:"size:255;not null"`
 	At            int64  `gorm:"column:changed_at;not null"`
 	Detail        string `gorm:"type:text;not null"`
-	State         string `gorm:"size:1048576;not null"` // a reservationRow as a JSON object
+	State         string `gorm:"size:1048576;not null"` // a reservationRow with its latest events as a JSON object
 	Token         string `gorm:"size:64;not null"`
 	Sent          bool   `gorm:"not null;index:idx_changes_sent,priority:1"`
 }

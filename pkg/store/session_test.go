@@ -18,7 +18,7 @@ func TestSessionsAreSetUp(t *testing.T) {
 		isolation string
 	}{"writer": {s.writer, "READ-COMMITTED"}, "reader": {s.reader, "REPEATABLE-READ"}} {
 		for variable, want := range map[string]string{
-			"tx_isolation": pool.isolation, "innodb_lock_wait_timeout": "5", "idle_write_transaction_timeout": "30",
+			"tx_isolation": pool.isolation, "innodb_lock_wait_timeout": "5", "idle_write_transaction_timeout": "4", "net_write_timeout": "4",
 			"time_zone": "+00:00", "character_set_client": "utf8mb4",
 		} {
 			var got string

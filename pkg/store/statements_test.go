@@ -65,14 +65,14 @@ func commits(s *Store) []call {
 	return []call{
 		{"book", in(s, again), []string{
 			"INSERT idempotency_keys", "UPDATE host_versions", "INSERT reservations", "INSERT claims", "INSERT events",
-			"UPDATE project_usage", "INSERT changes",
+			"INSERT changes", "UPDATE project_usage",
 		}},
 		{"carry out an event", in(s, carried), []string{
-			"UPDATE reservations", "SELECT claims", "INSERT events", "DELETE events", "INSERT changes",
+			"UPDATE reservations", "SELECT claims", "SELECT events", "INSERT events", "INSERT changes",
 		}},
 		{"grow", in(s, grown), []string{
-			"INSERT host_versions", "UPDATE reservations", "SELECT claims", "INSERT claims", "INSERT events", "DELETE events",
-			"UPDATE project_usage", "INSERT changes",
+			"INSERT host_versions", "UPDATE reservations", "SELECT claims", "INSERT claims", "SELECT events", "INSERT events",
+			"INSERT changes", "UPDATE project_usage",
 		}},
 	}
 }

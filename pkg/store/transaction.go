@@ -39,7 +39,8 @@ func (s *Store) read(ctx context.Context, act func(tx *gorm.DB) error) error {
 }
 
 // write runs act in a transaction of its own. act may be run several times, even
-// after it was carried out: the last time is as good as the first.
+// after it was carried out: the last time is as good as the first. When ctx is canceled
+// no transaction begins, and one that has begun is carried out.
 func (s *Store) write(ctx context.Context, act func(tx *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error { return s.writeOnce(ctx, act) })
 }
@@ -51,7 +52,27 @@ func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) erro
 		}
 		defer func() { <-s.writing }()
 	}
-	return s.transact(s.writer.WithContext(ctx).Begin(), act)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	whole, end := unbroken(ctx)
+	defer end()
+	return s.transact(s.writer.WithContext(whole).Begin(), func(tx *gorm.DB) error {
+		if err := ctx.Err(); err != nil { // the caller has gone while there was no connection
+			return err
+		}
+		return act(tx)
+	})
+}
+
+// unbroken returns a context with the deadline of ctx that does not end when ctx is
+// canceled: who goes away breaks no transaction that has begun.
+func unbroken(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole := context.WithoutCancel(ctx)
+	if deadline, bounded := ctx.Deadline(); bounded {
+		return context.WithDeadline(whole, deadline)
+	}
+	return whole, func() {}
 }
 
 // transact runs act in tx and ends it.

@@ -231,13 +231,11 @@ func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) err
 		}
 	}
 	var ids []string
-	d.mu.RLock()
-	for id, e := range d.live {
-		if slices.ContainsFunc(e.r.Events, lost(id)) {
-			ids = append(ids, id)
+	for r := range d.state().live.byStart.until(span.Forever) {
+		if slices.ContainsFunc(r.Events, lost(r.ID)) {
+			ids = append(ids, r.ID)
 		}
 	}
-	d.mu.RUnlock()
 	var errs []error
 	for _, id := range ids {
 		happened, err := d.carryOut(ctx, appointment{id: id, at: math.MinInt64}, lost(id))

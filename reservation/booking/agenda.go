@@ -34,15 +34,33 @@ func (a *agenda) Pop() any {
 	return last
 }
 
+// newAgenda returns the agenda of the live reservations.
+func newAgenda(live map[string]*entry) agenda {
+	a := make(agenda, 0, len(live))
+	for _, e := range live {
+		if next, ok := appointmentOf(&e.r); ok {
+			a = append(a, next)
+		}
+	}
+	heap.Init(&a)
+	return a
+}
+
 // enter notes the next event of r, unless it runs already.
 func (a *agenda) enter(r *reservation.Reservation) {
+	if next, ok := appointmentOf(r); ok {
+		heap.Push(a, next)
+	}
+}
+
+// appointmentOf returns when the next event of r is due, false where none is or it runs.
+func appointmentOf(r *reservation.Reservation) (appointment, bool) {
 	i, ok := lifecycle.Due(r)
 	if !ok {
-		return
+		return appointment{}, false
 	}
-	if at, due := lifecycle.At(r.Events[i]); due {
-		heap.Push(a, appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID})
-	}
+	at, due := lifecycle.At(r.Events[i])
+	return appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID}, due
 }
 
 // until takes out what was due by now.

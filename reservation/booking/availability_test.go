@@ -24,7 +24,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 		req.Start = s.clock() + 1 + span.Instant(drawTicks(t, 0, 20, "from"))
 		req.Duration = drawTicks(t, 1, 8, "for")
 		req.End = req.Start.Add(req.Duration + drawTicks(t, 0, 30, "slack"))
-		windows, _, err := s.desk.Availability(owner, req, 1000)
+		windows, _, err := s.desk.Availability(t.Context(), owner, req, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 			}
 			shown := slices.ContainsFunc(windows, func(w calendar.Window) bool { return w.Start <= start && start <= w.LatestStart })
 			exact := reservation.Request{Terms: req.Terms, Start: start, Duration: req.Duration}
-			if _, err := s.desk.Offer(owner, exact); (err == nil) != shown {
+			if _, err := s.desk.Offer(t.Context(), owner, exact); (err == nil) != shown {
 				t.Fatalf("start %v is shown as available: %v; the offer says %v (%v)", start, shown, err, windows)
 			}
 		}
@@ -48,12 +48,12 @@ func TestAvailabilityShowsNoMoreWindowsThanAskedFor(t *testing.T) {
 	s.book(t, during(1, 300, 400))
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(1000), Duration: 50}
 	for limit, want := range []int{0, 1, 2, 3, 3} {
-		windows, matched, err := s.desk.Availability(owner, req, limit)
+		windows, matched, err := s.desk.Availability(t.Context(), owner, req, limit)
 		if err != nil || len(windows) != want || matched != 1 {
 			t.Errorf("up to %d: %d windows on %d hosts, %v; want %d on 1", limit, len(windows), matched, err, want)
 		}
 	}
-	if _, _, err := s.desk.Availability(owner, reservation.Request{}, 1); !fault.Is(err, fault.Invalid) {
+	if _, _, err := s.desk.Availability(t.Context(), owner, reservation.Request{}, 1); !fault.Is(err, fault.Invalid) {
 		t.Errorf("availability of nothing: %v, want invalid", err)
 	}
 }

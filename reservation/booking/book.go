@@ -55,7 +55,7 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 }
 
 func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	a, err := d.hold(by, req, use)
+	a, err := d.decide(ctx, by.ProjectID, func() (*attempt, error) { return d.hold(by, req, use) })
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,30 @@ func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request,
 		return a, fmt.Errorf("store the reservation: %w", err)
 	}
 	return a, nil
+}
+
+// errOvertaken says that memory has changed since the state on which a decision was made,
+// so that the decision does not hold any more.
+var errOvertaken = errors.New("memory has changed since the decision was made")
+
+// decide lets hold make a decision and enter it, again where it was overtaken: by what
+// other replicas have stored, by the inventory, or by the end of a reservation.
+func (d *Desk) decide(ctx context.Context, project string, hold func() (*attempt, error)) (*attempt, error) {
+	if err := d.changes.Enter(ctx, project); err != nil {
+		return nil, err
+	}
+	defer d.changes.Leave(project)
+	for range tries {
+		if err := d.deciding.Enter(ctx, project); err != nil {
+			return nil, err
+		}
+		a, err := hold()
+		d.deciding.Leave(project)
+		if !errors.Is(err, errOvertaken) {
+			return a, err
+		}
+	}
+	return nil, inDemand(errOvertaken)
 }
 
 // madeBefore gives the reservation that the key made; ok is false where it is new.
@@ -79,8 +103,8 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.Conflict, "this request has made reservation %s before, which is deleted since; use a new Idempotency-Key for another one",
+	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Cancelled {
+		err = fault.New(fault.Conflict, "this request has made reservation %s before, which was cancelled since; use a new Idempotency-Key for another one",
 			before.ReservationID)
 	}
 	return r, err == nil, err
@@ -99,8 +123,6 @@ func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reser
 // hold plans the request and enters its claims. The entry comes locked: until it is
 // stored, nobody may change it.
 func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	v := d.view(by, by.ProjectID)
 	plan, err := NewPlan(v, req)
 	if err != nil {
@@ -113,14 +135,22 @@ func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, 
 	}
 	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&r)...)
 	a := &attempt{
-		entry: &entry{r: r, changing: takenTurn()}, next: r, held: d.calendarClaims(&r, r.Claims), key: use.key(&r),
+		entry: &entry{r: r, changing: takenTurn()}, next: r, held: v.roster.claims(&r, r.Claims), key: use.key(&r),
 		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
 	}
-	if err := d.calendar.Add(a.held...); err != nil {
-		return nil, fmt.Errorf("hold the hosts of the plan: %w", err)
+	return a, d.enter(&v, a)
+}
+
+// enter enters the claims of a new reservation that was decided on v.
+func (d *Desk) enter(v *View, a *attempt) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.outdated(v, a.next.ProjectID) || d.calendar.Add(a.held...) != nil {
+		return errOvertaken
 	}
 	d.keep(a.entry)
-	return d.begin(a), nil
+	d.begin(a)
+	return nil
 }
 
 // key is what the records shall remember of the use of a key for r.

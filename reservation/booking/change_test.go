@@ -160,7 +160,7 @@ func TestWhoMayChangeAndCancel(t *testing.T) {
 	}
 }
 
-func TestAReservationThatIsGoneCannotBeChanged(t *testing.T) {
+func TestAReservationThatIsOverCannotBeChanged(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.book(t, during(1, 100, 200))
 	ended := s.book(t, during(1, 0, 50))
@@ -168,12 +168,13 @@ func TestAReservationThatIsGoneCannotBeChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.passTo(t, at(60))
-	for id, want := range map[string]fault.Kind{r.ID: fault.NotFound, ended.ID: fault.Conflict} {
-		if _, err := s.desk.Cancel(t.Context(), owner, id); !fault.Is(err, want) {
-			t.Errorf("cancel %s: %v, want %s", id, err, want)
-		}
-		if _, err := s.desk.Change(t.Context(), owner, id, ends(300)); !fault.Is(err, want) {
-			t.Errorf("change %s: %v, want %s", id, err, want)
+	for id, want := range map[string]string{r.ID: "the reservation is cancelled", ended.ID: "the reservation is ended"} {
+		_, cancelErr := s.desk.Cancel(t.Context(), owner, id)
+		_, changeErr := s.desk.Change(t.Context(), owner, id, ends(300))
+		for act, err := range map[string]error{"cancel": cancelErr, "change": changeErr} {
+			if !fault.Is(err, fault.Conflict) || err.Error() != want {
+				t.Errorf("%s %s: %v, want a conflict: %s", act, id, err, want)
+			}
 		}
 	}
 }

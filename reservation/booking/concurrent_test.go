@@ -188,7 +188,7 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 				id := s.book(t, during(1, 100, 200)).ID
 				refused := func() (n int) {
 					for _, req := range tc.held {
-						if _, err := s.desk.Offer(owner, req); err != nil {
+						if _, err := s.desk.Offer(t.Context(), owner, req); err != nil {
 							n++
 						}
 					}

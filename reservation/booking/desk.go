@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/staging"
@@ -32,6 +34,8 @@ type Options struct {
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start in which its hosts should be empty
+	// Migrates says that from then on guests of others are migrated off them.
+	Migrates bool
 	// Images gives the newest facts about images, which nobody changes any more; nil, and
 	// nil facts, leave images out of all decisions.
 	Images func() *staging.Facts
@@ -42,6 +46,9 @@ type Options struct {
 	// Parallel is how many events are carried out at once, and CarryOut does not wait
 	// for them; with 0 it does one after the other.
 	Parallel int
+	// Deciding is how many decisions are made at once, each on a processor of its own;
+	// 0 is one. Where it leaves a processor free, nobody else waits for a decision.
+	Deciding int
 	// Announce, where it is not nil, tells the other replicas that something was
 	// stored. It must not wait.
 	Announce func()
@@ -62,10 +69,17 @@ type Options struct {
 // The version that it knows of a host rises only while memory holds every live claim
 // that the records had on the host in that version.
 //
+// A decision is made on a state, which never changes, outside all locks that others wait
+// for: two gates let in one decision that claims time after the other, and so many of all
+// kinds that the others still have a processor, with the projects taking turns. What was decided is entered
+// under mu where it still holds, and is decided again where not.
+//
 // Locks, taken in this order: one per idempotency key, held while a request that
-// came with it is booked; one per reservation, held while that reservation changes
+// came with it is booked; the gates, left before anything is stored; one per reservation,
+// held while that reservation changes
 // here; one per host, held while time on it is being claimed here; polls, held while
-// the records are read; mu, over what is in memory, never held while storing or
+// the records are read; mu, over what is in memory, held for as long as it takes to look
+// or to enter something, never while deciding, storing or
 // reading; and those of Records. All but mu are waited for no longer than a request
 // lasts. A new claim enters the calendar before it is stored, an old one leaves
 // after, so that whatever happens in between errs towards "taken".
@@ -76,20 +90,24 @@ type Desk struct {
 	keys     locks[[2]string] // project and key
 	claiming locks[string]    // host
 	polls    polls
-	slots    turn // for events that are carried out
+	slots    turn        // for events that are carried out
+	changes  *turns.Gate // for decisions that claim time, one after the other
+	deciding *turns.Gate // for all decisions
+	newest   atomic.Pointer[state]
 	working  work
 
 	adoptions atomic.Int64 // how often memory has learned something from the records
 	stale     atomic.Int64
 
-	mu       memoryLock
-	roster   *roster
-	calendar *calendar.Calendar
-	live     map[string]*entry
-	imaged   map[string]*entry // those of live with an image
-	held     map[string]Held
-	agenda   agenda
-	pruned   span.Instant // the calendar has forgotten what ended by then
+	mu         memoryLock
+	roster     *roster
+	calendar   *calendar.Calendar
+	live       map[string]*entry
+	shelves    shelves // the same
+	held       map[string]Held
+	configured int // how often the rules were replaced
+	agenda     agenda
+	pruned     span.Instant // the calendar has forgotten what ended by then
 
 	known    map[string]int64      // by host
 	attempts map[*attempt]struct{} // in flight or in doubt
@@ -104,6 +122,7 @@ type entry struct {
 	// Guarded by Desk.mu. While an attempt is in flight r is what was stored before;
 	// of a new reservation, what shall be.
 	r       reservation.Reservation
+	shelved *reservation.Reservation // r, as the shelves have it
 	attempt *attempt
 	over    bool // it left the desk
 	// endRetried is when this replica first tried its end again after a failure.
@@ -122,7 +141,9 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
 		live:     make(map[string]*entry),
-		imaged:   make(map[string]*entry),
+		shelves:  newShelves(),
+		changes:  turns.New(1, 0),
+		deciding: turns.New(o.Deciding, 0),
 		held:     make(map[string]Held),
 		known:    make(map[string]int64),
 		attempts: make(map[*attempt]struct{}),
@@ -132,8 +153,12 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	if err != nil {
 		return nil, fmt.Errorf("load reservations: %w", err)
 	}
+	var hosts []string
 	for _, r := range all.Reservations {
-		d.roster.admit(r.HostNames(), d.calendar)
+		hosts = append(hosts, r.HostNames()...)
+	}
+	d.admit(hosts)
+	for _, r := range all.Reservations {
 		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
 			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
 		}
@@ -148,9 +173,24 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 
 // Observe takes over a newer inventory.
 func (d *Desk) Observe(s *inventory.Snapshot) {
+	for {
+		d.mu.RLock()
+		before := d.roster
+		d.mu.RUnlock()
+		next, added := before.with(s)
+		if d.takeOver(before, next, added) {
+			return
+		}
+	}
+}
+
+// takeOver replaces the roster, and reports false where it has become another meanwhile.
+func (d *Desk) takeOver(before, next *roster, added []resource.Vector) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	next, added := d.roster.with(s)
+	if d.roster != before {
+		return false
+	}
 	for _, capacity := range added {
 		d.calendar.AddHost(capacity)
 	}
@@ -160,6 +200,16 @@ func (d *Desk) Observe(s *inventory.Snapshot) {
 		}
 	}
 	d.roster = next
+	return true
+}
+
+// admit adds hosts that are promised but not there; mu is held.
+func (d *Desk) admit(names []string) {
+	next, added := d.roster.admit(names)
+	for range added {
+		d.calendar.AddHost(resource.Vector{})
+	}
+	d.roster = next
 }
 
 // Configure puts other rules in force, for what is decided from now on.
@@ -167,12 +217,15 @@ func (d *Desk) Configure(l Limits, defaults Defaults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Limits, d.options.Defaults = l, defaults
+	d.configured++
 }
 
-// Offer gives what Book would do now, without doing it.
-func (d *Desk) Offer(by Caller, req reservation.Request) (Plan, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
+// Offer returns what Book would do now, without doing it.
+func (d *Desk) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return Plan{}, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
@@ -182,19 +235,14 @@ func (d *Desk) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	over := d.options.Now()
-	for _, e := range d.live {
-		for _, c := range e.r.Claims {
-			over = min(over, c.Span.End-1)
-		}
+	if first, ok := d.shelves.byRelease.first(); ok {
+		over = min(over, first-1)
 	}
 	d.pruned = max(d.pruned, over)
 	d.calendar.Prune(over)
 	d.left.age()
 	if len(d.agenda) > 2*len(d.live)+agendaSlack {
-		d.agenda = nil
-		for _, e := range d.live {
-			d.agenda.enter(&e.r)
-		}
+		d.agenda = newAgenda(d.live)
 	}
 }
 
@@ -212,21 +260,10 @@ func (d *Desk) elapsed() time.Duration {
 	return d.options.Elapsed()
 }
 
-// view is what a decision for project depends on; mu is held.
-func (d *Desk) view(by Caller, project string) View {
-	return View{
-		Now: d.options.Now(), Calendar: d.calendar, Held: d.held[project],
-		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime,
-		SeesHidden: by.SeesHidden, Images: d.images(""), roster: d.roster,
-	}
-}
-
 // keep enters a reservation among the live ones; its claims are in the calendar.
 func (d *Desk) keep(e *entry) {
 	d.live[e.r.ID] = e
-	if e.r.Image != "" {
-		d.imaged[e.r.ID] = e
-	}
+	d.shelve(e)
 	d.count(&e.r, 1)
 	d.agenda.enter(&e.r)
 }
@@ -236,7 +273,9 @@ func (d *Desk) keep(e *entry) {
 func (d *Desk) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	d.count(&e.r, -1)
+	d.shelves.remove(e.shelved)
 	e.r = r
+	d.shelve(e)
 	d.count(&e.r, 1)
 	if after, has := nextDue(&e.r); has && (!had || after != before) {
 		d.agenda.enter(&e.r)
@@ -248,8 +287,15 @@ func (d *Desk) replace(e *entry, r reservation.Reservation) {
 func (d *Desk) forget(e *entry) {
 	d.count(&e.r, -1)
 	delete(d.live, e.r.ID)
-	delete(d.imaged, e.r.ID)
+	d.shelves.remove(e.shelved)
 	e.over = true
+}
+
+// shelve enters the state of an entry into the shelves.
+func (d *Desk) shelve(e *entry) {
+	r := e.r
+	e.shelved = &r
+	d.shelves.add(e.shelved)
 }
 
 func (d *Desk) count(r *reservation.Reservation, sign int) {
@@ -284,14 +330,7 @@ func (d *Desk) restore(claims []calendar.Claim) {
 	}
 }
 
-// calendarClaims gives claims of r as the calendar has them.
+// calendarClaims returns claims of r as the calendar has them.
 func (d *Desk) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
-	list := make([]calendar.Claim, len(claims))
-	for i, c := range claims {
-		list[i] = calendar.Claim{Host: d.roster.numbers[c.Host], Span: c.Span}
-		if r.Kind == reservation.Instances {
-			list[i].Slice = r.Resources.Scale(int64(c.Slices))
-		}
-	}
-	return list
+	return d.roster.claims(r, claims)
 }

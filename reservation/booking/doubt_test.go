@@ -53,7 +53,7 @@ func TestWhatWasNotStoredIsFreeAfterTheNextLook(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		g.set(func(g *gates) { g.beforeCommit = nil })
-		if _, err := b.desk.Offer(owner, during(1, 100, 200)); err == nil {
+		if _, err := b.desk.Offer(t.Context(), owner, during(1, 100, 200)); err == nil {
 			t.Error("it is offered while nobody knows whether it was stored")
 		}
 		b.book(t, during(1, 100, 200)) // which looks before it refuses

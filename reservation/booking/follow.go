@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
@@ -49,12 +50,17 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 // versions gives the ids of those that live in memory, and the versions of those of
 // which no change is in flight.
 func (d *Desk) versions() (live []string, stored map[string]int64) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	stored = make(map[string]int64, len(d.live))
-	for id, e := range d.live {
-		if live = append(live, id); e.attempt == nil {
-			stored[id] = e.r.Version
+	d.mu.lockToLook()
+	s := d.stateNow()
+	changing := make(map[string]bool, len(d.attempts))
+	for a := range d.attempts {
+		changing[a.next.ID] = true
+	}
+	d.mu.Unlock()
+	stored = make(map[string]int64)
+	for r := range s.live.byStart.until(span.Forever) {
+		if live = append(live, r.ID); !changing[r.ID] {
+			stored[r.ID] = r.Version
 		}
 	}
 	return live, stored
@@ -193,7 +199,7 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 			continue // it was over when memory last had all that was live there
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
-		d.roster.admit(r.HostNames(), d.calendar)
+		d.admit(r.HostNames())
 		if own := live && e.attempt != nil && e.attempt.next.Version == r.Version && slices.Equal(e.attempt.next.Claims, r.Claims); !own {
 			for _, host := range d.versioned(&r) {
 				strange[host] = true

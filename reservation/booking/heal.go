@@ -22,10 +22,26 @@ type Failed func(host string) (reason string, yes bool)
 // taken back once all is well. Limits of the project do not count, and what ends or is
 // over is left alone. changed is false where there was nothing to do.
 func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
-	r, err = d.modify(ctx, Caller{Admin: true}, id, "store the healed reservation", func(e *entry) (*attempt, error) {
-		a, err := d.holdHealing(e, failed)
-		changed = err == nil && a.next.Version != a.before.Version
-		return a, err
+	return d.heal(ctx, id, failed, false)
+}
+
+// Rehome is Heal for a reservation whose start is blocked on hosts that have not failed:
+// those that something keeps occupied. Where none is free to take the place of one,
+// nothing changes, and the reservation is not degraded.
+func (d *Desk) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
+	return d.heal(ctx, id, blocked, true)
+}
+
+func (d *Desk) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
+	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, cause := r, reservation.Cause{}
+		if r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {
+			plan := planHealing(v, r, failed)
+			plan.blocked = blocked
+			next, cause = healed(r, plan, v.Now)
+		}
+		changed = next.Version != r.Version
+		return next, cause, nil
 	})
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict): // it is over
@@ -36,27 +52,14 @@ func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservatio
 	return r, changed, nil
 }
 
-// holdHealing plans the healing and holds what the reservation has and what it shall
-// have; mu is held.
-func (d *Desk) holdHealing(e *entry, failed Failed) (*attempt, error) {
-	unchanged := &attempt{entry: e, before: e.r, next: e.r}
-	v := d.view(Caller{SeesHidden: true}, e.r.ProjectID)
-	if e.r.Status == reservation.Ending || e.r.Span.End <= v.Now {
-		return unchanged, nil
-	}
-	next, cause := healed(e.r, planHealing(v, e.r, failed), v.Now)
-	if cause.Action == "" {
-		return unchanged, nil
-	}
-	return d.holdBoth(e, next, cause)
-}
-
 // healing is what becomes of a reservation some of whose hosts have failed.
 type healing struct {
 	claims []reservation.Claim
 	fresh  []string // the hosts that it is given
 	// replaced and missing are what it has of failed hosts less than before, and still.
 	replaced, missing []loss
+	// blocked says that the hosts have not failed and only keep the start waiting.
+	blocked bool
 	// hopeless says why no other host can be looked for; mostly empty.
 	hopeless string
 }
@@ -151,6 +154,9 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 	// A tenant does not know the hosts of what has not begun, and never what an admin
 	// writes about a host; the audit trail does.
 	telling, full := h.discreet().words(r.Status == reservation.Active), h.words(true)
+	if h.blocked {
+		telling.degraded = r.Degraded
+	}
 	var cause reservation.Cause
 	var details []string
 	log := slices.Clone(r.Events)
@@ -183,29 +189,6 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 	return r, cause
 }
 
-// mostHealing is how many entries of healing a log keeps, the last ones: a host may fail
-// and come back without end. The audit trail has all.
-const mostHealing = 20
-
-func recent(log []reservation.Event) []reservation.Event {
-	isHealing := func(e reservation.Event) bool {
-		return e.Type == reservation.HealedEvent || e.Type == reservation.DegradedEvent || e.Type == reservation.RestoredEvent
-	}
-	extra := -mostHealing
-	for _, e := range log {
-		if isHealing(e) {
-			extra++
-		}
-	}
-	return slices.DeleteFunc(log, func(e reservation.Event) bool {
-		if extra <= 0 || !isHealing(e) {
-			return false
-		}
-		extra--
-		return true
-	})
-}
-
 const backAgain = "all its hosts are well again"
 
 // unusable is all that a tenant is told of what is wrong with a host.
@@ -230,6 +213,9 @@ func (h healing) words(named bool) (w words) {
 		w.healed = fmt.Sprintf("%s; instead: %s", eachOf(h.replaced, "was replaced"), strings.Join(shortened(h.fresh), ", "))
 	} else if n > 0 {
 		w.healed = fmt.Sprintf("hosts replaced: %d", n)
+		if h.blocked {
+			w.healed += "; they were not free at the start"
+		}
 	}
 	n := len(h.missing)
 	switch {

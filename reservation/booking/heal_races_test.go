@@ -121,7 +121,7 @@ func TestHealingThatMayNotHaveBeenStoredHoldsBoth(t *testing.T) {
 			t.Fatalf("changed %v, %v", changed, err)
 		}
 		g.set(func(g *gates) { g.afterCommit = nil })
-		_, err := b.desk.Offer(owner, during(1, 100, 200))
+		_, err := b.desk.Offer(t.Context(), owner, during(1, 100, 200))
 		refusal(t, err)
 		b.follow(t)
 		b.book(t, only("a", during(1, 100, 200)))

@@ -248,31 +248,3 @@ func (d *Desk) versioned(r *reservation.Reservation) []string {
 	}
 	return names
 }
-
-// images are what decisions depend on beside the reservation with that id; mu is held.
-func (d *Desk) images(but string) *Images {
-	if !d.looksAtImages() {
-		return nil
-	}
-	facts := d.options.Images()
-	if facts == nil {
-		return nil
-	}
-	return &Images{Facts: facts, Demands: func() []staging.Demand { return Demands(facts, d.withImages(but)) }}
-}
-
-// withImages gives the live reservations with an image, but the one with that id; of one
-// that is being changed, both what it is and what it shall be. mu is held.
-func (d *Desk) withImages(but string) []reservation.Reservation {
-	var live []reservation.Reservation
-	for id, e := range d.imaged {
-		if id == but {
-			continue
-		}
-		live = append(live, e.r)
-		if a := e.attempt; a != nil && a.before.ID != "" && a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
-			live = append(live, a.next)
-		}
-	}
-	return live
-}

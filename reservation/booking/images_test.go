@@ -114,7 +114,7 @@ func TestA000_1WithImages(t *testing.T) {
 	for quantity, want := range map[int][]string{4: {"N3×2", "N2×2"}, 5: {"N3×2", "N2×2", "N1×1"}, 6: nil} {
 		s := newScene(t, hosts, looking(f))
 		s.book(t, only("N1", cpus(1, 1, 100, 200)))
-		plan, err := s.desk.Offer(owner, withImage("A", cpus(1, quantity, 150, 250)))
+		plan, err := s.desk.Offer(t.Context(), owner, withImage("A", cpus(1, quantity, 150, 250)))
 		if want == nil {
 			if got := refusal(t, err); got.Constraint != reservation.HostsFree || got.LargestQuantity != 5 {
 				t.Errorf("six: %+v", got)
@@ -227,7 +227,7 @@ func TestTwoReplicasDoNotPromiseTheSameTransferTime(t *testing.T) {
 func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testing.T) {
 	all := replicas(t, 2, named("a", "b"), looking(oneChannel()))
 	all[0].book(t, only("a", withImage("A", during(1, 60, 200))))
-	if _, err := all[1].desk.Offer(owner, only("b", withImage("B", during(1, 60, 200)))); err != nil {
+	if _, err := all[1].desk.Offer(t.Context(), owner, only("b", withImage("B", during(1, 60, 200)))); err != nil {
 		t.Fatalf("it knows of none: %v", err)
 	}
 	_, err := all[1].desk.Book(t.Context(), owner, only("b", withImage("B", during(1, 60, 200))), nil)
@@ -279,7 +279,7 @@ func (s *scene) act(t *rapid.T, ids *[]string) {
 				req.Duration = end - start
 			}
 			req.Start, req.End = got.EarliestStart, got.EarliestStart.Add(req.Duration)
-			if _, err := s.desk.Offer(owner, req); err != nil {
+			if _, err := s.desk.Offer(t.Context(), owner, req); err != nil {
 				t.Fatalf("at the earliest start, %v: %v", got.EarliestStart, err)
 			}
 		}

@@ -274,7 +274,7 @@ func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	r := s.book(t, during(2, 100, 200))
 	s.hosts = named("b", "c")
 	s.observe(t)
-	_, err := s.desk.Offer(owner, during(2, 150, 250))
+	_, err := s.desk.Offer(t.Context(), owner, during(2, 150, 250))
 	if got := refusal(t, err); got.Matched != 2 || got.Free != 1 || got.EarliestStart != at(200) {
 		t.Errorf("without a: %d matching, %d free, earliest %v; want 2, 1 and %v", got.Matched, got.Free, got.EarliestStart, at(200))
 	}
@@ -283,7 +283,7 @@ func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	}
 	s.hosts = named("a", "b", "c")
 	s.observe(t)
-	_, err = s.desk.Offer(owner, during(2, 150, 250))
+	_, err = s.desk.Offer(t.Context(), owner, during(2, 150, 250))
 	if got := refusal(t, err).Free; got != 1 {
 		t.Errorf("with a again: %d free, want 1", got)
 	}

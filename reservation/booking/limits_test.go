@@ -137,7 +137,7 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s.book(t, during(1, 50, 100))
 	req := during(1, 20, 1000)
 	req.Duration = 60
-	plan, err := s.desk.Offer(owner, req)
+	plan, err := s.desk.Offer(t.Context(), owner, req)
 	if err != nil || plan.Span != span.New(at(100), 60) {
 		t.Errorf("just at the horizon: %v, %v; want 60 s from %v", plan.Span, err, at(100))
 	}
@@ -146,11 +146,11 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s.hosts = append(s.hosts, asleep...)
 	s.observe(t)
 	s.book(t, during(1, 100, 101))
-	_, err = s.desk.Offer(owner, only("b", reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60}))
+	_, err = s.desk.Offer(t.Context(), owner, only("b", reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60}))
 	if got := refusal(t, err).EarliestStart; got != 0 {
 		t.Errorf("a host that boots beyond the horizon: earliest %v, want none", got)
 	}
-	_, err = s.desk.Offer(owner, req)
+	_, err = s.desk.Offer(t.Context(), owner, req)
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || got.EarliestStart != 0 || got.LargestQuantity != 0 {
 		t.Errorf("beyond the horizon: %v, earliest %v, at most %d; want %s and neither", got, got.EarliestStart, got.LargestQuantity, reservation.HostsFree)
 	}

@@ -22,16 +22,24 @@ func takenTurn() turn {
 }
 
 func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
+	if t.try() {
 		return nil
-	default:
 	}
 	select {
 	case t <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for others: %w", ctx.Err())
+	}
+}
+
+// try reports whether it has taken the lock without waiting.
+func (t turn) try() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

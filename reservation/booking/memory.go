@@ -169,7 +169,7 @@ func (m *Memory) Get(_ context.Context, id string) (reservation.Reservation, err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.reservations[id]
-	if !ok || r.Status == reservation.Cancelled {
+	if !ok {
 		return reservation.Reservation{}, NotFound(id)
 	}
 	return r, nil

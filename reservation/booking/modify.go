@@ -14,12 +14,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// OfferChange gives what Change would do now, without doing it.
+// OfferChange returns what Change would do now, without doing it.
 func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
 	var again retry
 	for {
 		again.decide(d)
-		plan, err := d.offerChange(ctx, by, id, c)
+		var plan Plan
+		_, err := d.amend(ctx, by, id, func(v View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
+			plan, err = PlanChange(v.without(&r), r, c)
+			return r, reservation.Cause{}, err
+		})
 		if !errors.Is(err, reservation.ErrStale) {
 			return plan, err
 		}
@@ -29,50 +33,43 @@ func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) 
 	}
 }
 
-func (d *Desk) offerChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
-	e, err := d.lock(ctx, by, id)
-	if err != nil {
-		return Plan{}, err
-	}
-	defer e.changing.leave()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e.over || e.attempt != nil {
-		return Plan{}, reservation.ErrStale
-	}
-	return d.planChange(by, e, c)
-}
-
 // Change changes a reservation and stores it. A refused or failed change leaves
 // everything as it was.
 func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
-	return d.modify(ctx, by, id, "store the changed reservation", func(e *entry) (*attempt, error) {
-		return d.holdChange(by, e, c)
+	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		cause := reservation.Cause{Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID}
+		plan, err := PlanChange(v.without(&r), r, c)
+		if err != nil {
+			return r, cause, err
+		}
+		next := changed(r, plan, v.Now)
+		if cause.Detail = difference(r, next); cause.Detail == "" {
+			return r, cause, nil
+		}
+		return next, cause, nil
 	})
 }
 
 // Cancel gives a reservation up. What it has used stays in its history; the rest
 // is free for others.
 func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
-	return d.modify(ctx, by, id, "store the cancelled reservation", func(e *entry) (*attempt, error) {
-		next, err := cancelled(e.r, d.options.Now())
-		if err != nil {
-			return nil, err
-		}
-		cause := reservation.Cause{Action: reservation.Cancel, UserID: by.UserID, RequestID: by.RequestID}
-		return &attempt{entry: e, before: e.r, next: next, cause: cause}, nil
+	return d.modify(ctx, by, id, "store the cancelled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, err := cancelled(r, v.Now)
+		return next, reservation.Cause{Action: reservation.Cancel, UserID: by.UserID, RequestID: by.RequestID}, err
 	})
 }
 
-// modify lets hold begin a change of a reservation, with mu held, and stores it;
-// again where the records have moved on.
-func (d *Desk) modify(
-	ctx context.Context, by Caller, id, doing string, hold func(e *entry) (*attempt, error),
-) (reservation.Reservation, error) {
+// amendment decides what becomes of a reservation, which the view holds, and why. It
+// returns the reservation as it is where nothing becomes of it.
+type amendment func(v View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
+
+// modify decides on a change of a reservation and stores it; again where the records have
+// moved on.
+func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend amendment) (reservation.Reservation, error) {
 	var again retry
 	for {
 		again.decide(d)
-		a, err := d.modifyOnce(ctx, by, id, doing, hold)
+		a, err := d.modifyOnce(ctx, by, id, doing, amend)
 		q := Recall{IDs: []string{id}}
 		switch {
 		case err == nil && (again.fresh || a.next.Version != a.before.Version):
@@ -94,80 +91,110 @@ func (d *Desk) modify(
 	}
 }
 
-func (d *Desk) modifyOnce(
-	ctx context.Context, by Caller, id, doing string, hold func(e *entry) (*attempt, error),
-) (*attempt, error) {
-	e, err := d.lock(ctx, by, id)
-	if err != nil {
-		return nil, err
-	}
-	defer e.changing.leave()
-	a, err := d.changeOf(e, hold)
+func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amend amendment) (*attempt, error) {
+	a, err := d.amend(ctx, by, id, amend)
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
 	}
+	defer a.entry.changing.leave()
 	if err := d.commit(ctx, a); err != nil {
 		return a, fmt.Errorf("%s: %w", doing, err)
 	}
 	return a, nil
 }
 
-// changeOf begins a change with mu held. A change that changes nothing is not begun.
-func (d *Desk) changeOf(e *entry, hold func(e *entry) (*attempt, error)) (*attempt, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e.over || e.attempt != nil { // which is in doubt: the entry is locked
-		return nil, reservation.ErrStale
+// errChanging says that a reservation is being changed by somebody else.
+var errChanging = errors.New("the reservation is being changed")
+
+// amend decides on a change and begins it; the entry comes locked then. A change that
+// changes nothing is not begun. The entry is locked only once the decision is being made:
+// while requests wait for others, a start or an end does not wait for them.
+func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment) (*attempt, error) {
+	for {
+		e, err := d.find(ctx, by, id)
+		if err != nil {
+			return nil, err
+		}
+		a, err := d.decide(ctx, by.ProjectID, func() (*attempt, error) { return d.amendNow(by, e, amend) })
+		if !errors.Is(err, errChanging) {
+			return a, err
+		}
+		if err := e.changing.take(ctx); err != nil {
+			return nil, err
+		}
+		e.changing.leave()
 	}
-	a, err := hold(e)
-	if err != nil || a.next.Version == a.before.Version {
-		return a, err
-	}
-	return d.begin(a), nil
 }
 
-// holdChange plans the change and holds what the reservation has and what it shall
-// have; mu is held.
-func (d *Desk) holdChange(by Caller, e *entry, c Change) (*attempt, error) {
-	plan, err := d.planChange(by, e, c)
+func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (a *attempt, err error) {
+	if !e.changing.try() {
+		return nil, errChanging
+	}
+	defer func() {
+		if err != nil || a.next.Version == a.before.Version {
+			e.changing.leave()
+		}
+	}()
+	v, r, err := d.viewOf(by, e)
 	if err != nil {
 		return nil, err
 	}
-	next := changed(e.r, plan, d.options.Now())
-	difference := difference(e.r, next)
-	if difference == "" {
-		return &attempt{entry: e, before: e.r, next: e.r}, nil
+	next, cause, err := amend(v, r)
+	if err != nil {
+		return nil, err
 	}
-	return d.holdBoth(e, next, reservation.Cause{
-		Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference,
-	})
+	a = &attempt{entry: e, before: r, next: next, cause: cause}
+	if next.Version == r.Version {
+		return a, nil
+	}
+	return a, d.enterChange(&v, a)
 }
 
-// holdBoth holds, at each instant, the larger of what the reservation has and what
-// next has; mu is held.
-func (d *Desk) holdBoth(e *entry, next reservation.Reservation, cause reservation.Cause) (*attempt, error) {
-	both := append(slices.Clone(e.r.Claims), next.Claims...)
-	held := d.calendarClaims(&e.r, envelope(both, len(e.r.Claims)))
-	d.release(d.calendarClaims(&e.r, e.r.Claims))
-	// What was promised stays held where a host has become smaller since.
-	if err := d.calendar.Restore(held...); err != nil {
-		d.retake(&e.r)
-		return nil, fmt.Errorf("hold the hosts of the change: %w", err)
+// viewOf returns what a decision about a live reservation depends on, and the reservation,
+// which the caller has locked. It fails with ErrStale where a change of it is in doubt, or it is over.
+func (d *Desk) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
+	d.mu.lockToLook()
+	defer d.mu.Unlock()
+	if e.over || e.attempt != nil {
+		return View{}, reservation.Reservation{}, reservation.ErrStale
 	}
-	return &attempt{entry: e, before: e.r, next: next, held: held, cause: cause}, nil
+	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
 
-// planChange plans with the reservation's own claims out of the way; mu is held.
-func (d *Desk) planChange(by Caller, e *entry, c Change) (Plan, error) {
-	own := d.calendarClaims(&e.r, e.r.Claims)
-	d.release(own)
-	d.count(&e.r, -1)
-	v := d.view(by, e.r.ProjectID)
-	v.Images = d.images(e.r.ID)
-	plan, err := PlanChange(v, e.r, c)
-	d.count(&e.r, 1)
-	d.retake(&e.r)
-	return plan, err
+// enterChange begins a change that was decided on v. The calendar holds, at each instant,
+// the larger of what the reservation has and what it shall have.
+func (d *Desk) enterChange(v *View, a *attempt) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, next := &a.before, &a.next
+	if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != before.Version {
+		return errOvertaken
+	}
+	if next.Status.Live() && !sameClaims(before.Claims, next.Claims) {
+		if d.outdated(v, next.ProjectID) || !d.unchanged(v, hostsAnew(*before, *next)) {
+			return errOvertaken
+		}
+		both := append(slices.Clone(before.Claims), next.Claims...)
+		a.held = d.calendarClaims(before, envelope(both, len(before.Claims)))
+		d.release(d.calendarClaims(before, before.Claims))
+		// What was promised stays held where a host has become smaller since.
+		if err := d.calendar.Restore(a.held...); err != nil {
+			d.retake(before)
+			return fmt.Errorf("hold the hosts of the change: %w", err)
+		}
+	}
+	d.begin(a)
+	return nil
+}
+
+// unchanged reports whether the calendar has of hosts what v had; mu is held.
+func (d *Desk) unchanged(v *View, hosts []string) bool {
+	for _, host := range hosts {
+		if !d.calendar.Unchanged(v.state.calendar, d.roster.numbers[host]) {
+			return false
+		}
+	}
+	return true
 }
 
 // changed gives r as the plan has it.
@@ -176,7 +203,7 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	r.Terms, r.Span, r.Claims = plan.Terms, plan.Span, plan.Claims
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
-	r.Events = lifecycle.Schedule(&r)
+	r.Events = recent(lifecycle.Schedule(&r))
 	return r
 }
 
@@ -184,32 +211,49 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 // change that shows in none of them is no change, and is not stored.
 var changeable = []struct {
 	name string
+	text bool // of any length
 	of   func(r *reservation.Reservation) string
 }{
-	{"name", func(r *reservation.Reservation) string { return strconv.Quote(r.Name) }},
-	{"kind", func(r *reservation.Reservation) string { return string(r.Kind) }},
-	{"quantity", func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
-	{"host_properties", func(r *reservation.Reservation) string { return strconv.Quote(r.HostProperties) }},
-	{"policy", func(r *reservation.Reservation) string { return string(r.Policy) }},
-	{"resources", func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
-	{"affinity", func(r *reservation.Reservation) string { return string(r.Affinity) }},
-	{"image", func(r *reservation.Reservation) string { return strconv.Quote(r.Image) }},
-	{"on_end", func(r *reservation.Reservation) string { return string(r.OnEnd) }},
-	{"before_end", func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
-	{"start", func(r *reservation.Reservation) string { return r.Span.Start.String() }},
-	{"end", func(r *reservation.Reservation) string { return r.Span.End.String() }},
+	{"name", true, func(r *reservation.Reservation) string { return r.Name }},
+	{"kind", false, func(r *reservation.Reservation) string { return string(r.Kind) }},
+	{"quantity", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
+	{"host_properties", true, func(r *reservation.Reservation) string { return r.HostProperties }},
+	{"policy", false, func(r *reservation.Reservation) string { return string(r.Policy) }},
+	{"resources", true, func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
+	{"affinity", false, func(r *reservation.Reservation) string { return string(r.Affinity) }},
+	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
+	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
+	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
+	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
 }
 
-// difference says in words what a change changed; empty where it changed nothing. Each
-// value has at most 300 characters.
+// difference says in words what a change changed; empty where it changed nothing.
 func difference(before, after reservation.Reservation) string {
 	var parts []string
 	for _, field := range changeable {
-		if from, to := field.of(&before), field.of(&after); from != to {
-			parts = append(parts, fmt.Sprintf("%s from %.300s to %.300s", field.name, from, to))
+		from, to := field.of(&before), field.of(&after)
+		if from == to {
+			continue
 		}
+		if field.text {
+			from, to = quoted(from), quoted(to)
+		}
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", field.name, from, to))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// mostQuoted is how many characters of a name a sentence quotes.
+const mostQuoted = 60
+
+// quoted returns a name between quotation marks, cut where it is long. A character
+// that cannot be shown takes up to ten bytes in it.
+func quoted(name string) string {
+	if letters := []rune(name); len(letters) > mostQuoted {
+		name = string(letters[:mostQuoted]) + "…"
+	}
+	return strconv.Quote(name)
 }
 
 func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
@@ -236,18 +280,12 @@ func closed(r reservation.Reservation, status reservation.Status, last reservati
 	return r
 }
 
-// lock gives the entry of a live reservation that the caller may change, locked.
-// One that another replica has booked a moment ago is read first.
-func (d *Desk) lock(ctx context.Context, by Caller, id string) (*entry, error) {
+// find returns the entry of a live reservation that the caller may change. One that
+// another replica has booked a moment ago is read first.
+func (d *Desk) find(ctx context.Context, by Caller, id string) (*entry, error) {
 	for read := false; ; read = true {
-		if e, ok := d.entry(id); ok {
-			if err := e.changing.take(ctx); err != nil {
-				return nil, err
-			}
-			if d.mayChange(by, e) {
-				return e, nil
-			}
-			e.changing.leave()
+		if e, ok := d.entry(id); ok && d.mayChange(by, e) {
+			return e, nil
 		}
 		r, err := d.options.Reader.Get(ctx, id)
 		switch {

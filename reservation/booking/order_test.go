@@ -35,7 +35,7 @@ func TestHostsAreChosenInOneOrder(t *testing.T) {
 		"equal efficiency goes by name":       {a: []func(*host){efficient(2)}, b: []func(*host){efficient(2)}, want: "a"},
 		"empty before efficiency, now":        {a: []func(*host){efficient(9), guests}, want: "b"},
 		"empty before efficiency, lead time":  {a: []func(*host){efficient(9), guests}, start: leadTime, want: "b"},
-		"guests do not matter farther ahead":  {a: []func(*host){guests}, start: leadTime + 1, want: "a"},
+		"empty before efficiency, far ahead":  {a: []func(*host){efficient(9), guests}, start: leadTime + 1, want: "b"},
 		"both have guests":                    {a: []func(*host){guests}, b: []func(*host){guests, efficient(1)}, want: "b"},
 		"awake, where the other cannot be":    {a: []func(*host){efficient(9), sleeping}, start: 29, want: "b"},
 		"wakeable before the start is enough": {a: []func(*host){efficient(9), sleeping}, start: 30, want: "a"},
@@ -52,12 +52,58 @@ func TestHostsAreChosenInOneOrder(t *testing.T) {
 			for kind, req := range map[string]reservation.Request{
 				"host": during(1, tc.start, tc.start+100), "instance": cpus(1, 1, tc.start, tc.start+100),
 			} {
-				plan, err := s.desk.Offer(owner, req)
+				plan, err := s.desk.Offer(t.Context(), owner, req)
 				if err != nil || plan.Claims[0].Host != tc.want {
 					t.Errorf("%s: %+v, %v; want %s", kind, plan.Claims, err, tc.want)
 				}
 			}
 		})
+	}
+}
+
+func TestGuestsThatNobodyTakesAwayOccupyAHostAtAnyDistance(t *testing.T) {
+	ordinary, preemptible := inventory.Instance{ID: "1"}, inventory.Instance{ID: "1", Preemptible: true}
+	hinted := inventory.Instance{ID: "1", Reservation: "over"}
+	flavored := inventory.Instance{ID: "1", Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: "over"}}}
+	for name, tc := range map[string]struct {
+		guest    inventory.Instance
+		migrates bool
+		want     string // a has the guest and is more efficient
+	}{
+		"an ordinary guest stays":                              {ordinary, false, "b"},
+		"an ordinary guest is migrated":                        {ordinary, true, "a"},
+		"a preemptible guest makes room":                       {preemptible, false, "a"},
+		"what an ended reservation left":                       {flavored, false, "b"},
+		"what an ended reservation left, admitted by hint":     {hinted, false, "b"},
+		"what an ended reservation left may stay all the same": {flavored, true, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hosts := named("a", "b")
+			hosts[0].FlopsPerWatt, hosts[0].Guests, hosts[0].Instances = 2, 1, []inventory.Instance{tc.guest}
+			hosts[1].FlopsPerWatt = 1
+			s := newScene(t, hosts, leading, func(o *booking.Options) { o.Migrates = tc.migrates })
+			first, second := s.book(t, during(1, 86400, 90000)), s.book(t, during(1, 86400, 90000))
+			if got := first.Claims[0].Host; got != tc.want {
+				t.Errorf("host %s is chosen, want %s", got, tc.want)
+			}
+			if first.Claims[0].Host == second.Claims[0].Host {
+				t.Error("the other host is not promised at all")
+			}
+		})
+	}
+}
+
+func TestGuestsOfARunningReservationGoWithItsEnd(t *testing.T) {
+	hosts := named("a", "b")
+	hosts[0].FlopsPerWatt, hosts[1].FlopsPerWatt = 2, 1
+	s := newScene(t, hosts, leading)
+	running := s.book(t, during(1, 0, 1000))
+	s.passTo(t, at(0))
+	s.host("a").Guests = 1
+	s.host("a").Instances = []inventory.Instance{{ID: "1", Reservation: running.ID}}
+	s.observe(t)
+	if got := s.book(t, during(1, 86400, 90000)).Claims[0].Host; got != "a" {
+		t.Errorf("host %s is chosen, want a, which is free by then", got)
 	}
 }
 
@@ -72,7 +118,7 @@ func TestTheOrderIsTotal(t *testing.T) {
 	s := newScene(t, hosts, leading)
 	order := []string{"d", "c", "b", "a"}
 	for n := range order {
-		plan, err := s.desk.Offer(owner, during(n+1, 20, 100))
+		plan, err := s.desk.Offer(t.Context(), owner, during(n+1, 20, 100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,11 +210,11 @@ func TestInstancesShareAHostOnlyWhileItHasRoom(t *testing.T) {
 	s.book(t, cpus(4, 2, 0, 100))
 	s.book(t, cpus(4, 2, 100, 200))
 	s.book(t, cpus(8, 1, 200, 300))
-	_, err := s.desk.Offer(owner, cpus(1, 1, 99, 101))
+	_, err := s.desk.Offer(t.Context(), owner, cpus(1, 1, 99, 101))
 	if got := refusal(t, err); got.EarliestStart != at(300) || len(got.BlockedBy) != 2 {
 		t.Errorf("%v: earliest start %v, blocks %v; want %v and two", got, got.EarliestStart, got.BlockedBy, at(300))
 	}
-	_, err = s.desk.Offer(owner, during(1, 299, 400))
+	_, err = s.desk.Offer(t.Context(), owner, during(1, 299, 400))
 	if got := refusal(t, err).EarliestStart; got != at(300) {
 		t.Errorf("a whole host is free from %v, want %v", got, at(300))
 	}

@@ -18,12 +18,20 @@ type View struct {
 	Defaults Defaults
 	// LeadTime is how many seconds before a start its hosts should be empty.
 	LeadTime int64
+	// Migrates says that the guests of others are migrated off promised hosts; else they stay
+	// until somebody takes them away.
+	Migrates bool
 	// SeesHidden says that the caller may use hidden properties.
 	SeesHidden bool
 	// Images is nil where images are not looked at.
 	Images *Images
 
 	roster *roster
+	// What only a desk has; empty in a view without one.
+	state      *state
+	held       Held           // of the project, with the reservation that is changed
+	configured int            // how often the rules were replaced
+	facts      *staging.Facts // nil where images are not looked at
 }
 
 // Plan is what booking a request would do.

@@ -73,16 +73,16 @@ func TestFigure1OfPaper003(t *testing.T) {
 			}
 			req := during(9, 20, 110)
 			req.Duration, req.Policy = 25, policy
-			if plan, err := s.desk.Offer(owner, req); err != nil || plan.Span.Start != at(30) {
+			if plan, err := s.desk.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(30) {
 				t.Errorf("nine start at %v, %v; want %v", plan.Span.Start, err, at(30))
 			}
 			req.Quantity = 13
-			_, err := s.desk.Offer(owner, req)
+			_, err := s.desk.Offer(t.Context(), owner, req)
 			if got := refusal(t, err).LargestQuantity; got != 12 {
 				t.Errorf("thirteen: largest quantity %d, want 12", got)
 			}
 			req.Quantity, req.End = 4, at(45)
-			if plan, err := s.desk.Offer(owner, req); err != nil || plan.Span.Start != at(20) {
+			if plan, err := s.desk.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(20) {
 				t.Errorf("with an immediate deadline: %v, %v; want %v", plan.Span.Start, err, at(20))
 			}
 			req.End = at(110)
@@ -171,11 +171,11 @@ func TestAStartThatWasNamedWaitsForNoBoot(t *testing.T) {
 	hosts := named("a")
 	hosts[0].Power, hosts[0].BootSeconds = inventory.PowerSleeping, 30
 	s := newScene(t, hosts)
-	_, err := s.desk.Offer(owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), Duration: 60})
+	_, err := s.desk.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), Duration: 60})
 	if r := refusal(t, err); r.EarliestStart != at(30) || r.LargestQuantity != 0 {
 		t.Errorf("earliest start %v and largest quantity %d, want %v and 0", r.EarliestStart, r.LargestQuantity, at(30))
 	}
-	plan, err := s.desk.Offer(owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(500), Duration: 60})
+	plan, err := s.desk.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(500), Duration: 60})
 	if err != nil || plan.Span.Start != at(30) || plan.DelayedByBoot {
 		t.Errorf("in a window: %v, delayed by boot: %v, %v; want %v and not delayed", plan.Span, plan.DelayedByBoot, err, at(30))
 	}
@@ -219,7 +219,7 @@ func TestARefusalListsNoMoreThanMaxBlocks(t *testing.T) {
 	for i := range int64(reservation.MaxBlocks + 1) {
 		s.book(t, during(1, 10*i, 10*i+9))
 	}
-	_, err := s.desk.Offer(owner, during(1, 0, 2000))
+	_, err := s.desk.Offer(t.Context(), owner, during(1, 0, 2000))
 	if got := refusal(t, err).BlockedBy; len(got) != reservation.MaxBlocks || got[0].Span.Start != at(0) {
 		t.Errorf("%d blocks, the first %v; want the first %d", len(got), got[0], reservation.MaxBlocks)
 	}

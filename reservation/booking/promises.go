@@ -1,7 +1,7 @@
 package booking
 
 import (
-	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -24,6 +24,10 @@ func (l *memoryLock) Lock() {
 	l.revision.Add(1)
 }
 
+// lockToLook locks like Lock, for a section that changes nothing that the lock guards, except
+// what the calendar and the shelves share with their snapshots.
+func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }
+
 // Revision grows with every change of what is promised, and may grow without one. What
 // was asked for after a revision was read is true for as long as it stays the same, but
 // for the passing of time.
@@ -43,12 +47,11 @@ func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
 // that is not over at t: one that ends after t, or whose end is still to be carried out.
 // Claims that touch or share the host come as one, without Slices.
 func (d *Desk) Promised(t span.Instant) []reservation.Claim {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	overdue := d.overdue(t)
+	s := d.state()
+	overdue := s.overdue(t)
 	var claims []reservation.Claim
-	for number, name := range d.roster.names {
-		next, ok := d.calendar.NextBusy(number, t)
+	for number, name := range s.roster.names {
+		next, ok := s.calendar.NextBusy(number, t)
 		if late, is := overdue[name]; is {
 			next, ok = late, true
 		}
@@ -59,18 +62,16 @@ func (d *Desk) Promised(t span.Instant) []reservation.Claim {
 	return claims
 }
 
-// Fillable gives the hosts that active reservations have at t, where no other has it and
+// Fillable returns the hosts that active reservations have at t, where no other has it and
 // none starts within so many seconds.
 func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
 	hosts, kept := map[string]bool{}, map[string]bool{}
-	for _, e := range d.live {
-		for _, c := range e.r.Claims {
+	for r := range d.state().live.byStart.until(t.Add(ahead)) {
+		for _, c := range r.Claims {
 			switch {
-			case e.r.Status == reservation.Active && c.Span.Contains(t):
+			case r.Status == reservation.Active && c.Span.Contains(t):
 				hosts[c.Host] = true
-			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == e.r.Span.End):
+			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == r.Span.End):
 				kept[c.Host] = true // it is late, is being ended, or starts soon
 			}
 		}
@@ -79,16 +80,16 @@ func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
 	return hosts
 }
 
-// overdue gives the hosts of reservations that are live though their time has passed,
+// overdue returns the hosts of reservations that are live though their time has passed,
 // with that time.
-func (d *Desk) overdue(t span.Instant) map[string]span.Span {
+func (s *state) overdue(t span.Instant) map[string]span.Span {
 	late := map[string]span.Span{}
-	for _, e := range d.live {
-		if e.r.Span.End > t {
-			continue
+	for r := range s.live.byRelease.until(t) {
+		if r.Span.End > t {
+			continue // only some of its hosts were released
 		}
-		for _, c := range e.r.Claims {
-			if c.Span.End == e.r.Span.End {
+		for _, c := range r.Claims {
+			if c.Span.End == r.Span.End {
 				late[c.Host] = c.Span
 			}
 		}
@@ -103,29 +104,26 @@ func (d *Desk) Snapshot() *inventory.Snapshot {
 	return d.roster.snapshot
 }
 
-// Live gives the live reservations whose span shares an instant with w, by start,
+// Live returns the live reservations whose span shares an instant with w, by start,
 // then id.
 func (d *Desk) Live(w span.Span) []reservation.Reservation {
-	d.mu.RLock()
 	var list []reservation.Reservation
-	for _, e := range d.live {
-		if e.r.Span.Overlaps(w) {
-			list = append(list, e.r)
+	for r := range d.state().live.byStart.until(w.End - 1) {
+		if r.Span.Overlaps(w) {
+			list = append(list, *r)
 		}
 	}
-	d.mu.RUnlock()
-	slices.SortFunc(list, func(a, b reservation.Reservation) int {
-		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
-	})
 	return list
 }
 
 // Availability gives the windows in which the request's quantity has room for its
 // duration, up to limit of them, and how many hosts match. Limits of the project
 // do not count.
-func (d *Desk) Availability(by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
+func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return nil, 0, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
 	v.Limits = Limits{}
 	a, err := settle(req, v.Now, v.Defaults)

@@ -63,8 +63,8 @@ func TestA004_8(t *testing.T) {
 	if got := s.admitted(r.ID); got != nil {
 		t.Errorf("a cancelled reservation still opens %v", got)
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
-		t.Errorf("cancelled again: %v, want not found", err)
+	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.Conflict) {
+		t.Errorf("cancelled again: %v, want a conflict", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
 		by := projects[0]
 		for range 5 {
 			req := drawRequest(t, s.clock())
-			_, err := s.desk.Offer(by, req)
+			_, err := s.desk.Offer(t.Context(), by, req)
 			refused, ok := err.(*reservation.Refusal)
 			if !ok {
 				continue

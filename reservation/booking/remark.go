@@ -12,39 +12,17 @@ import (
 // Nothing else changes. changed is false where the last such sentence is the same, and where
 // the reservation has begun or is over.
 func (d *Desk) Remark(ctx context.Context, id, sentence string) (changed bool, err error) {
-	_, err = d.modify(ctx, Caller{Admin: true}, id, "store what is told of the images", func(e *entry) (*attempt, error) {
-		a := &attempt{entry: e, before: e.r, next: e.r}
-		if e.r.Status == reservation.Pending && e.r.LastRemark() != sentence {
-			now := d.options.Now()
-			a.next.Events = recentRemarks(append(slices.Clone(e.r.Events), happened(reservation.ImageEvent, now, sentence)))
-			a.next.Updated, a.next.Version = now, e.r.Version+1
-			a.cause = reservation.Cause{Action: reservation.TellOfImage, Detail: sentence}
+	_, err = d.modify(ctx, Caller{Admin: true}, id, "store what is told of the images", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next := r
+		if r.Status == reservation.Pending && r.LastRemark() != sentence {
+			next.Events = recent(append(slices.Clone(r.Events), happened(reservation.ImageEvent, v.Now, sentence)))
+			next.Updated, next.Version = v.Now, r.Version+1
 		}
-		changed = a.next.Version != a.before.Version
-		return a, nil
+		changed = next.Version != r.Version
+		return next, reservation.Cause{Action: reservation.TellOfImage, Detail: sentence}, nil
 	})
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) { // it is over
 		return false, nil
 	}
 	return changed && err == nil, err
-}
-
-// mostRemarks is how many sentences about images a log keeps, the last ones. The audit trail
-// has all.
-const mostRemarks = 20
-
-func recentRemarks(log []reservation.Event) []reservation.Event {
-	extra := -mostRemarks
-	for _, e := range log {
-		if e.Type == reservation.ImageEvent {
-			extra++
-		}
-	}
-	return slices.DeleteFunc(log, func(e reservation.Event) bool {
-		if extra <= 0 || e.Type != reservation.ImageEvent {
-			return false
-		}
-		extra--
-		return true
-	})
 }

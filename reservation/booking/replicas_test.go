@@ -92,8 +92,8 @@ func TestAnyReplicaChangesWhatAnotherHasBooked(t *testing.T) {
 	if err != nil || r.Quantity != 2 || r.Span.End != at(300) {
 		t.Errorf("the last one cancels %+v, %v; want both changes in it", r, err)
 	}
-	if _, err := all[0].desk.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a change of what is cancelled elsewhere: %v, want not found", err)
+	if _, err := all[0].desk.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a change of what is cancelled elsewhere: %v, want a conflict", err)
 	}
 	agree(t, all)
 }

@@ -117,7 +117,7 @@ func TestAnEndThatFailsIsTriedEveryMinuteForADay(t *testing.T) {
 		t.Errorf("%d tries in a day", n)
 	}
 	wantStatus(t, s, id, reservation.Ending)
-	if _, err := s.desk.Offer(owner, during(1, 90_000, 90_050)); err != nil {
+	if _, err := s.desk.Offer(t.Context(), owner, during(1, 90_000, 90_050)); err != nil {
 		t.Errorf("the host is not free after the end: %v", err)
 	}
 	tried := len(cloud.tried)

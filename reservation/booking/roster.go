@@ -1,15 +1,17 @@
 package booking
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// roster gives hosts their numbers in the calendar. A host keeps its number for
-// good, also while it is away.
+// roster maps hosts to their numbers in the calendar. A host keeps its number for
+// good, also while it is away. A roster does not change.
 type roster struct {
 	numbers  map[string]int
 	names    []string // by number
@@ -18,6 +20,7 @@ type roster struct {
 	// preferred has the numbers of the hosts that are there by FLOPS per watt, then
 	// name: criteria 4 and 5 of decision 10.
 	preferred []int
+	company   []company // by number
 }
 
 const gone = -1
@@ -39,23 +42,52 @@ func (r *roster) with(s *inventory.Snapshot) (*roster, []resource.Vector) {
 	}
 	next.place = slices.Repeat([]int{gone}, len(next.names))
 	next.preferred = make([]int, s.Len())
+	next.company = make([]company, len(next.names))
 	for i, h := range s.Hosts() {
 		number := next.numbers[h.Name]
 		next.place[number] = i
+		next.company[number] = companyOf(h)
 		next.preferred[s.EfficiencyRank(i)] = number
 	}
 	return next, added
 }
 
-// admit gives numbers to hosts that are promised but not there.
-func (r *roster) admit(names []string, c *calendar.Calendar) {
+// admit returns the roster with numbers for hosts that are promised but not there, and the
+// names that are new in it, in the order of their numbers.
+func (r *roster) admit(names []string) (next *roster, added []string) {
 	for _, name := range names {
-		if _, known := r.numbers[name]; !known {
-			r.numbers[name] = c.AddHost(resource.Vector{})
-			r.names = append(r.names, name)
-			r.place = append(r.place, gone)
+		if _, known := r.numbers[name]; !known && !slices.Contains(added, name) {
+			added = append(added, name)
 		}
 	}
+	if len(added) == 0 {
+		return r, nil
+	}
+	admitted := *r
+	admitted.numbers = maps.Clone(r.numbers)
+	if admitted.numbers == nil {
+		admitted.numbers = make(map[string]int, len(added))
+	}
+	admitted.names, admitted.place, admitted.company = slices.Clone(r.names), slices.Clone(r.place), slices.Clone(r.company)
+	for _, name := range added {
+		admitted.numbers[name] = len(admitted.names)
+		admitted.names = append(admitted.names, name)
+		admitted.place = append(admitted.place, gone)
+		admitted.company = append(admitted.company, company{})
+	}
+	return &admitted, added
+}
+
+// claims returns claims of r as the calendar has them.
+func (r *roster) claims(of *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
+	list := make([]calendar.Claim, len(claims))
+	for i, c := range claims {
+		list[i] = calendar.Claim{Host: r.numbers[c.Host], Span: c.Span}
+		if of.Kind == reservation.Instances {
+			list[i].Slice = of.Resources.Scale(int64(c.Slices))
+		}
+	}
+	return list
 }
 
 // host gives the host of that number, nil where it is gone.

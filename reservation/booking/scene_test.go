@@ -198,7 +198,7 @@ func (s *scene) answers(t tester) []answer {
 			{Terms: reservation.Terms{Quantity: quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 3}}, End: now + 90},
 			{Terms: reservation.Terms{Quantity: 3 * quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 1}}, Duration: 200},
 		} {
-			plan, err := s.desk.Offer(owner, req)
+			plan, err := s.desk.Offer(t.Context(), owner, req)
 			if err == nil {
 				list = append(list, answer{Plan: plan})
 			} else {

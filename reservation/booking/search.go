@@ -20,6 +20,7 @@ type search struct {
 	matched int
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
+	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
 	// staged is nil where there is no image, or images are not looked at.
 	staged *staged
 }
@@ -151,7 +152,7 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 // choose takes quantity hosts that are free from start on, without those to skip,
 // in the order of docs/concepts.md "Which hosts":
 //
-//  1. no running guest, if the start is within the lead time;
+//  1. no guest that is likely to be there at the start, see occupied;
 //  2. awake, or wakeable before the start: others are not free;
 //  3. the image is there, or comes for another reservation;
 //  4. FLOPS per watt, the unknown last;
@@ -178,11 +179,6 @@ func (s *search) withAndWithout() []bool {
 		return []bool{false}
 	}
 	return []bool{true, false}
-}
-
-// occupied says that guests run on the host and the start is near.
-func (s *search) occupied(number int, start span.Instant) bool {
-	return start <= s.view.Now.Add(s.view.LeadTime) && s.view.roster.host(number).Guests > 0
 }
 
 // placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does: hosts

@@ -1,6 +1,9 @@
 package booking
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,6 +17,20 @@ import (
 type Defaults struct {
 	Policy calendar.Policy
 	OnEnd  reservation.OnEnd
+	// OnEndChoices are what a request may choose for on_end; nil is every OnEnd.
+	OnEndChoices []reservation.OnEnd
+}
+
+// mayEnd refuses an on_end that the operator does not offer.
+func (d Defaults) mayEnd(chosen reservation.OnEnd) error {
+	if d.OnEndChoices == nil || slices.Contains(d.OnEndChoices, chosen) {
+		return nil
+	}
+	names := make([]string, len(d.OnEndChoices))
+	for i, choice := range d.OnEndChoices {
+		names[i] = string(choice)
+	}
+	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(names, " or "))
 }
 
 // ask is a request read: what, how long, and in which window.
@@ -39,7 +56,7 @@ var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, error) {
 	a := ask{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
 	fill(&a.Terms, defaults)
-	if err := checkTerms(a.Terms); err != nil {
+	if err := cmp.Or(checkTerms(a.Terms), defaults.mayEnd(a.OnEnd)); err != nil {
 		return ask{}, err
 	}
 	a.window = span.Span{Start: req.Start, End: req.End}

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -84,6 +85,31 @@ func fieldOf(err error) string {
 	return ""
 }
 
+func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	leaving := during(1, 100, 200)
+	leaving.OnEnd = reservation.Leave
+	before := s.book(t, leaving)
+	s.desk.Configure(booking.Limits{}, booking.Defaults{
+		Policy: calendar.FirstFit, OnEnd: reservation.Delete, OnEndChoices: []reservation.OnEnd{reservation.Delete, reservation.Shelve},
+	})
+	for name, caller := range map[string]booking.Caller{"a tenant": owner, "an admin": {ProjectID: "demo", Admin: true}} {
+		_, err := s.desk.Book(t.Context(), caller, leaving, nil)
+		got := fault.Of(err)
+		if got == nil || got.Kind != fault.Invalid || got.Field != "on_end" || !strings.Contains(got.Message, "delete or shelve") {
+			t.Errorf("%s gets %v, want an invalid on_end with the choices", name, err)
+		}
+	}
+	longer := at(300)
+	after, err := s.desk.Change(t.Context(), owner, before.ID, booking.Change{End: &longer})
+	if err != nil || after.OnEnd != reservation.Leave {
+		t.Errorf("the stored reservation is changed to %q with %v, want it to keep its end", after.OnEnd, err)
+	}
+	shelving := during(1, 100, 200)
+	shelving.OnEnd = reservation.Shelve
+	s.book(t, shelving)
+}
+
 func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	hosts := named("a")
 	hosts[0].Properties = map[string]inventory.Value{"rack": inventory.StringValue("r1")}
@@ -91,14 +117,14 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	colour, rack := during(1, 100, 200), during(1, 100, 200)
 	colour.HostProperties, rack.HostProperties = `["=", "$colour", "red"]`, `["=", "$rack", "r1"]`
 	for name, req := range map[string]reservation.Request{"colour": colour, "rack": rack} {
-		_, err := s.desk.Offer(owner, req)
+		_, err := s.desk.Offer(t.Context(), owner, req)
 		if got := refusal(t, err); got.Constraint != reservation.HostsMatching || !strings.Contains(got.Message, "$"+name) {
 			t.Errorf("refused by %s: %s; want a word on $%s", got.Constraint, got.Message, name)
 		}
 	}
 	admin := owner
 	admin.SeesHidden = true
-	if _, err := s.desk.Offer(admin, rack); err != nil {
+	if _, err := s.desk.Offer(t.Context(), admin, rack); err != nil {
 		t.Errorf("who sees hidden properties may use one: %v", err)
 	}
 }
@@ -120,7 +146,7 @@ func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 
 func TestAnOfferIsWhatBookingDoesAndStoresNothing(t *testing.T) {
 	s := newScene(t, named("a", "b"))
-	plan, err := s.desk.Offer(owner, during(2, 100, 200))
+	plan, err := s.desk.Offer(t.Context(), owner, during(2, 100, 200))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,19 +21,68 @@ type Claim struct {
 func (c Claim) Whole() bool { return c.Slice.IsZero() }
 
 // Calendar holds the claims of hosts 0 … Hosts()-1.
+//
+// A calendar and its snapshots share what neither of them has changed since: a change
+// copies the lanes and the parts of the index that it touches, once after each snapshot.
 type Calendar struct {
-	lanes []lane
+	lanes []*lane
 	index index
+	owner *owner // who may write a lane or a page without copying it; nil in a snapshot
 }
 
-// New gives an empty calendar of hosts with these capacities. The index reaches
+// owner tells calendars apart that share their parts. It has a size, so that two differ.
+type owner struct{ _ byte }
+
+// New returns an empty calendar of hosts with these capacities. The index reaches
 // from from onwards; claims before it are held all the same.
 func New(capacity []resource.Vector, from span.Instant) *Calendar {
-	c := &Calendar{index: newIndex(from)}
+	c := &Calendar{owner: new(owner)}
+	c.index = newIndex(from, c.owner)
 	for _, v := range capacity {
 		c.AddHost(v)
 	}
 	return c
+}
+
+// Snapshot returns the calendar as it is now, for any number of readers at once. It never
+// changes, and panics where it is told to. It costs a pointer for each host and for each
+// page of the index.
+func (c *Calendar) Snapshot() *Calendar {
+	if c.owner == nil {
+		return c
+	}
+	s := &Calendar{lanes: slices.Clone(c.lanes), index: c.index.share(nil)}
+	c.owner = new(owner)
+	c.index.owner = c.owner
+	return s
+}
+
+// Fork returns a calendar with the claims of a snapshot, which may be changed.
+func (c *Calendar) Fork() *Calendar {
+	if c.owner != nil {
+		return c.Snapshot().Fork()
+	}
+	f := &Calendar{lanes: slices.Clone(c.lanes), owner: new(owner)}
+	f.index = c.index.share(f.owner)
+	return f
+}
+
+// Unchanged reports whether nothing has been claimed or released on host, nor its capacity
+// changed, between two calendars of which one is a snapshot of the other, taken at any time.
+func (c *Calendar) Unchanged(other *Calendar, host int) bool {
+	return host < len(c.lanes) && host < len(other.lanes) && c.lanes[host] == other.lanes[host]
+}
+
+// lane returns the lane of host, to be written.
+func (c *Calendar) lane(host int) *lane {
+	if c.owner == nil {
+		panic("calendar: a snapshot was to be changed")
+	}
+	if l := c.lanes[host]; l.owner != c.owner {
+		c.lanes[host] = l.clone()
+		c.lanes[host].owner = c.owner
+	}
+	return c.lanes[host]
 }
 
 // Hosts is the number of hosts.
@@ -41,7 +90,10 @@ func (c *Calendar) Hosts() int { return len(c.lanes) }
 
 // AddHost makes room for one more host and gives its number.
 func (c *Calendar) AddHost(capacity resource.Vector) int {
-	c.lanes = append(c.lanes, lane{capacity: capacity})
+	if c.owner == nil {
+		panic("calendar: a snapshot was to be changed")
+	}
+	c.lanes = append(c.lanes, &lane{owner: c.owner, capacity: capacity})
 	c.index.hosts = len(c.lanes)
 	return len(c.lanes) - 1
 }
@@ -49,7 +101,9 @@ func (c *Calendar) AddHost(capacity resource.Vector) int {
 // SetCapacity changes what host offers to slices from now on. Slices already
 // held stay, even where they exceed the new capacity.
 func (c *Calendar) SetCapacity(host int, capacity resource.Vector) {
-	c.lanes[host].capacity = capacity
+	if !c.lanes[host].capacity.Equal(capacity) {
+		c.lane(host).capacity = capacity
+	}
 }
 
 // Add enters all claims or none. It fails when a span is empty, a host does not
@@ -84,7 +138,9 @@ func (c *Calendar) Prune(t span.Instant) {
 	reached := bucketSpan(c.index.end()).Start
 	c.index.advance(t)
 	for host := range c.lanes {
-		c.lanes[host].prune(t)
+		if c.lanes[host].outdated(t) {
+			c.lane(host).prune(t)
+		}
 		busy := c.lanes[host].busy()
 		for _, w := range busy[busy.endingAfter(reached):] {
 			c.index.mark(host, w) // within reach only now
@@ -106,7 +162,7 @@ func (c *Calendar) Free(w span.Span, among hostset.Set) hostset.Set {
 // Held gives the spans of host's claims that share an instant with w, sorted;
 // whole-host claims that touch come as one.
 func (c *Calendar) Held(host int, w span.Span) []span.Span {
-	l := &c.lanes[host]
+	l := c.lanes[host]
 	var held []span.Span
 	for _, s := range l.whole[l.whole.endingAfter(w.Start):] {
 		if s.Start >= w.End {
@@ -115,6 +171,9 @@ func (c *Calendar) Held(host int, w span.Span) []span.Span {
 		held = append(held, s)
 	}
 	for _, s := range l.slices {
+		if s.span.Start >= w.End {
+			break
+		}
 		if s.span.Overlaps(w) {
 			held = append(held, s.span)
 		}
@@ -141,21 +200,21 @@ func (c *Calendar) admit(claim Claim) error {
 	case claim.Span.Empty():
 		return fmt.Errorf("the span is empty")
 	}
-	l := &c.lanes[claim.Host]
+	l := c.lanes[claim.Host]
 	if claim.Whole() {
 		if !l.busy().free(claim.Span) {
 			return fmt.Errorf("the host is held already")
 		}
 		return nil
 	}
-	if l.fits(claim.Span, claim.Slice) < 1 {
+	if l.fits(claim.Span, claim.Slice, 1) < 1 {
 		return fmt.Errorf("%v do not fit", claim.Slice)
 	}
 	return nil
 }
 
 func (c *Calendar) enter(claim Claim) {
-	l := &c.lanes[claim.Host]
+	l := c.lane(claim.Host)
 	if claim.Whole() {
 		l.addWhole(claim.Span)
 	} else {
@@ -174,7 +233,7 @@ func (c *Calendar) withdrawOne(claim Claim) bool {
 	if claim.Host < 0 || claim.Host >= len(c.lanes) || claim.Span.Empty() {
 		return false
 	}
-	l := &c.lanes[claim.Host]
+	l := c.lane(claim.Host)
 	if claim.Whole() {
 		if !l.whole.covers(claim.Span) {
 			return false

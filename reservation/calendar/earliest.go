@@ -19,7 +19,7 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	if c.suffices(&q, from) {
 		return from, true
 	}
-	bucket, known := bucketOf(from), c.index.first+int64(len(c.index.buckets))
+	bucket, known := bucketOf(from), c.index.known()
 	if bucket < c.index.first {
 		known = bucket // no bucket is known that early
 	}
@@ -96,7 +96,7 @@ func (r *run) restack() {
 	r.newest = hostset.New(r.index.hosts)
 	union := hostset.New(r.index.hosts)
 	// Buckets that the index does not have are free: they need no place.
-	end := min(r.from+r.len, r.index.first+int64(len(r.index.buckets)))
+	end := min(r.from+r.len, r.index.known())
 	for b := end - 1; b >= r.from; b-- {
 		if set := r.index.at(b); set != nil {
 			union = union.Clone()

@@ -1,6 +1,8 @@
 package calendar
 
 import (
+	"slices"
+
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -16,26 +18,59 @@ const (
 // index has for each bucket the hosts that are busy at any time of it. A bucket
 // without any has no set.
 type index struct {
-	hosts   int
-	first   int64 // number of buckets[0]; bucket b is [b*bucketSeconds, (b+1)*bucketSeconds)
-	buckets []hostset.Set
+	hosts int
+	first int64 // number of the first bucket; bucket b is [b*bucketSeconds, (b+1)*bucketSeconds)
+	owner *owner
+	// pages have the buckets from base on, a multiple of pageBuckets that is not after
+	// first. What lies before first is as good as empty.
+	base  int64
+	pages []*page
 }
 
-func newIndex(from span.Instant) index { return index{first: bucketOf(from)} }
+// pageBuckets is how many buckets calendars share or copy together.
+const pageBuckets = 64
+
+// page has consecutive buckets. Its owner may write it; those of its sets that the owner
+// has made are in own, one bit each, the others are shared.
+type page struct {
+	owner *owner
+	own   uint64
+	sets  [pageBuckets]hostset.Set
+}
+
+func newIndex(from span.Instant, o *owner) index {
+	first := bucketOf(from)
+	return index{first: first, base: floor(first, pageBuckets) * pageBuckets, owner: o}
+}
+
+// share returns the index for another owner.
+func (x *index) share(o *owner) index {
+	shared := *x
+	shared.owner, shared.pages = o, slices.Clone(x.pages)
+	return shared
+}
+
+// floor returns a/b rounded down.
+func floor(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
 
 // bucketOf is the number of the bucket that t lies in.
-func bucketOf(t span.Instant) int64 {
-	b := int64(t) / bucketSeconds
-	if int64(t)%bucketSeconds < 0 {
-		b--
-	}
-	return b
-}
+func bucketOf(t span.Instant) int64 { return floor(int64(t), bucketSeconds) }
 
 // end is the number of the first bucket that the index does not reach.
 func (x *index) end() int64 { return x.first + indexReach }
 
-// touched gives the numbers [from, to) of the buckets within reach that share an
+// known is the number of the bucket after the last one that may have a set.
+func (x *index) known() int64 {
+	return max(x.first, min(x.base+int64(len(x.pages))*pageBuckets, x.end()))
+}
+
+// touched returns the numbers [from, to) of the buckets within reach that share an
 // instant with w.
 func (x *index) touched(w span.Span) (from, to int64) {
 	return max(bucketOf(w.Start), x.first), min(bucketOf(w.End-1)+1, x.end())
@@ -43,25 +78,40 @@ func (x *index) touched(w span.Span) (from, to int64) {
 
 // at is the set of bucket b, nil where nobody is busy or the index does not reach.
 func (x *index) at(b int64) hostset.Set {
-	if i := b - x.first; i >= 0 && i < int64(len(x.buckets)) {
-		return x.buckets[i]
+	if i := b - x.base; b >= x.first && i < int64(len(x.pages))*pageBuckets && x.pages[i/pageBuckets] != nil {
+		return x.pages[i/pageBuckets].sets[i%pageBuckets]
 	}
 	return nil
+}
+
+// writable returns the set of bucket b, to be written, with room for all hosts.
+func (x *index) writable(b int64) hostset.Set {
+	i, of := int((b-x.base)/pageBuckets), int((b-x.base)%pageBuckets)
+	if i >= len(x.pages) {
+		x.pages = append(x.pages, make([]*page, i+1-len(x.pages))...)
+	}
+	p := x.pages[i]
+	if p == nil || p.owner != x.owner {
+		mine := &page{owner: x.owner}
+		if p != nil {
+			mine.sets = p.sets
+		}
+		p, x.pages[i] = mine, mine
+	}
+	if p.own&(1<<of) == 0 || len(p.sets[of])*64 < x.hosts {
+		set := hostset.New(x.hosts)
+		copy(set, p.sets[of])
+		p.sets[of], p.own = set, p.own|1<<of
+	}
+	return p.sets[of]
 }
 
 func (x *index) mark(host int, w span.Span) {
 	from, to := x.touched(w)
 	for b := from; b < to; b++ {
-		i := int(b - x.first)
-		if i >= len(x.buckets) {
-			x.buckets = append(x.buckets, make([]hostset.Set, i+1-len(x.buckets))...)
+		if !x.at(b).Has(host) {
+			x.writable(b).Add(host)
 		}
-		if len(x.buckets[i])*64 <= host {
-			grown := hostset.New(x.hosts)
-			copy(grown, x.buckets[i])
-			x.buckets[i] = grown
-		}
-		x.buckets[i].Add(host)
 	}
 }
 
@@ -69,9 +119,8 @@ func (x *index) mark(host int, w span.Span) {
 func (x *index) unmark(host int, w span.Span, busy spans) {
 	from, to := x.touched(w)
 	for b := from; b < to; b++ {
-		set := x.at(b)
-		if set.Has(host) && busy.free(bucketSpan(b)) {
-			set.Remove(host)
+		if x.at(b).Has(host) && busy.free(bucketSpan(b)) {
+			x.writable(b).Remove(host)
 		}
 	}
 }
@@ -86,9 +135,11 @@ func (x *index) advance(t span.Instant) {
 	if first <= x.first {
 		return
 	}
-	gone := min(first-x.first, int64(len(x.buckets)))
-	x.buckets = append([]hostset.Set(nil), x.buckets[gone:]...)
 	x.first = first
+	if gone := floor(first-x.base, pageBuckets); gone > 0 {
+		x.pages = slices.Clone(x.pages[min(gone, int64(len(x.pages))):])
+		x.base += gone * pageBuckets
+	}
 }
 
 // split divides the hosts of among over w: free has those that the index knows
@@ -96,7 +147,7 @@ func (x *index) advance(t span.Instant) {
 func (x *index) split(w span.Span, among hostset.Set) (free, open hostset.Set) {
 	inside, edges := hostset.New(x.hosts), hostset.New(x.hosts)
 	from, to := x.touched(w)
-	for b := from; b < to && b-x.first < int64(len(x.buckets)); b++ {
+	for b := from; b < min(to, x.known()); b++ {
 		set := x.at(b)
 		if set == nil {
 			continue

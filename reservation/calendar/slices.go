@@ -1,15 +1,13 @@
 package calendar
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Affinity says how the slices of one request lie on hosts.
+// Affinity is how the slices of one request lie on hosts.
 type Affinity string
 
 // The affinities.
@@ -32,11 +30,11 @@ type Room struct {
 	Host, Slices int
 }
 
-// EarliestSlices gives the smallest start from which the slices fit, false where
+// EarliestSlices returns the smallest start from which the slices fit, false where
 // there is none. It is the ready time, or a time at which a claim ends or a host
 // becomes usable.
 func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
-	for at, room := range c.room(&q, q.Quantity) {
+	for at, room := range c.room(&q, q.Quantity, q.Quantity) {
 		if room >= q.Quantity {
 			return at, true
 		}
@@ -44,22 +42,31 @@ func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	return 0, false
 }
 
-// MostSlices is the largest number of slices, up to limit, that fit together
-// from any start of the query, whatever its Quantity.
+// MostSlices returns the largest number of slices that fit together from any start of
+// the query, whatever its Quantity. Of one host at most limit count.
 func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	most := 0
-	for _, room := range c.room(&q, limit) {
-		most = max(most, room)
+	if q.Affinity != SameHost {
+		for _, room := range c.room(&q, limit, 1) {
+			most = max(most, room)
+		}
+		return most
+	}
+	q.Query, q.Affinity = c.complete(q.Query), AnyHosts
+	for host := range q.Hosts.All() {
+		for s := c.stairs(&q, host, limit); s != nil; s = s.climbed() {
+			most = max(most, int(s.counted))
+		}
 	}
 	return most
 }
 
-// SliceWindows walks the maximal runs of starts from which the slices fit; Free
-// counts slices up to the query's Quantity.
+// SliceWindows returns the maximal runs of starts from which the slices fit; Free
+// counts slices up to the query's Quantity on each host.
 func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	var windows []Window
 	open := false
-	for at, room := range c.room(&q, q.Quantity) {
+	for at, room := range c.room(&q, q.Quantity, q.Quantity) {
 		switch {
 		case room >= q.Quantity && !open:
 			windows = append(windows, Window{Start: at, LatestStart: q.latest(), Free: room})
@@ -72,95 +79,99 @@ func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	return windows
 }
 
-// RoomAt gives the hosts that can take slices from start on, by host number, and
+// RoomAt returns the hosts that can take slices from start on, by host number, and
 // how many each can, up to the query's Quantity.
 func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	q.Query = c.complete(q.Query)
+	limit, w := int64(q.Quantity), q.Window(start)
+	if q.Affinity == DifferentHosts {
+		limit = 1
+	}
 	var rooms []Room
 	for host := range q.Hosts.All() {
-		if n := c.roomOn(&q, host, start, q.Quantity); n > 0 {
-			rooms = append(rooms, Room{host, n})
+		if q.availableFrom(host) > start {
+			continue
+		}
+		if n := c.lanes[host].fits(w, q.Shape, limit); n > 0 {
+			rooms = append(rooms, Room{host, int(n)})
 		}
 	}
 	return rooms
 }
 
-// roomOn is how many slices host can take from start on, at most limit.
-func (c *Calendar) roomOn(q *SliceQuery, host int, start span.Instant, limit int) int {
-	if q.availableFrom(host) > start {
-		return 0
-	}
-	if q.Affinity == DifferentHosts {
-		limit = 1
-	}
-	return int(min(c.lanes[host].fits(q.Window(start), q.Shape), int64(limit)))
-}
-
-// turn is a start from which the room on a host may differ.
-type turn struct {
-	at   span.Instant
-	host int
-}
-
-// room walks the starts at which the room changes, with the number of slices
-// that fit from then on, each host counted up to limit.
-func (c *Calendar) room(q *SliceQuery, limit int) iter.Seq2[span.Instant, int] {
+// room walks the starts at which the room changes, with the number of slices that
+// fit from then on, each host counted up to limit. It walks none where fewer than least
+// fit even on empty hosts.
+func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant, int] {
 	q.Query = c.complete(q.Query)
 	return func(yield func(span.Instant, int) bool) {
-		if q.latest() < q.Ready {
+		if q.latest() < q.Ready || c.roomWhenEmpty(q, limit) < int64(least) {
 			return
 		}
-		rooms := make([]int, c.Hosts())
-		total, largest := 0, 0
-		set := func(host int, start span.Instant) {
-			before := rooms[host]
-			rooms[host] = c.roomOn(q, host, start, limit)
-			total += rooms[host] - before
-			if largest = max(largest, rooms[host]); before == largest && rooms[host] < before {
-				largest = slices.Max(rooms)
-			}
-		}
+		total, changes := c.roomAtFirst(q, limit)
 		level := func() int {
 			if q.Affinity == SameHost {
-				return largest
+				return int(min(total, int64(limit)))
 			}
-			return total
-		}
-		for host := range q.Hosts.All() {
-			set(host, q.Ready)
+			return int(total)
 		}
 		if !yield(q.Ready, level()) {
 			return
 		}
-		turns := c.turns(q)
-		for i, t := range turns {
-			set(t.host, t.at)
-			if i+1 < len(turns) && turns[i+1].at == t.at {
-				continue
+		for len(changes) > 0 {
+			at := changes[0].at
+			for len(changes) > 0 && changes[0].at == at {
+				total += changes[0].of.counted - changes[0].before
+				changes = changes.next()
 			}
-			if !yield(t.at, level()) {
+			if !yield(at, level()) {
 				return
 			}
 		}
 	}
 }
 
-// turns gives the starts after the ready time at which a claim has just ended, a
-// claim just comes to lie in the window, or a host becomes usable.
-func (c *Calendar) turns(q *SliceQuery) []turn {
-	var turns []turn
-	add := func(at span.Instant, host int) {
-		if q.Ready < at && at <= q.latest() {
-			turns = append(turns, turn{at, host})
-		}
-	}
+// roomWhenEmpty returns how many slices fit on hosts that nothing else is held of.
+func (c *Calendar) roomWhenEmpty(q *SliceQuery, limit int) int64 {
+	total := int64(0)
 	for host := range q.Hosts.All() {
-		add(q.availableFrom(host), host)
-		for _, held := range c.Held(host, span.Span{Start: q.Ready, End: q.Deadline}) {
-			add(held.End, host)
-			add(held.Start-span.Instant(q.Duration)+1, host)
+		s := c.lanes[host].held.shapeOf(q.Shape, c.lanes[host].capacity, q.mostOn(limit))
+		total += q.count(s.most, limit)
+	}
+	return total
+}
+
+// roomAtFirst returns the room at the ready time and what changes it later.
+func (c *Calendar) roomAtFirst(q *SliceQuery, limit int) (total int64, changes changes) {
+	for host := range q.Hosts.All() {
+		s := c.stairs(q, host, limit)
+		if s == nil {
+			continue
+		}
+		if s.at == q.Ready {
+			total += s.counted
+			changes = changes.with(s)
+		} else {
+			changes = append(changes, change{at: s.at, of: s})
 		}
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.host, b.host)) })
-	return slices.Compact(turns)
+	changes.order()
+	return total, changes
+}
+
+// mostOn returns how many slices on one host matter.
+func (q *SliceQuery) mostOn(limit int) int64 {
+	if q.Affinity == DifferentHosts {
+		return 1
+	}
+	return int64(limit)
+}
+
+// count returns how many of the slices that fit on one host count: with affinity SameHost
+// all or none.
+func (q *SliceQuery) count(room int64, limit int) int64 {
+	if q.Affinity == SameHost && room < int64(limit) {
+		return 0
+	}
+	return room
 }

@@ -46,3 +46,24 @@ func TestAnEvictionIsToldWithWhatItsOwnerMayKnow(t *testing.T) {
 		t.Errorf("the context is that of user %s in project %s, want the owner's", user, project)
 	}
 }
+
+func TestWhatAReservationHasLeftIsToldToGoByAnEventOfItsOwn(t *testing.T) {
+	var out outbound
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	e := notice.Eviction{Instance: "i", Name: "old", ProjectID: "p", UserID: "u", Host: "cmp-001", At: at, Told: at, Action: "migrate", Reservation: "r"}
+	if err := notifier(t, &out, notice.Blazar).Evict(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	one := out.sent[0]
+	var got map[string]any
+	if err := json.Unmarshal(one.Payload, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"version": "1.0", "instance_id": "i", "instance_name": "old", "project_id": "p", "user_id": "u", "host": "cmp-001",
+		"evicted_at": "2030-01-02T03:04:05Z", "action": "migrate", "reservation_id": "r",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || one.EventType != "reservation.evict" {
+		t.Errorf("event %s, payload (-want +got):\n%s", one.EventType, diff)
+	}
+}

@@ -128,12 +128,14 @@ func (w *town) shares(r reservation.Reservation, i inventory.Instance, host stri
 
 // checkOrder holds that nobody's instance is touched without a right.
 func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
+	left := false // by a reservation that is over
 	if n := i.ReservationID(); n != "" {
 		r, live := w.Reservation(n)
 		over := r.Status == reservation.Ending || r.ID != "" && !live
 		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.Delete && order == upkeep.StopGuest) {
 			return
 		}
+		left = r.Status == reservation.Ended || r.Status == reservation.Cancelled
 		if live && slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == i.Host }) {
 			w.t.Errorf("instance %s of reservation %s, which is %s, is told to %s", i.ID, r.ID, r.Status, order)
 			return
@@ -142,6 +144,10 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	switch {
 	case w.doubt != "":
 		w.t.Errorf("in doubt instance %s is told to %s", i.ID, order)
+	case left && !i.Preemptible:
+		if confirms := i.Status == "VERIFY_RESIZE" && order == upkeep.MigrateGuest; order != w.rules.Left && !confirms && (w.rules.Left != upkeep.MigrateGuest || order != upkeep.ShelveGuest) {
+			w.t.Errorf("instance %s, which its reservation has left, is told to %s", i.ID, order)
+		}
 	case i.Locked:
 		w.t.Errorf("instance %s is locked and told to %s", i.ID, order)
 	case i.Preemptible && order != w.rules.Preemptible, !i.Preemptible && order != w.rules.Normal:

@@ -2,7 +2,9 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ const (
 // it takes the reservation as it is then.
 func (s *Steward) start(ctx context.Context, id string) error {
 	began := s.Elapsed()
+	moved := false
 	for polls := 0; ; polls++ {
 		r, live := s.Promises.Reservation(id)
 		if !live {
@@ -36,17 +39,22 @@ func (s *Steward) start(ctx context.Context, id string) error {
 			return fault.New(fault.Conflict, "the reservation was over before its start was")
 		}
 		hosts, err := startable(&r, s.Snapshot(), s.Now())
+		if sleeps, is := errors.AsType[sleeper](err); is && !moved {
+			if moved = s.rehome(ctx, &r, map[string]error{sleeps.host: err}); moved {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
 		if err := s.lay(ctx, r, hosts); err != nil {
 			return err
 		}
-		obstacle, err := s.obstacle(ctx, r, hosts)
+		blocked, err := s.obstacles(ctx, r, hosts)
 		switch {
 		case err != nil:
 			return err
-		case obstacle == nil:
+		case len(blocked) == 0:
 			if err := s.withhold(ctx, r, hosts); err != nil {
 				return err
 			}
@@ -56,8 +64,10 @@ func (s *Steward) start(ctx context.Context, id string) error {
 			s.Log.InfoContext(ctx, "the owner may use the hosts", "reservation", id, "hosts", hosts,
 				"polls", polls, "took", (s.Elapsed() - began).String())
 			return nil
-		case polls == startPolls:
-			return obstacle
+		case polls >= startPolls && (moved || !s.rehome(ctx, &r, blocked)):
+			return blocked[slices.Sorted(maps.Keys(blocked))[0]]
+		case polls >= startPolls:
+			polls, moved = 0, true
 		}
 		if err := s.Wait(ctx, pollEvery); err != nil {
 			return told(err, "wait until the hosts are free")
@@ -161,16 +171,17 @@ func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts
 	})
 }
 
-// obstacle says what still stands in the way on the hosts, nil where nothing does, and
-// tells strangers to go as the rules say.
-func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts []string) (obstacle, err error) {
+// obstacles says what still stands in the way, by host, and tells strangers to go as
+// the rules say.
+func (s *Steward) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
 	live := s.Promises.Live(always)
 	host, held, err := s.heldBefore(ctx, &r, hosts, live)
 	if err != nil {
 		return nil, err
 	}
+	blocked := map[string]error{}
 	if held {
-		obstacle = onHost(host, fault.New(fault.Conflict, "a host is still held by another reservation, which is being ended; the start waits for it"))
+		blocked[host] = onHost(host, fault.New(fault.Conflict, "a host is still held by another reservation, which is being ended; the start waits for it"))
 	}
 	var mu sync.Mutex
 	err = each(ctx, s.asking, len(hosts), func(i int) error {
@@ -180,12 +191,12 @@ func (s *Steward) obstacle(ctx context.Context, r reservation.Reservation, hosts
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if obstacle == nil {
-			obstacle = occupied(&r, hosts[i], found[0])
+		if blocked[hosts[i]] == nil {
+			blocked[hosts[i]] = occupied(&r, hosts[i], found[0])
 		}
 		return nil
 	})
-	return obstacle, err
+	return blocked, err
 }
 
 // heldBefore gives a host that a reservation before r still holds, whose aggregate

@@ -38,6 +38,10 @@ type Rules struct {
 	// on: DeleteGuest, ShelveGuest, MigrateGuest or AwaitGuest.
 	Preemptible Order
 	Eviction    int64
+	// Left is what becomes of the instances that reservations which are over have left, from
+	// LeadTime before the start on: MigrateGuest, ShelveGuest, DeleteGuest or AwaitGuest. From
+	// Eviction before it on, one that has not migrated is shelved.
+	Left Order
 	// Fill lets preemptible ones be on the hosts of a reservation while it runs: they make
 	// room when its owner's instances come.
 	Fill bool
@@ -58,6 +62,11 @@ type StewardOptions struct {
 	// Departing gives, of those of the servers that best-effort work has, until when they
 	// are left to it, which suspends them; 0 is not known yet. Nil is none.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
+	// Rehome gives a reservation other hosts for those on which its start is blocked, see
+	// booking.Desk; nil leaves it where it is.
+	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
+	// TellLeft tells the owner of an instance that it leaves its host; nil tells nobody.
+	TellLeft func(ctx context.Context, d Departure) error
 
 	Rules Rules
 	Now   func() span.Instant

@@ -68,6 +68,7 @@ func newTown(t judge, hosts ...string) *town {
 		rules: upkeep.Rules{
 			Fence:  fence.Rules{Ahead: fence.Forever, Prepare: 600},
 			Normal: upkeep.AwaitGuest, LeadTime: 600, Preemptible: upkeep.DeleteGuest, Eviction: 120, EndGrace: 60,
+			Left: upkeep.MigrateGuest,
 		},
 	}
 	w.line = &line{modelCloud: newModelCloud(hosts...), town: w, calls: map[string]int{}, wrong: map[string]error{}, budget: -1}

@@ -61,18 +61,24 @@ type errand struct {
 }
 
 // evictions says which strangers are told what on a host that is promised from start
-// on. One that is locked is told nothing, nor one that has another task, nor one of which
-// only Placement knows. What is not preemptible is at most migrated. That one is protected
-// counts for nothing against a promise: its owner says so.
-func evictions(strangers []inventory.Instance, start, now span.Instant, rules Rules) (list []errand) {
+// on; those in left are what reservations that are over have left there. One that is
+// locked is told nothing, nor one that has another task, nor one of which only Placement
+// knows. What is neither preemptible nor left is at most migrated. That one is protected
+// counts for nothing against a promise: its owner says so. For the same reason a lock
+// does not keep one that was left.
+func evictions(strangers []inventory.Instance, left leftovers, start, now span.Instant, rules Rules) (list []errand) {
 	for _, i := range strangers {
-		order, from := rules.Normal, start.Add(-rules.LeadTime)
-		if i.Preemptible {
+		order, from, why := rules.Normal, start.Add(-rules.LeadTime), ""
+		r, isLeft := left[i.ID]
+		switch {
+		case i.Preemptible:
 			order, from = rules.Preemptible, start.Add(-rules.Eviction)
+		case isLeft:
+			order, why = rules.forLeft(&i, r.OnEnd, now < start.Add(-rules.Eviction)), ", and its reservation "+r.ID+" is over"
 		}
-		may := order == MigrateGuest || i.Preemptible && (order == DeleteGuest || order == ShelveGuest)
-		if may && now >= from && !i.Locked && i.Status != "" && i.Task == "" {
-			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on", i.Host, start)})
+		may := order == MigrateGuest || (i.Preemptible || isLeft) && (order == DeleteGuest || order == ShelveGuest)
+		if may && now >= from && (isLeft || !i.Locked) && i.Status != "" && i.Task == "" {
+			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on%s", i.Host, start, why)})
 		}
 	}
 	return list
@@ -262,7 +268,11 @@ func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Inst
 	if s.Doubt() != "" {
 		return
 	}
-	due, err := s.departed(ctx, evictions(strangers, w.start, s.Now(), s.Rules))
+	left, err := s.leftOn(ctx, w.host, strangers)
+	if err != nil {
+		s.Log.WarnContext(ctx, "it is not known which instances a reservation has left; they are told nothing", "host", w.host, "error", err)
+	}
+	due, err := s.departed(ctx, evictions(strangers, left, w.start, s.Now(), s.Rules))
 	if err != nil {
 		s.Log.WarnContext(ctx, "it is not known which servers best-effort work suspends itself; none is told to go", "host", w.host, "error", err)
 		return
@@ -275,6 +285,7 @@ func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Inst
 			log.WarnContext(ctx, "an instance that has to make room did not take its order", "error", err)
 		case done:
 			log.InfoContext(ctx, "an instance has to make room", "preemptible", do.instance.Preemptible)
+			s.tellLeft(ctx, left[do.instance.ID], do)
 		}
 	}
 }

@@ -24,6 +24,9 @@ const (
 	LostAnswer
 	// LostCommit cuts the connection before the server gets the COMMIT.
 	LostCommit
+	// Frozen holds back the COMMIT, and whatever the server says, until Thaw: so the
+	// server sees a client that is frozen in the middle of its transaction.
+	Frozen
 )
 
 // Proxy takes connections on loopback and hands them on.
@@ -40,6 +43,7 @@ type Proxy struct {
 	failed   int
 	refusing bool
 	refused  int
+	thawed   chan struct{} // closed by Thaw
 }
 
 // Start gives a proxy before target, "host:port". The end of the test stops it.
@@ -49,7 +53,7 @@ func Start(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: listener, target: target, open: make(map[net.Conn]bool)}
+	p := &Proxy{listener: listener, target: target, open: make(map[net.Conn]bool), thawed: make(chan struct{})}
 	p.wg.Go(p.accept)
 	t.Cleanup(p.stop)
 	return p
@@ -100,6 +104,21 @@ func (p *Proxy) refuses(statement string) bool {
 	return true
 }
 
+// Thaw lets all connections go on that are frozen.
+func (p *Proxy) Thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.thawed)
+	p.thawed = make(chan struct{})
+}
+
+// thaw returns what the next Thaw closes.
+func (p *Proxy) thaw() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.thawed
+}
+
 // Cut breaks all connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
@@ -111,6 +130,7 @@ func (p *Proxy) Cut() {
 
 func (p *Proxy) stop() {
 	p.listener.Close()
+	p.Thaw()
 	p.Cut()
 	p.wg.Wait()
 }
@@ -179,9 +199,28 @@ type session struct {
 	client, server net.Conn
 	readOnly       bool
 
-	mu   sync.Mutex
-	next Kind
-	fail bool
+	mu     sync.Mutex
+	next   Kind
+	fail   bool
+	frozen <-chan struct{} // until it is closed
+}
+
+// freeze holds the session until the next Thaw.
+func (s *session) freeze() {
+	s.mu.Lock()
+	s.frozen = s.proxy.thaw()
+	s.mu.Unlock()
+	s.await()
+}
+
+// await returns when the session is not frozen.
+func (s *session) await() {
+	s.mu.Lock()
+	frozen := s.frozen
+	s.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
 }
 
 // questions hands on what the client sends, until a commit shall be lost.
@@ -206,6 +245,10 @@ func (s *session) questions() {
 			if fail && kind == LostCommit {
 				return
 			}
+			if fail && kind == Frozen {
+				s.freeze()
+				fail = false
+			}
 			if fail && kind == Deadlock {
 				packet = rollback
 			}
@@ -223,6 +266,7 @@ func (s *session) questions() {
 func (s *session) answers() {
 	for {
 		packet, err := read(s.server)
+		s.await()
 		if err != nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -133,6 +134,21 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 		if gone := id == "0" || id == "2" || id == "4"; used == gone || err != nil {
 			t.Errorf("the key of %s is used: %v (%v)", id, used, err)
 		}
+	}
+	// 1 was cancelled.
+	for _, c := range list {
+		if err := out.MarkSent(t.Context(), job.Lease{}, []int64{c.Place}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Get(t.Context(), "1"); err != nil {
+		t.Errorf("a cancelled reservation before it is purged: %v", err)
+	}
+	if n, err := p.Purge(t.Context(), job.Lease{}, 5*day, false, 2, nil); n != 1 || err != nil {
+		t.Errorf("once it is sent %d are purged, want 1 (%v)", n, err)
+	}
+	if _, err := s.Get(t.Context(), "1"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a cancelled reservation that is purged: %v, want a not_found fault", err)
 	}
 	for _, r := range kept {
 		if len(r.Claims) != 2 || len(r.Events) != 2 {

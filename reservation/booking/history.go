@@ -1,0 +1,44 @@
+package booking
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// bounded are the groups of events that may happen without end: an owner may change a
+// reservation as often as they like, and a host may fail and come back. Of each group a
+// log keeps the last entries; the audit trail has a record of every change.
+var bounded = []struct {
+	types []reservation.EventType
+	most  int
+}{
+	{[]reservation.EventType{reservation.ChangedEvent}, 20},
+	{[]reservation.EventType{reservation.HealedEvent, reservation.DegradedEvent, reservation.RestoredEvent}, 20},
+	{[]reservation.EventType{reservation.ImageEvent}, 20},
+	{[]reservation.EventType{reservation.BeforeEndEvent}, 20},
+}
+
+// recent returns the log without the oldest entries of each group that has too many.
+// What has not happened yet stays. It may change the list that it is given.
+func recent(log []reservation.Event) []reservation.Event {
+	for _, group := range bounded {
+		happened := func(e reservation.Event) bool {
+			return e.State == reservation.Done && slices.Contains(group.types, e.Type)
+		}
+		extra := -group.most
+		for _, e := range log {
+			if happened(e) {
+				extra++
+			}
+		}
+		log = slices.DeleteFunc(log, func(e reservation.Event) bool {
+			if extra <= 0 || !happened(e) {
+				return false
+			}
+			extra--
+			return true
+		})
+	}
+	return log
+}

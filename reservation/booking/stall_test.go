@@ -1,0 +1,101 @@
+package booking_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// slowDecision begins a decision that does not end before the function that it returns is
+// called, which returns what became of it.
+func slowDecision(t *testing.T, s *scene, id string) (end func() error) {
+	t.Helper()
+	deciding, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	first := true
+	go func() {
+		_, _, err := s.desk.Heal(context.Background(), id, func(string) (string, bool) {
+			if first {
+				first = false
+				close(deciding)
+				<-goOn
+			}
+			return "", false
+		})
+		done <- err
+	}()
+	<-deciding
+	return func() error {
+		close(goOn)
+		return <-done
+	}
+}
+
+// While a decision is made, the scheduler, starts and ends, and the inventory go on. Where
+// something waits for the decision, this test does not end.
+func TestNobodyWaitsForADecision(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	id := s.book(t, during(1, 100, 200)).ID
+	end := slowDecision(t, s, id)
+	s.desk.Promised(at(0))
+	s.desk.Fillable(at(0), 60)
+	s.desk.Live(span.Span{Start: at(0), End: at(1000)})
+	s.desk.Reservation(id)
+	s.desk.Observe(s.desk.Snapshot())
+	s.desk.Prune()
+	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
+		t.Error(failed)
+	}
+	if err := s.desk.Follow(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	id := s.book(t, during(1, 100, 200)).ID
+	end := slowDecision(t, s, id)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for name, ask := range map[string]func() error{
+		"offer":        func() error { _, err := s.desk.Offer(gone, owner, during(1, 100, 200)); return err },
+		"availability": func() error { _, _, err := s.desk.Availability(gone, owner, during(1, 100, 200), 10); return err },
+		"booking":      func() error { _, err := s.desk.Book(gone, owner, during(1, 100, 200), nil); return err },
+		"change":       func() error { _, err := s.desk.Cancel(gone, owner, id); return err },
+	} {
+		if err := ask(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want that the caller is gone", name, err)
+		}
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A decision that another has overtaken is made again on what is there now.
+func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
+	both := replicas(t, 2, named("a", "b"))
+	s, other := both[0], both[1]
+	r := s.book(t, during(1, 100, 200))
+	other.follow(t)
+	calls := 0
+	healed, changed, err := s.desk.Heal(t.Context(), r.ID, func(host string) (string, bool) {
+		if calls++; calls == 1 { // meanwhile the other replica takes the only host that could serve
+			if _, err := other.desk.Book(t.Context(), owner, during(1, 100, 200), nil); err != nil {
+				t.Error(err)
+			}
+			if err := s.desk.Follow(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		return "its nova-compute is down", host == r.Claims[0].Host
+	})
+	if err != nil || !changed || healed.Degraded == "" || healed.Claims[0].Host != r.Claims[0].Host {
+		t.Errorf("healed to %v, degraded %q, changed %v, %v; want it degraded on its own host", healed.Claims, healed.Degraded, changed, err)
+	}
+	s.check(t)
+}

@@ -1,0 +1,81 @@
+package booking
+
+import (
+	"cmp"
+	"iter"
+
+	"github.com/tidwall/btree"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// timetable has reservations in the order of a time. A copy costs nothing and does not
+// change with the original.
+type timetable struct{ tree *btree.BTreeG[timed] }
+
+type timed struct {
+	at span.Instant
+	r  *reservation.Reservation // not changed any more
+}
+
+func newTimetable() timetable {
+	return timetable{btree.NewBTreeGOptions(func(a, b timed) bool {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.r.ID, b.r.ID)) < 0
+	}, btree.Options{NoLocks: true})}
+}
+
+func (t timetable) add(at span.Instant, r *reservation.Reservation)    { t.tree.Set(timed{at, r}) }
+func (t timetable) remove(at span.Instant, r *reservation.Reservation) { t.tree.Delete(timed{at, r}) }
+func (t timetable) snapshot() timetable                                { return timetable{t.tree.IsoCopy()} }
+
+// until walks those whose time is not after t, by time, then id.
+func (t timetable) until(last span.Instant) iter.Seq[*reservation.Reservation] {
+	return func(yield func(*reservation.Reservation) bool) {
+		t.tree.Scan(func(x timed) bool { return x.at <= last && yield(x.r) })
+	}
+}
+
+// first returns the earliest time, false where there is none.
+func (t timetable) first() (span.Instant, bool) {
+	x, ok := t.tree.Min()
+	return x.at, ok
+}
+
+// shelves has the live reservations by the times that questions about them name.
+type shelves struct {
+	byStart timetable
+	// byRelease has them by the first end of a claim, which is not after their own.
+	byRelease timetable
+	imaged    timetable // those with an image, by start
+}
+
+func newShelves() shelves {
+	return shelves{newTimetable(), newTimetable(), newTimetable()}
+}
+
+func (s shelves) add(r *reservation.Reservation) {
+	s.byStart.add(r.Span.Start, r)
+	s.byRelease.add(firstRelease(r), r)
+	if r.Image != "" {
+		s.imaged.add(r.Span.Start, r)
+	}
+}
+
+func (s shelves) remove(r *reservation.Reservation) {
+	s.byStart.remove(r.Span.Start, r)
+	s.byRelease.remove(firstRelease(r), r)
+	s.imaged.remove(r.Span.Start, r)
+}
+
+func (s shelves) snapshot() shelves {
+	return shelves{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot()}
+}
+
+func firstRelease(r *reservation.Reservation) span.Instant {
+	first := r.Span.End
+	for _, c := range r.Claims {
+		first = min(first, c.Span.End)
+	}
+	return first
+}

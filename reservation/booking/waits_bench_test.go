@@ -1,0 +1,136 @@
+package booking_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// busyCloud is a desk of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
+func busyCloud(b *testing.B) *scene {
+	b.Helper()
+	var hosts []inventory.Host
+	for i := range 1_000 {
+		h := inventory.Host{
+			Name: fmt.Sprintf("cmp-%04d", i), Capacity: resource.Vector{VCPUs: 64, MemoryMB: 640_000, DiskGB: 10_000},
+			Reservable: true, Power: inventory.PowerOn,
+		}
+		for j := range 100 { // about as many as libvirt on x86 reports
+			h.Traits = append(h.Traits, fmt.Sprintf("HW_CPU_X86_FEATURE_%03d", j))
+		}
+		hosts = append(hosts, h)
+	}
+	s := newScene(b, hosts)
+	random := rand.New(rand.NewPCG(1, 1))
+	for i := range 10_000 {
+		req := during(1, 0, 0)
+		if i%2 == 0 {
+			req = cpus(4, 1+i%8, 0, 0)
+		}
+		req.Start, req.Duration = at(1000+random.Int64N(90*86400)), 3600*(1+random.Int64N(72))
+		req.End = req.Start + 14*86400
+		if _, err := s.desk.Book(b.Context(), owner, req, nil); err != nil {
+			b.Fatal(i, err)
+		}
+	}
+	return s
+}
+
+// largeRequests are what costs most, each to be sent again and again.
+func largeRequests(s *scene) map[string]func(ctx context.Context) {
+	wide := func(req reservation.Request) reservation.Request {
+		req.Start, req.End, req.Duration = at(10), at(364*86400), 7*86400
+		return req
+	}
+	var parts []string
+	for i := range 120 {
+		parts = append(parts, fmt.Sprintf(`["not",["in","NONE_%d","$traits"]]`, i))
+	}
+	filtered := wide(during(1_000, 0, 0))
+	filtered.HostProperties = `["and",` + strings.Join(parts, ",") + `]`
+	spread := wide(during(900, 0, 0))
+	spread.Policy = calendar.PEDurationBestFit
+	slices := wide(cpus(1, 63_900, 0, 0))
+	ask := func(do func(ctx context.Context) error) func(ctx context.Context) {
+		return func(ctx context.Context) { _ = do(ctx) } // most are refused
+	}
+	return map[string]func(ctx context.Context){
+		"large-filters":   ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, filtered, nil); return err }),
+		"every-rectangle": ask(func(ctx context.Context) error { _, err := s.desk.Offer(ctx, owner, spread); return err }),
+		"many-instances":  ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, slices, nil); return err }),
+		"availability": ask(func(ctx context.Context) error {
+			_, _, err := s.desk.Availability(ctx, owner, slices, 1000)
+			return err
+		}),
+		"pages-of-the-whole": func(context.Context) { s.desk.Live(span.Span{End: span.Forever}) },
+	}
+}
+
+// BenchmarkWaits measures for how long others wait while one project sends the largest
+// requests as fast as they are answered, four at a time: what a select_destinations asks of
+// the desk, the look for starts and ends that are due, and the inventory. The row "alone" is
+// the same without that project.
+func BenchmarkWaits(b *testing.B) {
+	s := busyCloud(b)
+	large := largeRequests(s)
+	for _, name := range append([]string{"alone"}, slices.Sorted(maps.Keys(large))...) {
+		b.Run(name, func(b *testing.B) {
+			ctx, stop := context.WithCancel(b.Context())
+			var sent atomic.Int64
+			done := make(chan struct{})
+			for range 4 {
+				go func() {
+					for ctx.Err() == nil && large[name] != nil {
+						large[name](ctx)
+						sent.Add(1)
+					}
+					done <- struct{}{}
+				}()
+			}
+			measureWaits(b, s)
+			stop()
+			for range 4 {
+				<-done
+			}
+			b.ReportMetric(float64(sent.Load())/b.Elapsed().Seconds(), "large/s")
+		})
+	}
+}
+
+// measureWaits asks every two milliseconds what others ask, beside a booking that makes the
+// desk write.
+func measureWaits(b *testing.B, s *scene) {
+	waits := map[string][]time.Duration{}
+	timed := func(what string, do func()) {
+		begun := time.Now()
+		do()
+		waits[what] = append(waits[what], time.Since(begun))
+	}
+	next := time.NewTicker(2 * time.Millisecond)
+	defer next.Stop()
+	for b.Loop() {
+		<-next.C
+		timed("select", func() {
+			s.desk.Promised(at(0))
+			s.desk.Reservation("none")
+		})
+		timed("events", func() { s.desk.CarryOut(b.Context()) })
+		timed("inventory", func() { s.desk.Observe(s.desk.Snapshot()) })
+	}
+	for what, took := range waits {
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, what+"-p99-ms")
+	}
+}

@@ -1,0 +1,79 @@
+package calendar_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// sliceMonth returns a calendar of hosts with 64 vCPUs and a month of claims on slices of 4
+// vCPUs and 1 to 72 hours. Where the hosts fill up, the claims spread over more months.
+func sliceMonth(b *testing.B, hosts, claims int) (c *calendar.Calendar, end span.Instant) {
+	b.Helper()
+	capacity := resource.Vector{VCPUs: 64, MemoryMB: 640_000, DiskGB: 10_000}
+	c = calendar.New(slices.Repeat([]resource.Vector{capacity}, hosts), 0)
+	random := rand.New(rand.NewPCG(1, 1))
+	demand := resource.Vector{VCPUs: 4, MemoryMB: 8_000, DiskGB: 40}
+	end = span.Instant(30 * day)
+	for made, tries := 0, 0; made < claims; tries++ {
+		if tries > 4*claims {
+			end, tries = end+span.Instant(30*day), 0
+		}
+		w := span.New(span.Instant(random.Int64N(int64(end))), hour*(1+random.Int64N(72)))
+		if c.Add(calendar.Claim{Host: random.IntN(hosts), Span: w, Slice: demand}) == nil {
+			made++
+		}
+	}
+	return c, end
+}
+
+// BenchmarkSlices is the search for room for instances: an offer that finds some, and a
+// refusal with its alternatives, each beside the walk that it cannot do without, which is
+// once through all that is held of the hosts.
+func BenchmarkSlices(b *testing.B) {
+	const hosts = 100
+	for _, claims := range []int{10_000, 100_000} {
+		c, end := sliceMonth(b, hosts, claims)
+		walk := timed(func() {
+			for host := range hosts {
+				c.Held(host, span.Span{End: span.Forever})
+			}
+		})
+		for name, ask := range map[string]struct {
+			shape    resource.Vector
+			quantity int
+		}{
+			"offer":                  {resource.Vector{VCPUs: 4, MemoryMB: 8_000, DiskGB: 40}, 8},
+			"offer-late":             {resource.Vector{VCPUs: 32, MemoryMB: 8_000, DiskGB: 40}, 150},
+			"refusal-too-many":       {resource.Vector{VCPUs: 48, MemoryMB: 8_000, DiskGB: 40}, 100},
+			"refusal-too-many-small": {resource.Vector{VCPUs: 1, MemoryMB: 8_000, DiskGB: 40}, 6_390},
+		} {
+			b.Run(fmt.Sprintf("%s/hosts=%d/claims=%d", name, hosts, claims), func(b *testing.B) {
+				random := rand.New(rand.NewPCG(2, 2))
+				var times []time.Duration
+				for b.Loop() {
+					q := calendar.SliceQuery{
+						Query: calendar.Query{Ready: span.Instant(random.Int64N(int64(end) / 4)), Deadline: end, Duration: day, Quantity: ask.quantity},
+						Shape: ask.shape,
+					}
+					times = append(times, timed(func() {
+						if _, found := c.EarliestSlices(q); !found {
+							c.MostSlices(q, 1<<20)
+							q.Deadline = span.Forever
+							c.EarliestSlices(q)
+						}
+					}))
+				}
+				b.ReportMetric(float64(percentile(times, 0.5).Nanoseconds())/1e3, "p50-us")
+				b.ReportMetric(float64(percentile(times, 0.99).Nanoseconds())/1e3, "p99-us")
+				b.ReportMetric(float64(walk.Nanoseconds())/1e3, "walk-us")
+			})
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package calendar
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// stairs walks the starts of a query at which the number of slices that fit on one host
+// changes. The number is the least room at any instant of the window of a start: a sliding
+// minimum over the steps of the host's usage, which costs O(1) amortized for each step.
+type stairs struct {
+	query *SliceQuery
+	limit int
+	lane  *lane
+	shape shape
+
+	at      span.Instant // the start that it has reached
+	counted int64        // slices that count from there on
+
+	// window has the stretches of equal room that share an instant with the window of at,
+	// less those that a later one with as little room or less makes irrelevant: their room rises.
+	window []stretch
+	until  span.Instant // what has been read of the lane
+	step   int          // of held, at until
+	whole  int          // the first whole-host claim that ends after until
+}
+
+// stretch is a time throughout which the room is the same.
+type stretch struct {
+	end  span.Instant
+	room int64
+}
+
+// stairs returns the stairs at the first start of the query at which the host can be used,
+// nil where it never can.
+func (c *Calendar) stairs(q *SliceQuery, host, limit int) *stairs {
+	l, first := c.lanes[host], max(q.Ready, q.availableFrom(host))
+	if first > q.latest() {
+		return nil
+	}
+	s := &stairs{
+		query: q, limit: limit, lane: l, shape: l.held.shapeOf(q.Shape, l.capacity, q.mostOn(limit)),
+		at: first, until: first, step: l.held.during(first), whole: l.whole.endingAfter(first),
+	}
+	s.read()
+	s.counted = q.count(s.window[0].room, limit)
+	return s
+}
+
+// climbed returns s at the next start from which another number of slices counts, nil
+// where there is none.
+func (s *stairs) climbed() *stairs {
+	for {
+		s.at = min(s.window[0].end, s.until-span.Instant(s.query.Duration)+1)
+		if s.at > s.query.latest() {
+			return nil
+		}
+		if s.window[0].end <= s.at {
+			s.window = s.window[1:]
+		}
+		s.read()
+		if counted := s.query.count(s.window[0].room, s.limit); counted != s.counted {
+			s.counted = counted
+			return s
+		}
+	}
+}
+
+// read reads the lane to the end of the window of at.
+func (s *stairs) read() {
+	for end := s.query.Window(s.at).End; s.until < end; {
+		next := s.stretch()
+		keep := len(s.window)
+		for keep > 0 && s.window[keep-1].room >= next.room {
+			keep--
+		}
+		s.window = append(s.window[:keep], next)
+		s.until = next.end
+	}
+}
+
+// stretch returns the stretch that begins at until.
+func (s *stairs) stretch() stretch {
+	held, next := &s.lane.held, stretch{end: span.Forever, room: s.shape.most}
+	for s.whole < len(s.lane.whole) && s.lane.whole[s.whole].End <= s.until {
+		s.whole++
+	}
+	if s.whole < len(s.lane.whole) {
+		w := s.lane.whole[s.whole]
+		if w.Start <= s.until {
+			return stretch{end: w.End}
+		}
+		next.end = w.Start
+	}
+	for s.step+1 < len(held.at) && held.at[s.step+1] <= s.until {
+		s.step++ // more than one only behind a whole-host claim
+	}
+	if s.step >= 0 {
+		next.room = s.shape.fits(held.step(s.step))
+	}
+	if s.step+1 < len(held.at) {
+		next.end = min(next.end, held.at[s.step+1])
+	}
+	return next
+}
+
+// change is a start at which stairs that are there count otherwise than before.
+type change struct {
+	at     span.Instant
+	before int64
+	of     *stairs
+}
+
+// changes has the next change of each of the stairs of a query, as a heap: the first comes first.
+type changes []change
+
+// with adds the next change of s, where there is one; the order is to be made.
+func (c changes) with(s *stairs) changes {
+	before := s.counted
+	if s.climbed() == nil {
+		return c
+	}
+	return append(c, change{at: s.at, before: before, of: s})
+}
+
+func (c changes) order() {
+	slices.SortFunc(c, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+}
+
+// next replaces the first change by the one that follows on the same stairs.
+func (c changes) next() changes {
+	first := &c[0]
+	first.before = first.of.counted
+	if first.of.climbed() != nil {
+		first.at = first.of.at
+	} else {
+		c[0] = c[len(c)-1]
+		c = c[:len(c)-1]
+	}
+	c.sink()
+	return c
+}
+
+// sink moves the first change to its place.
+func (c changes) sink() {
+	for at := 0; ; {
+		least := at
+		for child := 2*at + 1; child <= 2*at+2 && child < len(c); child++ {
+			if c[child].at < c[least].at {
+				least = child
+			}
+		}
+		if least == at {
+			return
+		}
+		c[at], c[least] = c[least], c[at]
+		at = least
+	}
+}

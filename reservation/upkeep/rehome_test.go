@@ -1,0 +1,203 @@
+package upkeep_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// quarter is a cloud with a real desk, whose clock moves where the steward waits or a
+// test moves it.
+type quarter struct {
+	*modelCloud
+	desk   *booking.Desk
+	now    span.Instant
+	doubt  string
+	change func(hosts []inventory.Host) // how the inventory has the hosts
+}
+
+func newQuarter(t *testing.T, hosts ...string) *quarter {
+	t.Helper()
+	q := &quarter{modelCloud: newModelCloud(hosts...), now: noon, change: func([]inventory.Host) {}}
+	memory, carry := booking.NewMemory(), &lateCarrier{}
+	ids := 0
+	desk, err := booking.Open(t.Context(), booking.Options{
+		Records: memory, Keys: memory, Reader: memory, Cloud: carry,
+		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Now:      func() span.Instant { return q.now },
+		NewID:    func() string { ids++; return id(ids) },
+	}, q.snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.desk = desk
+	carry.Steward = upkeep.NewSteward(upkeep.StewardOptions{
+		Ground: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
+		Doubt: func() string { return q.doubt },
+		Rules: upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.AwaitGuest, Left: upkeep.MigrateGuest, LeadTime: 600},
+		Now:   func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			q.now = q.now.Add(int64(d / time.Second))
+			return ctx.Err()
+		},
+		Log: slog.New(slog.DiscardHandler),
+	})
+	return q
+}
+
+// lateCarrier is a steward that is made after the desk that it works for.
+type lateCarrier struct{ *upkeep.Steward }
+
+func (q *quarter) snapshot() *inventory.Snapshot {
+	var hosts []inventory.Host
+	for _, h := range q.modelCloud.inventory().Hosts() {
+		hosts = append(hosts, *h)
+	}
+	q.change(hosts)
+	s, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Carry is the ground's.
+func (q *quarter) Carry(ctx context.Context, step fence.Step) error {
+	return q.modelCloud.Carry(ctx, step)
+}
+
+// reserve books one host for half an hour from 100 s after noon on; host a comes first.
+func (q *quarter) reserve(t *testing.T) reservation.Reservation {
+	t.Helper()
+	r, err := q.desk.Book(t.Context(), booking.Caller{ProjectID: "p1"}, reservation.Request{
+		Terms: reservation.Terms{Quantity: 1}, Start: noon.Add(100), Duration: 1800,
+	}, nil)
+	if err != nil || r.Claims[0].Host != "a" {
+		t.Fatalf("booked %+v: %v", r.Claims, err)
+	}
+	return r
+}
+
+// pass carries out what falls due during seconds, and returns the reservation then, and
+// the seconds after noon at which it left host a.
+func (q *quarter) pass(t *testing.T, r reservation.Reservation, seconds int64) (reservation.Reservation, int64) {
+	t.Helper()
+	var left int64
+	for until := q.now.Add(seconds); q.now < until; q.now++ {
+		q.desk.Observe(q.snapshot())
+		_, _ = q.desk.CarryOut(t.Context()) // a start that fails is tried again
+		q.desk.Wait()
+		if is, live := q.desk.Reservation(r.ID); live {
+			r = is
+		}
+		if left == 0 && r.Claims[0].Host != "a" {
+			left = int64(q.now - noon)
+		}
+	}
+	return r, left
+}
+
+func events(r reservation.Reservation) string {
+	var list []string
+	for _, e := range r.Events {
+		list = append(list, fmt.Sprintf("%s %s %s", e.Type, e.State, e.Detail))
+	}
+	return strings.Join(list, "\n")
+}
+
+func stays(host string) inventory.Instance {
+	return inventory.Instance{ID: "stays-" + host, ProjectID: "p9", Host: host, Status: "ACTIVE"}
+}
+
+func TestABlockedStartMovesToAHostThatIsFree(t *testing.T) {
+	q := newQuarter(t, "a", "b", "c")
+	r := q.reserve(t)
+	q.put(stays("a"))
+	q.put(stays("b"))
+	r, left := q.pass(t, r, 400)
+	if r.Status != reservation.Active || r.Claims[0].Host != "c" || r.Degraded != "" {
+		t.Fatalf("it is %s on %v, degraded %q; want it active on c:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
+	}
+	if left < 100+60 {
+		t.Errorf("it moved %d s after noon, want it to wait 60 s from its start on", left)
+	}
+	if !strings.Contains(events(r), "healed done hosts replaced: 1; they were not free at the start") {
+		t.Errorf("its owner is not told:\n%s", events(r))
+	}
+	for host, takes := range map[string]bool{"a": false, "b": false, "c": true} {
+		if q.takes(host, q.flavors[r.ID]) != takes {
+			t.Errorf("the owner's instances come to host %s: %v", host, !takes)
+		}
+	}
+}
+
+func TestABlockedStartStaysWhereNoOtherHostIsFree(t *testing.T) {
+	for name, change := range map[string]func(q *quarter){
+		"others are occupied too":       func(q *quarter) { q.put(stays("b")) },
+		"the inventory is in doubt":     func(q *quarter) { q.doubt = "many hosts have vanished" },
+		"the other is not in the pool":  func(q *quarter) { q.change = func(hosts []inventory.Host) { hosts[1].Reservable = false } },
+		"the other host sleeps forever": func(q *quarter) { q.change = func(hosts []inventory.Host) { hosts[1].Power = inventory.PowerFailed } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQuarter(t, "a", "b")
+			r := q.reserve(t)
+			q.put(stays("a"))
+			change(q)
+			if r, _ = q.pass(t, r, 600); r.Status != reservation.Pending && r.Status != reservation.Starting || r.Claims[0].Host != "a" || r.Degraded != "" {
+				t.Errorf("it is %s on %v, degraded %q; want it to wait for a:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
+			}
+			delete(q.guests, "stays-a")
+			if r, _ = q.pass(t, r, 120); r.Status != reservation.Active {
+				t.Errorf("it is %s though a is free:\n%s", r.Status, events(r))
+			}
+		})
+	}
+}
+
+func TestAStartMovesOffAHostThatDoesNotWakeInItsBootTime(t *testing.T) {
+	q := newQuarter(t, "a", "b")
+	r := q.reserve(t)
+	q.change = func(hosts []inventory.Host) { hosts[0].Power, hosts[0].BootSeconds = inventory.PowerSleeping, 200 }
+	r, left := q.pass(t, r, 700)
+	if r.Status != reservation.Active || r.Claims[0].Host != "b" || left < 100+200+60 {
+		t.Errorf("it is %s on %v, moved %d s after noon:\n%s", r.Status, r.HostNames(), left, events(r))
+	}
+}
+
+func TestAStartWhoseHostBecomesFreeInTimeStaysThere(t *testing.T) {
+	q := newQuarter(t, "a", "b")
+	r := q.reserve(t)
+	q.put(stays("a"))
+	r, _ = q.pass(t, r, 130)
+	delete(q.guests, "stays-a")
+	if r, left := q.pass(t, r, 300); r.Status != reservation.Active || left != 0 {
+		t.Errorf("it is %s on %v", r.Status, r.HostNames())
+	}
+}
+
+func TestOnlyAStartMovesOffABlockedHost(t *testing.T) {
+	q := newQuarter(t, "a", "b")
+	r, _ := q.pass(t, q.reserve(t), 200)
+	if r.Status != reservation.Active {
+		t.Fatalf("it is %s", r.Status)
+	}
+	after, changed, err := q.desk.Rehome(t.Context(), r.ID, func(host string) (string, bool) { return "it is occupied", host == "a" })
+	if err != nil || changed || after.Claims[0].Host != "a" {
+		t.Errorf("changed %v, on %v, %v", changed, after.HostNames(), err)
+	}
+	if _, changed, err = q.desk.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
+		t.Errorf("of one that is not there: changed %v, %v", changed, err)
+	}
+}
