@@ -26,7 +26,6 @@ require (
 	github.com/tidwall/btree v1.8.2
 	golang.org/x/sync v0.24.0
 	golang.org/x/term v0.47.0
-	golang.org/x/time v0.16.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 	gorm.io/driver/mysql v1.6.0

@@ -45,55 +45,61 @@ var Enabled = []string{
 // AllFilters is the name, among the available filters, that stands for all of Nova's.
 const AllFilters = "nova.scheduler.filters.all_filters"
 
-// modules are the modules of Nova's filters in package nova.scheduler.filters.
-var modules = map[string]string{
-	"AggregateImagePropertiesIsolation": "aggregate_image_properties_isolation",
-	"AggregateInstanceExtraSpecsFilter": "aggregate_instance_extra_specs",
-	"AggregateIoOpsFilter":              "io_ops_filter",
-	"AggregateMultiTenancyIsolation":    "aggregate_multitenancy_isolation",
-	"AggregateNumInstancesFilter":       "num_instances_filter",
-	"AggregateTypeAffinityFilter":       "type_filter",
-	"AllHostsFilter":                    "all_hosts_filter",
-	"AvailabilityZoneFilter":            "availability_zone_filter",
-	"ComputeCapabilitiesFilter":         "compute_capabilities_filter",
-	"ComputeFilter":                     "compute_filter",
-	"DifferentHostFilter":               "affinity_filter",
-	"ImagePropertiesFilter":             "image_props_filter",
-	"IoOpsFilter":                       "io_ops_filter",
-	"IsolatedHostsFilter":               "isolated_hosts_filter",
-	"JsonFilter":                        "json_filter",
-	"MetricsFilter":                     "metrics_filter",
-	"NUMATopologyFilter":                "numa_topology_filter",
-	"NumInstancesFilter":                "num_instances_filter",
-	"PciPassthroughFilter":              "pci_passthrough_filter",
-	"SameHostFilter":                    "affinity_filter",
-	"ServerGroupAffinityFilter":         "affinity_filter",
-	"ServerGroupAntiAffinityFilter":     "affinity_filter",
-	"SimpleCIDRAffinityFilter":          "affinity_filter",
+// choices are Nova's filters that may be enabled, each with the module of its class in
+// package nova.scheduler.filters.
+var choices = []struct {
+	module string
+	make   func(Options) Filter
+}{
+	{"aggregate_image_properties_isolation", func(o Options) Filter {
+		return ImageIsolation{Namespace: o.AggregateImagePropertiesIsolationNamespace, Separator: o.AggregateImagePropertiesIsolationSeparator}
+	}},
+	{"aggregate_instance_extra_specs", func(Options) Filter { return InstanceExtraSpecs{} }},
+	{"io_ops_filter", func(o Options) Filter { return AggregateIOOps(o.MaxIOOpsPerHost) }},
+	{"aggregate_multitenancy_isolation", func(Options) Filter { return MultiTenancy{} }},
+	{"num_instances_filter", func(o Options) Filter { return AggregateNumInstances(o.MaxInstancesPerHost) }},
+	{"type_filter", func(Options) Filter { return TypeAffinity{} }},
+	{"all_hosts_filter", func(Options) Filter { return allHosts }},
+	{"availability_zone_filter", func(Options) Filter { return AvailabilityZone{} }},
+	{"compute_capabilities_filter", func(Options) Filter { return ComputeCapabilities{} }},
+	{"compute_filter", func(Options) Filter { return Compute{} }},
+	{"affinity_filter", func(Options) Filter { return DifferentHost{} }},
+	{"image_props_filter", func(o Options) Filter {
+		return &ImageProperties{DefaultArchitecture: o.ImagePropertiesDefaultArchitecture}
+	}},
+	{"io_ops_filter", func(o Options) Filter { return IOOps(o.MaxIOOpsPerHost) }},
+	{"isolated_hosts_filter", func(o Options) Filter {
+		return &IsolatedHosts{Images: o.IsolatedImages, Hosts: o.IsolatedHosts, Open: !o.RestrictIsolatedHostsToIsolatedImages}
+	}},
+	{"json_filter", func(Options) Filter { return JSON{} }},
+	{"metrics_filter", func(o Options) Filter { return Metrics{o.MetricsWeightSetting} }},
+	{"numa_topology_filter", func(Options) Filter { return numaTopology }},
+	{"num_instances_filter", func(o Options) Filter { return NumInstances(o.MaxInstancesPerHost) }},
+	{"pci_passthrough_filter", func(Options) Filter { return pciPassthrough }},
+	{"affinity_filter", func(Options) Filter { return SameHost{} }},
+	{"affinity_filter", func(Options) Filter { return ServerGroupAffinity{} }},
+	{"affinity_filter", func(Options) Filter { return ServerGroupAntiAffinity{} }},
+	{"affinity_filter", func(Options) Filter { return &SimpleCIDRAffinity{} }},
 }
 
-// Names gives the names of Nova's filters, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(modules)) }
+// choice is a filter of Nova with the path of its class.
+type choice struct {
+	Filter
+	path string
+}
 
-// pathOf gives the path of the class of a filter of Nova.
-func pathOf(name string) string { return "nova.scheduler.filters." + modules[name] + "." + name }
-
-// ofNova gives Nova's filters by name.
-func ofNova(o Options) map[string]Filter {
-	known := map[string]Filter{}
-	for _, f := range []Filter{
-		allHosts, numaTopology, pciPassthrough, Metrics{o.MetricsWeightSetting},
-		Compute{}, ComputeCapabilities{}, &ImageProperties{DefaultArchitecture: o.ImagePropertiesDefaultArchitecture},
-		ServerGroupAntiAffinity{}, ServerGroupAffinity{}, AvailabilityZone{}, MultiTenancy{}, TypeAffinity{}, InstanceExtraSpecs{},
-		ImageIsolation{Namespace: o.AggregateImagePropertiesIsolationNamespace, Separator: o.AggregateImagePropertiesIsolationSeparator},
-		SameHost{}, DifferentHost{}, &SimpleCIDRAffinity{}, JSON{},
-		&IsolatedHosts{Images: o.IsolatedImages, Hosts: o.IsolatedHosts, Open: !o.RestrictIsolatedHostsToIsolatedImages},
-		IOOps(o.MaxIOOpsPerHost), AggregateIOOps(o.MaxIOOpsPerHost), NumInstances(o.MaxInstancesPerHost), AggregateNumInstances(o.MaxInstancesPerHost),
-	} {
-		known[f.Name()] = f
+// ofNova returns Nova's filters by name.
+func ofNova(o Options) map[string]choice {
+	known := make(map[string]choice, len(choices))
+	for _, c := range choices {
+		f := c.make(o)
+		known[f.Name()] = choice{f, "nova.scheduler.filters." + c.module + "." + f.Name()}
 	}
 	return known
 }
+
+// Names returns the names of Nova's filters, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(ofNova(Options{}))) }
 
 // New gives the filters that always run, then those that enabled names, in its order
 // and each once. The first ones do Placement's work and the reservations'. It fails
@@ -113,38 +119,40 @@ func New(enabled []string, o Options) ([]Filter, error) {
 		list = append(list, &o.Yield)
 	}
 	list = append(list, &Judgeable{})
-	available, err := o.available()
+	known := ofNova(o)
+	available, err := o.available(known)
 	if err != nil {
 		return nil, err
 	}
-	known := ofNova(o)
 	for _, name := range enabled {
 		if slices.ContainsFunc(list, named(name)) {
 			continue
 		}
-		if err := o.refuse(name, available); err != nil {
+		if err := o.refuse(name, known, available); err != nil {
 			return nil, err
 		}
-		list = append(list, known[name])
+		list = append(list, known[name].Filter)
 	}
 	return list, nil
 }
 
 // refuse says why a filter cannot be enabled.
-func (o Options) refuse(name string, available []string) error {
+func (o Options) refuse(name string, known map[string]choice, available []string) error {
 	const field = "enabled_filters"
 	class, metrics := name[strings.LastIndexByte(name, '.')+1:], Metrics{o.MetricsWeightSetting}
+	_, isName := known[name]
+	_, isClass := known[class]
 	switch {
 	case slices.Contains(available, name):
 		if name == metrics.Name() && o.Alone && metrics.untold() != "" {
 			return fault.Field(field, "%s would refuse all hosts: %s, and there is no nova-scheduler to pass requests on to", name, metrics.untold())
 		}
 		return nil
-	case modules[name] != "":
+	case isName:
 		return fault.Field(field, "%s is not among the available_filters", name)
 	case name == AllFilters:
 		return fault.Field(field, "%s is for available_filters; enabled are filters by name", name)
-	case modules[class] != "":
+	case isClass:
 		return fault.Field(field, "%s is the path of a class; as in Nova, its name alone is meant here: %s", name, class)
 	default:
 		return fault.Field(field, "%s", fault.Unknown("filter", name, Names()))
@@ -153,7 +161,7 @@ func (o Options) refuse(name string, available []string) error {
 
 // available gives which of Nova's filters may be enabled. It fails where a class is not
 // one of Nova's, since Python is not run here.
-func (o Options) available() (names []string, err error) {
+func (o Options) available(known map[string]choice) (names []string, err error) {
 	if len(o.Available) == 0 {
 		return Names(), nil
 	}
@@ -163,7 +171,7 @@ func (o Options) available() (names []string, err error) {
 			continue
 		}
 		class := path[strings.LastIndexByte(path, '.')+1:]
-		if modules[class] == "" || path != pathOf(class) {
+		if c, is := known[class]; !is || path != c.path {
 			return nil, fault.Field("available_filters", "%q is no filter of Nova; filters of others, in Python, do not run here", path)
 		}
 		names = append(names, class)

@@ -44,7 +44,10 @@ func TestEachFilterOfNovaIsThere(t *testing.T) {
 		AggregateNumInstancesFilter AggregateTypeAffinityFilter AllHostsFilter AvailabilityZoneFilter ComputeCapabilitiesFilter ComputeFilter
 		DifferentHostFilter ImagePropertiesFilter IoOpsFilter IsolatedHostsFilter JsonFilter MetricsFilter NUMATopologyFilter NumInstancesFilter
 		PciPassthroughFilter SameHostFilter ServerGroupAffinityFilter ServerGroupAntiAffinityFilter SimpleCIDRAffinityFilter`)
-	list, err := filters.New(names, filters.Options{})
+	if diff := cmp.Diff(names, filters.Names()); diff != "" {
+		t.Errorf("filters that may be enabled (-want +got):\n%s", diff)
+	}
+	list, err := filters.New(filters.Names(), filters.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +92,7 @@ func TestFiltersThatCannotRunAreRefused(t *testing.T) {
 			Available: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"}}, "JsonFilter is not among the available_filters"},
 		"one of somebody else": {[]string{"ComputeFilter"}, filters.Options{
 			Available: []string{filters.AllFilters, "site.filters.RackFilter"}}, `"site.filters.RackFilter" is no filter of Nova`},
+		"no path": {[]string{"ComputeFilter"}, filters.Options{Available: []string{""}}, `"" is no filter of Nova`},
 		"one in another module": {[]string{"ComputeFilter"}, filters.Options{
 			Available: []string{"nova.scheduler.filters.json_filter.ComputeFilter"}}, "is no filter of Nova"},
 		"metrics, with nobody to ask":    {[]string{"MetricsFilter"}, filters.Options{Alone: true, MetricsWeightSetting: metrics}, "the metric cpu.percent, and there is no nova-scheduler"},

@@ -42,7 +42,7 @@ func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reser
 // name gives the id of the reservation that the request names, if any, or why it is
 // none.
 func name(r *placing.Request) (id, why string) {
-	hint, hinted := r.Hints[placing.ReservationHint]
+	hint, hinted := r.HintedReservations()
 	mark, marked := r.ExtraSpecs[inventory.ReservationMark]
 	switch {
 	case !hinted:

@@ -63,3 +63,19 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 		}
 	}
 }
+
+func TestAReservationIsNamedByItsIdInAnyCase(t *testing.T) {
+	const id = "5c6e3e52-0c0c-4d0e-9a4e-6a1f4f3f4c55"
+	kept := promises(reservation.Active)
+	named := kept.reservations["r1"]
+	named.ID = id
+	kept.reservations[id] = named
+	for name, r := range map[string]*placing.Request{
+		"by its hint":   {ProjectID: "demo", Hints: hint(strings.ToUpper(id))},
+		"by its flavor": {ProjectID: "demo", Hints: hint(strings.ToUpper(id)), ExtraSpecs: mark(id)},
+	} {
+		if got, why := (filters.Reservation{Promises: kept}).Resolve(r, 150); got == nil || got.ID != id {
+			t.Errorf("%s: %+v is named, refused since %q", name, got, why)
+		}
+	}
+}

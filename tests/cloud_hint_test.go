@@ -1,6 +1,9 @@
 package tests
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -32,6 +36,7 @@ func (b *beside) keepsReservedHosts() {
 	b.usedByOwner(r, reserved)
 	b.keptOff(reserved, others)
 	b.wrongHints(r)
+	b.privateHints(r, reserved)
 
 	b.endsWithItsGuests(r, reserved)
 	b.traceless(r.ID)
@@ -120,6 +125,50 @@ func (b *beside) wrongHints(r v1.Reservation) {
 		b.t.Errorf("of a foreign reservation one is told %q, and of one that is not there %q", foreign, first)
 	}
 	b.tellsWhy(b.demo, "", wish{name: "a name", hints: map[string]any{"reservation": r.Name}})
+}
+
+// privateHints: a request that names the hint of a rebuild, as a conductor sends it where
+// Nova's API lets tenants write it, is placed and claimed like any other: inside the
+// reservation, and nowhere once each of its hosts has one.
+func (b *beside) privateHints(r v1.Reservation, reserved []string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	conductor := labtest.NewConductor(b.t, labtest.NovaTransport(b.t))
+	spec := labtest.RequestSpec{
+		ProjectID: r.ProjectID, UserID: r.UserID, MemoryMB: 8192, // a host holds one
+		Hints: map[string][]string{"reservation": {r.ID}, "_nova_check_type": {"rebuild"}},
+	}
+	var asked []string
+	defer func() {
+		for _, id := range asked {
+			b.admin.Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil)
+		}
+	}()
+	ask := func() (id string, chosen [][]labtest.Selection, err error) {
+		id = uuid.NewString()
+		asked = append(asked, id)
+		chosen, err = conductor.SelectDestinations(ctx, spec, []string{id}, true, false)
+		return id, chosen, err
+	}
+	var used []string
+	for range reserved {
+		id, chosen, err := ask()
+		if err != nil || len(chosen) != 1 || len(chosen[0]) == 0 {
+			b.t.Fatalf("a request with the hint of a rebuild gets %v, %v", chosen, err)
+		}
+		if !b.hasSomething(id) {
+			b.t.Error("a request with the hint of a rebuild has nothing claimed")
+		}
+		used = append(used, chosen[0][0].Host)
+	}
+	if slices.Sort(used); !slices.Equal(used, reserved) {
+		b.t.Errorf("requests with the hint of a rebuild get %v, want each of %v once", used, reserved)
+	}
+	_, chosen, err := ask()
+	if remote, is := errors.AsType[*oslo.RemoteError](err); !is || remote.Class != "NoValidHost" {
+		b.t.Errorf("where the reservation is full, a request with the hint of a rebuild gets %v, %v; want NoValidHost", chosen, err)
+	}
 }
 
 // tellsWhy has Nova find no host for servers with a hint. The tenant is told that it is

@@ -60,7 +60,7 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 	b.heard = listen(t, broker)
 	b.sync()
 	tidied.Do(b.leave)
-	b.bootstrap("keystone")
+	b.bootstrap("keystone", "--public-url", "http://127.0.0.1:1234/v1")
 	t.Cleanup(b.leave)
 	b.start()
 	b.admin, b.demo, b.demo2 = b.tenant(labtest.Admin), b.tenant(labtest.Demo), b.tenant(labtest.Demo2)

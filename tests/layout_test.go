@@ -57,7 +57,6 @@ var homes = map[string][]string{
 	"github.com/tidwall/btree":            {"reservation/booking"},
 	"github.com/go-sql-driver/mysql":      {"pkg/store", "pkg/nova/cells", "tests/labtest"},
 	"github.com/arran4/golang-ical":       {"pkg/api"},
-	"golang.org/x/time":                   {"pkg/api"},
 	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power"},
 	"github.com/stmcginnis/gofish":        {"pkg/power/redfish"},
 	"gonum.org/v1/plot":                   {"pkg/figure"},

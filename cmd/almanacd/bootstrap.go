@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
@@ -17,9 +21,9 @@ var registration = keystone.Registration{
 	Domain: "default", Roles: []string{"admin", "service"},
 }
 
-// newBootstrapCommand gives `bootstrap`. load gives [keystone_authtoken], the
+// newBootstrapCommand returns `bootstrap`. load reads the configuration, which has the
 // service user to be; environment has the admin's OS_* variables.
-func newBootstrapCommand(load func() (keystone.Connection, error), environment map[string]string) *cobra.Command {
+func newBootstrapCommand(load func() (config.Config, error), environment map[string]string) *cobra.Command {
 	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac in Keystone, or remove every trace of it from the cloud"}
 	r := registration
 	var public, internal, admin string
@@ -31,12 +35,21 @@ func newBootstrapCommand(load func() (keystone.Connection, error), environment m
 			"It acts as the admin of the OS_* variables, as an openrc file sets them.",
 		Example: "  almanacd bootstrap keystone --public-url https://almanac.example.org:1234/v1",
 		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := load()
+			if err != nil {
+				return err
+			}
+			if public == "" {
+				if public, err = ownURL(cfg.API); err != nil {
+					return err
+				}
+			}
 			r.URLs = map[string]string{"public": public, "internal": cmp.Or(internal, public), "admin": cmp.Or(admin, internal, public)}
-			return register(c, load, environment, r)
+			return register(c, app.KeystoneConnection(cfg.Keystone), environment, r)
 		},
 	}
 	flags := register.Flags()
-	flags.StringVar(&public, "public-url", "http://127.0.0.1:1234/v1", "address that users reach, ending in /v1")
+	flags.StringVar(&public, "public-url", "", "address that users reach, ending in /v1 (default that of [api] host and port)")
 	flags.StringVar(&internal, "internal-url", "", "address inside the cloud (default the public one)")
 	flags.StringVar(&admin, "admin-url", "", "address for admins (default the internal one)")
 	flags.StringVar(&r.Region, "region", cmp.Or(environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
@@ -46,11 +59,19 @@ func newBootstrapCommand(load func() (keystone.Connection, error), environment m
 	return group
 }
 
-func register(c *cobra.Command, load func() (keystone.Connection, error), environment map[string]string, r keystone.Registration) error {
-	service, err := load()
-	if err != nil {
-		return err
+// ownURL returns the address at which this machine reaches the API of a configuration.
+func ownURL(a config.API) (string, error) {
+	if a.Port == 0 {
+		return "", fault.Field("public-url", "is needed: [api] port is 0, which takes another port at each start")
 	}
+	host := a.Host
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(a.Port)) + "/v1", nil
+}
+
+func register(c *cobra.Command, service keystone.Connection, environment map[string]string, r keystone.Registration) error {
 	admin, err := adminOf(environment)
 	if err != nil {
 		return err

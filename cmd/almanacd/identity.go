@@ -11,12 +11,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// keystone gives the service user of the configuration.
-func (s *service) keystone() (keystone.Connection, error) {
-	cfg, err := s.load()
-	return app.KeystoneConnection(cfg.Keystone), err
-}
-
 // rules gives the policy of the configuration.
 func (s *service) rules() (*policy.Enforcer, error) {
 	cfg, err := s.load()

@@ -58,7 +58,7 @@ func newCommand(s *service) *cobra.Command {
 		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
 	root.Flags().StringSliceVar(&s.roles, "role", nil, "what this process does, instead of [DEFAULT] roles: api, inventory")
-	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.keystone, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova))
+	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.load, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova))
 	return root
 }
 

@@ -129,7 +129,7 @@ const bestEffortKey = "besteffort"
 // findBestEffort looks the request of the path up, as find does with reservations.
 func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		by, id := asking(c), c.Param("id")
+		by, id := asking(c), pathID(c)
 		r, err := controller.Request{}, noBestEffort()
 		if s.BestEffort != nil {
 			r, err = s.BestEffort.Get(c.Request.Context(), id)

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,4 +195,19 @@ func lastDone(log []v1.Event) v1.Event {
 		}
 	}
 	return done
+}
+
+func TestTheIdInAPathMayBeInAnyCase(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"duration": 3600}`)
+	path := "/v1/reservations/" + strings.ToUpper(r.ID)
+	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.ID != r.ID {
+		t.Errorf("GET shows %s, want %s", got.ID, r.ID)
+	}
+	if got := want[v1.Reservation](t, c.demo.patch(path, `{"name": "course"}`), http.StatusOK); got.ID != r.ID || got.Name != "course" {
+		t.Errorf("PATCH shows %s named %q, want %s", got.ID, got.Name, r.ID)
+	}
+	if a := c.demo.send("DELETE", path, ""); a.status != http.StatusNoContent {
+		t.Errorf("DELETE: %v", a)
+	}
 }

@@ -20,7 +20,7 @@ type Decisions interface {
 // showDecisions handles GET /v1/decisions/{id}. To those who may not see any of the
 // decisions there are none.
 func (s *server) showDecisions(c *gin.Context) {
-	by, id := asking(c), c.Param("id")
+	by, id := asking(c), pathID(c)
 	found, err := s.Decisions.Decisions(c.Request.Context(), id)
 	if err != nil {
 		s.fail(c, err)

@@ -1,6 +1,19 @@
 package api
 
-import "github.com/gin-gonic/gin"
+import (
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Remembered returns how many of so many callers limits remember.
+func Remembered(callers int) int {
+	l := newLimits(1, 1)
+	for i := range callers {
+		l.take(strconv.Itoa(i), 0)
+	}
+	return l.callers.Len()
+}
 
 // Routes lists what the engine serves, "METHOD /path/:parameter".
 func Routes(o Options) []string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -18,7 +19,7 @@ import (
 // fault, or with an Unavailable one where it cannot find out.
 type Authenticator interface {
 	Authenticate(r *http.Request) (policy.Credentials, error)
-	// Knows says that Authenticate would accept r without asking anybody else.
+	// Knows reports whether Authenticate would answer without asking anybody else.
 	Knows(r *http.Request) bool
 }
 
@@ -131,19 +132,21 @@ const askerKey = "asker"
 // authenticate finds out who is asking, and for which project: without one every
 // project's reservations would be the caller's.
 func (s *server) authenticate(c *gin.Context) {
-	from := s.address(c)
-	if wait := s.failures.wait(from, s.Monotonic()); wait > 0 && !s.Authenticator.Knows(c.Request) {
-		s.limited(c, wait, "too many requests from your address came without a valid token")
-		return
+	from, unknown := s.senderOf(c), !s.Authenticator.Knows(c.Request)
+	if unknown {
+		if wait := s.takeFailure(from); wait > 0 {
+			s.limited(c, wait, "too many requests from your address came with a wrong token")
+			return
+		}
 	}
 	who, err := s.Authenticator.Authenticate(c.Request)
+	if unknown && !fault.Is(err, fault.Unauthorized) {
+		s.forgive(from)
+	}
 	if err == nil && who.ProjectID == "" && !who.System {
 		err = fault.New(fault.Denied, "your token is for no project; get one for the project that the reservations belong to")
 	}
 	if err != nil {
-		if fault.Is(err, fault.Unauthorized) {
-			s.failures.take(from, s.Monotonic())
-		}
 		s.metrics.authFailures.WithLabelValues(string(fault.Of(err).Kind)).Inc()
 		s.fail(c, err)
 		return
@@ -173,6 +176,9 @@ func (s *server) forProject(c *gin.Context) {
 	}
 }
 
+// pathID returns the id in the path; a UUID may be written in any case.
+func pathID(c *gin.Context) string { return placing.LowerUUID(c.Param("id")) }
+
 const reservationKey = "reservation"
 
 // find looks the reservation of the path up. The rule says who may act on one of
@@ -180,7 +186,7 @@ const reservationKey = "reservation"
 // another: for the others it does not exist.
 func (s *server) find(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		by, id := asking(c), c.Param("id")
+		by, id := asking(c), pathID(c)
 		r, err := s.Reader.Get(c.Request.Context(), id)
 		if err == nil && r.ProjectID != by.ProjectID {
 			if by.may(rule+"_all_projects", r.ProjectID) {

@@ -39,8 +39,12 @@ func rules(t *testing.T, yaml string) *policy.Enforcer {
 	return rules
 }
 
-// Knows says yes to the tokens of an admin, as if they had been asked for before.
+// Knows says yes to the tokens of an admin, as if they had been asked for before, and to
+// none.
 func (l legible) Knows(r *http.Request) bool {
+	if r.Header.Get("X-Auth-Token") == "" {
+		return true
+	}
 	t, err := l.Authenticate(r)
 	return err == nil && slices.Contains(t.Roles, "admin")
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,8 +14,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// limited lets a project send three requests at once, and one every ten seconds.
-func limited(o *api.Options) { o.RequestsPerSecond, o.Burst = 0.1, 3 }
+// limited lets a project send three requests at once, and one every ten seconds, and an
+// address as many wrong tokens.
+func limited(o *api.Options) {
+	o.RequestsPerSecond, o.Burst = 0.1, 3
+	o.FailuresPerSecond, o.FailureBurst = 0.1, 3
+}
 
 func TestAProjectMaySendSoManyRequests(t *testing.T) {
 	c := start(t, setup{adjust: limited})
@@ -69,11 +75,16 @@ func TestWithoutALimitThereIsNone(t *testing.T) {
 // counting counts what is asked of a validator.
 type counting struct {
 	api.Validator
-	asked int
+	asked atomic.Int64
+	// before is done before it answers; nil is nothing.
+	before func()
 }
 
 func (v *counting) Authenticate(r *http.Request) (keystone.Token, error) {
-	v.asked++
+	v.asked.Add(1)
+	if v.before != nil {
+		v.before()
+	}
 	return v.Validator.Authenticate(r)
 }
 
@@ -85,30 +96,96 @@ func TestAnAddressWithWrongTokensIsHeldOff(t *testing.T) {
 		c.admin.names("/v1/reservations?") // a right one costs nothing
 		wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
 	}
-	before := validator.asked
-	a := wrong.get("/v1/hosts")
-	if wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" || validator.asked != before {
-		t.Errorf("Retry-After is %q; the validator was asked %d times more", a.header.Get("Retry-After"), validator.asked-before)
+	before := validator.asked.Load()
+	for _, who := range []caller{wrong, c.demo} { // whose token nobody has asked about
+		a := who.get("/v1/hosts")
+		if wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" || validator.asked.Load() != before {
+			t.Errorf("Retry-After is %q; the validator was asked %d times more", a.header.Get("Retry-After"), validator.asked.Load()-before)
+		}
 	}
-	c.admin.names("/v1/reservations?")                                                                        // its token is known: that costs nobody anything
-	wantError(t, wrong.send("GET", "/v1/hosts", "", "X-Forwarded-For", "192.0.2.1"), http.StatusUnauthorized) // many stand behind one proxy
+	c.admin.names("/v1/reservations?")                               // its token is known: that costs nobody anything
+	wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // neither does none
 	c.wait(10)
 	wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
-	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unauthorized"} 5`) {
+	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unauthorized"} 5`) { // the one without a token too
 		t.Errorf("the metrics are\n%s", metrics)
 	}
 }
 
+func TestTokensThatAreNotWrongCountForNoAddress(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.RequestsPerSecond = 0 }})
+	for range 10 {
+		c.demo.names("/v1/reservations?")                                // which has to be asked about each time
+		wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // of which nobody is asked
+	}
+}
+
+func TestManyWrongTokensAtOnceCostNoMoreQuestionsThanInARow(t *testing.T) {
+	const many = 20
+	var decided, group sync.WaitGroup // none is answered before each is asked about or refused
+	decided.Add(many)
+	validator := &counting{Validator: legible{}, before: func() { decided.Done(); decided.Wait() }}
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.Authenticator = api.Keystone{Tokens: validator} }})
+	for range many {
+		group.Go(func() {
+			if (caller{c, "expired"}).get("/v1/hosts").status == http.StatusTooManyRequests {
+				decided.Done()
+			}
+		})
+	}
+	group.Wait()
+	if asked := validator.asked.Load(); asked != 3 {
+		t.Errorf("of 20 at once %d were asked about, want 3", asked)
+	}
+}
+
+// from sends a wrong token as if it had come through a proxy.
+func (c *cloud) from(addresses string) answer {
+	return caller{c, "expired"}.send("GET", "/v1/hosts", "", "X-Forwarded-For", addresses)
+}
+
 func TestBehindAProxyAnAddressIsTheOneThatTheProxySaw(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.ProxyHeaders = true }})
-	from := func(addresses string) answer {
-		return c.nobody.send("GET", "/v1/hosts", "", "X-Forwarded-For", addresses)
-	}
 	for i := range 3 {
-		wantError(t, from(fmt.Sprintf("203.0.113.%d, 192.0.2.1", i)), http.StatusUnauthorized)
+		wantError(t, c.from(fmt.Sprintf("203.0.113.%d, 192.0.2.1", i)), http.StatusUnauthorized)
 	}
-	wantError(t, from("203.0.113.9,192.0.2.1"), http.StatusTooManyRequests)
-	wantError(t, from("192.0.2.1, 192.0.2.2"), http.StatusUnauthorized)
+	for _, same := range []string{"203.0.113.9,192.0.2.1", "192.0.2.1:4711", "::ffff:192.0.2.1"} {
+		wantError(t, c.from(same), http.StatusTooManyRequests)
+	}
+	wantError(t, c.from("192.0.2.1, 192.0.2.2"), http.StatusUnauthorized)
+}
+
+func TestAnAddressOfIPv6CountsByItsNetwork(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.ProxyHeaders = true }})
+	for i := range 3 {
+		wantError(t, c.from(fmt.Sprintf("2001:db8:0:1::%d", i)), http.StatusUnauthorized)
+	}
+	wantError(t, c.from("[2001:db8:0:1:ffff::1]:4711"), http.StatusTooManyRequests)
+	wantError(t, c.from("2001:db8:0:2::1"), http.StatusUnauthorized)
+}
+
+// Where no proxy is believed, the header may be a proxy's or made up.
+func TestAHeaderThatNobodyVouchesForHoldsOffOneClientOfAProxyAndIsNoWayAroundTheLimit(t *testing.T) {
+	c := start(t, setup{adjust: limited})
+	for range 3 {
+		wantError(t, c.from("192.0.2.1"), http.StatusUnauthorized)
+	}
+	wantError(t, c.from("192.0.2.1"), http.StatusTooManyRequests)
+	answered := 3
+	for i := range 100 {
+		if c.from(fmt.Sprintf("198.51.100.%d", i)).status == http.StatusUnauthorized {
+			answered++
+		}
+	}
+	if answered != 30 {
+		t.Errorf("with other addresses each time %d wrong tokens are asked about, want ten times as many as of one address: 30", answered)
+	}
+}
+
+func TestSoManyCallersAreRemembered(t *testing.T) {
+	if got := api.Remembered(25_000); got != 10_000 {
+		t.Errorf("of 25000 callers %d are remembered, want 10000", got)
+	}
 }
 
 // away is a Keystone that does not answer.

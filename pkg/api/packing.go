@@ -130,13 +130,13 @@ func (s *server) listPackingRuns(c *gin.Context) {
 
 // showPackingRun handles GET /v1/packing/runs/{id}.
 func (s *server) showPackingRun(c *gin.Context) {
-	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, c.Param("id")) })
+	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, pathID(c)) })
 }
 
 // stopPackingRun handles DELETE /v1/packing/runs/{id}: the run stays, and ends.
 func (s *server) stopPackingRun(c *gin.Context) {
 	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
-		return s.Packing.Console.Stop(ctx, asking(c).UserID, c.Param("id"))
+		return s.Packing.Console.Stop(ctx, asking(c).UserID, pathID(c))
 	})
 }
 

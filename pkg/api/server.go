@@ -61,10 +61,13 @@ type Options struct {
 	// RequestTimeout bounds what is done for one request; 0 is 30 seconds.
 	RequestTimeout time.Duration
 	// RequestsPerSecond is how many requests a project may send in the long run, 0 any
-	// number, and Burst how many at once. An address may send as many without a valid
-	// token.
+	// number, and Burst how many at once.
 	RequestsPerSecond float64
 	Burst             int
+	// FailuresPerSecond is how many wrong tokens that Keystone has to be asked about an
+	// address may send in the long run, 0 any number, and FailureBurst how many at once.
+	FailuresPerSecond float64
+	FailureBurst      int
 	// ProxyHeaders believes X-Forwarded-Proto, -Host, -Prefix and -For.
 	ProxyHeaders bool
 	// FeedSecret signs the links of the projects' feeds; without one there are none.
@@ -101,7 +104,9 @@ type server struct {
 	database *watch
 	parts    []*watch // the database among them
 	projects *limits  // by project
-	failures *limits  // by address, of requests without a valid token
+	failures *limits  // by address, of wrong tokens
+	// connections are failures of whoever may be a proxy.
+	connections *limits
 }
 
 // New gives the server of the API.
@@ -110,7 +115,8 @@ func New(o Options) *Server {
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	s := &server{
 		Options: o, metrics: newMetrics(o.Registry, o.Desk),
-		projects: newLimits(o.RequestsPerSecond, o.Burst), failures: newLimits(o.RequestsPerSecond, o.Burst),
+		projects: newLimits(o.RequestsPerSecond, o.Burst), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
+		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 	}
 	s.database = s.watch(Probe{"database", o.Ping})
 	s.measureDatabase()

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -219,8 +220,9 @@ func defaults(c config.Config) booking.Defaults {
 
 func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
 	a.closers = append(a.closers, func() error { return a.leave(db) })
+	desk := punctual{a.desk, &a.clock}
 	o := upkeep.Options{
-		Desk: a.desk, Replica: a.desk, Presence: db, Leases: db, Keys: db,
+		Desk: desk, Replica: desk, Presence: db, Leases: a.leases(db), Keys: db,
 		Seen: func(replicas int) { a.replicas.Store(int64(replicas)) },
 		Poll: a.config.Lifecycle.PollInterval, KeyTTL: a.config.Reservation.IdempotencyKeyTTL,
 		Now: a.clock.now, Log: a.log.With("component", "upkeep"),
@@ -274,6 +276,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 		Ping: db.Ping, Probes: a.probes(bus, hosts),
 		BeforeEnd: seconds(c.Reservation.BeforeEnd), MaxBodyBytes: int64(c.API.MaxBodyBytes),
 		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
+		FailuresPerSecond: float64(c.API.FailureLimit), FailureBurst: c.API.FailureBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: a.version, Now: a.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
@@ -298,6 +301,11 @@ func (a *App) probes(bus *bus, hosts *inventory.Keeper) []api.Probe {
 	probes := []api.Probe{{Name: "clock offset", Check: func(context.Context) error {
 		if ahead := a.clock.ahead(); ahead.Abs() > worthSaying {
 			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
+		}
+		return nil
+	}}, {Name: "clock doubt", Check: func(context.Context) error {
+		if doubt := a.clock.doubt(); doubt != "" {
+			return errors.New(doubt)
 		}
 		return nil
 	}}, {Name: "inventory doubt", Check: func(context.Context) error {

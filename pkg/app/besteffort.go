@@ -70,7 +70,7 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
 	rules := bestEffortRules(c)
 	ground := controller.Ground{Snapshot: hosts.Snapshot, Promises: a.desk, Clear: seconds(a.config.Reservation.EvictionTime)}
 	works := controller.New(controller.Options{
-		Records: db, Servers: cloud, Orders: cloud, Rooms: cloud, Trusts: cloud, Ground: ground, Planner: rules, Leases: db,
+		Records: db, Servers: cloud, Orders: cloud, Rooms: cloud, Trusts: cloud, Ground: ground, Planner: rules, Leases: a.leases(db),
 		Doubt: a.doubt(hosts),
 		Limits: controller.Limits{
 			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Doubt: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
@@ -88,7 +88,7 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
 	keep := seconds(c.Retention)
 	a.add(works.Job(), job.Job{
 		Name: "old best-effort work", Every: forgetEvery,
-		Step: job.Leased(db, "old best-effort work", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, lease job.Lease) error {
 			_, err := db.PurgeBestEffort(ctx, lease, a.clock.now().Add(-keep))
 			return err
 		}),

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,37 @@ type server struct{ ahead, before, after time.Duration }
 func (s server) Now(context.Context) (time.Time, error) {
 	time.Sleep(s.before)
 	defer time.Sleep(s.after)
-	return time.Now().Add(s.ahead), nil
+	return time.Now().Round(0).Add(s.ahead), nil
+}
+
+// ahead is a database that answers at once.
+func ahead(by time.Duration) server { return server{ahead: by} }
+
+// asks has the clock look at each of the databases, as often as it does.
+func (c *clock) asks(t *testing.T, all ...server) {
+	t.Helper()
+	for _, db := range all {
+		if err := c.set(t.Context(), db, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(clockEvery)
+	}
+}
+
+// repeated are so many answers of one database.
+func repeated(number int, db server) (all []server) {
+	for range number {
+		all = append(all, db)
+	}
+	return all
+}
+
+// tells compares what the clock tells.
+func (c *clock) tells(t *testing.T, when string, ahead time.Duration, doubt bool) {
+	t.Helper()
+	if c.ahead() != ahead || (c.doubt() != "") != doubt {
+		t.Errorf("%s: the clock is %v ahead, in doubt %q; want %v, %t", when, c.ahead(), c.doubt(), ahead, doubt)
+	}
 }
 
 func TestADatabaseThatStallsDoesNotMoveTheClock(t *testing.T) {
@@ -26,13 +57,9 @@ func TestADatabaseThatStallsDoesNotMoveTheClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var c clock
-				for _, db := range []server{{ahead: 3 * time.Second}, stalled} {
-					if err := c.set(t.Context(), db, slog.New(slog.DiscardHandler)); err != nil {
-						t.Fatal(err)
-					}
-					if c.ahead() != 3*time.Second {
-						t.Errorf("after an answer in %v the database is %v ahead, want 3s", db.before+db.after, c.ahead())
-					}
+				for _, db := range []server{ahead(3 * time.Second), stalled} {
+					c.asks(t, db)
+					c.tells(t, "after the answer", 3*time.Second, false)
 				}
 			})
 		})
@@ -42,20 +69,94 @@ func TestADatabaseThatStallsDoesNotMoveTheClock(t *testing.T) {
 func TestTheClockFollowsTheDatabaseAsFarAsItsAnswerSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock
-		for _, step := range []struct {
-			db   server
-			want time.Duration
-		}{
-			{server{ahead: -10 * time.Second}, -10 * time.Second},
-			{server{ahead: 60 * time.Second, before: time.Second}, 60 * time.Second},
-			{server{ahead: 20 * time.Second, after: time.Second}, 20 * time.Second},
+		for _, db := range []server{
+			ahead(-3 * time.Second),
+			{ahead: time.Second, before: time.Second},
+			{ahead: -2 * time.Second, after: time.Second},
 		} {
-			if err := c.set(t.Context(), step.db, slog.New(slog.DiscardHandler)); err != nil {
-				t.Fatal(err)
-			}
-			if c.ahead() != step.want {
-				t.Errorf("the database is %v ahead, want %v", c.ahead(), step.want)
-			}
+			c.asks(t, db)
+			c.tells(t, "after the answer", db.ahead, false)
 		}
+	})
+}
+
+func TestOneWrongAnswerDoesNotMoveTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		c.asks(t, repeated(100, ahead(0))...)
+		c.asks(t, ahead(24*time.Hour))
+		c.tells(t, "after one answer that is a day ahead", 0, true)
+		if doubt := c.doubt(); !strings.Contains(doubt, "24h0m0s off") || !strings.Contains(doubt, "11 more") {
+			t.Errorf("the doubt says %q", doubt)
+		}
+		c.asks(t, ahead(0))
+		c.tells(t, "after the next, which is right", 0, false)
+	})
+}
+
+func TestANewTimeIsTakenOnceEnoughAnswersInARowAgree(t *testing.T) {
+	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var c clock
+				c.asks(t, ahead(0))
+				c.asks(t, repeated(clockLooks-1, ahead(by))...)
+				c.tells(t, "before the last", 0, true)
+				c.asks(t, server{ahead: by, before: time.Second, after: time.Second})
+				c.tells(t, "after the last", by, false)
+			})
+		})
+	}
+}
+
+func TestWrongAnswersThatDoNotAgreeAreNeverTaken(t *testing.T) {
+	for name, answers := range map[string][]server{
+		"two nodes in turn":           {ahead(0), ahead(time.Hour)},
+		"two wrong ones in turn":      {ahead(time.Hour), ahead(2 * time.Hour)},
+		"a right one now and then":    append(repeated(clockLooks-1, ahead(time.Hour)), ahead(0)),
+		"a node that never is steady": {ahead(time.Hour), ahead(time.Hour + 2*time.Second), ahead(time.Hour + 4*time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var c clock
+				c.asks(t, ahead(0))
+				for range 200 {
+					c.asks(t, answers...)
+					if c.ahead() != 0 {
+						t.Fatalf("the clock is %v ahead", c.ahead())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Behind one address may be nodes that go by different clocks: the more often the time
+// before comes back, the longer must another one last.
+func TestEachReturnToTheTimeBeforeTakesTwiceAsManyAnswersUntilAnHourWasCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		c.asks(t, ahead(0), ahead(time.Hour), ahead(0))
+		c.asks(t, repeated(2*clockLooks-1, ahead(time.Hour))...)
+		c.tells(t, "after almost twice as many", 0, true)
+		c.asks(t, ahead(0))
+		c.asks(t, repeated(int(clockCalm/clockEvery)+1, ahead(0))...)
+		c.asks(t, repeated(clockLooks, ahead(time.Hour))...)
+		c.tells(t, "after an hour that was calm", time.Hour, false)
+	})
+}
+
+func TestWhereTheFirstAnswerIsFarFromThisMachinesClockItCountsAndIsInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		c.asks(t, ahead(time.Hour))
+		c.tells(t, "after the first", time.Hour, true)
+		c.asks(t, repeated(clockLooks-1, ahead(time.Hour))...)
+		c.tells(t, "after enough", time.Hour, false)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		c.asks(t, ahead(time.Hour), ahead(0))
+		c.tells(t, "after a second one that is as this machine's", 0, false)
 	})
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -181,8 +182,8 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 		o.TellLeft = departures{bus.notifier}.tell
 	}
 	carry.steward = upkeep.NewSteward(o)
-	a.add(carry.steward.Preparation(db, a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
-		Guests: db, Leases: db, Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
+	a.add(carry.steward.Preparation(a.leases(db), a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
+		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
 	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
 	a.doctor.Resting = db.Resting
@@ -193,7 +194,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{
-			Desk: a.desk, Leases: db, Doubt: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
+			Desk: a.desk, Leases: a.leases(db), Doubt: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
 			Rules: upkeep.HealingRules{
 				Grace: seconds(a.config.Healing.Grace), Settle: seconds(a.config.Inventory.SettleTime),
 				Window: seconds(a.config.Healing.Window),
@@ -228,7 +229,7 @@ func (a *App) newDoctor(db *store.Store, hosts *inventory.Keeper) *upkeep.Doctor
 	}
 }
 
-// doubt gives why the hosts are not to be believed now.
+// doubt returns why the hosts, or the time, are not to be believed now.
 func (a *App) doubt(hosts *inventory.Keeper) func() string {
-	return func() string { return hosts.Doubt(a.clock.now()) }
+	return func() string { return cmp.Or(a.clock.doubt(), hosts.Doubt(a.clock.now())) }
 }

@@ -146,7 +146,7 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*s
 // oldAudit forgets what has long been history.
 func (a *App) oldAudit(db *store.Store) job.Job {
 	keep := seconds(a.config.Energy.AuditTime)
-	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(db, "old audit", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, lease job.Lease) error {
 		_, err := db.PurgeAudit(ctx, lease, a.clock.now().Add(-keep))
 		return err
 	})}
@@ -155,7 +155,7 @@ func (a *App) oldAudit(db *store.Store) job.Job {
 func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper, rules energy.Rules) (controller.Options, error) {
 	c, log := a.config.Energy, a.log.With("component", "energy")
 	o := controller.Options{
-		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: db,
+		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: a.leases(db),
 		Rules: rules, Switching: c.Switching(), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
 		Admission:  admitted(c),
 		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,

@@ -78,6 +78,8 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, a.degraded)
 	m.gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,
 		func() float64 { return a.clock.ahead().Seconds() })
+	m.gauge("almanac_database_clock_doubt", "1 where the database's clock is not believed, and nothing is begun that goes by it.", nil,
+		func() float64 { return oneIf(a.clock.doubt() != "") })
 	for reason := range db.Retries() {
 		m.counter("almanac_database_retries_total", "Transactions that were run again, by reason.",
 			prometheus.Labels{"reason": reason}, func() float64 { return float64(db.Retries()[reason]) })

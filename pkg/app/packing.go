@@ -74,7 +74,7 @@ func (a *App) openPacking(db *store.Store, hosts *inventory.Keeper) (*packing, e
 		w.meter = &ground.Meter{Compute: a.cloud.compute, Now: a.clock.now}
 	}
 	carrier := rebalance.NewCarrier(rebalance.CarrierOptions{
-		Records: db, Archive: db, Leases: db, Cloud: cloud, Situation: w.situation, Doubt: a.doubt(hosts),
+		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Doubt: a.doubt(hosts),
 		Timeout: seconds(c.MoveTimeout), MostFailed: c.MaxFailures, Every: c.PollInterval,
 		Now: a.clock.now, Log: a.log.With("component", "packing"),
 	})

@@ -36,7 +36,7 @@ func (a *App) addRecorder(db *store.Store) {
 	retention := seconds(a.config.Scheduler.DecisionRetention)
 	a.add(a.recorder.job(), job.Job{
 		Name: "old decisions", Every: forgetEvery,
-		Step: job.Leased(db, "old decisions", forgetTTL, func(ctx context.Context, lease job.Lease) error {
+		Step: job.Leased(a.leases(db), "old decisions", forgetTTL, func(ctx context.Context, lease job.Lease) error {
 			_, err := db.PurgeDecisions(ctx, lease, a.clock.now().Add(-retention))
 			return err
 		}),

@@ -51,7 +51,7 @@ func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory
 	a.cloud.glance = client
 	log := a.log.With("component", "images")
 	c := controller.New(controller.Options{
-		Records: db, Cloud: images.Cloud{Compute: a.cloud.compute}, Glance: images.Images{Glance: client}, Demands: booking.Demands, Hosts: hosts, Leases: db,
+		Records: db, Cloud: images.Cloud{Compute: a.cloud.compute}, Glance: images.Images{Glance: client}, Demands: booking.Demands, Hosts: hosts, Leases: a.leases(db),
 		Rules: stagingRules(a.config), Now: a.clock.now, NewID: uuid.NewString, Log: log,
 	})
 	if !a.config.Nova.Notifications {

@@ -164,7 +164,7 @@ func keystoneOptions(k *Keystone) []option {
 			"How long a question to Keystone may take."),
 		duration(&k.TokenCacheTime, "token_cache_time", 5*time.Minute, 0, day,
 			"How long what Keystone said of a token is believed without asking again."),
-		integer(&k.TokenCacheSize, "token_cache_size", 10_000, 1, 10_000_000, "Of how many tokens that is remembered."),
+		integer(&k.TokenCacheSize, "token_cache_size", 10_000, 1, 10_000_000, "Of how many tokens that is remembered, a hundredth of them of one user, and of as many that it rejected."),
 		list(&k.ServiceTokenRoles, "service_token_roles", []string{"service"},
 			"Roles of which a service token must have one."),
 		boolean(&k.ServiceTokenRolesRequired, "service_token_roles_required", true,
@@ -202,6 +202,13 @@ func apiOptions(a *API) []option {
 			"Requests per second that a project may send. 0 means no limit. Admins have none."),
 		integer(&a.RateBurst, "rate_burst", 100, 1, 1_000_000,
 			"Requests that a project may send at once before the rate limit counts."),
+		integer(&a.FailureLimit, "failure_limit", 5, 0, 1_000_000,
+			"Wrong tokens per second that an address may send, or the network of 64 bits of an IPv6 address. "+
+				"Above that, requests from there with a token that Keystone has to be asked about are answered "+
+				"with 429, and it is not asked. 0 means no limit."),
+		integer(&a.FailureBurst, "failure_burst", 500, 1, 1_000_000,
+			"Wrong tokens that an address may send at once before the failure limit counts: more than there are "+
+				"clients behind one address whose tokens end at the same time."),
 		text(&a.FeedSecret, "feed_secret", "",
 			"Text of which the links to calendar feeds are made. All links are void when it changes. Empty means "+
 				"that there are no links.").asSecret(),

@@ -65,11 +65,15 @@ func TestWithoutACacheTimeKeystoneIsAskedEveryTime(t *testing.T) {
 
 func TestTheCacheIsBounded(t *testing.T) {
 	s := newScene(t, func(o *keystone.Options) { o.CacheSize = 2 })
-	a := s.account("member")
-	first := s.token(a)
+	first := s.token(s.account("member"))
 	s.mustBe(first, "", 1)
+	for _, garbage := range []string{"a", "b", "c"} {
+		s.mustBe(garbage, fault.Unauthorized, 1)
+	}
+	s.mustBe("a", fault.Unauthorized, 1)
+	s.mustBe(first, "", 0)
 	for range 2 {
-		s.mustBe(s.token(a)+"x", fault.Unauthorized, 1)
+		s.mustBe(s.token(s.account("member")), "", 1)
 	}
 	s.mustBe(first, "", 1)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -27,7 +26,8 @@ type Options struct {
 	// TokenCacheTime is how long a token that Keystone found valid is believed
 	// without asking again; 0 or less: it is asked every time.
 	TokenCacheTime time.Duration
-	// CacheSize is how many tokens are remembered; 0: DefaultCacheSize.
+	// CacheSize is how many valid tokens are remembered, and how many rejected ones; 0:
+	// DefaultCacheSize.
 	CacheSize int
 	// ServiceTokenRoles are the roles of which a service token must have one.
 	ServiceTokenRoles []string
@@ -40,7 +40,7 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// DefaultCacheSize is how many tokens are remembered: some megabytes.
+// DefaultCacheSize is how many tokens of each sort are remembered: some megabytes.
 const DefaultCacheSize = 10_000
 
 const (
@@ -56,7 +56,7 @@ const (
 type Validator struct {
 	options Options
 	session *Session
-	cache   *lru.Cache[question, verdict]
+	cache   *cache
 	flights singleflight.Group
 }
 
@@ -81,7 +81,7 @@ func New(o Options) (*Validator, error) {
 		return nil, err
 	}
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	cache, err := lru.New[question, verdict](cmp.Or(o.CacheSize, DefaultCacheSize))
+	cache, err := newCache(cmp.Or(o.CacheSize, DefaultCacheSize))
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +91,37 @@ func New(o Options) (*Validator, error) {
 // Authenticate validates the tokens of a request (X-Auth-Token, X-Service-Token)
 // and the access rules of the application credential, if it is one.
 func (v *Validator) Authenticate(r *http.Request) (Token, error) {
-	token, err := v.Validate(r.Context(), r.Header.Get("X-Auth-Token"), r.Header.Get("X-Service-Token"))
+	token, serviceToken := tokensOf(r)
+	found, err := v.Validate(r.Context(), token, serviceToken)
 	if err == nil {
-		err = token.Permits(v.options.ServiceType, r.Method, r.URL.Path)
+		err = found.Permits(v.options.ServiceType, r.Method, r.URL.Path)
 	}
-	return token, err
+	return found, err
 }
 
-// Knows says that the token of a request was found valid before, and that this is
-// still believed.
+// Knows reports whether Authenticate would answer without asking Keystone: what it said of
+// the request's tokens is still believed, or they cannot be tokens.
 func (v *Validator) Knows(r *http.Request) bool {
-	q := question{hash: sha256.Sum256([]byte(r.Header.Get("X-Auth-Token")))}
-	known, ok := v.cache.Peek(q)
-	return ok && known.err == nil && v.options.Now().Before(known.until)
+	token, serviceToken := tokensOf(r)
+	if token == "" {
+		return true
+	}
+	fromService := false
+	if serviceToken != "" {
+		service, known := v.known(serviceToken, false)
+		if !known || service.err != nil {
+			return known
+		}
+		fromService = v.isService(service.token)
+	}
+	_, known := v.known(token, fromService)
+	return known
+}
+
+// tokensOf returns the tokens of a request: its user's and that of a service which passes
+// it on. Either may be empty.
+func tokensOf(r *http.Request) (token, serviceToken string) {
+	return textproto.TrimString(r.Header.Get("X-Auth-Token")), textproto.TrimString(r.Header.Get("X-Service-Token"))
 }
 
 // Check says whether Keystone answers and lets Almanac log in.
@@ -140,9 +158,7 @@ func (v *Validator) Validate(ctx context.Context, token, serviceToken string) (T
 		if service, err = v.ask(ctx, serviceToken, false); err != nil {
 			return Token{}, aboutServiceToken(err)
 		}
-		fromService = slices.ContainsFunc(service.Roles, func(role string) bool {
-			return slices.Contains(v.options.ServiceTokenRoles, role)
-		})
+		fromService = v.isService(service)
 		if v.options.ServiceTokenRolesRequired && !fromService {
 			return Token{}, fault.New(fault.Unauthorized, "the token in X-Service-Token has none of the roles %s",
 				strings.Join(v.options.ServiceTokenRoles, ", "))
@@ -156,6 +172,11 @@ func (v *Validator) Validate(ctx context.Context, token, serviceToken string) (T
 	return found, nil
 }
 
+// isService reports whether a service token makes good a user's token that has expired.
+func (v *Validator) isService(service Token) bool {
+	return slices.ContainsFunc(service.Roles, func(role string) bool { return slices.Contains(v.options.ServiceTokenRoles, role) })
+}
+
 func aboutServiceToken(err error) error {
 	if fault.Is(err, fault.Unauthorized) {
 		return fault.New(fault.Unauthorized, "the token in X-Service-Token is not valid; the service that sends it must get a new one")
@@ -166,13 +187,10 @@ func aboutServiceToken(err error) error {
 // ask gives the verdict on one token, from the cache or from Keystone. Whoever
 // asks about the same token meanwhile shares the answer.
 func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (Token, error) {
-	if len(token) > longestToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return Token{}, rejected()
-	}
-	q := question{hash: sha256.Sum256([]byte(token)), allowExpired: allowExpired}
-	if known, ok := v.cache.Get(q); ok && v.options.Now().Before(known.until) {
+	if known, ok := v.known(token, allowExpired); ok {
 		return known.token.copied(), known.err
 	}
+	q := questionOf(token, allowExpired)
 	key := string(q.hash[:])
 	if allowExpired {
 		key += "expired too"
@@ -192,6 +210,19 @@ func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (T
 	case <-ctx.Done():
 		return Token{}, away(ctx.Err())
 	}
+}
+
+// known returns the verdict on a token without asking Keystone; ok is false where it has
+// to be asked.
+func (v *Validator) known(token string, allowExpired bool) (known verdict, ok bool) {
+	if len(token) > longestToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return verdict{err: rejected()}, true
+	}
+	return v.cache.get(questionOf(token, allowExpired), v.options.Now())
+}
+
+func questionOf(token string, allowExpired bool) question {
+	return question{hash: sha256.Sum256([]byte(token)), allowExpired: allowExpired}
 }
 
 func (t Token) copied() Token {
@@ -225,7 +256,7 @@ func (v *Validator) fetch(ctx context.Context, token string, q question) (Token,
 
 func (v *Validator) remember(q question, answer verdict) {
 	if answer.until.After(v.options.Now()) {
-		v.cache.Add(q, answer)
+		v.cache.add(q, answer)
 	}
 }
 

@@ -46,7 +46,7 @@ type step struct {
 func undecided(s *inventory.States, r *placing.Request, now span.Instant) placing.Decision {
 	d := placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances, At: now, Considered: s.Len()}
 	d.Reservation = r.ExtraSpecs[inventory.ReservationMark]
-	if hint := r.Hints[placing.ReservationHint]; len(hint) > 0 {
+	if hint, _ := r.HintedReservations(); len(hint) > 0 {
 		d.Reservation = hint[0]
 	}
 	return d

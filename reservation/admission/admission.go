@@ -95,7 +95,7 @@ func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, ent
 // outlived says that the instances were placed by the request's hint before, and that its
 // reservation is over.
 func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
-	hint := r.Hints[placing.ReservationHint]
+	hint, _ := r.HintedReservations()
 	if len(hint) != 1 || a.Guests == nil || len(r.Instances) == 0 {
 		return false
 	}

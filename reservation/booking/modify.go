@@ -207,20 +207,40 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	return r
 }
 
-// difference says in words what a change changed.
+// changeable are what the owner has asked for, by the names that the API has for it. A
+// change that shows in none of them is no change, and is not stored.
+var changeable = []struct {
+	name string
+	text bool // of any length
+	of   func(r *reservation.Reservation) string
+}{
+	{"name", true, func(r *reservation.Reservation) string { return r.Name }},
+	{"kind", false, func(r *reservation.Reservation) string { return string(r.Kind) }},
+	{"quantity", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
+	{"host_properties", true, func(r *reservation.Reservation) string { return r.HostProperties }},
+	{"policy", false, func(r *reservation.Reservation) string { return string(r.Policy) }},
+	{"resources", true, func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
+	{"affinity", false, func(r *reservation.Reservation) string { return string(r.Affinity) }},
+	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
+	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
+	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
+	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
+}
+
+// difference says in words what a change changed; empty where it changed nothing.
 func difference(before, after reservation.Reservation) string {
 	var parts []string
-	add := func(name string, from, to any) {
-		if from != to {
-			parts = append(parts, fmt.Sprintf("%s from %v to %v", name, from, to))
+	for _, field := range changeable {
+		from, to := field.of(&before), field.of(&after)
+		if from == to {
+			continue
 		}
+		if field.text {
+			from, to = quoted(from), quoted(to)
+		}
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", field.name, from, to))
 	}
-	if before.Name != after.Name {
-		parts = append(parts, fmt.Sprintf("name from %s to %s", quoted(before.Name), quoted(after.Name)))
-	}
-	add("quantity", before.Quantity, after.Quantity)
-	add("start", before.Span.Start, after.Span.Start)
-	add("end", before.Span.End, after.Span.End)
 	return strings.Join(parts, ", ")
 }
 

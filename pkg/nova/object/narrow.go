@@ -21,21 +21,46 @@ type Narrowing struct {
 	ExtraSpecs map[string]string
 }
 
-// Narrow gives the RequestSpec with n added to what it asks for already, and all else as
-// it came, credentials included: it is for nova-scheduler and for no log. Where the flavor
-// has another value for an extra spec it is a Conflict, since either would break a promise.
+// Narrow returns the RequestSpec with n added to what it asks for already, without hints
+// that only Nova may give, and all else as it came, credentials included: it is for
+// nova-scheduler and for no log. Where the flavor has another value for an extra spec it is
+// a Conflict, since either would break a promise.
 func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
 	if s.object == nil {
 		return nil, fault.New(fault.Invalid, "there is no RequestSpec to narrow")
 	}
 	o := *s.object()
 	o.Data = maps.Clone(o.Data)
-	for _, narrow := range []func(*Object, Narrowing) error{narrowDestination, narrowHosts, narrowFlavor} {
+	for _, narrow := range []func(*Object, Narrowing) error{dropPrivateHints, narrowDestination, narrowHosts, narrowFlavor} {
 		if err := narrow(&o, n); err != nil {
 			return nil, err
 		}
 	}
 	return o.MarshalJSON()
+}
+
+// privateHint begins the names of the hints by which Nova's services tell each other what a
+// request is. A tenant's hint of that name reaches a Nova without the fix of OSSN-2026-022.
+const privateHint = "_nova"
+
+// dropPrivateHints takes private hints out of a request that forces no host. Nova itself
+// gives one for a rebuild only, and forces the instance's host then (nova/compute/api.py
+// rebuild); without that host, nova-scheduler would ask Placement nothing and claim nothing.
+func dropPrivateHints(spec *Object, _ Narrowing) error {
+	if forced, err := textsOf(spec, "force_hosts"); err != nil || len(forced) > 0 {
+		return err
+	}
+	const field = "scheduler_hints"
+	given, isMap := members(spec.Data[field])
+	if !isMap {
+		return nil
+	}
+	kept := maps.Clone(given)
+	maps.DeleteFunc(kept, func(name string, _ json.RawMessage) bool { return strings.HasPrefix(name, privateHint) })
+	if len(kept) == len(given) {
+		return nil
+	}
+	return spec.set(field, kept)
 }
 
 // narrowDestination narrows requested_destination. A new one says no more than it must, as
@@ -147,9 +172,9 @@ func appendTexts(o *Object, field string, texts []string) (added bool, err error
 	if len(texts) == 0 {
 		return false, nil
 	}
-	var has []string
-	if !isNull(o.Data[field]) && json.Unmarshal(o.Data[field], &has) != nil {
-		return false, fault.Field(field, "must be a list of strings")
+	has, err := textsOf(o, field)
+	if err != nil {
+		return false, err
 	}
 	for _, text := range texts {
 		if !slices.Contains(has, text) {
@@ -160,6 +185,14 @@ func appendTexts(o *Object, field string, texts []string) (added bool, err error
 		return false, nil
 	}
 	return true, o.set(field, has)
+}
+
+// textsOf returns a list of strings of o; empty where it is unset or null.
+func textsOf(o *Object, field string) (list []string, err error) {
+	if !isNull(o.Data[field]) && json.Unmarshal(o.Data[field], &list) != nil {
+		return nil, fault.Field(field, "must be a list of strings")
+	}
+	return list, nil
 }
 
 // set sets a field.

@@ -156,3 +156,39 @@ func TestARequestIsNarrowedToOneHost(t *testing.T) {
 		}
 	}
 }
+
+func TestPrivateHintsOfNovaArePassedOnWithAForcedHostOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values map[string]any
+		want   map[string][]string
+	}{
+		"of a tenant": {
+			map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}, "_nova": []string{"x"}, "group": []string{"g"}}},
+			map[string][]string{"group": {"g"}},
+		},
+		"alone":        {map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}}}, map[string][]string{}},
+		"in no list":   {map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": "rebuild"}}, map[string][]string{}},
+		"similar ones": {map[string]any{"scheduler_hints": map[string]any{"nova_x": []string{"x"}, "x_nova": []string{"x"}}}, map[string][]string{"nova_x": {"x"}, "x_nova": {"x"}}},
+		"with a forced node": {
+			map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}}, "force_nodes": []string{"cmp-001"}},
+			map[string][]string{},
+		},
+		"with a forced host": {
+			map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}}, "force_hosts": []string{"cmp-001"}},
+			map[string][]string{"_nova_check_type": {"rebuild"}},
+		},
+		"no hints": {map[string]any{"scheduler_hints": nil}, nil},
+	} {
+		narrowed, err := read(t, edited(t, tc.values)).Narrow(object.Narrowing{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, _ := request(t, narrowed, object.Options{})
+		if diff := cmp.Diff(tc.want, got.Hints); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := read(t, edited(t, map[string]any{"force_hosts": "cmp-001"})).Narrow(object.Narrowing{}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("forced hosts that are no list: got %v", err)
+	}
+}

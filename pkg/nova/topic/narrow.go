@@ -66,13 +66,13 @@ func allow(promises filters.Reservation, q *question, s *inventory.States, now s
 	return allowed, ""
 }
 
-// inside keeps a request to the hosts of its reservation.
+// inside keeps a request to the hosts of its reservation. All others are ignored too: the
+// aggregate and the traits count only where nova-scheduler asks Placement.
 func inside(id string, requires map[string]string, allowed hostset.Set, s *inventory.States) object.Narrowing {
-	n := object.Narrowing{ExtraSpecs: requires}
+	n := object.Narrowing{ExtraSpecs: requires, IgnoreHosts: names(s, without(s.All(), allowed))}
 	// Without the aggregate, which may be too new to be known here, the traits do it.
 	if own, there := aggregate(s, fence.AggregatePrefix+id); there {
 		n.Aggregates = [][]string{{own.UUID}}
-		n.IgnoreHosts = names(s, without(s.Members(own.UUID), allowed))
 	}
 	return n
 }

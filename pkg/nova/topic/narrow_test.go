@@ -39,6 +39,8 @@ func TestARequestIsNarrowedToTheHostsItMayUse(t *testing.T) {
 	slices.Sort(own)
 	closed := []string{"cmp-001", "cmp-002", "cmp-003", "cmp-004", "cmp-005", "cmp-006"}
 	open := narrowed{Forbidden: []string{"agg-fence"}, Ignored: closed}
+	outsideOwn := []string{"cmp-003", "cmp-004", "cmp-005", "cmp-006", "cmp-007", "cmp-008"}
+	outsideShared := []string{"cmp-001", "cmp-002", "cmp-003", "cmp-004", "cmp-006", "cmp-007", "cmp-008"}
 	for name, tc := range map[string]struct {
 		args   map[string]any
 		states *inventory.States
@@ -46,15 +48,17 @@ func TestARequestIsNarrowedToTheHostsItMayUse(t *testing.T) {
 	}{
 		"without a reservation": {args(t, nil, nil), nil, []narrowed{open}},
 		// cmp-003 is in the aggregate still, and is the reservation's no more.
-		"with the hint": {args(t, hint("own"), nil), nil, []narrowed{{Aggregates: [][]string{{"agg-own"}}, Ignored: []string{"cmp-003"}, Traits: own}}},
+		"with the hint": {args(t, hint("own"), nil), nil, []narrowed{{Aggregates: [][]string{{"agg-own"}}, Ignored: outsideOwn, Traits: own}}},
 		"with its flavor": {
 			args(t, nil, map[string]string{"almanac:reservation": "own", "trait:" + own[0]: "required", "trait:" + own[1]: "required"}), nil,
-			[]narrowed{{Aggregates: [][]string{{"agg-own"}}, Ignored: []string{"cmp-003"}, Traits: own}},
+			[]narrowed{{Aggregates: [][]string{{"agg-own"}}, Ignored: outsideOwn, Traits: own}},
 		},
 		"of instances": {args(t, hint("shared"), nil), nil, []narrowed{{
-			Aggregates: [][]string{{"agg-shared"}}, Traits: []string{fence.Reserved, fence.Shared}, Classes: []string{fence.OwnName("shared")},
+			Aggregates: [][]string{{"agg-shared"}}, Ignored: outsideShared, Traits: []string{fence.Reserved, fence.Shared}, Classes: []string{fence.OwnName("shared")},
 		}}},
-		"with an aggregate that is not known yet": {args(t, hint("own-new"), nil), nil, []narrowed{{Traits: []string{fence.Reserved, fence.OwnName("own-new")}}}},
+		"with an aggregate that is not known yet": {args(t, hint("own-new"), nil), nil, []narrowed{{
+			Ignored: append([]string{"cmp-001"}, outsideOwn...), Traits: []string{fence.Reserved, fence.OwnName("own-new")},
+		}}},
 		"preemptible": {args(t, nil, map[string]string{"preemptible": "true"}), nil, []narrowed{
 			{Forbidden: []string{"agg-fence"}, Ignored: []string{"cmp-001", "cmp-002", "cmp-003", "cmp-005"}},
 			{Traits: []string{fence.Reserved}, Ignored: []string{"cmp-001", "cmp-002", "cmp-003", "cmp-005", "cmp-006", "cmp-007", "cmp-008"}},

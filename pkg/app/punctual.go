@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+)
+
+// eventDesk is what carries out the events of reservations.
+type eventDesk interface {
+	upkeep.Desk
+	upkeep.Replica
+}
+
+// punctual is an eventDesk that begins nothing while nobody knows what time it is.
+type punctual struct {
+	eventDesk
+	clock *clock
+}
+
+// CarryOut implements upkeep.Desk.
+func (p punctual) CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error) {
+	if p.clock.doubt() != "" {
+		return nil, nil
+	}
+	return p.eventDesk.CarryOut(ctx)
+}
+
+// TakeOver implements upkeep.Replica.
+func (p punctual) TakeOver(ctx context.Context, gone func(replica string) bool) error {
+	if p.clock.doubt() != "" {
+		return nil
+	}
+	return p.eventDesk.TakeOver(ctx, gone)
+}
+
+// punctualLeases are the leases of work that goes by the time. While nobody knows what time
+// it is, this process takes none and lets those that it has run out: another may know.
+type punctualLeases struct {
+	job.Leases
+	clock *clock
+}
+
+// Take implements job.Leases.
+func (l punctualLeases) Take(ctx context.Context, name string, ttl time.Duration) (lease job.Lease, held bool, err error) {
+	if l.clock.doubt() != "" {
+		return job.Lease{}, false, nil
+	}
+	return l.Leases.Take(ctx, name, ttl)
+}
+
+// leases are those of work that goes by the time.
+func (a *App) leases(of job.Leases) job.Leases { return punctualLeases{of, &a.clock} }

@@ -1,0 +1,75 @@
+package keystone
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// cache remembers what Keystone said of tokens. Tokens that it rejected have room of their
+// own, since anybody can make them up, and of the valid ones each user has a share: no
+// caller's tokens push out those of all others. It is safe for concurrent use.
+type cache struct {
+	mu       sync.Mutex
+	valid    *simplelru.LRU[question, verdict]
+	rejected *simplelru.LRU[question, verdict]
+	share    int
+	ofUser   map[string][]question // of the valid ones, the oldest first
+}
+
+// shares is how many users fill the cache, at the least.
+const shares = 100
+
+// newCache returns a cache of so many valid tokens and as many rejected ones.
+func newCache(size int) (*cache, error) {
+	c := &cache{share: max(1, size/shares), ofUser: make(map[string][]question)}
+	var err error
+	if c.valid, err = simplelru.NewLRU(size, c.forget); err != nil {
+		return nil, err
+	}
+	c.rejected, err = simplelru.NewLRU[question, verdict](size, nil)
+	return c, err
+}
+
+// get returns the verdict on a token, where there is one that holds at now.
+func (c *cache) get(q question, now time.Time) (verdict, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, kept := range []*simplelru.LRU[question, verdict]{c.valid, c.rejected} {
+		if known, ok := kept.Get(q); ok && now.Before(known.until) {
+			return known, true
+		}
+	}
+	return verdict{}, false
+}
+
+func (c *cache) add(q question, v verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// What was believed before does not count any more.
+	c.valid.Remove(q)
+	c.rejected.Remove(q)
+	if v.err != nil {
+		c.rejected.Add(q, v)
+		return
+	}
+	user := v.token.UserID
+	if own := c.ofUser[user]; len(own) >= c.share {
+		c.valid.Remove(own[0])
+	}
+	c.ofUser[user] = append(c.ofUser[user], q)
+	c.valid.Add(q, v)
+}
+
+// forget takes a token that is no longer among the valid ones from its user's.
+func (c *cache) forget(q question, v verdict) {
+	user := v.token.UserID
+	own := slices.DeleteFunc(c.ofUser[user], func(one question) bool { return one == q })
+	if len(own) == 0 {
+		delete(c.ofUser, user)
+		return
+	}
+	c.ofUser[user] = own
+}

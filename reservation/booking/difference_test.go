@@ -1,0 +1,50 @@
+package booking
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// TestEveryTermThatAChangeChangesIsToldAndStored: where two reservations differ in nothing
+// that is told, the change of one into the other is answered and not stored.
+func TestEveryTermThatAChangeChangesIsToldAndStored(t *testing.T) {
+	for _, of := range []string{"Terms", "Span"} {
+		var none reservation.Reservation
+		for field := range reflect.ValueOf(none).FieldByName(of).Fields() {
+			everyPart(t, field.Type, func(alter func(reflect.Value), path string) {
+				var after reservation.Reservation
+				alter(reflect.ValueOf(&after).Elem().FieldByName(of).FieldByIndex(field.Index))
+				if difference(none, after) == "" {
+					t.Errorf("a change of %s.%s%s changes nothing", of, field.Name, path)
+				}
+			})
+		}
+	}
+}
+
+// everyPart calls try with something that gives a value of the type another value, once
+// for each field that the type has, all the way down.
+func everyPart(t *testing.T, of reflect.Type, try func(alter func(reflect.Value), path string)) {
+	t.Helper()
+	switch of.Kind() {
+	case reflect.String:
+		try(func(v reflect.Value) { v.SetString("x") }, "")
+	case reflect.Int, reflect.Int64:
+		try(func(v reflect.Value) { v.SetInt(1) }, "")
+	case reflect.Map:
+		try(func(v reflect.Value) {
+			v.Set(reflect.MakeMap(of))
+			v.SetMapIndex(reflect.ValueOf("x").Convert(of.Key()), reflect.New(of.Elem()).Elem())
+		}, "")
+	case reflect.Struct:
+		for i := range of.NumField() {
+			everyPart(t, of.Field(i).Type, func(alter func(reflect.Value), path string) {
+				try(func(v reflect.Value) { alter(v.Field(i)) }, "."+of.Field(i).Name+path)
+			})
+		}
+	default:
+		t.Fatalf("a value of kind %s cannot be given another one here", of.Kind())
+	}
+}
