@@ -28,7 +28,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 		req.End = req.Start.Add(req.Duration + drawTicks(t, 0, 30, "slack"))
 		windows, _, err := s.desk.Availability(t.Context(), owner, req, 1000)
 		if err != nil {
-			_, offered := s.desk.Offer(owner, req)
+			_, offered := s.desk.Offer(t.Context(), owner, req)
 			if diff := cmp.Diff(refusal(t, offered), refusal(t, err)); diff != "" {
 				t.Fatalf("refused otherwise than an offer (-offer +availability):\n%s", diff)
 			}
@@ -53,7 +53,7 @@ func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
 	s := newScene(t, named("a"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
 	s.book(t, during(1, 200, 300)) // all that the project may hold
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(10_000), Duration: 100}
-	windows, _, err := s.desk.Availability(owner, req, 10)
+	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
 	want := []calendar.Window{{Start: at(0), LatestStart: at(100), Free: 1}, {Start: at(300), LatestStart: at(500), Free: 1}}
 	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
 		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
@@ -61,7 +61,7 @@ func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
 	long, late := req, req
 	long.Duration, late.Start = 101, at(501)
 	for constraint, req := range map[reservation.Constraint]reservation.Request{reservation.MaxDuration: long, reservation.MaxStartAhead: late} {
-		_, _, err := s.desk.Availability(owner, req, 10)
+		_, _, err := s.desk.Availability(t.Context(), owner, req, 10)
 		if got := refusal(t, err); got.Constraint != constraint {
 			t.Errorf("refused by %s: %s; want %s", got.Constraint, got.Message, constraint)
 		}

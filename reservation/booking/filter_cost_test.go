@@ -40,7 +40,7 @@ func TestAFilterThatTakesTooMuchWorkIsInvalid(t *testing.T) {
 			req := during(1, 100, 200)
 			req.HostProperties = tc.filter
 			_, booked := s.desk.Book(t.Context(), owner, req, nil)
-			_, _, asked := s.desk.Availability(owner, reservation.Request{Terms: req.Terms, Duration: 60}, 1)
+			_, _, asked := s.desk.Availability(t.Context(), owner, reservation.Request{Terms: req.Terms, Duration: 60}, 1)
 			for _, err := range []error{booked, asked} {
 				got := fault.Of(err)
 				if got == nil || got.Kind != fault.Invalid || got.Field != "host_properties" || !strings.Contains(got.Message, tc.says) {

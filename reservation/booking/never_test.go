@@ -46,7 +46,7 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 		"more whole hosts":           {during(4, 100, 200), reservation.HostsInPool, "the pool has 3, 4 hosts asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.desk.Offer(owner, tc.req)
+			_, err := s.desk.Offer(t.Context(), owner, tc.req)
 			got := refusal(t, err)
 			if got.Constraint != tc.constraint || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("refused by %s: %s; want %s: %s", got.Constraint, got.Message, tc.constraint, tc.says)
@@ -56,7 +56,7 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 			}
 		})
 	}
-	_, err := s.desk.Offer(owner, many(10, ""))
+	_, err := s.desk.Offer(t.Context(), owner, many(10, ""))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 3 || got.EarliestStart != at(1000) {
 		t.Errorf("what fits once nothing is promised: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
 	}

@@ -51,7 +51,7 @@ func TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave(t *testing.T) {
 					req = asking(tc.custom)
 				}
 				req.HostProperties = tc.filter
-				plan, err := s.desk.Offer(owner, req)
+				plan, err := s.desk.Offer(t.Context(), owner, req)
 				if err != nil || plan.Claims[0].Host != want {
 					t.Errorf("%s: %+v, %v; want %s", kind, plan.Claims, err, want)
 				}
