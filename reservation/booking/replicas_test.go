@@ -202,7 +202,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
-				all := replicas(t, 3, named("a", "b", "c"), records, limited(booking.Limits{Hosts: 30}))
+				all := replicas(t, 3, named("a", "b", "c"), records, limited(booking.Limits{Hosts: 4}))
 				var clients sync.WaitGroup
 				for worker := range uint64(9) {
 					clients.Go(func() {

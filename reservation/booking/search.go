@@ -18,6 +18,7 @@ type search struct {
 	filter  *inventory.Filter
 	query   calendar.Query
 	matched int
+	bound   bound
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
 	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
@@ -31,7 +32,7 @@ func newSearch(v View, a ask) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{view: v, ask: a, filter: filter}
+	s := &search{view: v, ask: a, filter: filter, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
@@ -76,14 +77,6 @@ func (s *search) sleepers() {
 
 func (s *search) slices(q calendar.Query) calendar.SliceQuery {
 	return calendar.SliceQuery{Query: q, Shape: s.ask.Resources, Affinity: s.ask.Affinity}
-}
-
-// find gives the start that the policy chooses for q.
-func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
-	if s.ask.Kind == reservation.Instances {
-		return s.view.Calendar.EarliestSlices(s.slices(q))
-	}
-	return s.view.Calendar.Find(q, policy)
 }
 
 // most is the largest quantity that q has room for at once.
