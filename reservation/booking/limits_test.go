@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -355,6 +356,35 @@ func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
 		}
 	}
 	agree(t, all)
+}
+
+// unlogged are records in whose log a reservation is missing.
+type unlogged struct {
+	booking.Records
+	id string
+}
+
+func (u unlogged) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
+	got, err := u.Records.Recall(ctx, q)
+	if err != nil || q.All {
+		return got, err
+	}
+	return withoutInLog(ctx, u.Records, q, got.Log, map[string]bool{u.id: true})
+}
+
+// TestWhatAReplicaKnowsOfAProjectItKnowsWhole: with the news that a project holds more comes
+// all that it holds, whatever the log has left out.
+func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
+	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
+		g.Records = unlogged{a.memory, a.book(t, only("a", during(1, 100, 200))).ID}
+		a.book(t, only("b", during(1, 100, 200)))
+		b.follow(t)
+		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 100, 200)), nil)
+		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || b.desk.Stale() > 0 {
+			t.Errorf("%v after %d more decisions, want %s", got, b.desk.Stale(), reservation.MaxHosts)
+		}
+		agree(t, []*scene{a, b})
+	}, limited(booking.Limits{Hosts: 2}))
 }
 
 // TestAProjectWithoutALimitDoesNotWaitForItself: its commits name no version of it.
