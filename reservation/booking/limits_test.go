@@ -2,11 +2,14 @@ package booking_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -415,4 +418,58 @@ func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
 		t.Errorf("%v, want %s", got, reservation.MaxHosts)
 	}
 	agree(t, all)
+}
+
+// TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore, and against no others.
+func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScene(t, drawHosts(t))
+		for range rapid.IntRange(2, 8).Draw(t, "bookings") {
+			if _, err := s.desk.Book(t.Context(), owner, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
+				s.passTo(t, s.clock()+span.Instant(drawTicks(t, 0, 4, "passes")))
+			}
+		}
+		for range 5 {
+			r, ok := drawLive(t, s)
+			if !ok {
+				return
+			}
+			most, c := rapid.IntRange(1, 6).Draw(t, "most hosts"), drawChange(t, r)
+			s.desk.Configure(booking.Limits{Hosts: most}, s.options.Defaults)
+			_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
+			refused, isRefusal := errors.AsType[*reservation.Refusal](err)
+			byLimit := isRefusal && refused.Constraint == reservation.MaxHosts
+			if err != nil && !byLimit || c.Quantity == nil && c.Start == nil && c.End == nil {
+				continue // something else is wrong with it, or nothing is asked
+			}
+			if asks := asksMoreThan(most, r, c, s.clock(), s.live(t)); asks != byLimit {
+				t.Fatalf("the change %+v of %+v breaks the limit of %d: %v; the answer is %v", c, r, most, asks, err)
+			}
+		}
+	})
+}
+
+// asksMoreThan says whether at some instant from now on a change of r asks for more than r
+// has, and the project would hold more than most with it.
+func asksMoreThan(most int, r reservation.Reservation, c booking.Change, now span.Instant, live []reservation.Reservation) bool {
+	quantity, hold := r.Quantity, r.Span
+	if c.Quantity != nil {
+		quantity = *c.Quantity
+	}
+	if c.Start != nil {
+		hold.Start = *c.Start
+	}
+	if c.End != nil {
+		hold.End = *c.End
+	}
+	hold.Start = max(hold.Start, now)
+	return slices.ContainsFunc(turns(hold, live...), func(at span.Instant) bool {
+		held := quantity
+		for _, other := range live {
+			if other.ID != r.ID && other.ProjectID == r.ProjectID {
+				held += count(other, "", at)
+			}
+		}
+		return count(r, "", at) < quantity && held > most
+	})
 }
