@@ -113,7 +113,7 @@ type Desk struct {
 	pruned     span.Instant // the calendar has forgotten what ended by then
 
 	known    map[string]int64      // versions by host
-	projects map[string]int64      // versions by project; those of all where a limit is set
+	projects map[string]int64      // versions by project; asked for where a limit is set
 	attempts map[*attempt]struct{} // in flight or in doubt
 	tail     tail
 	left     graveyard
