@@ -42,6 +42,7 @@ type Refusal struct {
 	// BlockedBy has the claims on matching hosts that overlap the earliest asked
 	// start and duration, at most MaxBlocks of them, by host and start; of a change
 	// that an active reservation's own hosts stand in the way of, the claims on those.
+	// Where a limit stands in the way there are none.
 	BlockedBy []Block
 	// EarliestStart is the first time at which the same request would be accepted
 	// with a window from there on; 0 where there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -234,6 +235,31 @@ func (c *checker) checkUsage() {
 	})
 	if fmt.Sprint(want) != fmt.Sprint(got) {
 		c.t.Errorf("projects hold %v; the usage says %v", want, got)
+	}
+}
+
+// checkPeaks: at no instant does a project hold more than so many hosts.
+func (c *checker) checkPeaks(most int64) {
+	changes := make(map[string]map[int64]int64)
+	for _, r := range c.records {
+		if !r.live() {
+			continue
+		}
+		if changes[r.project] == nil {
+			changes[r.project] = make(map[int64]int64)
+		}
+		for _, k := range r.claims {
+			changes[r.project][k.start] += max(k.count, 1)
+			changes[r.project][k.end] -= max(k.count, 1)
+		}
+	}
+	for project, at := range changes {
+		held := int64(0)
+		for _, t := range slices.Sorted(maps.Keys(at)) {
+			if held += at[t]; held > most {
+				c.t.Errorf("%q holds %d hosts of %d at %d", project, held, most, t)
+			}
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func startGalera(t *testing.T, settings ...string) *galera {
 }
 
 func TestOfFiftyBookingsForTheLastHostAtThreeGaleraNodesOneWins(t *testing.T) {
-	lastHost(t, startGalera(t).replicas)
+	lastHost(t, startGalera(t).replicas, 9, "free_hosts")
 }
 
 // TestPromisesSurviveOnGalera is the promise of this service where every replica has
@@ -62,6 +62,7 @@ func TestPromisesSurviveOnGalera(t *testing.T) {
 		"OS_DEFAULT__TRANSPORT_URL="+broker.URL(),
 		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
 		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
+		"OS_LIMITS__MAX_HOSTS_PER_PROJECT=7",
 	)
 	told := listen(t, broker.URL())
 	users := chaos(t, g.replicas, func(ctx context.Context) {
@@ -83,6 +84,7 @@ func TestPromisesSurviveOnGalera(t *testing.T) {
 	report(t, users)
 	t.Logf("%d commits were made to fail", failed)
 	c.check(16)
+	c.checkPeaks(7)
 	g.history.report(t, users, c)
 	for _, u := range users {
 		u.hold(c)

@@ -36,17 +36,23 @@ func TestOfFiftyBookingsForTheLastHostAtThreeReplicasOneWins(t *testing.T) {
 	connection := labtest.Database(t)
 	migrate(t, connection)
 	settings := []string{"OS_DATABASE__CONNECTION=" + connection}
-	lastHost(t, startReplicas(t, settings, settings, settings))
+	lastHost(t, startReplicas(t, settings, settings, settings), 9, "free_hosts")
 }
 
-// lastHost sends fifty bookings for the last free host to all replicas at once, ten
-// times. One wins; the others get a refusal.
-func lastHost(t *testing.T, r *replicas) {
+func TestOfFiftyBookingsForTheLastHostOfALimitAtThreeReplicasOneWins(t *testing.T) {
+	connection := labtest.Database(t)
+	migrate(t, connection)
+	settings := []string{"OS_DATABASE__CONNECTION=" + connection, "OS_LIMITS__MAX_HOSTS_PER_PROJECT=6"}
+	lastHost(t, startReplicas(t, settings, settings, settings), 5, "max_hosts_per_project")
+}
+
+// lastHost sends fifty bookings for one host to all replicas at once, ten times, where all
+// but one that may be had are taken. One wins; the others get a refusal by the constraint.
+func lastHost(t *testing.T, r *replicas, taken int, constraint string) {
 	t.Helper()
 	for round := range 10 {
 		begin, duration, quantity := time.Now().Add(time.Duration(1+round)*time.Hour).Truncate(time.Second), v1.Duration(600), 1
-		nine := 9
-		if _, err := r.client(0).CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &nine}, client.CreateOptions{}); err != nil {
+		if _, err := r.client(0).CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", StartTime: &begin, Duration: &duration, Quantity: &taken}, client.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var clients sync.WaitGroup
@@ -59,7 +65,7 @@ func lastHost(t *testing.T, r *replicas) {
 					won.Add(1)
 				} else if answer, ok := errors.AsType[*client.Error](err); !ok || answer.Refusal == nil {
 					t.Errorf("the loser got %v, want a refusal", err)
-				} else if answer.Refusal.Constraint != "free_hosts" || answer.Refusal.LargestQuantity != 0 {
+				} else if answer.Refusal.Constraint != constraint || answer.Refusal.LargestQuantity != 0 {
 					t.Errorf("the refusal says %+v", answer.Refusal)
 				}
 			})
@@ -89,6 +95,7 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
 		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
 		"OS_DATABASE__TRANSACTION_TIMEOUT=8",
+		"OS_LIMITS__MAX_HOSTS_PER_PROJECT=7",
 	}
 	told := listen(t, broker.URL())
 	r := startReplicas(t, settings, settings, settings)
@@ -124,6 +131,7 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	report(t, users)
 	t.Logf("%d commits were made to fail", proxy.Failed())
 	c.check(16)
+	c.checkPeaks(7)
 	history.report(t, users, c)
 	for _, u := range users {
 		u.hold(c)

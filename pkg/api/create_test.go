@@ -162,8 +162,10 @@ func TestARefusalSaysWhatStandsInTheWay(t *testing.T) {
 		},
 		"more hosts than the project may hold": {
 			first: busy,
-			body:  fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 3600}`, at(7200)),
-			want:  v1.Refusal{Constraint: "max_hosts_per_project", Matched: 3, Free: 3, LargestQuantity: 2},
+			body:  fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 3600}`, at(3600)),
+			want: v1.Refusal{
+				Constraint: "max_hosts_per_project", Matched: 3, Free: 1, LargestQuantity: 1, EarliestStart: new(noon.Add(4200).Time()),
+			},
 		},
 		"more host-hours than the project may hold": {
 			first: `{"name": "r", "quantity": 2, "duration": "24h"}`,

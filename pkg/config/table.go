@@ -157,10 +157,11 @@ func limitOptions(l *Limits) []option {
 		duration(&l.MaxStartAhead, "max_start_ahead", 365*day, 0, longest,
 			"Farthest from now that a reservation may start. 0 means no limit.").asMutable(),
 		integer(&l.MaxHostsPerProject, "max_hosts_per_project", 0, 0, 1_000_000,
-			"Most hosts that a project may hold at once. 0 means no limit.").asMutable(),
+			"Most hosts that a project may hold at any one time, instances included; reservations at different "+
+				"times do not add up. 0 means no limit.").asMutable(),
 		integer(&l.MaxHostHoursPerProject, "max_host_hours_per_project", 0, 0, 1_000_000_000,
-			"Most host-hours that a project may hold at once, counting its reservations that have not ended. "+
-				"0 means no limit.").asMutable(),
+			"Most host-hours that a project may hold, counted over all its reservations that have not ended, "+
+				"whenever they are. 0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
 			"How long before its end a reservation may be extended; earlier than that it may not. 0 means no "+
 				"limit: it may be extended at any time.").asMutable(),

@@ -252,18 +252,23 @@ func insert[T any](tx *gorm.DB, rows []T) error {
 	return tx.CreateInBatches(rows, batch).Error
 }
 
-// addUsage adds to what a project holds, unless that would raise it over a limit.
+// addUsage adds to what a project holds and raises its version, unless the version is
+// another than the decision knew or the sum of host-seconds would exceed its limit.
 func addUsage(tx *gorm.DB, project string, u booking.Usage, insertMissing string) error {
-	if u.Add == (booking.Held{}) {
+	if u.Hosts == 0 && u.HostSeconds == 0 && !u.Raises {
 		return nil
 	}
-	set := "UPDATE `project_usage` SET `hosts` = `hosts` + ?, `host_seconds` = `host_seconds` + ? WHERE `project_id` = ?"
-	values := []any{u.Add.Hosts, u.Add.HostSeconds, project}
-	if u.Add.Hosts > 0 && u.Most.Hosts > 0 {
-		set, values = set+" AND `hosts` + ? <= ?", append(values, u.Add.Hosts, u.Most.Hosts)
+	set := "UPDATE `project_usage` SET `hosts` = `hosts` + ?, `host_seconds` = `host_seconds` + ?"
+	if u.Raises {
+		set += ", `version` = `version` + 1"
 	}
-	if u.Add.HostSeconds > 0 && u.Most.HostSeconds > 0 {
-		set, values = set+" AND `host_seconds` + ? <= ?", append(values, u.Add.HostSeconds, u.Most.HostSeconds)
+	set += " WHERE `project_id` = ?"
+	values := []any{u.Hosts, u.HostSeconds, project}
+	if u.Known != nil {
+		set, values = set+" AND `version` = ?", append(values, *u.Known)
+	}
+	if u.HostSeconds > 0 && u.MostHostSeconds > 0 {
+		set, values = set+" AND `host_seconds` + ? <= ?", append(values, u.HostSeconds, u.MostHostSeconds)
 	}
 	done := tx.Exec(set, values...)
 	if done.Error == nil && done.RowsAffected == 0 {

@@ -48,7 +48,7 @@ func booked(id, host string, version int64) booking.Commit {
 			Claims: []reservation.Claim{{Host: host}}, Events: []reservation.Event{{Type: reservation.StartEvent}},
 		},
 		Hosts: []booking.HostVersion{{Host: host, Version: version}},
-		Usage: booking.Usage{Add: booking.Held{Hosts: 1, HostSeconds: 10}, Most: booking.Held{Hosts: 1000}},
+		Usage: booking.Usage{Hosts: 1, HostSeconds: 10, MostHostSeconds: 10_000, Raises: true},
 		Cause: reservation.Cause{Action: reservation.Create},
 	}
 }
@@ -101,9 +101,9 @@ func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
 			}
 			// The usage row has counted each once.
 			fits := booked("rest", "other", 0)
-			fits.Usage = booking.Usage{Add: booking.Held{Hosts: 1}, Most: booking.Held{Hosts: commits + 1}}
+			fits.Usage = booking.Usage{HostSeconds: 1, MostHostSeconds: 10*commits + 1, Raises: true, Known: new(int64(commits))}
 			over := booked("over", "third", 0)
-			over.Usage = fits.Usage
+			over.Usage = booking.Usage{HostSeconds: 1, MostHostSeconds: 10*commits + 1}
 			if err := s.Commit(t.Context(), fits); err != nil {
 				t.Errorf("more is held than was booked: %v", err)
 			}

@@ -24,6 +24,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0008_images", Migrate: addImages},
 	{ID: "0009_besteffort", Migrate: addBestEffort},
 	{ID: "0010_packing", Migrate: addPacking},
+	{ID: "0011_limits", Migrate: addLimits},
 }
 
 // MigrationStatus says whether a migration was applied to the database.

@@ -29,7 +29,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing"}},
+		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing", "0011_limits"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
@@ -39,7 +39,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		state := []MigrationStatus{
 			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
 			{"0005_guests", want.before},
-			{"0006_evictions", want.before}, {"0007_energy", want.before}, {"0008_images", want.before}, {"0009_besteffort", want.before}, {"0010_packing", want.before},
+			{"0006_evictions", want.before}, {"0007_energy", want.before}, {"0008_images", want.before}, {"0009_besteffort", want.before}, {"0010_packing", want.before}, {"0011_limits", want.before},
 		}
 		if d := cmp.Diff(state, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
@@ -168,7 +168,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing"}, pending) != "" {
+			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing", "0011_limits"}, pending) != "" {
 				t.Errorf("pending are %v: %v", pending, err)
 			}
 			for _, row := range []any{
@@ -185,7 +185,7 @@ func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
 			}
 			wantUpgraded(t, s)
 			// The version before goes on writing beside this one.
-			for _, row := range []any{old("late", "demo", "ended", 1), &override0001{Host: "node-1"}} {
+			for _, row := range []any{old("late", "demo", "ended", 1), &override0001{Host: "node-1"}, &usage0002{ProjectID: "late"}} {
 				if err := s.writer.Create(row).Error; err != nil {
 					t.Errorf("the version before cannot write: %v", err)
 				}
@@ -234,7 +234,7 @@ func wantUpgraded(t *testing.T, s *Store) {
 	if err := s.reader.Order("project_id").Find(&usage).Error; err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]usageRow{{"demo", 3, 400}, {"other", 3, 400}}, usage); d != "" {
+	if d := cmp.Diff([]usageRow{{"demo", 3, 400, 0}, {"other", 3, 400, 0}}, usage); d != "" {
 		t.Errorf("usage (-want +got):\n%s", d)
 	}
 	if use, ok, err := s.Key(t.Context(), "demo", "k"); !ok || err != nil || use.ReservationID != "one" {
@@ -256,6 +256,7 @@ func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 		"DROP TABLE `changes`", "ALTER TABLE `events` DROP COLUMN `until_at`", "DROP TABLE `claims`",
 		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`", "ALTER TABLE `host_overrides` DROP COLUMN `power`",
 		"DROP TABLE `decision_subjects`", "DROP TABLE `energy_demand`",
+		"ALTER TABLE `project_usage` DROP COLUMN `version`", "DROP INDEX `idx_reservations_held` ON `reservations`",
 	} {
 		s := openFor(t, connection, nil)
 		if _, err := s.Migrate(t.Context()); err != nil {

@@ -59,13 +59,16 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 	if got.Log, err = readLog(tx, q); err != nil {
 		return got, nil, err
 	}
-	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool), there: make(map[string]bool)}
+	find := &finding{tx: tx, asked: q, unknown: make(map[string]bool), there: make(map[string]bool), owners: make(map[string]bool)}
 	if q.All {
 		got.Hosts, err = find.all()
 	} else {
 		got.Hosts, err = find.named(got.Log)
 	}
 	if err != nil {
+		return got, nil, err
+	}
+	if got.Projects, err = find.projects(); err != nil {
 		return got, nil, err
 	}
 	got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
@@ -106,18 +109,19 @@ type finding struct {
 	asked   booking.Recall
 	unknown map[string]bool // to the asker, by id
 	there   map[string]bool // what was found, known or not
+	owners  map[string]bool // the projects of what is unknown
 }
 
 // add adds what the asker does not know of found.
 func (f *finding) add(found *gorm.DB) error {
 	var rows []reservationRow
-	if err := found.Select("id", "version").Find(&rows).Error; err != nil {
+	if err := found.Select("id", "version", "project_id").Find(&rows).Error; err != nil {
 		return err
 	}
 	for _, row := range rows {
 		f.there[row.ID] = true
 		if row.Version > knownVersion(f.asked, row.ID) {
-			f.unknown[row.ID] = true
+			f.unknown[row.ID], f.owners[row.ProjectID] = true, true
 		}
 	}
 	return nil
@@ -196,6 +200,53 @@ func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
 		list[i] = booking.HostVersion{Host: host, Version: versions[host]} // 0 where there is no row
 	}
 	return list, nil
+}
+
+// projects returns the versions of projects that the asker does not know, and adds the
+// live reservations of these.
+func (f *finding) projects() (list []booking.ProjectVersion, err error) {
+	if f.asked.Projects == nil {
+		return nil, nil
+	}
+	rows, err := f.usage()
+	if err != nil {
+		return nil, err
+	}
+	var raised []string
+	for _, row := range rows {
+		if row.Version > f.asked.Projects(row.ProjectID) {
+			list = append(list, booking.ProjectVersion{Project: row.ProjectID, Version: row.Version})
+			raised = append(raised, row.ProjectID)
+		}
+	}
+	if f.asked.All { // all that live are there
+		return list, nil
+	}
+	for chunk := range slices.Chunk(raised, batch) {
+		if err := f.add(f.tx.Where("project_id IN ? AND status IN ?", chunk, live())); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// usage returns the rows of the projects that the answer tells of, by project.
+func (f *finding) usage() (rows []usageRow, err error) {
+	if f.asked.All {
+		err = f.tx.Order("project_id").Find(&rows).Error
+		return rows, err
+	}
+	if f.asked.Project != "" {
+		f.owners[f.asked.Project] = true
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(f.owners)), batch) {
+		var found []usageRow
+		if err := f.tx.Where("project_id IN ?", chunk).Order("project_id").Find(&found).Error; err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
 }
 
 // hostVersions gives those of found, by name.

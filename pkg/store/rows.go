@@ -18,7 +18,7 @@ import (
 
 type reservationRow struct {
 	ID              string `gorm:"primaryKey;size:36;index:idx_reservations_project,priority:3;index:idx_reservations_start,priority:2;index:idx_reservations_status,priority:3"`
-	ProjectID       string `gorm:"size:255;not null;index:idx_reservations_project,priority:1"`
+	ProjectID       string `gorm:"size:255;not null;index:idx_reservations_project,priority:1;index:idx_reservations_held,priority:1"`
 	UserID          string `gorm:"size:255;not null"`
 	Name            string `gorm:"size:255;not null"`
 	Kind            string `gorm:"size:16;not null"`
@@ -33,7 +33,7 @@ type reservationRow struct {
 	Image           string `gorm:"size:255;not null"`
 	OnEnd           string `gorm:"size:16;not null"`
 	BeforeEnd       int64  `gorm:"not null"`
-	Status          string `gorm:"size:16;not null;index:idx_reservations_status,priority:1"`
+	Status          string `gorm:"size:16;not null;index:idx_reservations_status,priority:1;index:idx_reservations_held,priority:2"`
 	StartAt         int64  `gorm:"not null;index:idx_reservations_project,priority:2;index:idx_reservations_start,priority:1;index:idx_reservations_status,priority:2"`
 	EndAt           int64  `gorm:"not null"`
 	DelayedByBoot   bool   `gorm:"not null"`
@@ -95,6 +95,7 @@ type usageRow struct {
 	ProjectID   string `gorm:"primaryKey;size:255"`
 	Hosts       int64  `gorm:"not null"`
 	HostSeconds int64  `gorm:"not null"`
+	Version     int64  `gorm:"not null;default:0"` // how often what it holds at once was raised
 }
 
 type changeRow struct {

@@ -61,7 +61,7 @@ func commits(s *Store) []call {
 	carried := booking.Commit{Reservation: sized("r", 4)}
 	carried.Reservation.Version, carried.Reservation.Events[0].State = 2, reservation.Done
 	grown := booking.Commit{Reservation: sized("r", 5), Hosts: []booking.HostVersion{{Host: "node-4"}}}
-	grown.Reservation.Version, grown.Usage.Add.Hosts = 3, 1
+	grown.Reservation.Version, grown.Usage = 3, booking.Usage{Hosts: 1, Raises: true, Known: new(int64(2))}
 	return []call{
 		{"book", in(s, again), []string{
 			"INSERT idempotency_keys", "UPDATE host_versions", "INSERT reservations", "INSERT claims", "INSERT events",

@@ -17,7 +17,9 @@ type attempt struct {
 	before, next reservation.Reservation // before is empty for a new reservation
 	// held is what the calendar has for the reservation meanwhile; nil where that
 	// is the claims of before.
-	held  []calendar.Claim
+	held []calendar.Claim
+	// more is where next holds more hosts at once than before.
+	more  []excess
 	usage Usage
 	cause reservation.Cause
 	key   *reservation.Key
@@ -30,40 +32,28 @@ type attempt struct {
 
 // begin puts a change in flight; mu is held, and memory has what it was decided on.
 func (d *Desk) begin(a *attempt) *attempt {
-	after := d.held[a.next.ProjectID]
-	if a.before.ID != "" {
-		after.add(&a.before, -1)
-		after.add(&a.next, 1)
-		a.usage.Add.add(&a.before, -1)
+	a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
+	a.usage.Raises = len(a.more) > 0
+	after := d.held[a.next.ProjectID].HostSeconds
+	if a.before.ID != "" { // else it counts already
+		after += a.usage.HostSeconds
+		d.countMore(a, 1)
 	}
-	if a.next.Status.Live() {
-		a.usage.Add.add(&a.next, 1)
+	if limit := d.options.Limits.HostSeconds; limit > 0 {
+		a.usage.MostHostSeconds = max(limit, after) // where that is more, the decision had leave
 	}
-	a.usage.Most = d.options.Limits.most(after)
 	a.entry.attempt = a
 	d.attempts[a] = struct{}{}
 	return a
 }
 
-// most is what a project may hold that was allowed to hold after: where that is more
-// than a limit, the decision had leave.
-func (l Limits) most(after Held) (most Held) {
-	if l.Hosts > 0 {
-		most.Hosts = max(l.Hosts, after.Hosts)
-	}
-	if l.HostSeconds > 0 {
-		most.HostSeconds = max(l.HostSeconds, after.HostSeconds)
-	}
-	return most
-}
-
 // commit stores the attempt and settles what memory holds of it.
 func (d *Desk) commit(ctx context.Context, a *attempt) error {
 	hosts := d.claimedAnew(a.before, a.next)
-	unlock, err := d.claiming.lock(ctx, hosts...)
+	unlock, err := d.claiming.lock(ctx, d.claimingKeys(a, hosts)...)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotSent, err)
-		d.settle(a, nil, err)
+		d.settle(a, Commit{}, err)
 		return err
 	}
 	defer unlock()
@@ -71,7 +61,7 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 	if err == nil {
 		err = d.options.Records.Commit(ctx, c)
 	}
-	d.settle(a, c.Hosts, err)
+	d.settle(a, c, err)
 	switch {
 	case errors.Is(err, reservation.ErrStale):
 		d.stale.Add(1)
@@ -102,15 +92,19 @@ var errNotSent = errors.New("nothing was stored")
 
 // commitOf says what the attempt was decided on, unless that is no longer so. Nobody
 // else here claims time on hosts until it is settled; what was claimed here since
-// the decision left room for it.
+// the decision left room for it. What the project was given since may not: that is looked
+// at again.
 func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if a.over {
+	if a.over || !d.keepsLimit(a) {
 		return Commit{}, reservation.ErrStale
 	}
 	a.sent = true
 	c := Commit{Reservation: a.next, Key: a.key, Hosts: make([]HostVersion, len(hosts)), Usage: a.usage, Cause: a.cause}
+	if d.isLimited(a) {
+		c.Usage.Known = new(d.projects[a.next.ProjectID])
+	}
 	for i, host := range hosts {
 		c.Hosts[i] = HostVersion{host, d.known[host]}
 	}
@@ -119,7 +113,7 @@ func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
 
 // settle puts what was stored in place, or what was there before. Where nobody knows
 // whether it was stored, memory goes on holding both until the records have told.
-func (d *Desk) settle(a *attempt, claimed []HostVersion, err error) {
+func (d *Desk) settle(a *attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -140,8 +134,11 @@ func (d *Desk) settle(a *attempt, claimed []HostVersion, err error) {
 			}
 		}
 		d.put(a.next)
-		for _, h := range claimed {
+		for _, h := range c.Hosts {
 			d.known[h.Host] = max(d.known[h.Host], h.Version+1)
+		}
+		if known := c.Usage.Known; known != nil {
+			d.projects[a.next.ProjectID] = max(d.projects[a.next.ProjectID], *known+1)
 		}
 	}
 }
@@ -199,11 +196,16 @@ func (d *Desk) put(r reservation.Reservation) {
 
 // land ends the attempt of an entry, where there is one.
 func (d *Desk) land(e *entry) {
-	if e.attempt != nil {
-		e.attempt.over = true
-		delete(d.attempts, e.attempt)
-		e.attempt = nil
+	a := e.attempt
+	if a == nil {
+		return
 	}
+	if a.before.ID != "" {
+		d.countMore(a, -1)
+	}
+	a.over = true
+	delete(d.attempts, a)
+	e.attempt = nil
 }
 
 // claimedAnew gives the hosts on which after holds what before does not, and the images

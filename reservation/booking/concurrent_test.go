@@ -73,7 +73,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	for name, every := range map[string]int64{"steady": 0, "failing": 3} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s records, seed %d", name, seed), func(t *testing.T) {
-				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(booking.Limits{Hosts: 30}))
+				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(booking.Limits{Hosts: 4}))
 				var all sync.WaitGroup
 				for worker := range uint64(8) {
 					all.Go(func() {

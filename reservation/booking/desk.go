@@ -67,7 +67,9 @@ type Options struct {
 // commit says on which versions of the hosts it was made, and the records refuse it
 // where they have moved on. Then the desk reads what has changed and decides again.
 // The version that it knows of a host rises only while memory holds every live claim
-// that the records had on the host in that version.
+// that the records had on the host in that version. A project has a version too, which
+// grows with each commit after which it holds more hosts at some instant; where a limit
+// on hosts is set, a commit names it, and the same holds for it and the project's claims.
 //
 // A decision is made on a state, which never changes, outside all locks that others wait
 // for: two gates let in one decision that claims time after the other, and so many of all
@@ -77,7 +79,8 @@ type Options struct {
 // Locks, taken in this order: one per idempotency key, held while a request that
 // came with it is booked; the gates, left before anything is stored; one per reservation,
 // held while that reservation changes
-// here; one per host, held while time on it is being claimed here; polls, held while
+// here; one per host and one per project with a limit, in the order of their names, held
+// while time on the host, or for the project, is being claimed here; polls, held while
 // the records are read; mu, over what is in memory, held for as long as it takes to look
 // or to enter something, never while deciding, storing or
 // reading; and those of Records. All but mu are waited for no longer than a request
@@ -88,7 +91,7 @@ type Desk struct {
 	woken    chan struct{}    // something may be due
 	news     chan struct{}    // something is another than before
 	keys     locks[[2]string] // project and key
-	claiming locks[string]    // host
+	claiming locks[string]    // host, or project with a limit
 	polls    polls
 	slots    turn        // for events that are carried out
 	changes  *turns.Gate // for decisions that claim time, one after the other
@@ -109,7 +112,8 @@ type Desk struct {
 	agenda     agenda
 	pruned     span.Instant // the calendar has forgotten what ended by then
 
-	known    map[string]int64      // by host
+	known    map[string]int64      // versions by host
+	projects map[string]int64      // versions by project; asked for where a limit is set
 	attempts map[*attempt]struct{} // in flight or in doubt
 	tail     tail
 	left     graveyard
@@ -146,10 +150,11 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		deciding: turns.New(o.Deciding, 0),
 		held:     make(map[string]Held),
 		known:    make(map[string]int64),
+		projects: make(map[string]int64),
 		attempts: make(map[*attempt]struct{}),
 	}
 	d.Observe(s)
-	all, err := o.Records.Recall(ctx, Recall{All: true})
+	all, err := o.Records.Recall(ctx, Recall{All: true, Projects: d.projectVersion})
 	if err != nil {
 		return nil, fmt.Errorf("load reservations: %w", err)
 	}
@@ -166,6 +171,9 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	}
 	for _, h := range all.Hosts {
 		d.known[h.Host] = h.Version
+	}
+	for _, p := range all.Projects {
+		d.projects[p.Project] = p.Version
 	}
 	d.tail.begin(all.Log)
 	return d, nil
@@ -265,7 +273,7 @@ func (d *Desk) elapsed() time.Duration {
 func (d *Desk) keep(e *entry) {
 	d.live[e.r.ID] = e
 	d.shelve(e)
-	d.count(&e.r, 1)
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].with(&e.r))
 	d.agenda.enter(&e.r)
 }
 
@@ -273,11 +281,12 @@ func (d *Desk) keep(e *entry) {
 // that is another one than before; mu is held.
 func (d *Desk) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
-	d.count(&e.r, -1)
 	d.shelves.remove(e.shelved)
+	if !sameClaims(e.r.Claims, r.Claims) {
+		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
+	}
 	e.r = r
 	d.shelve(e)
-	d.count(&e.r, 1)
 	if after, has := nextDue(&e.r); has && (!had || after != before) {
 		d.agenda.enter(&e.r)
 	}
@@ -286,7 +295,7 @@ func (d *Desk) replace(e *entry, r reservation.Reservation) {
 // forget takes a reservation out of the live ones; its claims are out of the
 // calendar.
 func (d *Desk) forget(e *entry) {
-	d.count(&e.r, -1)
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
 	delete(d.live, e.r.ID)
 	d.shelves.remove(e.shelved)
 	e.over = true
@@ -297,16 +306,6 @@ func (d *Desk) shelve(e *entry) {
 	r := e.r
 	e.shelved = &r
 	d.shelves.add(e.shelved)
-}
-
-func (d *Desk) count(r *reservation.Reservation, sign int) {
-	held := d.held[r.ProjectID]
-	held.add(r, sign)
-	if held == (Held{}) {
-		delete(d.held, r.ProjectID)
-		return
-	}
-	d.held[r.ProjectID] = held
 }
 
 // release takes claims out of the calendar. Those that are over it may have

@@ -140,7 +140,7 @@ func drawLimits(t *rapid.T) booking.Limits {
 	return booking.Limits{
 		Duration:        rapid.SampledFrom([]int64{0, 100, 200}).Draw(t, "longest"),
 		StartAhead:      rapid.SampledFrom([]int64{0, 100, 200}).Draw(t, "farthest"),
-		Hosts:           rapid.SampledFrom([]int{0, 4, 8}).Draw(t, "most hosts"),
+		Hosts:           rapid.SampledFrom([]int{0, 2, 4, 8}).Draw(t, "most hosts"),
 		HostSeconds:     rapid.SampledFrom([]int64{0, 400, 1200}).Draw(t, "most host-seconds"),
 		ExtensionWindow: rapid.SampledFrom([]int64{0, 50}).Draw(t, "extension window"),
 	}

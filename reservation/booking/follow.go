@@ -103,6 +103,9 @@ func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) er
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.tail.low), d.version
 	q.IDs = slices.Clone(q.IDs)
+	if d.options.Limits.Hosts > 0 {
+		q.Projects = d.projectVersion
+	}
 	var doubts []*attempt
 	for a := range d.attempts {
 		if a.doubt {
@@ -166,6 +169,11 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) e
 	for _, h := range got.Hosts {
 		if d.known[h.Host] < h.Version {
 			d.known[h.Host], moved = h.Version, true
+		}
+	}
+	for _, p := range got.Projects {
+		if d.projects[p.Project] < p.Version {
+			d.projects[p.Project], moved = p.Version, true
 		}
 	}
 	if moved {

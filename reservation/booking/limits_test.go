@@ -1,30 +1,133 @@
 package booking_test
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-func TestLimitsCountAProjectsLiveReservations(t *testing.T) {
-	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{Hosts: 2, HostSeconds: 250}))
-	first := s.book(t, during(2, 100, 200)) // 200 host-seconds
-	_, err := s.desk.Book(t.Context(), owner, during(1, 300, 310), nil)
-	if got := refusal(t, err).Constraint; got != reservation.MaxHosts {
-		t.Errorf("a third host: refused by %s, want %s", got, reservation.MaxHosts)
+// TestALimitOnHostsCountsThoseHeldAtOneInstant: what is held at other times does not count.
+func TestALimitOnHostsCountsThoseHeldAtOneInstant(t *testing.T) {
+	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+	s.book(t, during(3, 100, 200))
+	s.book(t, during(3, 300, 400))
+	s.book(t, during(3, 200, 300))
+	s.book(t, cpus(1, 3, 400, 500)) // instances count as hosts
+	for name, req := range map[string]reservation.Request{
+		"in the middle":        during(1, 150, 160),
+		"the last second":      during(1, 50, 101),
+		"the first second":     during(1, 499, 600),
+		"across all":           during(1, 50, 600),
+		"an instance":          cpus(1, 1, 350, 360),
+		"beside the instances": during(1, 450, 460),
+	} {
+		_, err := s.desk.Book(t.Context(), owner, req, nil)
+		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || len(got.BlockedBy) > 0 || got.EarliestStart != at(500) || got.LargestQuantity != 0 {
+			t.Errorf("%s: %v, blocked by %v, earliest %v, at most %d; want %s, nothing, %v and 0",
+				name, got, got.BlockedBy, got.EarliestStart, got.LargestQuantity, reservation.MaxHosts, at(500))
+		}
 	}
-	if _, err := s.desk.Book(t.Context(), projects[1], during(1, 300, 310), nil); err != nil {
+	if _, err := s.desk.Book(t.Context(), projects[1], during(1, 50, 600), nil); err != nil {
 		t.Errorf("another project: %v", err)
 	}
+	s.restart(t)
+	_, err := s.desk.Book(t.Context(), owner, during(1, 150, 160), nil)
+	refusal(t, err)
+	s.check(t)
+}
+
+// TestARefusalByALimitSaysWhenItIsKept: from the first start at which the limit is kept and
+// the hosts have room, and how many can be had in the asked window.
+func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
+	wide := func(quantity int, start, end, duration int64) reservation.Request {
+		req := during(quantity, start, end)
+		req.Duration = duration
+		return req
+	}
+	for name, tc := range map[string]struct {
+		req      reservation.Request
+		earliest span.Instant
+		largest  int
+		message  string
+	}{
+		"the hosts are held by another until 260": {during(2, 100, 150), at(260), 1, "the project would hold 4 hosts at 2033-05-18T03:35:00Z; it may hold 3 at once"},
+		"the first break is named":                {during(3, 40, 160), at(300), 1, "the project would hold 4 hosts at 2033-05-18T03:34:10Z; it may hold 3 at once"},
+		"more than ever":                          {during(4, 0, 10), 0, 3, "the request is for 4 hosts; a project may hold 3 at once"},
+		"in no start of a window": {
+			wide(2, 100, 200, 50), at(260), 1, "the project may hold 3 hosts at once; it would hold more from each start between 2033-05-18T03:35:00Z and 2033-05-18T03:35:50Z",
+		},
+		"the limit here, the hosts there": {
+			wide(2, 150, 255, 50), at(260), 1, "the project may hold 3 hosts at once; it would hold more from each start at which there is room",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+			s.book(t, during(1, 50, 100))
+			s.book(t, during(2, 100, 200))
+			for _, req := range []reservation.Request{during(3, 200, 260), during(2, 260, 300)} {
+				if _, err := s.desk.Book(t.Context(), projects[1], req, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := s.desk.Book(t.Context(), owner, tc.req, nil)
+			got := refusal(t, err)
+			want := reservation.Refusal{
+				Constraint: reservation.MaxHosts, Message: tc.message, Matched: 4, Free: got.Free, EarliestStart: tc.earliest, LargestQuantity: tc.largest,
+			}
+			if diff := cmp.Diff(&want, got); diff != "" {
+				t.Errorf("refusal (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAWindowIsSearchedForAStartThatKeepsTheLimit, by every policy.
+func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
+	for _, policy := range calendar.Policies {
+		t.Run(string(policy), func(t *testing.T) {
+			s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+			s.book(t, during(2, 100, 200))
+			s.book(t, during(2, 230, 300))
+			s.book(t, during(2, 360, 500))
+			req := during(2, 100, 400)
+			req.Duration, req.Policy = 50, policy
+			if r := s.book(t, req); r.Span.Start < at(300) || r.Span.End > at(360) {
+				t.Errorf("it takes %v, want 50 s between %v and %v", r.Span, at(300), at(360))
+			}
+			s.check(t)
+		})
+	}
+	s := newScene(t, named("a", "b"), limited(booking.Limits{Hosts: 3}))
+	s.book(t, during(2, 100, 200))
+	req := cpus(1, 2, 100, 400)
+	req.Duration = 50
+	if r := s.book(t, req); r.Span != span.New(at(200), 50) {
+		t.Errorf("instances take %v, want 50 s from %v", r.Span, at(200))
+	}
+}
+
+func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 250}))
+	first := s.book(t, during(2, 100, 200))    // 200 host-seconds
 	first = s.change(t, first.ID, quantity(1)) // 100
 	second := s.book(t, during(1, 300, 450))   // 250
 	s.restart(t)
-	_, err = s.desk.Change(t.Context(), owner, first.ID, ends(201))
-	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 0 {
-		t.Errorf("one more second, after a restart: %v, at most %d; want %s and 0", got, got.LargestQuantity, reservation.MaxHostHours)
+	_, err := s.desk.Change(t.Context(), owner, first.ID, ends(201))
+	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 0 || len(got.BlockedBy) > 0 {
+		t.Errorf("one more second, after a restart: %v, at most %d, blocked by %v; want %s, 0 and nothing",
+			got, got.LargestQuantity, got.BlockedBy, reservation.MaxHostHours)
 	}
 	if _, err := s.desk.Cancel(t.Context(), owner, second.ID); err != nil {
 		t.Fatal(err)
@@ -38,17 +141,19 @@ func TestLimitsCountAProjectsLiveReservations(t *testing.T) {
 func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 	lowered := booking.Limits{Duration: 50, StartAhead: 10, Hosts: 1, HostSeconds: 60}
 	for name, tc := range map[string]struct {
-		change booking.Change
-		want   reservation.Constraint // "" is accepted
+		change   booking.Change
+		want     reservation.Constraint // "" is accepted
+		earliest span.Instant
 	}{
 		"rename":                    {change: renamed("night run")},
 		"shrink":                    {change: quantity(1)},
 		"shorten":                   {change: ends(180)},
 		"later start, the same end": {change: starts(120), want: reservation.MaxStartAhead},
-		"an earlier time":           {change: moves(50, 150)},
+		"an earlier time":           {change: moves(50, 150), want: reservation.MaxHosts, earliest: at(100)},
+		"an earlier time for one":   {change: booking.Change{Quantity: new(1), Start: new(at(50)), End: new(at(150))}},
 		"a later time":              {change: moves(110, 210), want: reservation.MaxStartAhead},
 		"extend":                    {change: ends(201), want: reservation.MaxDuration},
-		"grow":                      {change: quantity(3), want: reservation.MaxHosts},
+		"grow":                      {change: quantity(3), want: reservation.MaxHostHours},
 		"grow and shorten":          {change: booking.Change{Quantity: new(3), End: new(at(120))}, want: reservation.MaxHosts},
 		"extend and shrink":         {change: booking.Change{Quantity: new(1), End: new(at(201))}, want: reservation.MaxDuration},
 	} {
@@ -61,8 +166,49 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 			if tc.want == "" && err == nil {
 				return
 			}
-			if got := refusal(t, err); got.Constraint != tc.want || got.EarliestStart != 0 {
-				t.Errorf("%v with earliest start %v, want %q and none", got, got.EarliestStart, tc.want)
+			if got := refusal(t, err); got.Constraint != tc.want || got.EarliestStart != tc.earliest {
+				t.Errorf("%v with earliest start %v, want %q and %v", got, got.EarliestStart, tc.want, tc.earliest)
+			}
+		})
+	}
+}
+
+// TestAChangeIsHeldAgainstTheHostsAtEachInstant: beside what the project holds then.
+func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
+	for name, tc := range map[string]struct {
+		now     int64
+		change  booking.Change
+		refused bool
+		largest int
+	}{
+		"grow where there is room":             {change: quantity(3)},
+		"extend up to what follows":            {change: ends(250)},
+		"extend into what follows":             {change: ends(251), refused: true, largest: 1},
+		"extend into it with fewer":            {change: booking.Change{Quantity: new(1), End: new(at(300))}},
+		"grow and extend":                      {change: booking.Change{Quantity: new(3), End: new(at(250))}},
+		"grow too much":                        {change: quantity(4), refused: true, largest: 3},
+		"move into what follows":               {change: moves(300, 400), refused: true, largest: 1},
+		"move behind it":                       {change: moves(350, 450)},
+		"extend an active one":                 {now: 150, change: ends(251), refused: true, largest: 1},
+		"extend an active one, with fewer":     {now: 150, change: booking.Change{Quantity: new(1), End: new(at(300))}},
+		"grow an active one beside what comes": {now: 150, change: quantity(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, named("a", "b", "c", "d", "e", "f"), limited(booking.Limits{Hosts: 3}))
+			r := s.book(t, during(2, 100, 200)) // on a and b
+			s.book(t, only("c", during(1, 250, 350)))
+			s.book(t, only("d", during(1, 250, 350)))
+			s.passTo(t, at(tc.now))
+			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
+			if !tc.refused {
+				if err != nil {
+					t.Error(err)
+				}
+				s.check(t)
+				return
+			}
+			if got := refusal(t, err); got.Constraint != reservation.MaxHosts || got.LargestQuantity != tc.largest {
+				t.Errorf("%v, at most %d; want %s and %d", got, got.LargestQuantity, reservation.MaxHosts, tc.largest)
 			}
 		})
 	}
@@ -154,4 +300,176 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || got.EarliestStart != 0 || got.LargestQuantity != 0 {
 		t.Errorf("beyond the horizon: %v, earliest %v, at most %d; want %s and neither", got, got.EarliestStart, got.LargestQuantity, reservation.HostsFree)
 	}
+}
+
+// TestAGrowthThatIsBeingStoredCountsForTheLimit: what it was decided on need not be asked of
+// the records for the next decision to know of it.
+func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
+	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
+		r := b.book(t, only("a", during(1, 100, 200)))
+		goOn := g.holdCommit(anyCommit)
+		var running sync.WaitGroup
+		running.Go(func() { b.change(t, r.ID, ends(300)) })
+		synctest.Wait()
+		running.Go(func() { b.book(t, only("b", during(1, 250, 300))) }) // the second, which waits for its turn
+		synctest.Wait()
+		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 250, 300)), nil)
+		refusal(t, err)
+		close(goOn)
+		running.Wait()
+		agree(t, []*scene{a, b})
+	}, limited(booking.Limits{Hosts: 2}))
+}
+
+// TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain: the records refuse it where the
+// project has been given more meanwhile.
+func TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain(t *testing.T) {
+	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
+		r := b.book(t, only("a", during(1, 100, 200)))
+		goOn := g.holdCommit(anyCommit)
+		var running sync.WaitGroup
+		running.Go(func() {
+			_, err := b.desk.Change(t.Context(), owner, r.ID, ends(300))
+			if got := refusal(t, err); got.Constraint != reservation.MaxHosts {
+				t.Errorf("%v, want %s", got, reservation.MaxHosts)
+			}
+		})
+		synctest.Wait()
+		a.book(t, only("b", during(1, 250, 300)))
+		a.book(t, only("c", during(1, 250, 300)))
+		close(goOn)
+		running.Wait()
+		agree(t, []*scene{a, b})
+	}, limited(booking.Limits{Hosts: 2}))
+}
+
+// TestReplicasThatFollowBookForOneProjectInTurn: who has read what another has booked for a
+// project decides once.
+func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
+	all := replicas(t, 3, named("a", "b", "c"), limited(booking.Limits{Hosts: 3}))
+	for i := range int64(12) {
+		for _, s := range all {
+			s.follow(t)
+		}
+		all[i%3].book(t, only(string(rune('a'+i%3)), during(1, 100+10*i, 110+10*i)))
+	}
+	for _, s := range all {
+		if n := s.desk.Stale(); n > 0 {
+			t.Errorf("%s decided %d times again", s.options.Replica, n)
+		}
+	}
+	agree(t, all)
+}
+
+// unlogged are records in whose log a reservation is missing.
+type unlogged struct {
+	booking.Records
+	id string
+}
+
+func (u unlogged) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
+	got, err := u.Records.Recall(ctx, q)
+	if err != nil || q.All {
+		return got, err
+	}
+	return withoutInLog(ctx, u.Records, q, got.Log, map[string]bool{u.id: true})
+}
+
+// TestWhatAReplicaKnowsOfAProjectItKnowsWhole: with the news that a project holds more comes
+// all that it holds, whatever the log has left out.
+func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
+	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
+		g.Records = unlogged{a.memory, a.book(t, only("a", during(1, 100, 200))).ID}
+		a.book(t, only("b", during(1, 100, 200)))
+		b.follow(t)
+		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 100, 200)), nil)
+		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || b.desk.Stale() > 0 {
+			t.Errorf("%v after %d more decisions, want %s", got, b.desk.Stale(), reservation.MaxHosts)
+		}
+		agree(t, []*scene{a, b})
+	}, limited(booking.Limits{Hosts: 2}))
+}
+
+// TestAProjectWithoutALimitDoesNotWaitForItself: its commits name no version of it.
+func TestAProjectWithoutALimitDoesNotWaitForItself(t *testing.T) {
+	all := replicas(t, 2, named("a", "b"))
+	for i := range int64(5) {
+		all[0].book(t, only("a", during(1, 10*i, 10*i+10)))
+		all[1].book(t, only("b", during(1, 10*i, 10*i+10)))
+	}
+	for _, s := range all {
+		if n := s.desk.Stale(); n > 0 {
+			t.Errorf("%s decided %d times again", s.options.Replica, n)
+		}
+	}
+	agree(t, all)
+}
+
+// TestALimitThatIsSetLaterHoldsAcrossReplicas: what was booked without one counts.
+func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
+	all := replicas(t, 2, named("a", "b", "c"))
+	all[0].book(t, during(2, 100, 200))
+	for _, s := range all {
+		s.desk.Configure(booking.Limits{Hosts: 2}, s.options.Defaults)
+		s.options.Limits.Hosts = 2
+	}
+	_, err := all[1].desk.Book(t.Context(), owner, only("c", during(1, 150, 160)), nil)
+	if got := refusal(t, err); got.Constraint != reservation.MaxHosts {
+		t.Errorf("%v, want %s", got, reservation.MaxHosts)
+	}
+	agree(t, all)
+}
+
+// TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore, and against no others.
+func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScene(t, drawHosts(t))
+		for range rapid.IntRange(2, 8).Draw(t, "bookings") {
+			if _, err := s.desk.Book(t.Context(), owner, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
+				s.passTo(t, s.clock()+span.Instant(drawTicks(t, 0, 4, "passes")))
+			}
+		}
+		for range 5 {
+			r, ok := drawLive(t, s)
+			if !ok {
+				return
+			}
+			most, c := rapid.IntRange(1, 6).Draw(t, "most hosts"), drawChange(t, r)
+			s.desk.Configure(booking.Limits{Hosts: most}, s.options.Defaults)
+			_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
+			refused, isRefusal := errors.AsType[*reservation.Refusal](err)
+			byLimit := isRefusal && refused.Constraint == reservation.MaxHosts
+			if err != nil && !byLimit || c.Quantity == nil && c.Start == nil && c.End == nil {
+				continue // something else is wrong with it, or nothing is asked
+			}
+			if asks := asksMoreThan(most, r, c, s.clock(), s.live(t)); asks != byLimit {
+				t.Fatalf("the change %+v of %+v breaks the limit of %d: %v; the answer is %v", c, r, most, asks, err)
+			}
+		}
+	})
+}
+
+// asksMoreThan says whether at some instant from now on a change of r asks for more than r
+// has, and the project would hold more than most with it.
+func asksMoreThan(most int, r reservation.Reservation, c booking.Change, now span.Instant, live []reservation.Reservation) bool {
+	quantity, hold := r.Quantity, r.Span
+	if c.Quantity != nil {
+		quantity = *c.Quantity
+	}
+	if c.Start != nil {
+		hold.Start = *c.Start
+	}
+	if c.End != nil {
+		hold.End = *c.End
+	}
+	hold.Start = max(hold.Start, now)
+	return slices.ContainsFunc(turns(hold, live...), func(at span.Instant) bool {
+		held := quantity
+		for _, other := range live {
+			if other.ID != r.ID && other.ProjectID == r.ProjectID {
+				held += count(other, "", at)
+			}
+		}
+		return count(r, "", at) < quantity && held > most
+	})
 }

@@ -18,16 +18,19 @@ type Memory struct {
 	reservations map[string]reservation.Reservation
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
-	held         map[string]Held
+	usage        map[string]usage
 	log          []LogEntry // its places are forgotten+1, forgotten+2, …
 	forgotten    int64      // entries of the log
 }
+
+// usage is what a project's live reservations hold together, and the project's version.
+type usage struct{ hostSeconds, version int64 }
 
 // NewMemory gives an empty Memory.
 func NewMemory() *Memory {
 	return &Memory{
 		reservations: make(map[string]reservation.Reservation), keys: make(map[[2]string]reservation.Key),
-		hosts: make(map[string]int64), held: make(map[string]Held),
+		hosts: make(map[string]int64), usage: make(map[string]usage),
 	}
 }
 
@@ -41,10 +44,7 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 			return reservation.ErrKeyUsed
 		}
 	}
-	held := m.held[r.ProjectID]
-	held.Hosts += c.Usage.Add.Hosts
-	held.HostSeconds += c.Usage.Add.HostSeconds
-	if m.reservations[r.ID].Version != r.Version-1 || c.Usage.exceededBy(held) ||
+	if m.reservations[r.ID].Version != r.Version-1 || !m.usage[r.ProjectID].allows(c.Usage) ||
 		slices.ContainsFunc(c.Hosts, func(h HostVersion) bool { return m.hosts[h.Host] != h.Version }) {
 		return reservation.ErrStale
 	}
@@ -54,7 +54,7 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	for _, h := range c.Hosts {
 		m.hosts[h.Host]++
 	}
-	m.held[r.ProjectID] = held
+	m.usage[r.ProjectID] = m.usage[r.ProjectID].after(c.Usage)
 	m.reservations[r.ID] = r
 	m.log = append(m.log, LogEntry{m.forgotten + int64(len(m.log)) + 1, r.ID, r.Version})
 	return nil
@@ -74,10 +74,18 @@ func (m *Memory) Forget() {
 	m.log = m.log[:0]
 }
 
-// exceededBy says that what would be held after is too much.
-func (u Usage) exceededBy(after Held) bool {
-	return u.Add.Hosts > 0 && u.Most.Hosts > 0 && after.Hosts > u.Most.Hosts ||
-		u.Add.HostSeconds > 0 && u.Most.HostSeconds > 0 && after.HostSeconds > u.Most.HostSeconds
+func (u usage) after(c Usage) usage {
+	u.hostSeconds += c.HostSeconds
+	if c.Raises {
+		u.version++
+	}
+	return u
+}
+
+// allows reports whether the project is as the decision knew it, and may hold so much.
+func (u usage) allows(c Usage) bool {
+	return (c.Known == nil || *c.Known == u.version) &&
+		(c.HostSeconds <= 0 || c.MostHostSeconds == 0 || u.after(c).hostSeconds <= c.MostHostSeconds)
 }
 
 // Recall implements Records.
@@ -114,7 +122,14 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 		}
 	}
 	if q.All || len(hosts) > 0 || q.Project != "" {
-		m.findLive(q, hosts, found)
+		m.findLive(q, found, func(r *reservation.Reservation) bool {
+			return q.All || q.Project != "" && r.ProjectID == q.Project ||
+				slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return hosts[c.Host] })
+		})
+	}
+	raised := m.raised(q, found)
+	if len(raised) > 0 {
+		m.findLive(q, found, func(r *reservation.Reservation) bool { return raised[r.ProjectID] })
 	}
 	for id := range found {
 		got.Reservations = append(got.Reservations, m.reservations[id])
@@ -123,15 +138,34 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		got.Hosts = append(got.Hosts, HostVersion{host, m.hosts[host]})
 	}
+	for _, project := range slices.Sorted(maps.Keys(raised)) {
+		got.Projects = append(got.Projects, ProjectVersion{project, m.usage[project].version})
+	}
 	return got, nil
 }
 
-// findLive adds the live reservations that the question means to found.
-func (m *Memory) findLive(q Recall, hosts, found map[string]bool) {
+// raised returns the projects whose versions the answer has, beside what was found.
+func (m *Memory) raised(q Recall, found map[string]bool) map[string]bool {
+	projects := make(map[string]bool)
+	if q.Projects == nil || !q.All && q.Project == "" && len(found) == 0 {
+		return projects
+	}
+	asked := map[string]bool{q.Project: true}
+	for id := range found {
+		asked[m.reservations[id].ProjectID] = true
+	}
+	for project, u := range m.usage {
+		if (q.All || asked[project]) && u.version > q.Projects(project) {
+			projects[project] = true
+		}
+	}
+	return projects
+}
+
+// findLive adds the live reservations that are meant, and not known, to found.
+func (m *Memory) findLive(q Recall, found map[string]bool, meant func(r *reservation.Reservation) bool) {
 	for id, r := range m.reservations {
-		meant := q.All || q.Project != "" && r.ProjectID == q.Project ||
-			slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return hosts[c.Host] })
-		if meant && r.Status.Live() && r.Version > known(q, id) {
+		if r.Status.Live() && r.Version > known(q, id) && meant(&r) {
 			found[id] = true
 		}
 	}

@@ -36,6 +36,7 @@ func newMove(v View, r reservation.Reservation, to Plan) (*move, error) {
 		return nil, err
 	}
 	s := searchBy(v, ask{Terms: to.Terms, window: window, duration: window.Seconds()}, filter)
+	s.bound.own = addClaims(span.Count{}, r.Claims, 1)
 	_ = s.stage() // an image that is not known stands in no way of what is promised
 	m := &move{search: s, from: r, to: to}
 	m.expectAwake()
@@ -164,7 +165,15 @@ func (m *move) limits() *reservation.Refusal {
 	if constraint, text := v.Limits.exceeded(v.Now, v.Held, to.Terms.Quantity, to.Span.Start, to.Span.Seconds()); constraint != "" {
 		return m.search.refuseLimit(constraint, text, m.largest())
 	}
-	return nil
+	b, window, quantity := m.search.bound, m.search.ask.window, to.Terms.Quantity
+	if b.keepsAll(quantity, window) {
+		return nil
+	}
+	refusal := m.search.refuseLimit(reservation.MaxHosts, b.sentence(quantity, window, window.Seconds(), false), m.largest())
+	if !m.pinned() {
+		refusal.EarliestStart = m.search.earliest()
+	}
+	return refusal
 }
 
 // claims places the changed reservation, false where it has no room.
@@ -248,7 +257,7 @@ func (m *move) largest() int {
 	default:
 		most = total + countClaimed(m.add(mostInstances))
 	}
-	return min(most, v.Limits.quantity(v.Held, m.to.Span.Seconds()))
+	return min(most, m.search.bound.quantity(m.search.ask.window), v.Limits.quantity(v.Held, m.to.Span.Seconds()))
 }
 
 func (m *move) refuse() *reservation.Refusal {

@@ -135,9 +135,16 @@ func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 // checkLimits: no project holds more than it may.
 func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 	t.Helper()
-	limits, hosts, seconds := s.options.Limits, make(map[string]int), make(map[string]int64)
+	limits, seconds := s.options.Limits, make(map[string]int64)
+	for _, at := range turns(span.Span{Start: 0, End: span.Forever}, live...) {
+		hosts := make(map[string]int)
+		for _, r := range live {
+			if hosts[r.ProjectID] += count(r, "", at); limits.Hosts > 0 && hosts[r.ProjectID] > limits.Hosts {
+				t.Fatalf("%s holds %d hosts of %d at %v", r.ProjectID, hosts[r.ProjectID], limits.Hosts, at)
+			}
+		}
+	}
 	for _, r := range live {
-		hosts[r.ProjectID] += r.Quantity
 		for _, c := range r.Claims {
 			seconds[r.ProjectID] += c.Span.Seconds() * int64(max(c.Slices, 1))
 		}
@@ -148,10 +155,7 @@ func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 			t.Fatalf("%s starts at %v, more than %d s after %v", r.ID, r.Span.Start, limits.StartAhead, r.Updated)
 		}
 	}
-	for project := range hosts {
-		if limits.Hosts > 0 && hosts[project] > limits.Hosts {
-			t.Fatalf("%s holds %d hosts of %d", project, hosts[project], limits.Hosts)
-		}
+	for project := range seconds {
 		if limits.HostSeconds > 0 && seconds[project] > limits.HostSeconds {
 			t.Fatalf("%s holds %d host-seconds of %d", project, seconds[project], limits.HostSeconds)
 		}

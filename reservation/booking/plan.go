@@ -66,6 +66,9 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	}
 	start, delayed, ok := s.start()
 	if !ok {
+		if refusal := s.refuseHosts(); refusal != nil {
+			return Plan{}, refusal
+		}
 		return Plan{}, s.refuse()
 	}
 	return s.withImage(s.planAt(start, delayed))

@@ -40,12 +40,28 @@ type HostVersion struct {
 	Version int64
 }
 
-// Usage is what a commit adds to what its project holds.
+// ProjectVersion counts the commits with Usage.Raises of a project; 0 is none yet.
+type ProjectVersion struct {
+	Project string
+	Version int64
+}
+
+// Usage is what a commit changes of what its project holds.
 type Usage struct {
-	Add Held // may be negative
-	// Most is what the project may hold afterwards where Add raises it; 0 is no
-	// limit, in each field by itself.
-	Most Held
+	// Hosts and HostSeconds are added to the sums over the live reservations; they may be
+	// negative. The sum of the hosts is for the version before this one, which has a limit
+	// on it.
+	Hosts       int
+	HostSeconds int64
+	// MostHostSeconds is the most that the sum may be afterwards where HostSeconds raises
+	// it; 0 is no limit.
+	MostHostSeconds int64
+	// Raises reports that the project holds more hosts at some instant than before. The
+	// version of the project grows by one.
+	Raises bool
+	// Known is the version of the project that the decision knew; nil is any. It is there
+	// only where Raises is true.
+	Known *int64
 }
 
 // Recall asks for stored state. The log is always read; All wins over the other
@@ -59,6 +75,8 @@ type Recall struct {
 	// the hosts, and for the live ones of the project, where it is not empty.
 	IDs, Hosts []string
 	Project    string
+	// Projects returns the version of a project that the asker has. Nil asks for none.
+	Projects func(project string) int64
 	// Known gives the version of a reservation that the asker has, 0 for none. What
 	// is known already is left out of the answer. Nil knows nothing.
 	Known func(id string) int64
@@ -77,6 +95,11 @@ type Recalled struct {
 	// the reservations that the log or IDs name has claims. Of these hosts,
 	// Reservations has every live reservation that the asker does not know.
 	Hosts []HostVersion
+	// Projects has, where the question has Projects, the versions of Project, of the
+	// projects of all Reservations, and for All of every project: those of which the asker
+	// has an older one, by name. Of these projects, Reservations has every live reservation
+	// that the asker does not know.
+	Projects []ProjectVersion
 }
 
 // LogEntry says that a reservation came to a version. Places grow, but an entry

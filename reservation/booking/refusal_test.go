@@ -159,6 +159,12 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 	if refused.Matched != matched || refused.Free != free {
 		t.Fatalf("%d hosts match and %d are free, want %d and %d: %v", refused.Matched, refused.Free, matched, free, refused)
 	}
+	if slices.Contains(limiting, refused.Constraint) {
+		if len(refused.BlockedBy) > 0 {
+			t.Fatalf("%v is blocked by %v", refused, refused.BlockedBy)
+		}
+		return
+	}
 	got, want := clipped(refused.BlockedBy, q.hold), blocks(others, names, q.hold)
 	if q.own.Status == reservation.Active && q.hold.End > q.own.Span.End && !gocmp.Equal(want, got, cmpopts.EquateEmpty()) {
 		want = blocks(others, q.own.HostNames(), q.hold) // it must stay there
@@ -197,6 +203,11 @@ func (s *scene) everHeld(q question) bool {
 		}
 	}
 	return false
+}
+
+// limiting are the constraints that no claim of others has to do with.
+var limiting = []reservation.Constraint{
+	reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts, reservation.MaxHostHours, reservation.ExtensionTooEarly,
 }
 
 // room is how many of q's hosts or instances h has room for throughout q.hold.

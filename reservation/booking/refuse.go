@@ -33,11 +33,11 @@ func (s *search) limited() *reservation.Refusal {
 	return s.refuseLimit(constraint, text, s.largest())
 }
 
-// refuseLimit explains that a limit stands in the way. Another time does not
-// help; fewer hosts, up to largest, may.
+// refuseLimit explains that a limit stands in the way, and no claim of others. Fewer
+// hosts, up to largest, may help.
 func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
 	r := s.refusal()
-	r.Constraint, r.Message = constraint, text
+	r.Constraint, r.Message, r.BlockedBy = constraint, text, nil
 	switch constraint {
 	case reservation.MaxHosts, reservation.MaxHostHours:
 		r.LargestQuantity = largest
@@ -85,11 +85,11 @@ func (s *search) byName(hosts hostset.Set) []int {
 
 // largest is the largest quantity that would be accepted in the asked window.
 func (s *search) largest() int {
-	most := s.most(s.query)
+	most := s.mostKept(s.query)
 	if s.ask.immediate && len(s.wakes) > 0 {
-		awake := s.most(s.allAwake())
+		awake := s.mostKept(s.allAwake())
 		for _, wake := range s.wakes {
-			most = max(most, min(awake, s.most(s.startingAt(wake))))
+			most = max(most, min(awake, s.mostKept(s.startingAt(wake))))
 		}
 	}
 	return min(most, s.view.Limits.quantity(s.view.Held, s.ask.duration))

@@ -21,6 +21,7 @@ type search struct {
 	// match has the hosts that match, by whether the start lies ahead; nil is not looked at yet.
 	match [2]hostset.Set
 	order []int // of criteria 4 to 6, see choose
+	bound bound
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
 	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
@@ -38,7 +39,7 @@ func newSearch(v View, a ask) (*search, error) {
 }
 
 func searchBy(v View, a ask, filter *inventory.Filter) *search {
-	s := &search{view: v, ask: a, filter: filter}
+	s := &search{view: v, ask: a, filter: filter, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
@@ -91,14 +92,6 @@ func (s *search) sleepers() {
 
 func (s *search) slices(q calendar.Query) calendar.SliceQuery {
 	return calendar.SliceQuery{Query: q, Shape: s.ask.Resources, Affinity: s.ask.Affinity}
-}
-
-// find gives the start that the policy chooses for q.
-func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
-	if s.ask.Kind == reservation.Instances {
-		return s.view.Calendar.EarliestSlices(s.slices(q))
-	}
-	return s.view.Calendar.Find(q, policy)
 }
 
 // most is the largest quantity that q has room for at once.

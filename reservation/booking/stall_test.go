@@ -62,8 +62,8 @@ func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for name, ask := range map[string]func() error{
-		"offer":        func() error { _, err := s.desk.Offer(t.Context(), gone, owner, during(1, 100, 200)); return err },
-		"availability": func() error { _, _, err := s.desk.Availability(t.Context(), gone, owner, during(1, 100, 200), 10); return err },
+		"offer":        func() error { _, err := s.desk.Offer(gone, owner, during(1, 100, 200)); return err },
+		"availability": func() error { _, _, err := s.desk.Availability(gone, owner, during(1, 100, 200), 10); return err },
 		"booking":      func() error { _, err := s.desk.Book(gone, owner, during(1, 100, 200), nil); return err },
 		"change":       func() error { _, err := s.desk.Cancel(gone, owner, id); return err },
 	} {

@@ -74,7 +74,8 @@ func (d *Desk) viewNow(by Caller, project string) View {
 
 // outdated reports whether a decision on v must be made again, whatever it claims; mu is held.
 func (d *Desk) outdated(v *View, project string) bool {
-	return v.roster != d.roster || v.configured != d.configured || v.held != d.held[project]
+	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
+	return v.roster != d.roster || v.configured != d.configured || limited && v.held != d.held[project]
 }
 
 // without returns the view as if r, which it holds, were not there.
@@ -86,7 +87,7 @@ func (v View) without(r *reservation.Reservation) View {
 			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
 		}
 	}
-	v.Held.add(r, -1)
+	v.Held = v.Held.without(r)
 	v.Images = v.images(r.ID)
 	return v
 }

@@ -68,10 +68,10 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 	}
 	return map[string]func(ctx context.Context){
 		"large-filters":   ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, filtered, nil); return err }),
-		"every-rectangle": ask(func(ctx context.Context) error { _, err := s.desk.Offer(t.Context(), ctx, owner, spread); return err }),
+		"every-rectangle": ask(func(ctx context.Context) error { _, err := s.desk.Offer(ctx, owner, spread); return err }),
 		"many-instances":  ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, slices, nil); return err }),
 		"availability": ask(func(ctx context.Context) error {
-			_, _, err := s.desk.Availability(t.Context(), ctx, owner, slices, 1000)
+			_, _, err := s.desk.Availability(ctx, owner, slices, 1000)
 			return err
 		}),
 		"pages-of-the-whole": func(context.Context) { s.desk.Live(span.Span{End: span.Forever}) },

@@ -29,7 +29,8 @@ func at(host string, version int64) booking.HostVersion {
 func testCommits(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a commit needs its hosts as it knew them", func(t *testing.T) { testHosts(t, open(t)) })
 	t.Run("a commit may take many hosts", func(t *testing.T) { testManyHosts(t, open(t)) })
-	t.Run("a project's use is held to its limits", func(t *testing.T) { testLimits(t, open(t)) })
+	t.Run("host-seconds are held to their limit", func(t *testing.T) { testHostSeconds(t, open(t)) })
+	t.Run("a commit needs its project as it knew it", func(t *testing.T) { testProjects(t, open(t)) })
 	t.Run("a refused commit leaves nothing", func(t *testing.T) { testRefused(t, open(t)) })
 }
 
@@ -80,49 +81,80 @@ func testManyHosts(t *testing.T, s Subject) {
 	}
 }
 
-func testLimits(t *testing.T, s Subject) {
+// testHostSeconds: the sum over a project is held to a limit where a commit raises it.
+func testHostSeconds(t *testing.T, s Subject) {
 	for i, step := range []struct {
-		add, most booking.Held
+		add, most int64
 		stale     bool
 	}{
-		{add: held(2, 100), most: held(3, 200)},
-		{add: held(2, 0), most: held(3, 0), stale: true},
-		{add: held(0, 101), most: held(3, 200), stale: true},
-		{add: held(1, 100), most: held(3, 200)},
-		{add: held(1, 100), most: held(0, 200), stale: true},
-		{add: held(1, 0), most: held(0, 200)},
-		{add: held(-1, 0), most: held(1, 1)},
-		{add: held(5, 5)},
-		{add: held(-8, 1), most: held(1, 206)},
+		{add: 100, most: 200},
+		{add: 101, most: 200, stale: true},
+		{add: 100, most: 200},
+		{add: 1, most: 200, stale: true},
+		{add: -100, most: 1},
+		{add: 105},
+		{add: 1, most: 206},
 	} {
 		c := taking(fmt.Sprint(i))
-		c.Usage = booking.Usage{Add: step.add, Most: step.most}
+		c.Usage = booking.Usage{HostSeconds: step.add, MostHostSeconds: step.most}
 		err := s.Commit(t.Context(), c)
 		if errors.Is(err, reservation.ErrStale) != step.stale || err != nil && !step.stale {
 			t.Errorf("step %d %+v: %v", i, step, err)
 		}
 	}
 	c := taking("other")
-	c.Reservation.ProjectID, c.Usage = "other", booking.Usage{Add: held(4, 0), Most: held(3, 0)}
+	c.Reservation.ProjectID, c.Usage = "other", booking.Usage{HostSeconds: 4, MostHostSeconds: 3}
 	if err := s.Commit(t.Context(), c); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("a project's first reservation over its limit: %v, want ErrStale", err)
 	}
 }
 
-func held(hosts int, seconds int64) booking.Held {
-	return booking.Held{Hosts: hosts, HostSeconds: seconds}
+// raising is the use of a commit after which its project holds more, known in a version.
+func raising(known int64) booking.Usage {
+	return booking.Usage{Hosts: 1, HostSeconds: 10, Raises: true, Known: &known}
+}
+
+func testProjects(t *testing.T, s Subject) {
+	for _, step := range []struct {
+		name  string
+		usage booking.Usage
+		stale bool
+	}{
+		{"ahead of the first", raising(1), true},
+		{"the first", raising(0), false},
+		{"as if there were none", raising(0), true},
+		{"the second", raising(1), false},
+		{"as it was", raising(1), true},
+		{"whatever it is", booking.Usage{Hosts: 1, Raises: true}, false},
+		{"what raises no sum", booking.Usage{Raises: true, Known: new(int64(3))}, false},
+		{"giving back", booking.Usage{Hosts: -1, HostSeconds: -10}, false},
+		{"what changes nothing", booking.Usage{}, false},
+		{"after all these", raising(4), false},
+	} {
+		c := taking(step.name)
+		c.Usage = step.usage
+		err := s.Commit(t.Context(), c)
+		if errors.Is(err, reservation.ErrStale) != step.stale || err != nil && !step.stale {
+			t.Errorf("%s: %v; want stale: %v", step.name, err, step.stale)
+		}
+	}
+	other := taking("other")
+	other.Reservation.ProjectID, other.Usage = "other", raising(0)
+	if err := s.Commit(t.Context(), other); err != nil {
+		t.Errorf("another project: %v", err)
+	}
 }
 
 func testRefused(t *testing.T, s Subject) {
 	kept := taking("kept", at("a", 0))
-	kept.Usage.Add = held(1, 10)
+	kept.Usage = raising(0)
 	if err := s.Commit(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
 	before := mustRecall(t, s, booking.Recall{All: true})
 	late := taking("late", at("a", 1), at("b", 0))
 	late.Key = &reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "late"}
-	late.Usage = booking.Usage{Add: held(1, 1), Most: held(1, 0)} // refused last of all
+	late.Usage = raising(0) // refused last of all
 	if err := s.Commit(t.Context(), late); !errors.Is(err, reservation.ErrStale) {
 		t.Fatalf("got %v, want ErrStale", err)
 	}
@@ -162,18 +194,26 @@ func testOneHost(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testLimitTogether lets workers, spread over the stores, book and cancel up to a
-// limit, then asks what is left of it.
+// testLimitTogether lets workers, spread over the stores, book up to a limit and cancel,
+// each on what it has read of the project a moment ago.
 func testLimitTogether(t *testing.T, stores ...Subject) {
-	const most = 10
+	const most = 5
 	var wg sync.WaitGroup
-	var sum, now atomic.Int64
+	var booked, full atomic.Int64
 	for worker := range workers {
 		s := stores[worker%len(stores)]
 		wg.Go(func() {
 			for round := range rounds {
 				c := taking(fmt.Sprintf("%d-%d", worker, round))
-				c.Usage = booking.Usage{Add: held(2, 0), Most: held(most, 0)}
+				found, known := heldNow(t, s)
+				if found > most {
+					t.Errorf("%d hosts are held of %d", found, most)
+				}
+				if found == most {
+					full.Add(1)
+					continue
+				}
+				c.Usage = raising(known)
 				err := s.Commit(t.Context(), c)
 				if errors.Is(err, reservation.ErrStale) {
 					continue
@@ -182,13 +222,12 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 					t.Errorf("book: %v", err)
 					return
 				}
-				sum.Add(2)
+				booked.Add(1)
 				if round%2 > 0 {
 					continue
 				}
 				c.Reservation.Status, c.Reservation.Version = reservation.Cancelled, 2
-				c.Usage = booking.Usage{Add: held(-2, 0)}
-				sum.Add(-2)
+				c.Usage = booking.Usage{Hosts: -1, HostSeconds: -10}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Errorf("cancel: %v", err)
 				}
@@ -196,24 +235,19 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 		})
 	}
 	wg.Wait()
-	for _, r := range mustRecall(t, stores[0], booking.Recall{All: true}).Reservations {
-		now.Add(int64(r.Quantity))
+	if left, known := heldNow(t, stores[0]); left != most || known != booked.Load() || full.Load() == 0 {
+		t.Errorf("%d hosts are held, want %d; the version is %d after %d bookings; it was full %d times", left, most, known, booked.Load(), full.Load())
 	}
-	left := most - int(sum.Load())
-	if left < 0 || now.Load() != sum.Load() {
-		t.Fatalf("%d hosts are held and %d were counted, of %d", now.Load(), sum.Load(), most)
+}
+
+// heldNow counts the live reservations of the project and gives its version.
+func heldNow(t *testing.T, s Subject) (live int, version int64) {
+	t.Helper()
+	got := mustRecall(t, s, booking.Recall{Project: "demo", Since: 1 << 62, Projects: func(string) int64 { return 0 }})
+	for _, p := range got.Projects {
+		version = p.Version
 	}
-	for _, step := range []struct {
-		add   int
-		fits  bool
-		whose string
-	}{{left + 1, false, "more than is left"}, {left, left >= 0, "what is left"}, {1, false, "one more"}} {
-		c := taking(step.whose)
-		c.Usage = booking.Usage{Add: held(step.add, 0), Most: held(most, 0)}
-		if err := stores[0].Commit(t.Context(), c); (err == nil) != step.fits {
-			t.Errorf("%s, %d hosts: %v", step.whose, step.add, err)
-		}
-	}
+	return len(got.Reservations), version
 }
 
 func mustRecall(t reporter, s Subject, q booking.Recall) booking.Recalled {

@@ -12,6 +12,7 @@ import (
 
 func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("what is asked for is recalled", func(t *testing.T) { testQuestions(t, open(t)) })
+	t.Run("a project comes with its version whole", func(t *testing.T) { testProjectQuestions(t, open(t)) })
 	t.Run("the log tells what became of whom", func(t *testing.T) { testLog(t, open(t)) })
 	t.Run("many are recalled at once", func(t *testing.T) { testMany(t, open(t)) })
 	t.Run("who is asked for and not stored is gone", func(t *testing.T) {
@@ -80,6 +81,57 @@ func testQuestions(t *testing.T, s Subject) {
 			}
 			if !c.ask.All && len(got.Log) > 0 {
 				t.Errorf("behind the last place the log has %v", got.Log)
+			}
+		})
+	}
+}
+
+// testProjectQuestions has a project with one (over), two and three, and another with four
+// and five, all on different hosts.
+func testProjectQuestions(t *testing.T, s Subject) {
+	var places []int64
+	for i, name := range []string{"one", "two", "three", "four", "five"} {
+		c := taking(name, at(name, 0))
+		c.Usage = booking.Usage{Raises: true}
+		if i > 2 {
+			c.Reservation.ProjectID = "other"
+		}
+		if err := s.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, lastPlace(t, s))
+	}
+	gone := taking("one", at("one", 0)).Reservation
+	gone.Status, gone.Version = reservation.Ended, 2
+	mustUpdate(t, s, gone)
+	last := lastPlace(t, s)
+	knowing := func(demo, other int64) func(string) int64 {
+		return func(project string) int64 { return map[string]int64{"demo": demo, "other": other}[project] }
+	}
+	demo, other := booking.ProjectVersion{Project: "demo", Version: 3}, booking.ProjectVersion{Project: "other", Version: 2}
+	for name, c := range map[string]struct {
+		ask      booking.Recall
+		want     []string
+		projects []booking.ProjectVersion
+	}{
+		"no versions":     {booking.Recall{Since: places[3], Project: "demo"}, []string{"five", "one", "three", "two"}, nil},
+		"by project":      {booking.Recall{Since: last, Project: "demo", Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"as it is known":  {booking.Recall{Since: last, Project: "demo", Projects: knowing(3, 0)}, []string{"three", "two"}, nil},
+		"by id":           {booking.Recall{Since: last, IDs: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"by host":         {booking.Recall{Since: last, Hosts: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"by the log":      {booking.Recall{Since: places[3], Projects: knowing(3, 1)}, []string{"five", "four", "one"}, []booking.ProjectVersion{other}},
+		"nobody's":        {booking.Recall{Since: last, Project: "nobody", Projects: knowing(0, 0)}, nil, nil},
+		"nothing":         {booking.Recall{Since: last, Projects: knowing(0, 0)}, nil, nil},
+		"all":             {booking.Recall{All: true, Projects: knowing(0, 0)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo, other}},
+		"all, some known": {booking.Recall{All: true, Projects: knowing(1, 2)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mustRecall(t, s, c.ask)
+			if d := diff(c.want, ids(got.Reservations)); d != "" {
+				t.Errorf("reservations (-want +got):\n%s", d)
+			}
+			if d := diff(c.projects, got.Projects); d != "" {
+				t.Errorf("projects (-want +got):\n%s", d)
 			}
 		})
 	}

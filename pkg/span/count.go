@@ -1,0 +1,206 @@
+package span
+
+import (
+	"iter"
+	"math"
+)
+
+// Count says how many of something there are at each instant. It is a value that never
+// changes: Add returns another one and shares with it what is the same. The zero Count
+// has none at any instant. Two Counts that agree at every instant have equal contents.
+//
+// It is a treap over the instants at which the count changes. The priority of an instant
+// is a hash of it, so the shape depends on the instants alone; Add, At and Most take time
+// logarithmic in their number.
+type Count struct{ root *turn }
+
+// turn is an instant at which the count changes, with all turns below it in the tree.
+type turn struct {
+	at     Instant
+	change int // never 0
+	// sum is the change over the subtree, most the highest sum of its first turns, one or
+	// more of them.
+	sum, most   int
+	left, right *turn
+}
+
+// Add returns the count with n more throughout s; n may be negative. An empty s changes
+// nothing.
+func (c Count) Add(s Span, n int) Count {
+	if s.Empty() || n == 0 {
+		return c
+	}
+	return Count{c.root.add(s.Start, n).add(s.End, -n)}
+}
+
+// IsZero reports whether there are none at any instant.
+func (c Count) IsZero() bool { return c.root == nil }
+
+// At is the count at t.
+func (c Count) At(t Instant) int {
+	sum := 0
+	for n := c.root; n != nil; {
+		if t < n.at {
+			n = n.left
+			continue
+		}
+		sum += n.left.total() + n.change
+		n = n.right
+	}
+	return sum
+}
+
+// Most is the highest count at any instant of s; 0 where s is empty.
+func (c Count) Most(s Span) int {
+	if s.Empty() {
+		return 0
+	}
+	return max(c.At(s.Start), c.root.mostWithin(s, 0, false, false))
+}
+
+// Steps walks the parts of s, in order, in each of which the count is the same. Neighbors
+// differ.
+func (c Count) Steps(s Span) iter.Seq2[Span, int] {
+	return func(yield func(Span, int) bool) {
+		if s.Empty() {
+			return
+		}
+		begin, level := s.Start, c.At(s.Start)
+		more := c.root.walk(s, func(n *turn) bool {
+			part, was := Span{begin, n.at}, level
+			begin, level = n.at, level+n.change
+			return yield(part, was)
+		})
+		if more {
+			yield(Span{begin, s.End}, level)
+		}
+	}
+}
+
+// AtMost gives the parts of s, in order and apart from each other, in which the count is n
+// or less.
+func (c Count) AtMost(n int, s Span) []Span {
+	var parts []Span
+	for part, level := range c.Steps(s) {
+		last := len(parts) - 1
+		switch {
+		case level > n:
+		case last >= 0 && parts[last].End == part.Start:
+			parts[last].End = part.End
+		default:
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// walk visits the turns after s.Start and before s.End in order, until visit returns false.
+func (n *turn) walk(s Span, visit func(n *turn) bool) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.at <= s.Start:
+		return n.right.walk(s, visit)
+	case n.at >= s.End:
+		return n.left.walk(s, visit)
+	}
+	return n.left.walk(s, visit) && visit(n) && n.right.walk(s, visit)
+}
+
+// mostWithin is the highest count right after one of the turns after s.Start and before
+// s.End; before is the count before the first turn of the subtree. after and until report
+// that all its turns lie after s.Start, and before s.End.
+func (n *turn) mostWithin(s Span, before int, after, until bool) int {
+	switch {
+	case n == nil:
+		return math.MinInt
+	case after && until:
+		return before + n.most
+	case n.at >= s.End:
+		return n.left.mostWithin(s, before, after, until)
+	}
+	level := before + n.left.total() + n.change
+	most := n.right.mostWithin(s, level, after || n.at >= s.Start, until)
+	if n.at <= s.Start {
+		return most
+	}
+	return max(level, most, n.left.mostWithin(s, before, after, true))
+}
+
+func (n *turn) total() int {
+	if n == nil {
+		return 0
+	}
+	return n.sum
+}
+
+// join makes a tree of one turn between two trees.
+func join(left *turn, at Instant, change int, right *turn) *turn {
+	n := &turn{at: at, change: change, left: left, right: right}
+	here := left.total() + change
+	n.sum, n.most = here+right.total(), here
+	if left != nil {
+		n.most = max(n.most, left.most)
+	}
+	if right != nil {
+		n.most = max(n.most, here+right.most)
+	}
+	return n
+}
+
+// add returns the tree with another change at an instant.
+func (n *turn) add(at Instant, change int) *turn {
+	switch {
+	case n == nil:
+		return join(nil, at, change, nil)
+	case at == n.at && n.change+change == 0:
+		return merge(n.left, n.right)
+	case at == n.at:
+		return join(n.left, at, n.change+change, n.right)
+	case priority(at) > priority(n.at): // it is not below n, which has the highest priority there
+		left, right := n.split(at)
+		return join(left, at, change, right)
+	case at < n.at:
+		return join(n.left.add(at, change), n.at, n.change, n.right)
+	default:
+		return join(n.left, n.at, n.change, n.right.add(at, change))
+	}
+}
+
+// split returns the turns before at and those after it.
+func (n *turn) split(at Instant) (left, right *turn) {
+	switch {
+	case n == nil:
+		return nil, nil
+	case n.at < at:
+		left, right = n.right.split(at)
+		return join(n.left, n.at, n.change, left), right
+	default:
+		left, right = n.left.split(at)
+		return left, join(right, n.at, n.change, n.right)
+	}
+}
+
+// merge makes one tree of two; the turns of left come before those of right.
+func merge(left, right *turn) *turn {
+	switch {
+	case left == nil:
+		return right
+	case right == nil:
+		return left
+	case priority(left.at) > priority(right.at):
+		return join(left.left, left.at, left.change, merge(left.right, right))
+	default:
+		return join(merge(left, right.left), right.at, right.change, right.right)
+	}
+}
+
+// priority spreads instants evenly and gives no two the same: it is the finalizer of
+// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+// 2014), each step of which can be undone.
+func priority(at Instant) uint64 {
+	z := uint64(at) + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,127 @@
+package booking
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// bound is the limit on the hosts that a project holds at once, for one decision.
+type bound struct {
+	most int        // 0 is no limit
+	held span.Count // what the project holds, without the reservation that is changed
+	own  span.Count // what that reservation holds, which is never refused
+}
+
+// keeps returns the parts of w, in order, in which quantity more hosts keep the limit.
+func (b bound) keeps(quantity int, w span.Span) []span.Span {
+	switch {
+	case b.most == 0:
+		return []span.Span{w}
+	case b.own.IsZero():
+		return b.held.AtMost(b.most-quantity, w)
+	}
+	var broken span.Count
+	for part, held := range b.held.Steps(w) {
+		if held > b.most-quantity {
+			broken = broken.Add(part, 1)
+		}
+	}
+	for part, own := range b.own.Steps(w) {
+		if own >= quantity {
+			broken = broken.Add(part, -1)
+		}
+	}
+	return broken.AtMost(0, w)
+}
+
+// keepsAll reports whether quantity more hosts keep the limit throughout w.
+func (b bound) keepsAll(quantity int, w span.Span) bool {
+	kept := b.keeps(quantity, w)
+	return len(kept) == 1 && kept[0] == w
+}
+
+// quantity is the most that keeps the limit throughout w.
+func (b bound) quantity(w span.Span) int {
+	switch {
+	case b.most == 0:
+		return math.MaxInt32
+	case b.own.IsZero():
+		return max(b.most-b.held.Most(w), 0)
+	}
+	return sort.Search(max(b.most, b.own.Most(w)), func(less int) bool { return !b.keepsAll(less+1, w) })
+}
+
+// find gives the start that the policy chooses for q among those that keep the limit.
+func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
+	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
+	if s.ask.Kind == reservation.Instances {
+		return s.view.Calendar.EarliestSlicesWithin(s.slices(q), kept)
+	}
+	return s.view.Calendar.FindWithin(q, policy, kept)
+}
+
+// mostKept is the largest quantity for which q has a start with room that keeps the limit.
+func (s *search) mostKept(q calendar.Query) int {
+	most := s.most(q)
+	switch {
+	case s.bound.most == 0:
+		return most
+	case q.Deadline <= q.Ready.Add(q.Duration): // there is one start
+		return min(most, s.bound.quantity(q.Window(q.Ready)))
+	}
+	return sort.Search(min(most, s.bound.most), func(less int) bool {
+		q.Quantity = less + 1
+		_, ok := s.find(q, calendar.FirstFit)
+		return !ok
+	})
+}
+
+// refuseHosts explains that the limit on hosts is what stands in the way, and when it would
+// be kept; nil where something else does.
+func (s *search) refuseHosts() *reservation.Refusal {
+	if s.bound.most == 0 {
+		return nil
+	}
+	window := span.Span{Start: s.query.Ready, End: s.query.Deadline}
+	if s.bound.keepsAll(s.ask.Quantity, window) && len(s.wakes) == 0 {
+		return nil
+	}
+	keeps := slices.ContainsFunc(s.bound.keeps(s.ask.Quantity, window), func(part span.Span) bool {
+		return part.Seconds() >= s.ask.duration
+	})
+	if keeps {
+		unlimited := *s
+		unlimited.bound = bound{}
+		if _, _, ok := unlimited.start(); !ok {
+			return nil
+		}
+	}
+	r := s.refuseLimit(reservation.MaxHosts, s.bound.sentence(s.ask.Quantity, window, s.ask.duration, keeps), s.largest())
+	r.EarliestStart = s.earliest()
+	return r
+}
+
+// sentence says how quantity hosts more for that many seconds within w break the limit;
+// somewhere says that from some start there they do not.
+func (b bound) sentence(quantity int, w span.Span, seconds int64, somewhere bool) string {
+	switch {
+	case quantity > b.most:
+		return fmt.Sprintf("the request is for %d hosts; a project may hold %d at once", quantity, b.most)
+	case somewhere:
+		return fmt.Sprintf("the project may hold %d hosts at once; it would hold more from each start at which there is room", b.most)
+	case w.Seconds() > seconds:
+		return fmt.Sprintf("the project may hold %d hosts at once; it would hold more from each start between %v and %v",
+			b.most, w.Start, w.End.Add(-seconds))
+	}
+	at := w.Start
+	if kept := b.keeps(quantity, w); len(kept) > 0 && kept[0].Start == at {
+		at = kept[0].End
+	}
+	return fmt.Sprintf("the project would hold %d hosts at %v; it may hold %d at once", b.held.At(at)+quantity, at, b.most)
+}

@@ -1,0 +1,101 @@
+package calendar
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// FindWithin returns the start that the policy chooses among those from which the whole
+// duration lies in one of the spans, which are in order and apart from each other; false
+// where none is feasible. The first and the last start in each span count as the ready
+// time and the latest start of a query do. Within a span that has the whole window it is
+// Find.
+func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Instant, bool) {
+	starts, all := q.startsWithin(within)
+	switch {
+	case all:
+		return c.Find(q, p)
+	case len(starts) == 0:
+		return 0, false
+	case p == FirstFit:
+		find := func(q Query) (span.Instant, bool) { return c.Find(q, FirstFit) }
+		return firstWithin(q, starts, find, c.Windows)
+	}
+	q = c.complete(q)
+	s := c.survey(&q)
+	for _, w := range starts {
+		s.starts = append(s.starts, w.Start, w.End-1)
+	}
+	s.sortStarts(q.Ready, q.latest())
+	var best Candidate
+	found := false
+	for candidate := range s.candidates(&q) {
+		if lies(candidate.Start, starts) && (!found || p.better(candidate, best)) {
+			best, found = candidate, true
+		}
+	}
+	return best.Start, found
+}
+
+// EarliestSlicesWithin returns the smallest start of EarliestSlices from which the whole
+// duration lies in one of the spans, as in FindWithin.
+func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.Instant, bool) {
+	starts, all := q.startsWithin(within)
+	switch {
+	case all:
+		return c.EarliestSlices(q)
+	case len(starts) == 0:
+		return 0, false
+	}
+	of := func(part Query) SliceQuery { return SliceQuery{part, q.Shape, q.Affinity} }
+	return firstWithin(q.Query, starts,
+		func(part Query) (span.Instant, bool) { return c.EarliestSlices(of(part)) },
+		func(part Query) iter.Seq[Window] { return slices.Values(c.SliceWindows(of(part))) })
+}
+
+// startsWithin returns the runs of the query's starts from which the whole duration lies
+// in one of the spans; all reports that these are all its starts.
+func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) {
+	every := span.Span{Start: q.Ready, End: q.latest() + 1}
+	for _, w := range within {
+		run := span.Span{Start: max(w.Start, every.Start), End: min(w.End-span.Instant(q.Duration)+1, every.End)}
+		if !run.Empty() {
+			starts = append(starts, run)
+		}
+	}
+	return starts, len(starts) == 1 && starts[0] == every
+}
+
+// firstWithin returns the first feasible start of q that lies in one of the runs. Often the
+// first one from the first run on does, which find returns at little cost; else it walks all
+// windows of the rest once, whatever their number and that of the runs.
+func firstWithin(
+	q Query, runs []span.Span, find func(Query) (span.Instant, bool), windows func(Query) iter.Seq[Window],
+) (span.Instant, bool) {
+	q.Ready, q.Deadline = runs[0].Start, runs[len(runs)-1].End.Add(q.Duration-1)
+	start, ok := find(q)
+	if !ok || lies(start, runs) {
+		return start, ok
+	}
+	q.Ready = start
+	for w := range windows(q) {
+		for len(runs) > 0 && runs[0].End <= w.Start {
+			runs = runs[1:]
+		}
+		if len(runs) == 0 {
+			break
+		}
+		if start := max(w.Start, runs[0].Start); start <= w.LatestStart {
+			return start, true
+		}
+	}
+	return 0, false
+}
+
+// lies reports whether a start lies in one of the runs, which are in order.
+func lies(start span.Instant, runs []span.Span) bool {
+	i := spans(runs).endingAfter(start)
+	return i < len(runs) && runs[i].Contains(start)
+}

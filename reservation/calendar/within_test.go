@@ -1,0 +1,138 @@
+package calendar_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// drawWithin draws spans in order and apart from each other.
+func (s *scene) drawWithin(t *rapid.T) []span.Span {
+	times := rapid.SliceOfNDistinct(rapid.IntRange(0, 2*sceneTimes), 0, 10, rapid.ID[int]).Draw(t, "within")
+	slices.Sort(times)
+	var within []span.Span
+	for i := 0; i+1 < len(times); i += 2 {
+		within = append(within, span.Span{Start: s.unit * span.Instant(times[i]), End: s.unit * span.Instant(times[i+1])})
+	}
+	return within
+}
+
+// exactly is the query with that start only.
+func exactly(q calendar.Query, start span.Instant) calendar.Query {
+	q.Ready, q.Deadline = start, start.Add(q.Duration)
+	return q
+}
+
+// startsOf are the starts of a query that lie in the spans, a unit of the scene apart: in
+// between nothing changes.
+func (s *scene) startsOf(q calendar.Query, within []span.Span) (list []span.Instant) {
+	for start := q.Ready; start <= q.Deadline-span.Instant(q.Duration); start += s.unit {
+		if slices.ContainsFunc(within, func(w span.Span) bool { return w.Covers(q.Window(start)) }) {
+			list = append(list, start)
+		}
+	}
+	return list
+}
+
+func TestTheFirstStartWithinSpansIsFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		q, within := s.query(t), s.drawWithin(t)
+		want, feasible := span.Instant(0), false
+		for _, start := range s.startsOf(q, within) {
+			if _, ok := s.calendar.Find(exactly(q, start), calendar.FirstFit); ok {
+				want, feasible = start, true
+				break
+			}
+		}
+		if got, ok := s.calendar.FindWithin(q, calendar.FirstFit, within); ok != feasible || got != want {
+			t.Fatalf("within %v: %v, %v; want %v, %v", within, got, ok, want, feasible)
+		}
+	})
+}
+
+// TestAPolicyChoosesAmongTheStartsWithinSpans: every policy finds a start where there is one,
+// and that for the most free hosts finds the one with the most.
+func TestAPolicyChoosesAmongTheStartsWithinSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		q, within := s.query(t), s.drawWithin(t)
+		most, feasible := 0, false
+		for _, start := range s.startsOf(q, within) {
+			if free := s.calendar.FreeAt(q, start).Count(); free >= q.Quantity {
+				most, feasible = max(most, free), true
+			}
+		}
+		for _, p := range calendar.Policies {
+			start, ok := s.calendar.FindWithin(q, p, within)
+			if ok != feasible {
+				t.Fatalf("%s finds a start: %v, want %v", p, ok, feasible)
+			}
+			if !ok {
+				continue
+			}
+			free := s.calendar.FreeAt(q, start).Count()
+			switch {
+			case !slices.Contains(s.startsOf(q, within), start) || free < q.Quantity:
+				t.Fatalf("%s starts at %v with %d of %d, within %v", p, start, free, q.Quantity, within)
+			case p == calendar.PEWorstFit && free != most:
+				t.Fatalf("%s starts where %d are free, want %d", p, free, most)
+			}
+		}
+	})
+}
+
+// TestWithinTheWholeWindowAPolicyChoosesAsEver covers the window by one span, and by one
+// that ends later.
+func TestWithinTheWholeWindowAPolicyChoosesAsEver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		q := s.query(t)
+		within := []span.Span{{Start: q.Ready, End: q.Deadline + s.unit*span.Instant(rapid.IntRange(0, 1).Draw(t, "later"))}}
+		for _, p := range calendar.Policies {
+			want, feasible := s.calendar.Find(q, p)
+			if got, ok := s.calendar.FindWithin(q, p, within); ok != feasible || got != want {
+				t.Fatalf("%s: %v, %v; want %v, %v", p, got, ok, want, feasible)
+			}
+		}
+	})
+}
+
+func TestTheFirstStartOfSlicesWithinSpansIsFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		capacity := resource.Vector{VCPUs: 4}
+		for host := range s.hosts {
+			s.calendar.SetCapacity(host, capacity)
+		}
+		for range rapid.IntRange(0, 2*s.hosts).Draw(t, "slices") {
+			claim := calendar.Claim{
+				Host: rapid.IntRange(0, s.hosts-1).Draw(t, "host of a slice"), Span: s.span(t, "slice"),
+				Slice: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "vcpus"))},
+			}
+			_ = s.calendar.Add(claim) // or it does not fit
+		}
+		q := calendar.SliceQuery{
+			Query: s.query(t), Shape: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "shape"))},
+			Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+		}
+		within := s.drawWithin(t)
+		want, feasible := span.Instant(0), false
+		for _, start := range s.startsOf(q.Query, within) {
+			at := q
+			at.Query = exactly(q.Query, start)
+			if _, ok := s.calendar.EarliestSlices(at); ok {
+				want, feasible = start, true
+				break
+			}
+		}
+		if got, ok := s.calendar.EarliestSlicesWithin(q, within); ok != feasible || got != want {
+			t.Fatalf("within %v: %v, %v; want %v, %v", within, got, ok, want, feasible)
+		}
+	})
+}
