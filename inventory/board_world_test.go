@@ -274,7 +274,7 @@ func (w *world) place(t *rapid.T, c *consumer) {
 		ids = append(ids, v.id)
 	}
 	var err error
-	c.hold, err = w.b.Place(func(s *inventory.States) ([]inventory.Take, error) {
+	c.hold, err = w.b.Place(t.Context(), func(s *inventory.States) ([]inventory.Take, error) {
 		i, there := s.Index(fmt.Sprint(c.host))
 		if !there {
 			t.Skip("the host is not there")

@@ -63,7 +63,7 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 		board := inventory.NewBoard()
 		board.Take(board.Begin(), s, nil)
 		for b.Loop() {
-			h, err := board.Place(func(*inventory.States) ([]inventory.Take, error) { return take, nil })
+			h, err := board.Place(b.Context(), func(*inventory.States) ([]inventory.Take, error) { return take, nil })
 			if err != nil {
 				b.Fatal(err)
 			}
