@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
 // Board has the current states of the hosts: those of the last reading of the cloud, with
@@ -19,7 +21,7 @@ import (
 // same plan. Who gives a victim its room back places that first in the same way, and settles it.
 type Board struct {
 	current atomic.Pointer[States]
-	turn    chan struct{} // holds one while somebody enters a plan, or plans alone; taken before mu
+	entry   *turns.Gate // for one who enters a plan, or plans alone; passed before mu is locked
 
 	mu     sync.Mutex            // guards what follows, and changes of current
 	clock  Mark                  // of the last event
@@ -60,7 +62,7 @@ type Hold struct {
 
 // NewBoard gives a board without states.
 func NewBoard() *Board {
-	return &Board{turn: make(chan struct{}, 1), looks: map[string]correction{}, freed: map[string]Mark{}}
+	return &Board{entry: turns.New(1, 0), looks: map[string]correction{}, freed: map[string]Mark{}}
 }
 
 // Load gives the current states; nil before the first reading.

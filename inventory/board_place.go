@@ -23,11 +23,11 @@ const mostPlans = 10
 // each has seen the instances that others have put on its hosts. What has changed on other
 // hosts can only mean that there is a better one by now. A plan whose hosts do not stand is
 // made again while other plans wait until it has entered: each plan is made in vain once at
-// most because of others, however long it takes. plan is thus called more than once, and
-// only its last result counts.
+// most because of others, however long it takes. Those who wait take turns by project. plan
+// is thus called more than once, and only its last result counts.
 //
 // The caller has to call Settle or Undo: a hold counts until then, through all readings.
-func (b *Board) Place(ctx context.Context, plan func(*States) ([]Take, error)) (*Hold, error) {
+func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
 	s := b.Load()
 	if s == nil {
 		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
@@ -36,10 +36,10 @@ func (b *Board) Place(ctx context.Context, plan func(*States) ([]Take, error)) (
 	if err != nil {
 		return nil, err
 	}
-	if err := b.await(ctx); err != nil {
-		return nil, err
+	if err := b.entry.Enter(ctx, project); err != nil {
+		return nil, outOfTime(err)
 	}
-	defer b.pass()
+	defer b.entry.Leave(project)
 	for plans := 1; ; plans++ {
 		if h := b.enter(s, takes); h != nil {
 			return h, nil
@@ -57,25 +57,9 @@ func (b *Board) Place(ctx context.Context, plan func(*States) ([]Take, error)) (
 	}
 }
 
-// await takes the turn, after those who have waited longer.
-func (b *Board) await(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return outOfTime(err)
-	}
-	select {
-	case b.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return outOfTime(ctx.Err())
-	}
-}
-
 func outOfTime(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: "others were being placed until the time was up; try again", Err: err}
 }
-
-// pass lets the next have the turn.
-func (b *Board) pass() { <-b.turn }
 
 // enter counts the takes, which were planned on s, if their hosts still stand. It returns
 // nil where they do not.

@@ -57,7 +57,7 @@ type placed struct {
 func placing(ctx context.Context, b *inventory.Board, p plan) <-chan placed {
 	done := make(chan placed, 1)
 	go func() {
-		h, err := b.Place(ctx, p)
+		h, err := b.Place(ctx, "project", p)
 		done <- placed{h, err}
 	}()
 	return done
@@ -135,7 +135,7 @@ func TestAPlanIsNotMadeAgainWhenItsContextHasEnded(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)})
 	ctx, end := context.WithCancel(t.Context())
 	plans := 0
-	_, err := b.Place(ctx, func(s *inventory.States) ([]inventory.Take, error) {
+	_, err := b.Place(ctx, "project", func(s *inventory.States) ([]inventory.Take, error) {
 		plans++
 		end()
 		return taking(0, "x", 1)(s)
@@ -148,7 +148,7 @@ func TestAPlanIsNotMadeAgainWhenItsContextHasEnded(t *testing.T) {
 func TestAPlanThatReadingsSpoilEachTimeIsGivenUp(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)})
 	plans := 0
-	_, err := b.Place(t.Context(), func(s *inventory.States) ([]inventory.Take, error) {
+	_, err := b.Place(t.Context(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 		plans++
 		b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(int64(plans))}}), nil)
 		return taking(0, "x", 1)(s)
@@ -257,7 +257,7 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 			if n < 0 {
 				continue // not its first instance
 			}
-			if _, err := serial.Place(context.Background(), wishes[n].plan); err != nil || errs[n] != nil {
+			if _, err := serial.Place(context.Background(), "project", wishes[n].plan); err != nil || errs[n] != nil {
 				t.Fatalf("%s entered, and in its turn there was: %v", instance, err)
 			}
 		}
@@ -285,7 +285,7 @@ func together(b *inventory.Board, wishes []wish) []error {
 	for n, w := range wishes {
 		all.Go(func() {
 			var once sync.Once
-			_, errs[n] = b.Place(context.Background(), func(s *inventory.States) ([]inventory.Take, error) {
+			_, errs[n] = b.Place(context.Background(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 				takes, err := w.plan(s)
 				once.Do(func() {
 					planned.Done()
@@ -312,11 +312,37 @@ func TestWhoWaitsForOthersEndsWithItsContext(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		begun := time.Now()
-		_, err := b.Place(ctx, taking(0, "late", 1))
+		_, err := b.Place(ctx, "project", taking(0, "late", 1))
 		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		long.end <- struct{}{}
 		<-done
+	})
+}
+
+func TestThoseWhoWaitForAPlanTakeTurnsByProject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)})
+		long := newSlow()
+		done := placing(t.Context(), b, long.plan(taking(0, "long", 1)))
+		<-long.begun
+		place(t, b, taking(0, "first", 1))
+		long.end <- struct{}{}
+		long.again(t, done)
+		var all sync.WaitGroup
+		for _, instance := range []string{"busy 1", "busy 2", "other"} {
+			all.Go(func() {
+				if _, err := b.Place(t.Context(), instance[:4], taking(0, instance, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		long.end <- struct{}{}
+		all.Wait()
+		if got := b.Entered(); !slices.Equal(got, []string{"first", "long", "busy 1", "other", "busy 2"}) {
+			t.Errorf("%v have entered", got)
+		}
 	})
 }

@@ -272,7 +272,7 @@ func (w *world) come(t *rapid.T, host int) *consumer {
 // planned, but for other plans where it is planned again.
 func (w *world) place(t *rapid.T, c *consumer) {
 	plans := 0
-	h, err := w.b.Place(context.Background(), func(s *inventory.States) ([]inventory.Take, error) {
+	h, err := w.b.Place(context.Background(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 		take := inventory.Take{Instance: c.id, Resources: c.amounts}
 		var there bool
 		if take.Host, there = s.Index(fmt.Sprint(c.host)); !there {

@@ -63,7 +63,7 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 		board := inventory.NewBoard()
 		board.Take(board.Begin(), s, nil)
 		for b.Loop() {
-			h, err := board.Place(b.Context(), func(*inventory.States) ([]inventory.Take, error) { return take, nil })
+			h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return take, nil })
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func BenchmarkBoardOf10000Hosts(b *testing.B) {
 	s, board := states(b, rows, aggregates...), inventory.NewBoard()
 	board.Take(board.Begin(), s, nil)
 	plan := func(host int, instance string) *inventory.Hold {
-		h, err := board.Place(b.Context(), func(*inventory.States) ([]inventory.Take, error) {
+		h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) {
 			return []inventory.Take{{Host: host, Instance: instance, Resources: amounts{"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}}}, nil
 		})
 		if err != nil {

@@ -173,7 +173,7 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 // several times; the promises that it is made by are read after the states that it is made
 // on, each time.
 func (t *task) choose(ctx context.Context) (c chosen, err error) {
-	hold, err := t.Board.Place(ctx, func(states *inventory.States) (takes []inventory.Take, err error) {
+	hold, err := t.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
 		t.discard(c)
 		c, takes, err = t.draft(states)
 		return takes, err
