@@ -189,6 +189,9 @@ func (b *Board) lay() {
 // layOn makes the current states where only what is on these hosts, or held there, has
 // changed.
 func (b *Board) layOn(hosts ...string) {
+	if b.base == nil {
+		return
+	}
 	rows := make(map[int]*HostState, len(hosts))
 	for _, host := range hosts {
 		if i, there := b.base.Index(host); there {

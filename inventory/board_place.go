@@ -6,8 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostPlans bounds how often Place plans. From its second plan on others wait, so that only a
-// reading or a correction that finds less on the chosen hosts can spoil it.
+// mostPlans bounds how often Place plans. From its second plan on others wait, so that only
+// readings and corrections that find less on the chosen hosts, and what is given back there,
+// can spoil it.
 const mostPlans = 10
 
 // Place lets plan choose from the current states, and counts what it takes from then on. It
@@ -104,8 +105,6 @@ func (b *Board) Charge(hosts []string, takes []Take) *Hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.claims = append(b.claims, h.claims...)
-	if b.base != nil {
-		b.layOn(hosts...)
-	}
+	b.layOn(hosts...)
 	return h
 }

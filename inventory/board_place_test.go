@@ -173,6 +173,7 @@ func TestAPlanOutlivesAReadingThatFindsTheSame(t *testing.T) {
 }
 
 func TestWhatIsChargedCountsOnceItsHostIsThere(t *testing.T) {
+	inventory.NewBoard().Charge([]string{"a"}, []inventory.Take{{Instance: "x"}}).Undo() // before the first reading
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(99)})
 	h := b.Charge([]string{"A", "b"}, []inventory.Take{{Instance: "x", Resources: amounts{"VCPU": 4}}, {Instance: "y", Resources: amounts{"VCPU": 2}}})
 	if used(b)[0] != 103 {

@@ -12,8 +12,8 @@ import (
 // be evicted, and all else that is known of the host, and of all aggregates, is the same.
 // That more is free, or an instance has gone, is no obstacle.
 //
-// What a host can give is so a matter of that host and the aggregates alone, as the verdict
-// of every filter is.
+// Whether a host may be chosen depends on that host and the aggregates alone, as the verdict of
+// every filter does; so a plan whose hosts stand might as well have been made on s.
 func (s *States) Standing(before *States, takes []Take) (moved []Take, standing bool) {
 	if s == before {
 		return takes, true
