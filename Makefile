@@ -115,6 +115,8 @@ reproduce-logs:
 bench: build ## all rows of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
+	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch
+	@$(GO) test -run '^$$' -bench Board ./inventory
 	@mkdir -p docs/figures
 	@ALMANAC_FIGURES=$(CURDIR)/docs/figures $(GO) test -run '^$$' -bench Figure2 -benchtime 1x ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing

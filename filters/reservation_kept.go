@@ -1,7 +1,7 @@
 package filters
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -26,30 +26,27 @@ type promisedHosts struct {
 }
 
 // keptPromises are those of the last decision.
-type keptPromises struct {
-	mu   sync.Mutex
-	last promisedHosts
-}
+type keptPromises struct{ last atomic.Pointer[promisedHosts] }
 
-// promised gives the promised hosts; those of the decision before where they are the same.
-func (f Reservation) promised(s *inventory.States, now span.Instant) promisedHosts {
+// promised returns the promised hosts; those of the decision before where they are the same.
+func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHosts {
 	revised, ok := f.Promises.(Revised)
 	if !ok || f.kept == nil {
 		return gather(f.Promises, s, now)
 	}
 	revision := revised.Revision() // before they are read: what changes meanwhile is read again
-	f.kept.mu.Lock()
-	defer f.kept.mu.Unlock()
-	if last := &f.kept.last; !s.SameHosts(last.states) || last.revision != revision || !last.good.Contains(now) {
-		*last = gather(f.Promises, s, now)
-		last.revision = revision
+	if last := f.kept.last.Load(); last != nil && s.SameHosts(last.states) && last.revision == revision && last.good.Contains(now) {
+		return last
 	}
-	return f.kept.last
+	next := gather(f.Promises, s, now)
+	next.revision = revision
+	f.kept.last.Store(next)
+	return next
 }
 
-func gather(from Promises, s *inventory.States, now span.Instant) promisedHosts {
+func gather(from Promises, s *inventory.States, now span.Instant) *promisedHosts {
 	claims := from.Promised(now)
-	p := promisedHosts{
+	p := &promisedHosts{
 		states: s, good: span.Span{Start: now, End: span.Forever}, claims: claims, places: make([]int, len(claims)), which: make([]int32, s.Len()),
 	}
 	for n, c := range claims {

@@ -1,7 +1,10 @@
 package filters_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
@@ -52,4 +55,43 @@ func TestPromisesAreReadAgainOnlyWhereTheyMayBeOthers(t *testing.T) {
 			t.Errorf("%s: %q pass after %d readings, want %q after %d", step.what, got, p.read, step.want, step.read)
 		}
 	}
+}
+
+// stalled are promises of which the first reading waits.
+type stalled struct {
+	counting
+	readings      atomic.Int64
+	reading, goOn chan struct{}
+}
+
+func (p *stalled) Promised(t span.Instant) []reservation.Claim {
+	if p.readings.Add(1) == 1 {
+		close(p.reading)
+		<-p.goOn
+	}
+	return p.promised.Promised(t)
+}
+
+func TestADecisionDoesNotWaitForThePromisesThatAnotherReads(t *testing.T) {
+	p := &stalled{reading: make(chan struct{}), goOn: make(chan struct{})}
+	list, err := filters.New(nil, filters.Options{Reservation: filters.Reservation{Promises: p, Fence: filters.FenceAlways}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, s := one(t, list, "ReservationFilter"), states(t, []inventory.HostState{{Name: "a"}})
+	var all sync.WaitGroup
+	all.Go(func() { f.For(s, &placing.Request{}, 0) })
+	<-p.reading
+	second := make(chan struct{})
+	all.Go(func() {
+		f.For(s, &placing.Request{}, 0)
+		close(second)
+	})
+	select {
+	case <-second:
+	case <-time.After(time.Minute):
+		t.Error("the second waits for the first")
+	}
+	close(p.goOn)
+	all.Wait()
 }

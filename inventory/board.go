@@ -6,11 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
 // Board has the current states of the hosts: those of the last reading of the cloud, with
-// what has been claimed since. It is safe for concurrent use; who only looks never waits.
+// what has been claimed since. It is safe for concurrent use. Load never waits; Place waits
+// for other plans only, and no longer than its context allows; all else waits for moments
+// only, in which nobody plans.
 //
 // It errs to one side: what is claimed through it is never missing from the states. A
 // claim that becomes known to Placement while the hosts are being read may count twice
@@ -19,13 +21,15 @@ import (
 // same plan. Who gives a victim its room back places that first in the same way, and settles it.
 type Board struct {
 	current atomic.Pointer[States]
-	mu      sync.Mutex
-	clock   Mark                  // of the last event
-	base    *States               // the last reading, corrected by looks
-	read    Mark                  // when it began
-	looks   map[string]correction // by host; those that began after it did
-	claims  []*claim              // that it does not contain, in the order in which they were made
-	freed   map[string]Mark       // hosts that something has left since
+	entry   *turns.Gate // for one who enters a plan, or plans alone; passed before mu is locked
+
+	mu     sync.Mutex            // guards what follows, and changes of current
+	clock  Mark                  // of the last event
+	base   *States               // the last reading, corrected by looks
+	read   Mark                  // when it began
+	looks  map[string]correction // by host; those that began after it did
+	claims []*claim              // that it does not contain, in the order in which they were made
+	freed  map[string]Mark       // hosts that something has left since
 }
 
 // Mark is a moment in the life of a board. The zero Mark is before all others.
@@ -58,7 +62,7 @@ type Hold struct {
 
 // NewBoard gives a board without states.
 func NewBoard() *Board {
-	return &Board{looks: map[string]correction{}, freed: map[string]Mark{}}
+	return &Board{entry: turns.New(1, 0), looks: map[string]correction{}, freed: map[string]Mark{}}
 }
 
 // Load gives the current states; nil before the first reading.
@@ -125,32 +129,7 @@ func (b *Board) Correct(m Mark, host string, stocks map[string]Stock, holds map[
 	}
 	b.looks[host] = correction{began: m, stocks: stocks, holds: holds}
 	b.base = b.base.having(map[string]correction{host: b.looks[host]})
-	b.lay()
-}
-
-// Place lets plan choose from the current states and counts what it takes at once, so
-// that the next plan sees it; until then no other plan is made. It fails where plan
-// does, and holds nothing then, and with an Unavailable fault before the first reading.
-//
-// Who places has to call Settle or Undo: a hold counts until then, through all readings.
-func (b *Board) Place(plan func(*States) ([]Take, error)) (*Hold, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.current.Load()
-	if s == nil {
-		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
-	}
-	takes, err := plan(s)
-	if err != nil {
-		return nil, err
-	}
-	h := &Hold{board: b, claims: make([]*claim, len(takes))}
-	for i, t := range takes {
-		h.claims[i] = &claim{host: s.Host(t.Host).Name, take: t}
-	}
-	b.claims = append(b.claims, h.claims...)
-	b.current.Store(s.With(takes))
-	return h, nil
+	b.layOn(host)
 }
 
 // Settle says that Placement has what is held, or may have it: nobody knows what became
@@ -173,9 +152,13 @@ func (h *Hold) Undo() {
 	if len(h.claims) == 0 {
 		return
 	}
-	h.board.claims = slices.DeleteFunc(h.board.claims, func(c *claim) bool { return slices.Contains(h.claims, c) })
+	undone, hosts := make(map[*claim]bool, len(h.claims)), make([]string, len(h.claims))
+	for i, c := range h.claims {
+		undone[c], hosts[i] = true, c.host
+	}
+	h.board.claims = slices.DeleteFunc(h.board.claims, func(c *claim) bool { return undone[c] })
 	h.claims = nil
-	h.board.lay()
+	h.board.layOn(hosts...)
 }
 
 // Unclear names the hosts on which there may be more room than the states have: where an
@@ -184,27 +167,47 @@ func (h *Hold) Undo() {
 func (b *Board) Unclear() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var hosts []string
+	unclear := map[string]bool{}
 	for host, left := range b.freed {
 		if b.looks[host].began < left {
-			hosts = append(hosts, host)
+			unclear[host] = true
 		}
 	}
 	for _, c := range b.claims {
-		if c.settled != 0 && !c.arriving && b.looks[c.host].began < c.settled && !slices.Contains(hosts, c.host) {
-			hosts = append(hosts, c.host)
+		if c.settled != 0 && !c.arriving && b.looks[c.host].began < c.settled {
+			unclear[c.host] = true
 		}
 	}
-	slices.Sort(hosts)
-	return hosts
+	return slices.Sorted(maps.Keys(unclear))
 }
 
-// lay makes the current states: the base, with what is held.
+// lay makes the current states: the base, with all that is held.
 func (b *Board) lay() {
+	b.current.Store(b.base.With(b.takes(func(int) bool { return true })))
+}
+
+// layOn makes the current states where only what is on these hosts, or held there, has
+// changed.
+func (b *Board) layOn(hosts ...string) {
+	if b.base == nil {
+		return
+	}
+	rows := make(map[int]*HostState, len(hosts))
+	for _, host := range hosts {
+		if i, there := b.base.Index(host); there {
+			rows[i] = b.base.Host(i)
+		}
+	}
+	held := b.takes(func(i int) bool { return rows[i] != nil })
+	b.current.Store(b.Load().renewing(rows).With(held))
+}
+
+// takes are what is held on some of the hosts of the base, which on chooses by place.
+func (b *Board) takes(on func(i int) bool) []Take {
 	takes := make([]Take, 0, len(b.claims))
 	for _, c := range b.claims {
 		i, there := b.base.Index(c.host)
-		if !there {
+		if !there || !on(i) {
 			continue
 		}
 		t := c.take
@@ -214,24 +217,20 @@ func (b *Board) lay() {
 		}
 		takes = append(takes, t)
 	}
-	b.current.Store(b.base.With(takes))
+	return takes
 }
 
 // having gives the states with what some hosts were found to have.
 func (s *States) having(looks map[string]correction) *States {
-	next := *s
-	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
-	own := map[string]int{} // classes whose column is no longer that of s
+	rows := make(map[int]*HostState, len(looks))
 	for name, look := range looks {
-		i, there := s.Index(name)
-		if !there {
-			continue
+		if i, there := s.Index(name); there {
+			h := *s.Host(i)
+			h.Stocks, h.Instances = look.stocks, holding(h.Instances, look.holds)
+			rows[i] = &h
 		}
-		h := *next.Host(i)
-		h.Stocks, h.Instances = look.stocks, holding(h.Instances, look.holds)
-		next.relay(s, i, &h, own)
 	}
-	return &next
+	return s.renewing(rows)
 }
 
 // holding gives the instances with what they hold by now, the preemptible ones of them.
@@ -247,57 +246,3 @@ func holding(instances []Instance, holds map[string]map[string]int64) []Instance
 	}
 	return instances
 }
-
-// relay puts a host in the place of that of before, with its columns.
-func (s *States) relay(before *States, i int, h *HostState, own map[string]int) {
-	stocks := s.Host(i).Stocks
-	s.rows.put(before.rows, i, h)
-	for class := range stocks {
-		if _, still := h.Stocks[class]; !still {
-			s.restock(i, class, own)
-		}
-	}
-	for class := range h.Stocks {
-		s.restock(i, class, own)
-	}
-}
-
-// restock makes the column of a class say what host i has of it by now.
-func (s *States) restock(i int, class string, own map[string]int) {
-	c, dense := s.columns[class]
-	if !dense {
-		places := s.rare[class]
-		at, listed := slices.BinarySearch(places, i)
-		switch _, has := s.Host(i).Stocks[class]; {
-		case has && !listed:
-			s.rare[class] = slices.Insert(slices.Clone(places), at, i)
-		case !has && listed:
-			s.rare[class] = slices.Delete(slices.Clone(places), at, at+1)
-		}
-		return
-	}
-	stock, has := s.Host(i).Stocks[class]
-	switch used := has && c.differsInUse(i, stock); {
-	case own[class] >= whole, used && own[class] >= useOnly:
-	case used:
-		next := *c
-		next.Used, next.Yield = slices.Clone(c.Used), slices.Clone(c.Yield)
-		c, own[class] = &next, useOnly
-	default:
-		c, own[class] = c.clone(), whole
-	}
-	s.columns[class] = c
-	if used := has && own[class] == useOnly; used {
-		c.Used[i], c.Yield[i] = stock.Used, s.Host(i).yield(class)
-	} else if has {
-		c.set(i, stock, s.Host(i).yield(class))
-	} else {
-		c.clear(i)
-	}
-}
-
-// How much of a column is no longer that of before.
-const (
-	useOnly = 1 + iota
-	whole
-)

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -267,36 +268,55 @@ func (w *world) come(t *rapid.T, host int) *consumer {
 	return c
 }
 
-// place has c placed through the board, on host i of its states.
+// place has c placed through the board, on its host. Other things happen while that is
+// planned, but for other plans where it is planned again.
 func (w *world) place(t *rapid.T, c *consumer) {
-	var ids []string
-	for _, v := range c.victims {
-		ids = append(ids, v.id)
-	}
-	var err error
-	c.hold, err = w.b.Place(func(s *inventory.States) ([]inventory.Take, error) {
-		i, there := s.Index(fmt.Sprint(c.host))
-		if !there {
+	plans := 0
+	h, err := w.b.Place(context.Background(), "project", func(s *inventory.States) ([]inventory.Take, error) {
+		take := inventory.Take{Instance: c.id, Resources: c.amounts}
+		var there bool
+		if take.Host, there = s.Index(fmt.Sprint(c.host)); !there {
 			t.Skip("the host is not there")
 		}
-		return []inventory.Take{{Host: i, Instance: c.id, Resources: c.amounts, Victims: ids}}, nil
+		if c.victims = nil; !c.preemptible {
+			c.victims = w.drawVictims(t, s, take.Host)
+		}
+		for _, v := range c.victims {
+			take.Victims = append(take.Victims, v.id)
+		}
+		if plans++; plans < 3 {
+			w.meanwhile(t, plans == 1)
+		}
+		return []inventory.Take{take}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.placed = true
+	c.hold, c.placed = h, true
 	for _, v := range c.victims {
+		if v.left {
+			t.Fatalf("%s is a victim of two", v.id)
+		}
 		v.left = true
 	}
 }
 
-// drawVictims draws some of the instances that the board says can be evicted.
-func (w *world) drawVictims(t *rapid.T, host int) (victims []*consumer) {
-	s := w.b.Load()
-	i, there := s.Index(fmt.Sprint(host))
-	if !there {
-		t.Skip("the host is not there")
+// meanwhile does some steps, or none.
+func (w *world) meanwhile(t *rapid.T, places bool) {
+	steps := map[string]func(*rapid.T){}
+	for _, some := range []map[string]func(*rapid.T){w.ofOthers(), w.ofClaims(), w.ofReadings()} {
+		maps.Copy(steps, some)
 	}
+	if !places {
+		delete(steps, "place")
+	}
+	for range rapid.IntRange(-2, 2).Draw(t, "meanwhile") {
+		steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "step")](t)
+	}
+}
+
+// drawVictims draws some of the instances that can be evicted from host i of s.
+func (w *world) drawVictims(t *rapid.T, s *inventory.States, i int) (victims []*consumer) {
 	for _, one := range s.InstancesOn(i) {
 		if one.Evictable() && rapid.Bool().Draw(t, "victim") {
 			at := slices.IndexFunc(w.consumers, func(c *consumer) bool { return c.id == one.ID })
@@ -365,12 +385,7 @@ func (w *world) ofOthers() map[string]func(*rapid.T) {
 func (w *world) ofClaims() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"place": func(t *rapid.T) {
-			host := drawHost(t)
-			victims := w.drawVictims(t, host)
-			c := w.come(t, host)
-			if !c.preemptible {
-				c.victims = victims
-			}
+			c := w.come(t, drawHost(t))
 			w.place(t, c)
 			c.asks = true
 		},
@@ -390,12 +405,9 @@ func (w *world) ofClaims() map[string]func(*rapid.T) {
 				return c.has && !c.there && len(c.victims) > 0 && !c.returning &&
 					!slices.ContainsFunc(c.victims, func(v *consumer) bool { return !v.there || v.hold != nil })
 			})
-			if _, there := w.b.Load().Index(fmt.Sprint(c.host)); !there {
-				t.Skip("the host is not there")
-			}
 			for _, v := range c.victims {
-				w.place(t, v)
-				v.left = false
+				v.hold = w.b.Charge([]string{fmt.Sprint(v.host)}, []inventory.Take{{Instance: v.id, Resources: v.amounts}})
+				v.placed, v.left = true, false
 			}
 			c.returning = true
 		},

@@ -5,3 +5,14 @@ package inventory
 func (r DoubtRules) Judge(trusted, listed []Host, overrides map[string]Override) string {
 	return r.judge(seen(trusted), listed, overrides).String()
 }
+
+// Entered returns the instances of what is held on the board, in the order in which their
+// plans entered.
+func (b *Board) Entered() (instances []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.claims {
+		instances = append(instances, c.take.Instance)
+	}
+	return instances
+}

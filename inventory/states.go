@@ -112,7 +112,7 @@ type States struct {
 	ioOps       []int64 // of the hosts, by place
 
 	guests   *guests
-	received []int // places of hosts that have got instances since guests
+	received hostset.Set // hosts that may have got instances since guests; nil is none
 
 	columns map[string]*Column // by resource class, of those that many hosts have
 	// rare are the places of the hosts that have one of the other classes: each
@@ -387,6 +387,9 @@ func (s *States) With(takes []Take) *States {
 	next := *s
 	next.rows, next.columns, next.made = slices.Clone(s.rows), maps.Clone(s.columns), new(sync.Map)
 	next.ioOps = slices.Clone(s.ioOps)
+	if next.received = s.received.Clone(); next.received == nil {
+		next.received = hostset.New(s.Len())
+	}
 	for _, t := range takes {
 		h := next.Host(t.Host)
 		if h == s.Host(t.Host) {
@@ -402,7 +405,7 @@ func (s *States) With(takes []Take) *States {
 			}
 		}
 		h.receive(t)
-		next.received = append(slices.Clip(next.received), t.Host)
+		next.received.Add(t.Host)
 		next.ioOps[t.Host] = h.IOOps
 	}
 	return &next

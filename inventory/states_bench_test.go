@@ -63,11 +63,51 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 		board := inventory.NewBoard()
 		board.Take(board.Begin(), s, nil)
 		for b.Loop() {
-			h, err := board.Place(func(*inventory.States) ([]inventory.Take, error) { return take, nil })
+			h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return take, nil })
 			if err != nil {
 				b.Fatal(err)
 			}
 			h.Settle()
+		}
+	})
+}
+
+// BenchmarkBoardOf10000Hosts is what is done under the lock of a board on which 1,000 claims
+// are held.
+func BenchmarkBoardOf10000Hosts(b *testing.B) {
+	rows, aggregates := largeFleet()
+	s, board := states(b, rows, aggregates...), inventory.NewBoard()
+	board.Take(board.Begin(), s, nil)
+	plan := func(host int, instance string) *inventory.Hold {
+		h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) {
+			return []inventory.Take{{Host: host, Instance: instance, Resources: amounts{"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}}}, nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return h
+	}
+	for i := range 1000 {
+		plan(i*7, fmt.Sprint("held-", i))
+	}
+	b.Run("a reading is taken", func(b *testing.B) {
+		for b.Loop() {
+			board.Take(board.Begin(), s, nil)
+		}
+	})
+	b.Run("a host is corrected", func(b *testing.B) {
+		for b.Loop() {
+			board.Correct(board.Begin(), "cmp-00007", rows[7].Stocks, nil)
+		}
+	})
+	b.Run("a plan is undone", func(b *testing.B) {
+		for b.Loop() {
+			plan(5, "undone").Undo()
+		}
+	})
+	b.Run("the unclear hosts are asked for", func(b *testing.B) {
+		for b.Loop() {
+			board.Unclear()
 		}
 	})
 }

@@ -44,7 +44,7 @@ func (g *guests) of(instance string) []int {
 // HostsOf gives the places of the hosts that an instance is on, or on its way to, in
 // ascending order; none of one that nobody knows.
 func (s *States) HostsOf(instance string) []int {
-	hosts := append(s.guests.of(instance), s.received...)
+	hosts := slices.AppendSeq(s.guests.of(instance), s.received.All())
 	slices.Sort(hosts)
 	return slices.DeleteFunc(slices.Compact(hosts), func(i int) bool {
 		return !slices.ContainsFunc(s.Host(i).Instances, func(o Instance) bool { return o.ID == instance })

@@ -13,13 +13,80 @@ import (
 // A reading of the whole cloud makes new states; this is for who knows that nothing has
 // happened but on one host, as a simulation does.
 func (s *States) Renewed(i int, h HostState) *States {
-	next := *s
-	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
 	row := *s.Host(i)
 	row.Stocks, row.Instances, row.IOOps = h.Stocks, h.Instances, h.IOOps
-	next.relay(s, i, &row, map[string]int{})
-	next.ioOps = slices.Clone(s.ioOps)
-	next.ioOps[i] = h.IOOps
+	next := s.renewing(map[int]*HostState{i: &row})
 	next.guests, next.received = &guests{rows: next.rows}, nil
+	return next
+}
+
+// renewing returns the states with other rows of some hosts, by place. The hosts of the
+// rows are the same ones, which have other stocks, instances and operations.
+func (s *States) renewing(rows map[int]*HostState) *States {
+	if len(rows) == 0 {
+		return s
+	}
+	next := *s
+	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
+	next.ioOps = slices.Clone(s.ioOps)
+	own := map[string]int{} // classes whose column is no longer that of s
+	for i, h := range rows {
+		next.relay(s, i, h, own)
+		next.ioOps[i] = h.IOOps
+	}
 	return &next
 }
+
+// relay puts a host in the place of that of before, with its columns.
+func (s *States) relay(before *States, i int, h *HostState, own map[string]int) {
+	stocks := s.Host(i).Stocks
+	s.rows.put(before.rows, i, h)
+	for class := range stocks {
+		if _, still := h.Stocks[class]; !still {
+			s.restock(i, class, own)
+		}
+	}
+	for class := range h.Stocks {
+		s.restock(i, class, own)
+	}
+}
+
+// restock makes the column of a class say what host i has of it by now.
+func (s *States) restock(i int, class string, own map[string]int) {
+	c, dense := s.columns[class]
+	if !dense {
+		places := s.rare[class]
+		at, listed := slices.BinarySearch(places, i)
+		switch _, has := s.Host(i).Stocks[class]; {
+		case has && !listed:
+			s.rare[class] = slices.Insert(slices.Clone(places), at, i)
+		case !has && listed:
+			s.rare[class] = slices.Delete(slices.Clone(places), at, at+1)
+		}
+		return
+	}
+	stock, has := s.Host(i).Stocks[class]
+	switch used := has && c.differsInUse(i, stock); {
+	case own[class] >= whole, used && own[class] >= useOnly:
+	case used:
+		next := *c
+		next.Used, next.Yield = slices.Clone(c.Used), slices.Clone(c.Yield)
+		c, own[class] = &next, useOnly
+	default:
+		c, own[class] = c.clone(), whole
+	}
+	s.columns[class] = c
+	if used := has && own[class] == useOnly; used {
+		c.Used[i], c.Yield[i] = stock.Used, s.Host(i).yield(class)
+	} else if has {
+		c.set(i, stock, s.Host(i).yield(class))
+	} else {
+		c.clear(i)
+	}
+}
+
+// How much of a column is no longer that of before.
+const (
+	useOnly = 1 + iota
+	whole
+)

@@ -91,7 +91,7 @@ func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
 		return h.Stocks["VCPU"].Used
 	}
 	before, consumer := used(), "/allocations/"+uuid.NewString()
-	hold, err := s.board.Place(func(states *inventory.States) ([]inventory.Take, error) {
+	hold, err := s.board.Place(t.Context(), "project", func(states *inventory.States) ([]inventory.Take, error) {
 		i, _ := states.Index(host.Name)
 		return []inventory.Take{{Host: i, Instance: consumer, Resources: map[string]int64{"VCPU": 1}}}, nil
 	})

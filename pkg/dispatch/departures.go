@@ -42,8 +42,8 @@ func (l *departures) next() <-chan struct{} {
 
 // awaits says, of a request for which there was no place, whether to choose again, since an
 // eviction has ended that was under way then. In all it waits no longer than for one.
-func (t *task) awaits(ctx context.Context, refusal error, ended <-chan struct{}) bool {
-	if ended == nil || t.request.Preemptible || !fault.Is(refusal, fault.Conflict) {
+func (t *task) awaits(ctx context.Context, refusal error) bool {
+	if t.ended == nil || t.request.Preemptible || !fault.Is(refusal, fault.Conflict) {
 		return false
 	}
 	release, ok := t.slot()
@@ -57,7 +57,7 @@ func (t *task) awaits(ctx context.Context, refusal error, ended <-chan struct{})
 	ctx, cancel := context.WithTimeout(ctx, t.until.Sub(t.Now()))
 	defer cancel()
 	select {
-	case <-ended:
+	case <-t.ended:
 		t.clarified = false
 		return true
 	case <-ctx.Done():

@@ -27,7 +27,7 @@ type debt struct {
 	unsure    bool            // Placement may repay it late, from a request without an answer
 	records   []string        // ids of what Evictions has of it
 	taken     bool            // over, from a replica that is gone
-	hold      *inventory.Hold // of what the victims get back, until they have it; may be nil
+	hold      *inventory.Hold // of what the victims get back, until they have it; nil of one that was taken over
 }
 
 // debts are those of a Dispatcher. One is repaid in the turn of the leftovers; the slices in
@@ -99,19 +99,15 @@ var errUnsure = errors.New("a request to give it back may be carried out late")
 // holdFor counts on the board what victims get back, so that nobody here takes it
 // meanwhile.
 func (d *Dispatcher) holdFor(victims []victim) *inventory.Hold {
-	hold, _ := d.Board.Place(func(states *inventory.States) (takes []inventory.Take, _ error) { // there are states
-		for _, v := range victims {
-			if i, there := states.Index(v.on.Name); there {
-				back, left := maps.Clone(v.Holds), holds(v.on, v.claim.Allocations)
-				for class := range back {
-					back[class] -= left[class]
-				}
-				takes = append(takes, inventory.Take{Host: i, Instance: v.ID, Resources: back})
-			}
+	hosts, takes := make([]string, len(victims)), make([]inventory.Take, len(victims))
+	for n, v := range victims {
+		back, left := maps.Clone(v.Holds), holds(v.on, v.claim.Allocations)
+		for class := range back {
+			back[class] -= left[class]
 		}
-		return takes, nil
-	})
-	return hold
+		hosts[n], takes[n] = v.on.Name, inventory.Take{Instance: v.ID, Resources: back}
+	}
+	return d.Board.Charge(hosts, takes)
 }
 
 // settle ends the hold of a debt that is repaid.

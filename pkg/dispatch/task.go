@@ -39,7 +39,9 @@ type task struct {
 	records []string
 	// aside are instances that make no room for this request, with their hosts.
 	aside map[string]string
-	// until is how long it waits for the evictions of others.
+	// ended is closed when an eviction of others has ended that was under way when hosts were
+	// chosen last; nil where none was. until is how long it waits for such in all.
+	ended <-chan struct{}
 	until time.Time
 }
 
@@ -60,12 +62,12 @@ func (t *task) place(ctx context.Context) (Placed, error) {
 	}
 	for left := choices; left > 0; left-- {
 		var c chosen
-		ended := t.departures.next()
-		if c, err = t.choose(); err != nil {
+		t.ended = t.departures.next()
+		if c, err = t.choose(ctx); err != nil {
 			if t.clarify(ctx, err) {
 				continue
 			}
-			if t.awaits(ctx, err, ended) {
+			if t.awaits(ctx, err) {
 				left++
 				continue
 			}
@@ -167,30 +169,20 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 	return plan, nil
 }
 
-// choose plans on the board, which counts it from then on.
-func (t *task) choose() (c chosen, err error) {
-	c.hold, err = t.Board.Place(func(states *inventory.States) ([]inventory.Take, error) {
-		plan, err := t.plan(states.Sparing(t.stubborn.with(t.aside, t.Now())))
-		if err != nil {
-			return nil, err
-		}
-		takes, leave := make([]inventory.Take, len(plan.Picks)), []int{}
-		for i, pick := range plan.Picks {
-			takes[i] = pick.Take
-			c.Selections = append(c.Selections, selected(states, pick))
-			for _, instance := range pick.Victims.Instances {
-				c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
-				leave = append(leave, pick.Take.Host)
-			}
-		}
-		if len(c.victims) > 0 {
-			t.departures.begin()
-		}
-		return append(takes, t.rests(c, leave)...), nil
+// choose plans on the board, which counts the plan from then on. The plan may be made
+// several times; the promises that it is made by are read after the states that it is made
+// on, each time.
+func (t *task) choose(ctx context.Context) (c chosen, err error) {
+	hold, err := t.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
+		t.discard(c)
+		c, takes, err = t.draft(states)
+		return takes, err
 	})
 	if err != nil {
-		return c, err
+		t.discard(c)
+		return chosen{}, err
 	}
+	c.hold = hold
 	for i, selections := range c.Selections {
 		if len(selections[0].Allocations) > 0 { // Placement keeps no consumer of nothing
 			c.claims = append(c.claims, placing.Claim{
@@ -200,6 +192,38 @@ func (t *task) choose() (c chosen, err error) {
 		}
 	}
 	return c, nil
+}
+
+// draft makes a plan, with what it takes of the hosts. From then on others that find no room
+// know that its victims leave, so that they wait for these as soon as the board counts it.
+func (t *task) draft(states *inventory.States) (c chosen, takes []inventory.Take, err error) {
+	if t.ended == nil {
+		t.ended = t.departures.next()
+	}
+	plan, err := t.plan(states.Sparing(t.stubborn.with(t.aside, t.Now())))
+	if err != nil {
+		return c, nil, err
+	}
+	var leave []int
+	for _, pick := range plan.Picks {
+		takes = append(takes, pick.Take)
+		c.Selections = append(c.Selections, selected(states, pick))
+		for _, instance := range pick.Victims.Instances {
+			c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
+			leave = append(leave, pick.Take.Host)
+		}
+	}
+	if len(c.victims) > 0 {
+		t.departures.begin()
+	}
+	return c, append(takes, t.rests(c, leave)...), nil
+}
+
+// discard forgets a draft that the board does not count.
+func (t *task) discard(c chosen) {
+	if len(c.victims) > 0 {
+		t.departures.end()
+	}
 }
 
 func selected(states *inventory.States, pick scheduler.Pick) []Selection {

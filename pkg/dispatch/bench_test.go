@@ -1,0 +1,190 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/weighers"
+)
+
+// BenchmarkPlace1000Hosts compares one caller of Place with 64 at once, where Placement
+// grants each claim at once. A round is 256 placements of each, from the same states.
+func BenchmarkPlace1000Hosts(b *testing.B) {
+	const placements, callers = 256, 64
+	r := newRound(b, 1000)
+	var alone, together times
+	for b.Loop() {
+		r.reset()
+		alone.add(r.run(1, placements))
+		r.reset()
+		together.add(r.run(callers, placements/callers))
+	}
+	alone.report(b, "alone")
+	together.report(b, "together")
+	b.ReportMetric(together.perPlacement()/alone.perPlacement(), "times-alone")
+	b.ReportMetric(0, "ns/op")
+}
+
+// round is a Dispatcher with the filters and weighers of the default.
+type round struct {
+	*dispatch.Dispatcher
+	board  *inventory.Board
+	states *inventory.States
+	plans  atomic.Int64
+	next   atomic.Int64
+	tb     testing.TB
+}
+
+func newRound(tb testing.TB, hosts int) *round {
+	list, err := filters.New(filters.Enabled, filters.Options{
+		Reservation:             filters.Reservation{Promises: noPromises{}, Fence: filters.FenceLeadTime, LeadTime: 3600},
+		DefaultAvailabilityZone: "nova", EnableIsolatedAggregateFiltering: true, LimitTenantsToPlacementAggregate: true,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	weighers, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Promises: noPromises{}, Efficiencies: noEfficiencies{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &round{board: inventory.NewBoard(), states: halfFull(tb, hosts), tb: tb}
+	pipeline := &scheduler.Pipeline{Filters: list, Weighers: weighers, SubsetSize: 1, ShuffleBest: true}
+	r.Dispatcher = dispatch.New(dispatch.Options{
+		Board: r.board, Planner: counted{pipeline, &r.plans}, Claims: granting{}, Looker: unneeded{}, Decisions: unneeded{},
+		Now: time.Now, Draw: rand.IntN, Log: slog.New(slog.DiscardHandler),
+	})
+	return r
+}
+
+// halfFull gives hosts of which about half is used.
+func halfFull(tb testing.TB, hosts int) *inventory.States {
+	r := rand.New(rand.NewPCG(1, 1))
+	rows := make([]inventory.HostState, hosts)
+	for i := range rows {
+		rows[i] = inventory.HostState{
+			Name: fmt.Sprintf("node-%05d", i), Cell: "cell1", Zone: "nova", Up: true, Enabled: true, IOOps: r.Int64N(4),
+			Stocks: map[string]inventory.Stock{
+				"VCPU":      {Total: 64, Ratio: 4, Used: r.Int64N(250)},
+				"MEMORY_MB": {Total: 262144, Reserved: 2048, Ratio: 1, Used: r.Int64N(255) * 1024},
+				"DISK_GB":   {Total: 2000, Ratio: 1, Used: r.Int64N(1900)},
+			},
+		}
+	}
+	s, err := inventory.NewStates(rows, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func (r *round) reset() { r.board.Take(r.board.Begin(), r.states, nil) }
+
+// run has so many callers place so many instances each, one after the other, and says how
+// long each placement took, how long all took, and how many plans were made.
+func (r *round) run(callers, each int) (took []time.Duration, all time.Duration, plans int64) {
+	took = make([]time.Duration, callers*each)
+	planned, begun := r.plans.Load(), time.Now()
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			for n := range each {
+				at := time.Now()
+				r.place()
+				took[c*each+n] = time.Since(at)
+			}
+		})
+	}
+	group.Wait()
+	return took, time.Since(begun), r.plans.Load() - planned
+}
+
+func (r *round) place() {
+	id := fmt.Sprint("instance-", r.next.Add(1))
+	_, err := r.Place(context.Background(), &placing.Request{
+		ID: "req-" + id, Instances: []string{id}, Alternates: 2,
+		Resources: map[string]int64{"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40},
+	})
+	if err != nil {
+		r.tb.Error(err)
+	}
+}
+
+// times are those of some rounds.
+type times struct {
+	took  []time.Duration
+	all   time.Duration
+	plans int64
+}
+
+func (t *times) add(took []time.Duration, all time.Duration, plans int64) {
+	t.took, t.all, t.plans = append(t.took, took...), t.all+all, t.plans+plans
+}
+
+func (t *times) perPlacement() float64 {
+	return float64(t.all.Nanoseconds()) / float64(len(t.took)) / 1000
+}
+
+func (t *times) report(b *testing.B, who string) {
+	slices.Sort(t.took)
+	at := func(share float64) float64 {
+		return float64(t.took[int(share*float64(len(t.took)-1))].Nanoseconds()) / 1000
+	}
+	b.ReportMetric(t.perPlacement(), "µs/placement-"+who)
+	b.ReportMetric(at(0.5), "µs/p50-"+who)
+	b.ReportMetric(at(0.99), "µs/p99-"+who)
+	b.ReportMetric(float64(t.plans)/float64(len(t.took)), "plans/placement-"+who)
+}
+
+// counted counts the plans.
+type counted struct {
+	dispatch.Planner
+	plans *atomic.Int64
+}
+
+func (c counted) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan {
+	c.plans.Add(1)
+	return c.Planner.Plan(s, r, now, draw)
+}
+
+// granting is a Placement that grants everything at once.
+type granting struct{}
+
+func (granting) Claim(context.Context, []placing.Claim) error { return nil }
+
+func (granting) AllocationsOf(_ context.Context, consumer string) (placing.Claim, error) {
+	return placing.Claim{Consumer: consumer}, nil
+}
+
+func (granting) Release(context.Context, []placing.Claim) error { return nil }
+
+type unneeded struct{}
+
+func (unneeded) Look(context.Context, []string) error { return nil }
+func (unneeded) Keep(placing.Decision)                {}
+
+type noPromises struct{}
+
+func (noPromises) Promised(span.Instant) []reservation.Claim { return nil }
+func (noPromises) Revision() uint64                          { return 0 }
+
+func (noPromises) Reservation(string) (reservation.Reservation, bool) {
+	return reservation.Reservation{}, false
+}
+
+type noEfficiencies struct{}
+
+func (noEfficiencies) Snapshot() *inventory.Snapshot { return new(inventory.Snapshot) }
