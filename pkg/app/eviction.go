@@ -16,6 +16,9 @@ import (
 // evictedAt is the key of a server's metadata that says when it has to go, RFC 3339.
 const evictedAt = "almanac:evicted_at"
 
+// noticeLinger is how long after the end of an eviction its notice may be seen still.
+const noticeLinger = 5 * time.Minute
+
 // servers are those of Nova that make room.
 type servers struct {
 	*ground.Cloud
@@ -43,6 +46,15 @@ func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
 
 // noticeTime is the value of evictedAt.
 func noticeTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// withdraw takes the notice from a server, where it is the one that i has.
+func (s servers) withdraw(ctx context.Context, i inventory.Instance) error {
+	was, err := time.Parse(time.RFC3339, i.Metadata[evictedAt])
+	if err != nil {
+		return nil
+	}
+	return s.stays(ctx, i.ID, was)
+}
 
 // stays takes the notice from a server, where it is that for a time or the time is zero.
 func (s servers) stays(ctx context.Context, id string, was time.Time) error {

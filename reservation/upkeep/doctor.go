@@ -27,6 +27,7 @@ const (
 	Unpinned       FindingKind = "besteffort_unpinned"      // Nova chooses the hosts of best-effort work
 	Idle           FindingKind = "without_effect"           // a setting that cannot act in the mode
 	Leftover       FindingKind = "leftover"                 // an instance of a reservation that is over
+	StaleNotice    FindingKind = "stale_notice"             // an instance whose owner was told that it has to go, and it stays
 	Misplaced      FindingKind = "misplaced"                // a host with things of which it should have none
 	OrphanGroup    FindingKind = "orphan_aggregate"         // that nothing needs; likewise the others
 	OrphanFlavor   FindingKind = "orphan_flavor"            //
@@ -37,7 +38,7 @@ const (
 // FindingKinds are all kinds, in the order in which they are given and treated: what
 // closes a gap comes first.
 var FindingKinds = []FindingKind{
-	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, Misplaced,
+	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, StaleNotice, Misplaced,
 	OrphanGroup, OrphanFlavor, OrphanTrait, OrphanResource,
 }
 
@@ -99,6 +100,8 @@ type Doctor struct {
 	// Ground and Guests are the cloud; nil where there is none.
 	Ground Ground
 	Guests Guests
+	// Notices are those of evictions; nil where there is no cloud.
+	Notices *Notices
 	// Projects is nil where there is no Keystone.
 	Projects  Projects
 	Canceller Canceller
@@ -172,6 +175,8 @@ type facts struct {
 	resting  map[string]bool
 	unpinned string
 	idle     map[string]string
+	// noticed are instances with the notice of an eviction that is over.
+	noticed []inventory.Instance
 }
 
 // look gathers the facts. The layout comes first: what lies there then belongs to a
@@ -185,6 +190,9 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 	}
 	f.hosts, f.doubt, f.now = d.Snapshot(), d.Doubt(), d.Now()
 	f.live = d.Promises.Live(always)
+	if d.Notices != nil {
+		f.noticed = d.Notices.stale(f.hosts, f.now)
+	}
 	if f.resting, err = d.rest(ctx, f.hosts); err != nil {
 		return f, told(err, "read what best-effort work has suspended")
 	}

@@ -36,6 +36,11 @@ func (d *Doctor) treat(ctx context.Context, by booking.Caller, t *trouble) error
 			return err
 		}
 	}
+	if t.notice != nil {
+		if err := d.Notices.Withdraw(ctx, *t.notice); err != nil {
+			return told(err, "withdraw the notice of instance %s", t.notice.ID)
+		}
+	}
 	if t.errand != nil {
 		return d.dismiss(ctx, *t.errand)
 	}
