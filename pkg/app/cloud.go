@@ -178,7 +178,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, h
 		Guests: db, Leases: db, Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
 	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
-	a.doctor.Resting = db.Resting
+	a.doctor.Resting, a.doctor.Claims = db.Resting, on
 	a.doctor.Notices = &upkeep.Notices{
 		Key: evictedAt, Lasts: seconds(a.config.Preemptible.EvictionTimeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
 	}

@@ -41,6 +41,11 @@ func (d *Doctor) treat(ctx context.Context, by booking.Caller, t *trouble) error
 			return told(err, "withdraw the notice of instance %s", t.notice.ID)
 		}
 	}
+	if t.claims != "" {
+		if err := d.Claims.Release(ctx, t.claims); err != nil {
+			return told(err, "release what instance %s has in Placement", t.claims)
+		}
+	}
 	if t.errand != nil {
 		return d.dismiss(ctx, *t.errand)
 	}

@@ -28,6 +28,7 @@ type trouble struct {
 	cancel []string // reservations
 	errand *errand
 	notice *inventory.Instance // whose notice is withdrawn
+	claims string              // id of an instance that loses what it has in Placement
 }
 
 // judge says what is not as it should be.
@@ -40,11 +41,7 @@ func judge(f facts) []trouble {
 	for _, option := range slices.Sorted(maps.Keys(f.idle)) {
 		j.find(Idle, option, "change the mode, or take the setting away", false, "%s", f.idle[option])
 	}
-	for i := range f.noticed {
-		g := &f.noticed[i]
-		j.find(StaleNotice, g.ID, "the fix deletes the notice from its metadata; Almanac does so by itself within minutes", true,
-			"instance %s of project %s has the notice of an eviction that is over, and is on host %s", g.ID, g.ProjectID, g.Host).notice = g
-	}
+	j.instances()
 	if f.cloud {
 		desired := fence.Desired(withoutGivenBack(f.live, f.layout), f.hosts, f.now, f.rules)
 		j.shared()
@@ -114,6 +111,19 @@ func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool,
 		t.Message += "; " + message
 	}
 	return t
+}
+
+// instances examines what evictions and failed builds have left.
+func (j *judgement) instances() {
+	for i := range j.noticed {
+		g := &j.noticed[i]
+		j.find(StaleNotice, g.ID, "the fix deletes the notice from its metadata; Almanac does so by itself within minutes", true,
+			"instance %s of project %s has the notice of an eviction that is over, and is on host %s", g.ID, g.ProjectID, g.Host).notice = g
+	}
+	for _, g := range j.unplaced {
+		j.find(Unplaced, g.ID, "the fix releases what it has; its owner deletes it and makes another", true,
+			"instance %s of project %s is in ERROR on no host, and has allocations in Placement that nobody can use", g.ID, g.ProjectID).claims = g.ID
+	}
 }
 
 // promises examines the live reservations without the cloud's help.

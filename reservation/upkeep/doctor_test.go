@@ -3,6 +3,7 @@ package upkeep_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,33 @@ func TestTheNoticeOfAnEvictionThatIsOverIsFoundAndWithdrawn(t *testing.T) {
 	w.want("a report withdraws", withdrawn)
 	w.want("the fix", w.fix(), "stale_notice over: fixed")
 	w.want("the fix withdraws", withdrawn, "over")
+}
+
+// claims are instances in ERROR that have something in Placement.
+type claims map[string]error
+
+func (c claims) Unplaced(context.Context, span.Instant) (list []inventory.Instance, _ error) {
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, inventory.Instance{ID: id, ProjectID: "p", Status: "ERROR"})
+	}
+	return list, nil
+}
+
+func (c claims) Release(_ context.Context, id string) error {
+	if c[id] != nil {
+		return c[id]
+	}
+	delete(c, id)
+	return nil
+}
+
+func TestWhatAnInstanceInErrorHasInPlacementIsFoundAndReleased(t *testing.T) {
+	w := newPractice(t)
+	w.lay()
+	w.doctor.Claims = claims{"failed": nil, "rebuilt": fault.New(fault.Conflict, "it is ACTIVE by now")}
+	w.want("the findings are", w.found(), "error_allocation failed", "error_allocation rebuilt")
+	w.want("the fix", w.fix(), "error_allocation failed: fixed", "error_allocation rebuilt: failed")
+	w.want("afterwards there is", w.found(), "error_allocation rebuilt")
 }
 
 func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
