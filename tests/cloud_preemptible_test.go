@@ -268,7 +268,7 @@ func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 // TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt, even where that is killed and comes back.
 func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
 	labtest.Long(t)
-	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=1h")...)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=15m")...)
 	takeTopic(t)
 	host := b.cloud.Hosts(t)[2:3]
 	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
