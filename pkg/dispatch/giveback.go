@@ -284,14 +284,14 @@ func (d *Dispatcher) sweepDebts(ctx context.Context) error {
 }
 
 func (d *Dispatcher) sweepDebt(ctx context.Context, b *debt) error {
+	if err := d.withdraw(ctx, b); err != nil { // before the turn, for which requests wait
+		return err
+	}
 	select {
 	case <-d.leftovers.turn:
 		defer func() { d.leftovers.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-	if err := d.withdraw(ctx, b); err != nil {
-		return err
 	}
 	done, err := d.repay(ctx, b)
 	if done {
