@@ -73,17 +73,24 @@ func TestNoTraceIsLeft(t *testing.T) {
 	b.crashed = true
 	b.refused("is active")
 
+	enabled := b.disabled("cmp-006", "almanac energy 1: it is switched off while nobody needs it")
 	said := b.bootstrap("--remove", "--dry-run", "--force")
-	for _, what := range []string{"aggregate almanac-fence", "flavor reservation:" + active.ID, "trait " + ownName(active.ID), "class " + ownName(shared.ID), "user " + b.self.Name} {
+	for _, what := range []string{"enable nova-compute on cmp-006", "aggregate almanac-fence", "flavor reservation:" + active.ID, "trait " + ownName(active.ID), "class " + ownName(shared.ID), "user " + b.self.Name} {
 		if !strings.Contains(said, what) {
 			t.Errorf("the dry run does not tell of %s:\n%s", what, said)
 		}
+	}
+	if enabled() {
+		t.Error("the dry run has enabled a compute service")
 	}
 	if b.admin.gone("compute", "/flavors/"+active.ID) {
 		t.Error("the dry run has removed the flavor")
 	}
 	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "empty providers") {
 		t.Errorf("it does not tell of the providers that it keeps: %s", said)
+	}
+	if !enabled() {
+		t.Error("the host that Almanac has closed takes no instances once Almanac is gone")
 	}
 	b.runOn([]string{own.Host}, b.settled(own.ID)...)
 	b.bootstrap("--remove", "--force", "--providers")
@@ -105,6 +112,19 @@ func TestNoTraceIsLeft(t *testing.T) {
 	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "nothing of Almanac is there") {
 		t.Errorf("again: %s", said)
 	}
+}
+
+// disabled disables the compute service of a host, and returns whether it is enabled again.
+func (b *beside) disabled(host, reason string) (enabled func() bool) {
+	b.t.Helper()
+	var all struct{ Services []struct{ ID, Status string } }
+	list := func() {
+		b.admin.Must(http.MethodGet, "compute", "/os-services?binary=nova-compute&host="+host, nil, &all)
+	}
+	list()
+	b.admin.Must(http.MethodPut, "compute", "/os-services/"+all.Services[0].ID,
+		map[string]string{"status": "disabled", "disabled_reason": reason}, nil)
+	return func() bool { list(); return all.Services[0].Status == "enabled" }
 }
 
 var lists = []string{

@@ -265,6 +265,24 @@ func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	}
 }
 
+// TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt, even where that is killed and comes back.
+func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=15m")...)
+	takeTopic(t)
+	host := b.cloud.Hosts(t)[2:3]
+	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
+	there := map[string]any{"host": host[0]}
+	victim := b.placed(b.admin, host, 1, wish{name: "victim", flavor: cheap, fields: there})[0]
+	warned := func() bool { return b.metadata(victim.ID)["almanac:evicted_at"] != "" }
+	b.wishing(b.admin, wish{name: "normal", flavor: normal, fields: there})
+	b.await("the victim has its notice", warned)
+	b.crash()
+	b.start()
+	b.within(5*time.Minute, time.Second, "the notice is taken back", func() bool { return !warned() })
+	b.stillThere(victim)
+}
+
 // metadata gives those of a server.
 func (b *beside) metadata(id string) map[string]string {
 	b.t.Helper()

@@ -86,6 +86,9 @@ func (p *process) explainExamination(found v1.Examination) {
 	if !found.Cloud {
 		p.inform("there is no cloud to examine, only the reservations and the hosts")
 	}
+	if len(found.Findings) == 0 && found.Doubt == "" {
+		p.inform("all is well")
+	}
 	if found.Doubt != "" {
 		p.inform("nothing is taken away while the inventory is in doubt: %s", found.Doubt)
 	}

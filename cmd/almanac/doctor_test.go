@@ -26,7 +26,7 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 		stderr     string
 	}{
 		"healthy": {
-			call: "GET", answer: v1.Examination{Cloud: true}, code: exitDone,
+			call: "GET", answer: v1.Examination{Cloud: true}, code: exitDone, stderr: "all is well\n",
 		},
 		"a cloudless Almanac": {
 			call: "GET", code: exitDone, stderr: "there is no cloud to examine",

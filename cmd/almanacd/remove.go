@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,8 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 	var region string
 	group.Long = "Registers Almanac in Keystone, or with --remove takes every trace of it out of the cloud:\n" +
 		"its aggregates, flavors, traits and resource classes in Nova and Placement, and its service,\n" +
-		"endpoints and user in Keystone. The providers of its resource classes in Placement stay, empty,\n" +
+		"endpoints and user in Keystone. Compute services that Almanac has disabled are enabled again; while\n" +
+		"hosts sleep it refuses, since nothing would wake them. The providers of its resource classes in Placement stay, empty,\n" +
 		"unless --providers is given: after they have gone, Nova's builds on their hosts fail until\n" +
 		"nova-compute is restarted or has looked again, which may take six minutes. Stop almanacd first. It acts as the admin of the OS_*\n" +
 		"variables, as an openrc file sets them."
@@ -33,7 +35,7 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 	flags := group.Flags()
 	flags.BoolVar(&remove, "remove", false, "remove every trace of Almanac from the cloud")
 	flags.BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
-	flags.BoolVar(&force, "force", false, "remove it although there are reservations; their instances stay where they are")
+	flags.BoolVar(&force, "force", false, "remove it although there are reservations, whose instances stay where they are, or hosts sleep, which stay off")
 	flags.BoolVar(&providers, "providers", false, "remove its empty providers too; builds on their hosts fail for some minutes")
 	flags.StringVar(&region, "region", cmp.Or(s.environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
 	return group
@@ -49,7 +51,8 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		return err
 	}
 	r.Admin = admin
-	said, kept := 0, 0
+	said := 0
+	var left app.Left
 	r.Report = func(what string) {
 		said++
 		if r.DryRun {
@@ -58,7 +61,7 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		fmt.Fprintln(c.ErrOrStderr(), what)
 	}
 	if cfg.Inventory.Source == "openstack" {
-		if kept, err = app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
+		if left, err = app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
 			return fmt.Errorf("remove Almanac from the cloud: %w", err)
 		}
 	}
@@ -72,8 +75,11 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 	if said == 0 {
 		fmt.Fprintln(c.ErrOrStderr(), "nothing of Almanac is there")
 	}
-	if kept > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "kept %d empty providers, named %sHOST; --providers removes them\n", kept, fence.ProviderPrefix)
+	if left.Providers > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "kept %d empty providers, named %sHOST; --providers removes them\n", left.Providers, fence.ProviderPrefix)
+	}
+	if len(left.Asleep) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "still switched off by Almanac, or not known to be on: %s\n", strings.Join(left.Asleep, ", "))
 	}
 	return nil
 }

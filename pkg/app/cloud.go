@@ -186,7 +186,11 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
 	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
-	a.doctor.Resting = db.Resting
+	a.doctor.Resting, a.doctor.Claims = db.Resting, on
+	a.doctor.Notices = &upkeep.Notices{
+		Key: evictedAt, Lasts: seconds(a.config.Preemptible.EvictionTimeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
+	}
+	a.add(a.doctor.Notices.Job(db, hosts.Snapshot, a.clock.now))
 	if a.config.BestEffort.Enabled && !schedules(a.config) {
 		a.doctor.Unpinned = "best-effort work is on, and Almanac does not answer Nova ([scheduler] mode = off): without Almanac's plugin in nova-scheduler, " +
 			"Nova chooses the hosts: mostly others than planned, and never promised ones"

@@ -12,8 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	sleeping "github.com/almanac-cloud/almanac/pkg/energy/openstack"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
@@ -25,7 +28,7 @@ type Removal struct {
 	// Admin is who removes it: an admin of the cloud. Almanac's own user may be gone
 	// already.
 	Admin keystone.Connection
-	// Force removes it although reservations live that need it.
+	// Force removes it although reservations live that need it, or hosts sleep.
 	Force bool
 	// Providers removes the child providers of hosts too, which are empty by then. For as
 	// long as nova-compute does not know that they are gone, builds on these hosts fail:
@@ -38,57 +41,111 @@ type Removal struct {
 	Report func(what string)
 }
 
-// RemoveFromCloud carries a Removal out, and gives how many child providers it has kept.
-// What cannot be removed keeps nothing else back. It fails with a Conflict fault where almanacd runs, which would put it all back, and
-// where a reservation lives. The hosts are those of an OpenStack cloud.
-func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (kept int, _ error) {
-	if err := removable(ctx, c, r); err != nil {
-		return 0, err
-	}
-	log := slog.New(slog.DiscardHandler)
-	session, err := keystone.NewSession(r.Admin, time.Now, log)
+// Left is what a Removal leaves in the cloud.
+type Left struct {
+	Providers int      // empty child providers
+	Asleep    []string // hosts that Almanac has switched off
+}
+
+// RemoveFromCloud carries a Removal out, and returns what it leaves.
+// What cannot be removed keeps nothing else back. It fails with a Conflict fault where almanacd runs, which would put it all back,
+// where a reservation lives, and where a host sleeps. The hosts are those of an OpenStack cloud.
+func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left, _ error) {
+	records, err := removable(ctx, c, r)
 	if err != nil {
-		return 0, err
+		return left, err
+	}
+	session, err := keystone.NewSession(r.Admin, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return left, err
 	}
 	cloud, err := newCloud(session, c)
 	if err != nil {
-		return 0, err
+		return left, err
 	}
-	hosts, err := openstack.NewSource(cloud.compute, cloud.placement, openstack.Options{Now: time.Now, Log: log}).Hosts(ctx)
+	work := removing{Removal: r, cloud: cloud}
+	if left.Asleep, err = work.open(ctx, records); err != nil {
+		return left, err
+	}
+	if err := work.clear(ctx); err != nil {
+		return left, err
+	}
+	left.Providers, err = work.providers(ctx)
+	return left, errors.Join(append(work.failed, err)...)
+}
+
+// removing is a Removal under way.
+type removing struct {
+	Removal
+	cloud  *cloud
+	failed []error
+}
+
+// do carries out one thing, or only reports it in a dry run.
+func (r *removing) do(what string, act func() error) {
+	if !r.DryRun {
+		if err := act(); err != nil {
+			r.failed = append(r.failed, fmt.Errorf("%s: %w", what, err))
+			return
+		}
+	}
+	r.Report(what)
+}
+
+// open enables the compute services that Almanac has disabled, and returns the hosts that
+// sleep. It refuses, and changes nothing, where there are such without Force.
+func (r *removing) open(ctx context.Context, records map[string]energy.Record) (asleep []string, _ error) {
+	power := sleeping.New(r.cloud.compute, r.cloud.placement)
+	services, err := power.Services(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the hosts: %w", err)
+		return nil, err
+	}
+	switched := switchedBy(services, records)
+	if refusal := switched.refusal(); refusal != nil && !r.Force {
+		if !r.DryRun {
+			return switched.asleep, refusal
+		}
+		r.Report("refuse without --force: " + refusal.Error())
+	}
+	for _, host := range switched.closed {
+		r.do("enable nova-compute on "+host+", which Almanac has disabled", func() error { return power.Enable(ctx, host, "") })
+	}
+	return switched.asleep, nil
+}
+
+// clear removes what lies on the hosts for reservations and images.
+func (r *removing) clear(ctx context.Context) error {
+	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	hosts, err := source.Hosts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the hosts: %w", err)
 	}
 	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	on := ground.New(ground.Options{Compute: cloud.compute, Placement: cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
+	on := ground.New(ground.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
 	layout, err := on.Layout(ctx)
 	if err != nil {
-		return 0, err
-	}
-	var errs []error
-	doing := func(what string, act func() error) {
-		if !r.DryRun {
-			if err := act(); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", what, err))
-				return
-			}
-		}
-		r.Report(what)
+		return err
 	}
 	for _, step := range fence.Diff(layout, fence.Layout{}) {
-		doing(step.Summary(), func() error { return on.Carry(ctx, step) })
+		r.do(step.Summary(), func() error { return on.Carry(ctx, step) })
 	}
-	switch _, err := cloud.compute.AggregateNamed(ctx, fence.ImagesAggregate); {
+	switch _, err := r.cloud.compute.AggregateNamed(ctx, fence.ImagesAggregate); {
 	case err == nil:
-		doing("delete aggregate "+fence.ImagesAggregate, func() error { return images.Cloud{Compute: cloud.compute}.Leave(ctx) })
+		r.do("delete aggregate "+fence.ImagesAggregate, func() error { return images.Cloud{Compute: r.cloud.compute}.Leave(ctx) })
 	case !fault.Is(err, fault.NotFound):
-		errs = append(errs, err)
+		r.failed = append(r.failed, err)
 	}
-	providers, err := cloud.placement.Providers(ctx)
+	return nil
+}
+
+// providers removes the child providers where that is asked for, and returns how many it keeps.
+func (r *removing) providers(ctx context.Context) (kept int, _ error) {
+	providers, err := r.cloud.placement.Providers(ctx)
 	if err != nil {
-		return 0, errors.Join(append(errs, err)...)
+		return 0, err
 	}
 	for _, p := range providers {
 		switch {
@@ -96,23 +153,32 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (kept int,
 		case !r.Providers:
 			kept++
 		default:
-			doing("delete provider "+p.Name, func() error { return cloud.placement.DeleteProvider(ctx, p.ID) })
+			r.do("delete provider "+p.Name, func() error { return r.cloud.placement.DeleteProvider(ctx, p.ID) })
 		}
 	}
-	return kept, errors.Join(errs...)
+	return kept, nil
 }
 
-// removable refuses to remove what is in use. A dry run hears no refusal.
-func removable(ctx context.Context, c config.Config, r Removal) error {
-	if r.DryRun {
-		return nil
-	}
+// removable refuses to remove what is in use, and returns the power records of the hosts. A
+// dry run hears no refusal.
+func removable(ctx context.Context, c config.Config, r Removal) (map[string]energy.Record, error) {
 	const self = "almanacd bootstrap"
 	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
+	if !r.DryRun {
+		if err := unused(ctx, db, self, r.Force); err != nil {
+			return nil, err
+		}
+	}
+	return db.PowerRecords(ctx)
+}
+
+// unused refuses where another process than self uses the database, or, unless by force,
+// where a reservation lives.
+func unused(ctx context.Context, db *store.Store, self string, force bool) error {
 	replicas, err := db.Present(ctx, time.Second)
 	if err != nil {
 		return err
@@ -126,7 +192,7 @@ func removable(ctx context.Context, c config.Config, r Removal) error {
 	if err != nil {
 		return err
 	}
-	if len(live) > 0 && !r.Force {
+	if len(live) > 0 && !force {
 		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete what lives, or use --force and leave its instances where they are",
 			live[0].ID, live[0].ProjectID, live[0].Status)
 	}

@@ -118,7 +118,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	o := topic.Options{
 		Promises: a.reservationFilter(), Guests: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
 		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
-		Answered: a.answers.given, Log: log,
+		Answered: a.answers.given, Waits: a.cloud.waits, Log: log,
 	}
 	if behind, err := a.openBehind(bus); err != nil {
 		return err
@@ -164,6 +164,16 @@ func over(records reservation.Reader) func(ctx context.Context, id string) (bool
 		}
 		return err == nil && !r.Status.Live(), err
 	}
+}
+
+// waits reports whether Nova is at work on an instance: it is being built, or has a task. Nova
+// ends both when it gives up asking for a host.
+func (c *cloud) waits(ctx context.Context, instance string) (bool, error) {
+	now, err := c.compute.Server(ctx, instance)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return now.Status == "BUILD" || now.Task != "", err
 }
 
 // topicName names Almanac's server on Nova's topic, apart from a nova-scheduler of the

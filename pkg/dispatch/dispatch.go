@@ -67,6 +67,7 @@ type Servers interface {
 type Warning struct {
 	Instance inventory.Instance
 	At       time.Time // when it has to go; the zero time is not any more
+	Was      time.Time // with a zero At: the time that is taken back, and no other; the zero time is any
 	Request  string    // id of the API request for which it makes room
 }
 
@@ -82,9 +83,10 @@ type Evictions interface {
 }
 
 // Eviction is what Placement is asked for in one transaction: instances get what they
-// claim of what victims have.
+// claim of what victims have. With NoticeFor it is only the notice before that.
 type Eviction struct {
 	ID        string
+	NoticeFor time.Time // when the victims have to go; their claims say only who they are
 	Newcomers []placing.Claim
 	Victims   []Victim
 }

@@ -91,8 +91,8 @@ type eviction struct {
 	newcomers []placing.Claim
 	victims   []victim
 	ordered   map[string]string // the status in which a victim was last told to leave; empty where nobody knows whether Nova heard it
-	warned    bool
-	recorded  []placing.Claim // the newcomers of the last of the records; nil where none is of this eviction
+	notice    *Eviction         // as it is stored; nil where no victim was told anything
+	recorded  []placing.Claim   // the newcomers of the last of the records; nil where none is of this eviction
 }
 
 // makeRoom has the victims of what was chosen make room for it.
@@ -118,6 +118,7 @@ func (t *task) makeRoom(ctx context.Context, c chosen) error {
 		return err
 	}
 	c.hold.Settle()
+	e.forgetNotice(ctx)
 	e.lookAfter(ctx)
 	return nil
 }
@@ -128,9 +129,8 @@ func (e *eviction) announce(ctx context.Context) error {
 	if err := e.examine(ctx); err != nil {
 		return err
 	}
-	e.warned = true
-	for _, v := range e.victims {
-		e.warn(ctx, v, e.Now().Add(e.Notice))
+	if err := e.giveNotice(ctx, e.Now().Add(e.Notice)); err != nil {
+		return err
 	}
 	if e.Notice == 0 {
 		return nil
@@ -194,7 +194,7 @@ func (e *eviction) begin(ctx context.Context, unsure bool) error {
 		plan.Victims = append(plan.Victims, Victim{Host: v.on.Name, Claim: v.claim})
 	}
 	if err := e.Evictions.BeginEviction(ctx, plan); err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Message: "nobody can make room now; try again later", Err: err}
+		return unrecorded(err)
 	}
 	if !unsure {
 		_ = e.end(ctx) // or it is with the debt of the request

@@ -27,6 +27,8 @@ type debt struct {
 	unsure    bool            // Placement may repay it late, from a request without an answer
 	records   []string        // ids of what Evictions has of it
 	taken     bool            // over, from a replica that is gone
+	noticed   []string        // instances whose owners are to be told that they stay
+	noticeFor time.Time       // when they were told that they have to go
 	hold      *inventory.Hold // of what the victims get back, until they have it; nil of one that was taken over
 }
 
@@ -164,12 +166,6 @@ func (d *Dispatcher) repay(ctx context.Context, b *debt) (done bool, err error) 
 	d.debts.noteReturned(b, consumers(returned)...)
 	for _, claim := range returned {
 		d.Log.InfoContext(ctx, "an instance that did not make room has in Placement what it had", "instance", claim.Consumer)
-		if !b.taken {
-			continue
-		}
-		if err := d.Servers.Warn(ctx, Warning{Instance: inventory.Instance{ID: claim.Consumer}}); err != nil {
-			d.Log.WarnContext(ctx, "the owner of an instance that has not to make room any more could not be told", "instance", claim.Consumer, "error", err)
-		}
 	}
 	return open == 0, nil
 }
@@ -284,6 +280,9 @@ func (d *Dispatcher) sweepDebts(ctx context.Context) error {
 }
 
 func (d *Dispatcher) sweepDebt(ctx context.Context, b *debt) error {
+	if err := d.withdraw(ctx, b); err != nil { // before the turn, for which requests wait
+		return err
+	}
 	select {
 	case <-d.leftovers.turn:
 		defer func() { d.leftovers.turn <- struct{}{} }()
@@ -321,6 +320,11 @@ func (d *Dispatcher) takeOver(ctx context.Context) error {
 	}
 	list, err := d.Evictions.TakeEvictions(ctx)
 	for _, e := range list {
+		if !e.NoticeFor.IsZero() {
+			d.debts.add(noticeDebt(e))
+			d.Log.WarnContext(ctx, "a notice of an eviction by a replica that is gone is taken back", "eviction", e.ID)
+			continue
+		}
 		b := &debt{
 			newcomers: e.Newcomers, until: d.Now().Add(lateBy), returned: map[string]bool{}, records: []string{e.ID}, taken: true,
 		}

@@ -21,27 +21,6 @@ func (e *eviction) vacate(ctx context.Context) error {
 	return e.await(ctx, waiting, e.Now().Add(e.EvictionTimeout))
 }
 
-// warn tells the owner of a victim when it has to go; the zero time is not any more.
-func (e *eviction) warn(ctx context.Context, v victim, at time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, warnTime)
-	defer cancel()
-	if err := e.Servers.Warn(ctx, Warning{Instance: v.Instance, At: at, Request: e.request.ID}); err != nil {
-		e.Log.WarnContext(ctx, "the owner of an instance that makes room could not be told in every way", "instance", v.ID,
-			"request", e.request.ID, "error", err)
-	}
-}
-
-// takeBack tells the owners of victims that stay that they do not have to go.
-func (e *eviction) takeBack(ctx context.Context) {
-	if !e.warned {
-		return
-	}
-	ctx = context.WithoutCancel(ctx)
-	for _, v := range e.victims {
-		e.warn(ctx, v, time.Time{})
-	}
-}
-
 // order tells the victims to leave that can be evicted still, all of them or none, and
 // gives those that have not gone by then.
 func (e *eviction) order(ctx context.Context) (waiting []victim, err error) {

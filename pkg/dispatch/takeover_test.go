@@ -73,7 +73,7 @@ func (b *bench) recorded(r *replica) {
 }
 
 // dies has a replica place r, which is killed as soon as it waits. other is another.
-func dies(t *testing.T, c *cloud, r *placing.Request) (all records, other *bench) {
+func dies(t *testing.T, c *cloud, r *placing.Request, as ...func(gone *bench)) (all records, other *bench) {
 	t.Helper()
 	all = records{}
 	gone, other := newBench(t, c, func() error {
@@ -81,6 +81,9 @@ func dies(t *testing.T, c *cloud, r *placing.Request) (all records, other *bench
 		return nil
 	}), newBench(t, c, never)
 	gone.recorded(all.of("gone"))
+	for _, set := range as {
+		set(gone)
+	}
 	other.recorded(all.of("other"))
 	done := make(chan struct{})
 	go func() {
@@ -115,6 +118,49 @@ func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
 		t.Errorf("there are records still: %v", all)
+	}
+}
+
+func TestANoticeOfAReplicaThatIsKilledMeanwhileIsTakenBackByAnother(t *testing.T) {
+	c := newCloud(2)
+	c.preemptible("v0", 0, 2)
+	all, b := dies(t, c, request(2, "a"), func(gone *bench) { gone.Notice = time.Minute })
+	if n := len(b.servers["v0"].warned); n != 1 {
+		t.Fatalf("v0 was warned %d times", n)
+	}
+	b.troubles("warn", before)
+	if err := b.Sweep(t.Context()); err == nil {
+		t.Error("nobody hears that Nova was away")
+	}
+	b.sweep(t)
+	b.unharmed(t, "v0")
+	if n := b.servers["v0"].staying; n != 1 {
+		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+	}
+	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
+		t.Errorf("there are records still: %v", all)
+	}
+}
+
+func TestANoticeThatCannotBeTakenBackAtOnceIsLater(t *testing.T) {
+	all := records{}
+	b := full(t, 1)
+	b.recorded(all.of("one"))
+	b.Notice = time.Minute
+	pass, v := b.passes, b.servers["v0"]
+	b.passes = func(d time.Duration) {
+		v.Locked = true
+		b.troubles("warn", before)
+		b.passes = pass
+		pass(d)
+	}
+	b.place(t, request(2, "a")) // in the room of another
+	if v.staying != 0 || len(all["one"]) == 0 {
+		t.Fatalf("v0 was told %d times that it stays, and %v is remembered", v.staying, all)
+	}
+	b.sweep(t)
+	if v.staying != 1 || len(all["one"]) > 0 {
+		t.Errorf("v0 was told %d times that it stays, and %v is remembered", v.staying, all)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type ServerQuery struct {
 	Project string // id
 	Host    string // of nova-compute
+	Status  string // as "ERROR"
 	// ChangedSince gives those that changed at or after it, also those that are gone
 	// since then: their status is DELETED.
 	ChangedSince span.Instant
@@ -26,6 +27,9 @@ func (q ServerQuery) values() url.Values {
 	}
 	if q.Host != "" {
 		values.Set("host", q.Host)
+	}
+	if q.Status != "" {
+		values.Set("status", q.Status)
 	}
 	if q.ChangedSince != 0 {
 		values.Set("changes-since", q.ChangedSince.Time().Format(time.RFC3339))

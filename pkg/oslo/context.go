@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Context is what travels beside a message about who asks and why: the keys of
@@ -22,6 +23,17 @@ func (c Context) GlobalRequestID() string { return c.text("global_request_id") }
 
 // UserID is the id of the user who asks, or "".
 func (c Context) UserID() string { return cmp.Or(c.text("user_id"), c.text("user")) }
+
+// Timestamp is when the service that the user asked began with the request, by its clock, or
+// the zero time. What is sent for the request later carries the same (oslo_context;
+// nova/context.py RequestContext.to_dict).
+func (c Context) Timestamp() time.Time {
+	at, err := time.Parse("2006-01-02T15:04:05.999999", c.text("timestamp"))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
 
 func (c Context) text(key string) string {
 	var text string

@@ -94,9 +94,21 @@ func (o QueueOptions) quorum() map[string]any {
 	return args
 }
 
-// ownQueue is the queue of one listener, bound to exchange with key.
+const (
+	// ownTTL is how long the queue of a listener lasts that has died.
+	ownTTL = 5 * time.Minute
+	// ownLength bounds what lies in it; the oldest messages go first.
+	ownLength = 10_000
+)
+
+// ownQueue is the queue of one listener, bound to exchange with key. The publishers fill it
+// whether somebody reads it or not, so that it has a limit and a short life. Its name is
+// unique: no other process declares it with other arguments.
 func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
-	return o.transient(Queue{Name: name + "." + key, Exchange: o.topicExchange(exchange), Key: key})
+	o.TransientTTL = min(cmp.Or(o.TransientTTL, ownTTL), ownTTL)
+	q := o.transient(Queue{Name: name + "." + key, Exchange: o.topicExchange(exchange), Key: key})
+	q.Args["x-max-length"] = int32(ownLength)
+	return q
 }
 
 // fanoutExchange is durable for quorum queues only, whatever Durable says, as oslo has it.

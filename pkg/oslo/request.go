@@ -34,6 +34,9 @@ type Request struct {
 // once, before it returns; in a cast that does nothing.
 func (r *Request) Undo(f func()) { r.undo = f }
 
+// Patience is how long the caller waits for a sign of life, as far as the request itself says.
+func (r *Request) Patience() time.Duration { return r.patience(0) }
+
 // patience is how long the caller waits for a sign of life; expiration is its message's.
 func (r *Request) patience(expiration time.Duration) time.Duration {
 	switch {

@@ -112,6 +112,37 @@ func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 	}
 }
 
+// TestTheQueuesOfAListenerThatHasDiedAreBounded: the publishers go on to fill them.
+func TestTheQueuesOfAListenerThatHasDiedAreBounded(t *testing.T) {
+	for name, row := range map[string]struct {
+		options oslo.QueueOptions
+		durable bool
+		args    map[string]any
+	}{
+		"by default": {oslo.QueueOptions{}, false, map[string]any{"x-expires": int32(300_000), "x-max-length": int32(10_000)}},
+		"with a TTL": {oslo.QueueOptions{TransientTTL: time.Minute}, false, map[string]any{"x-expires": int32(60_000), "x-max-length": int32(10_000)}},
+		"as quorum queues": {oslo.QueueOptions{TransientQuorum: true, TransientTTL: time.Hour}, true,
+			map[string]any{"x-queue-type": "quorum", "x-expires": int32(300_000), "x-max-length": int32(10_000)}},
+	} {
+		r := &recorder{}
+		listener := oslo.NewListener(r, oslo.ListenerOptions{
+			Exchange: "nova", Topics: []string{"versioned_notifications"}, Priorities: []oslo.Priority{oslo.Info}, Pool: "almanac.vm.1", Own: true, Queues: row.options,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := listener.Serve(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want := []oslo.Queue{{
+			Name: "almanac.vm.1.versioned_notifications.info", Key: "versioned_notifications.info", Durable: row.durable, Temporary: true,
+			Exchange: oslo.Exchange{Name: "nova", Kind: oslo.Topic}, Args: row.args,
+		}}
+		if diff := cmp.Diff(want, r.queues); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func fanoutQueue(expires int32) oslo.Queue {
 	return oslo.Queue{
 		Name: "scheduler_fanout_" + hexID, Key: "scheduler", Temporary: true,

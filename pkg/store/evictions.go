@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -18,6 +19,7 @@ var _ dispatch.Evictions = (*Store)(nil)
 type eviction struct {
 	Newcomers []allocated `json:"newcomers"`
 	Victims   []evicted   `json:"victims"`
+	NoticeFor time.Time   `json:"notice_for,omitzero"`
 }
 
 // allocated is a placing.Claim.
@@ -41,6 +43,7 @@ func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
 		return allocated{c.Consumer, c.ProjectID, c.UserID, c.Generation, c.Allocations, c.Before}
 	}
 	state, err := json.Marshal(eviction{
+		NoticeFor: e.NoticeFor.UTC(),
 		Newcomers: converted(e.Newcomers, of),
 		Victims:   converted(e.Victims, func(v dispatch.Victim) evicted { return evicted{of(v.Claim), v.Host} }),
 	})
@@ -111,7 +114,7 @@ func (row *evictionRow) eviction() (dispatch.Eviction, error) {
 		return dispatch.Eviction{}, fmt.Errorf("read eviction %s: %w", row.ID, err)
 	}
 	return dispatch.Eviction{
-		ID: row.ID, Newcomers: converted(e.Newcomers, allocated.claim),
+		ID: row.ID, NoticeFor: e.NoticeFor, Newcomers: converted(e.Newcomers, allocated.claim),
 		Victims: converted(e.Victims, func(v evicted) dispatch.Victim { return dispatch.Victim{Host: v.Host, Claim: v.claim()} }),
 	}, nil
 }

@@ -27,6 +27,8 @@ const (
 	Unpinned       FindingKind = "besteffort_unpinned"      // Nova chooses the hosts of best-effort work
 	Idle           FindingKind = "without_effect"           // a setting that cannot act in the mode
 	Leftover       FindingKind = "leftover"                 // an instance of a reservation that is over
+	StaleNotice    FindingKind = "stale_notice"             // an instance whose owner was told that it has to go, and it stays
+	Unplaced       FindingKind = "error_allocation"         // an instance in ERROR on no host that has something in Placement
 	Misplaced      FindingKind = "misplaced"                // a host with things of which it should have none
 	OrphanGroup    FindingKind = "orphan_aggregate"         // that nothing needs; likewise the others
 	OrphanFlavor   FindingKind = "orphan_flavor"            //
@@ -37,7 +39,7 @@ const (
 // FindingKinds are all kinds, in the order in which they are given and treated: what
 // closes a gap comes first.
 var FindingKinds = []FindingKind{
-	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, Misplaced,
+	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, StaleNotice, Unplaced, Misplaced,
 	OrphanGroup, OrphanFlavor, OrphanTrait, OrphanResource,
 }
 
@@ -89,6 +91,16 @@ type Canceller interface {
 	Cancel(ctx context.Context, by booking.Caller, id string) (reservation.Reservation, error)
 }
 
+// Claims are what instances have in Placement.
+type Claims interface {
+	// Unplaced returns instances in ERROR, for some time before now, that are on no host and
+	// have something all the same.
+	Unplaced(ctx context.Context, now span.Instant) ([]inventory.Instance, error)
+	// Release takes what such an instance has. It fails with a Conflict fault where the
+	// instance is no longer so.
+	Release(ctx context.Context, instance string) error
+}
+
 // Doctor finds where the reservations, what lies on the cloud for them, the instances
 // and the projects contradict each other, and mends it when told to.
 type Doctor struct {
@@ -99,6 +111,10 @@ type Doctor struct {
 	// Ground and Guests are the cloud; nil where there is none.
 	Ground Ground
 	Guests Guests
+	// Claims is nil where there is no cloud.
+	Claims Claims
+	// Notices are those of evictions; nil where there is no cloud.
+	Notices *Notices
 	// Projects is nil where there is no Keystone.
 	Projects  Projects
 	Canceller Canceller
@@ -172,6 +188,10 @@ type facts struct {
 	resting  map[string]bool
 	unpinned string
 	idle     map[string]string
+	// noticed are instances with the notice of an eviction that is over.
+	noticed []inventory.Instance
+	// unplaced are instances in ERROR on no host that have something in Placement.
+	unplaced []inventory.Instance
 }
 
 // look gathers the facts. The layout comes first: what lies there then belongs to a
@@ -185,6 +205,14 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 	}
 	f.hosts, f.doubt, f.now = d.Snapshot(), d.Doubt(), d.Now()
 	f.live = d.Promises.Live(always)
+	if d.Notices != nil {
+		f.noticed = d.Notices.stale(f.hosts, f.now)
+	}
+	if d.Claims != nil {
+		if f.unplaced, err = d.Claims.Unplaced(ctx, f.now); err != nil {
+			return f, told(err, "look what instances in ERROR have in Placement")
+		}
+	}
 	if f.resting, err = d.rest(ctx, f.hosts); err != nil {
 		return f, told(err, "read what best-effort work has suspended")
 	}

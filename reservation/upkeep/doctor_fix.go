@@ -36,6 +36,16 @@ func (d *Doctor) treat(ctx context.Context, by booking.Caller, t *trouble) error
 			return err
 		}
 	}
+	if t.notice != nil {
+		if err := d.Notices.Withdraw(ctx, *t.notice); err != nil {
+			return told(err, "withdraw the notice of instance %s", t.notice.ID)
+		}
+	}
+	if t.claims != "" {
+		if err := d.Claims.Release(ctx, t.claims); err != nil {
+			return told(err, "release what instance %s has in Placement", t.claims)
+		}
+	}
 	if t.errand != nil {
 		return d.dismiss(ctx, *t.errand)
 	}

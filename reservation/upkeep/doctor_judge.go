@@ -17,12 +17,18 @@ import (
 // on one of its hosts has come past it, and not before it.
 const settled = 120
 
+// afterEvent is for how many seconds after an event of a reservation what it changes on the cloud is
+// no finding.
+const afterEvent = 120
+
 // trouble is a finding with what mends it.
 type trouble struct {
 	Finding
 	steps  []fence.Step
 	cancel []string // reservations
 	errand *errand
+	notice *inventory.Instance // whose notice is withdrawn
+	claims string              // id of an instance that loses what it has in Placement
 }
 
 // judge says what is not as it should be.
@@ -35,11 +41,12 @@ func judge(f facts) []trouble {
 	for _, option := range slices.Sorted(maps.Keys(f.idle)) {
 		j.find(Idle, option, "change the mode, or take the setting away", false, "%s", f.idle[option])
 	}
+	j.instances()
 	if f.cloud {
 		desired := fence.Desired(withoutGivenBack(f.live, f.layout), f.hosts, f.now, f.rules)
 		j.shared()
 		for _, step := range unheld(fence.Diff(f.layout, desired), f.hosts) {
-			if !underWay(step, j.status(step.Reservation)) {
+			if !j.inProgress(step) {
 				j.step(step, desired)
 			}
 		}
@@ -55,14 +62,34 @@ func judge(f facts) []trouble {
 	return list
 }
 
-// status is that of a live reservation; empty of any other.
-func (j *judgement) status(id string) reservation.Status {
-	for _, r := range j.live {
-		if r.ID == id {
-			return r.Status
+// inProgress reports whether the step belongs to an event that is being carried out, or was
+// until a moment ago: Almanac is at it. A step without a reservation is that of a fence.
+func (j *judgement) inProgress(s fence.Step) bool {
+	for i := range j.live {
+		r := &j.live[i]
+		ours := r.ID == s.Reservation
+		switch {
+		case ours && underWay(s, r.Status), ours && r.Status == reservation.Starting && j.fresh(r):
+			return true
+		case s.Reservation == "" && (r.Status == reservation.Ending || r.Status == reservation.Starting && j.fresh(r)) && touches(r, s):
+			return true
 		}
 	}
-	return ""
+	for _, r := range j.over {
+		if j.fresh(&r) && (r.ID == s.Reservation || s.Reservation == "" && touches(&r, s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh reports whether the reservation has had its last event within afterEvent.
+func (j *judgement) fresh(r *reservation.Reservation) bool { return j.now < r.Updated.Add(afterEvent) }
+
+// touches reports whether the step, which names no reservation, may be for one: it is for one
+// of its hosts, or for none.
+func touches(r *reservation.Reservation, s fence.Step) bool {
+	return s.Host == "" || slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == s.Host })
 }
 
 type judgement struct {
@@ -84,6 +111,19 @@ func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool,
 		t.Message += "; " + message
 	}
 	return t
+}
+
+// instances examines what evictions and failed builds have left.
+func (j *judgement) instances() {
+	for i := range j.noticed {
+		g := &j.noticed[i]
+		j.find(StaleNotice, g.ID, "the fix deletes the notice from its metadata; Almanac does so by itself within minutes", true,
+			"instance %s of project %s has the notice of an eviction that is over, and is on host %s", g.ID, g.ProjectID, g.Host).notice = g
+	}
+	for _, g := range j.unplaced {
+		j.find(Unplaced, g.ID, "the fix releases what it has; its owner deletes it and makes another", true,
+			"instance %s of project %s is in ERROR on no host, and has allocations in Placement that nobody can use", g.ID, g.ProjectID).claims = g.ID
+	}
 }
 
 // promises examines the live reservations without the cloud's help.
@@ -237,7 +277,7 @@ func (j *judgement) guests(desired fence.Layout) {
 	for _, h := range j.hosts.Hosts() {
 		for i := range h.Instances {
 			g := &h.Instances[i]
-			if r, over := j.over[g.ReservationID()]; over {
+			if r, over := j.over[g.ReservationID()]; over && !j.fresh(&r) {
 				j.leftover(r, g)
 			}
 			j.stranger(h.Name, g)

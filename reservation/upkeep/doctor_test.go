@@ -1,10 +1,13 @@
 package upkeep_test
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -76,6 +79,81 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 	w.doubt = ""
 	w.fix()
 	w.want("afterwards there are", w.found())
+}
+
+// TestARoutineStartOrEndIsNoFinding: Almanac is at it, and what is left two minutes afterwards is one.
+func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
+	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Cancelled} {
+		w := newPractice(t, whole("r1", "a"), half("r2", "b"))
+		w.lay()
+		w.cloud.put(inventory.Instance{ID: "i", ProjectID: "p-r1", Host: "a", Status: "ACTIVE", Launched: 9_900, Reservation: "r1"})
+		for _, id := range []string{"r1", "r2"} {
+			r := w.stored[id]
+			r.Status, r.Updated = status, w.now-1
+			w.stored[id] = r
+		}
+		w.want("while reservations are "+string(status)+" the findings are", w.found())
+		if w.now += 120; status != reservation.Ending && len(w.found()) == 0 {
+			t.Errorf("what a reservation that is %s has left is never found", status)
+		}
+	}
+	starting := whole("r1", "a")
+	starting.Status, starting.Updated = reservation.Starting, 9_999
+	w := newPractice(t, starting)
+	w.want("while it starts the findings are", w.found())
+	if w.now += 120; len(w.found()) == 0 {
+		t.Error("a start that does not get on is never found")
+	}
+}
+
+func TestTheNoticeOfAnEvictionThatIsOverIsFoundAndWithdrawn(t *testing.T) {
+	const key = "evicted_at"
+	w := newPractice(t)
+	w.lay()
+	put := func(id string, at span.Instant) {
+		w.cloud.put(inventory.Instance{ID: id, ProjectID: "p", Host: "a", Status: "ACTIVE", Launched: 1,
+			Metadata: map[string]string{key: at.Time().Format(time.RFC3339)}})
+	}
+	put("over", w.now-61)
+	put("under way", w.now-60)
+	put("to come", w.now+300)
+	w.cloud.put(inventory.Instance{ID: "of its owner", ProjectID: "p", Host: "a", Status: "ACTIVE", Launched: 1, Metadata: map[string]string{key: "soon"}})
+	var withdrawn []string
+	w.doctor.Notices = &upkeep.Notices{Key: key, Lasts: 60, Withdraw: func(_ context.Context, i inventory.Instance) error {
+		withdrawn = append(withdrawn, i.ID)
+		return nil
+	}}
+	w.want("the findings are", w.found(), "stale_notice over")
+	w.want("a report withdraws", withdrawn)
+	w.want("the fix", w.fix(), "stale_notice over: fixed")
+	w.want("the fix withdraws", withdrawn, "over")
+}
+
+// claims are instances in ERROR that have something in Placement.
+type claims map[string]error
+
+func (c claims) Unplaced(context.Context, span.Instant) (list []inventory.Instance, _ error) {
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, inventory.Instance{ID: id, ProjectID: "p", Status: "ERROR"})
+	}
+	return list, nil
+}
+
+func (c claims) Release(_ context.Context, id string) error {
+	if c[id] != nil {
+		return c[id]
+	}
+	delete(c, id)
+	return nil
+}
+
+func TestWhatAnInstanceInErrorHasInPlacementIsFoundAndReleased(t *testing.T) {
+	w := newPractice(t)
+	w.lay()
+	w.doctor.Claims = claims{"failed": nil, "rebuilt": fault.New(fault.Conflict, "it is ACTIVE by now")}
+	w.want("the findings are", w.found(), "error_allocation failed", "error_allocation rebuilt")
+	w.want("the fix", w.fix(), "error_allocation failed: fixed", "error_allocation rebuilt: failed")
+	w.want("afterwards there is", w.found(), "error_allocation rebuilt")
 }
 
 func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {

@@ -42,12 +42,12 @@ func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	if states == nil {
 		return nil, noValidHost("Almanac has not read the hosts of the cloud yet; try again later.")
 	}
+	if s.givenUp(ctx, r, q, begun) {
+		s.Log.WarnContext(ctx, "dropped a request that Nova has given up", "request_id", q.request.ID, "instances", q.request.Instances)
+		return s.refuse(q, begun, abandoned, 0)
+	}
 	if refusal := s.admit(ctx, q, begun); refusal != "" {
-		s.Decisions.Keep(placing.Decision{
-			RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
-			Way: s.way(q), At: begun, Reason: refusal, Considered: states.Len(),
-		})
-		return nil, noValidHost(sentence(refusal))
+		return s.refuse(q, begun, refusal, states.Len())
 	}
 	if s.Placer == nil || s.beyond(q, states) {
 		return s.passOn(ctx, q, states, begun)

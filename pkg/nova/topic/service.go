@@ -80,6 +80,9 @@ type Options struct {
 	Freed func(host string)
 	// Started is told of a host whose nova-compute has started and found instances there.
 	Started func(host string)
+	// Waits reports whether Nova is still at work on an instance; nil does not tell. It is
+	// asked about old requests only.
+	Waits func(ctx context.Context, instance string) (bool, error)
 	// Reread has the States show what the cloud has now; nil leaves them as they are.
 	Reread  func(ctx context.Context) error
 	Now     func() span.Instant

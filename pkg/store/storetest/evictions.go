@@ -18,7 +18,7 @@ func testEvictions(t *testing.T, create func(t *testing.T) (open func(t *testing
 func evicted(id string) dispatch.Eviction {
 	of := placing.Allocations{"provider": {"VCPU": 2, "MEMORY_MB": 1 << 40}}
 	return dispatch.Eviction{
-		ID: id, Newcomers: []placing.Claim{{Consumer: "new", ProjectID: "p", UserID: "u", Allocations: of}},
+		ID: id, NoticeFor: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Newcomers: []placing.Claim{{Consumer: "new", ProjectID: "p", UserID: "u", Allocations: of}},
 		Victims: []dispatch.Victim{{Host: "h", Claim: placing.Claim{
 			Consumer: "old", ProjectID: "q", UserID: "v", Generation: new(int64(7)), Allocations: placing.Allocations{"provider": {"VCPU": 1}}, Before: of,
 		}}},

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// switchedHosts are the hosts that the energy controller has changed and not changed back, by
+// name, in order.
+type switchedHosts struct {
+	closed []string // their nova-compute is disabled for a reason of Almanac's
+	asleep []string // they are switched off, or may be
+}
+
+// switchedBy compares the nova-compute services of the cloud with the power records that the
+// database has. A host that the cloud does not have is nobody's concern.
+func switchedBy(services map[string]controller.Service, records map[string]energy.Record) (s switchedHosts) {
+	for _, host := range slices.Sorted(maps.Keys(services)) {
+		service, phase := services[host], records[host].Phase
+		closed := service.Disabled && strings.HasPrefix(service.Reason, controller.ReasonPrefix)
+		if closed {
+			s.closed = append(s.closed, host)
+		}
+		switch phase {
+		case energy.Awake, energy.Leaving:
+			if closed && !service.Up {
+				s.asleep = append(s.asleep, host)
+			}
+		case energy.Waking:
+			if closed || !service.Up {
+				s.asleep = append(s.asleep, host)
+			}
+		default: // Nova takes a host for up for some time after it was switched off
+			s.asleep = append(s.asleep, host)
+		}
+	}
+	return s
+}
+
+// refusal is a Conflict fault where hosts sleep, which nobody would wake once Almanac is gone.
+func (s switchedHosts) refusal() error {
+	if len(s.asleep) == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "Almanac has switched off %s, and nothing wakes them once it is removed; start almanacd, run "+
+		"'almanac energy host on %s', and stop almanacd when 'almanac energy host list' shows them awake; "+
+		"or use --force, and switch them on by hand", strings.Join(s.asleep, ", "), strings.Join(s.asleep, " "))
+}

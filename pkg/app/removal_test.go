@@ -1,0 +1,50 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep has a row for each phase in which
+// almanacd can have been stopped.
+func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T) {
+	ours := controller.ReasonPrefix + "1: it is switched off while nobody needs it"
+	for _, row := range []struct {
+		name           string
+		service        controller.Service
+		phase          energy.Phase
+		closed, asleep bool
+	}{
+		{"a host as any other", controller.Service{Up: true}, energy.Awake, false, false},
+		{"a host that an operator has disabled", controller.Service{Disabled: true, Reason: "a new disk"}, energy.Awake, false, false},
+		{"closed, and not ordered off", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Leaving, true, false},
+		{"closed, and forgotten by the database", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Awake, true, false},
+		{"closed and down, and forgotten by the database", controller.Service{Disabled: true, Reason: ours}, energy.Awake, true, true},
+		{"just ordered off", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Stopping, true, true},
+		{"off", controller.Service{Disabled: true, Reason: ours}, energy.Asleep, true, true},
+		{"off, and enabled by hand", controller.Service{}, energy.Asleep, false, true},
+		{"ordered on in a wake test", controller.Service{Disabled: true, Reason: ours}, energy.Waking, true, true},
+		{"awake again, and open", controller.Service{Up: true}, energy.Waking, false, false},
+		{"did not wake", controller.Service{Disabled: true, Reason: ours}, energy.Broken, true, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := switchedBy(map[string]controller.Service{"cmp-006": row.service},
+				map[string]energy.Record{"cmp-006": {Phase: row.phase}, "gone": {Phase: energy.Asleep}})
+			if slices.Contains(got.closed, "cmp-006") != row.closed || slices.Contains(got.asleep, "cmp-006") != row.asleep {
+				t.Errorf("it takes %v for closed and %v for asleep", got.closed, got.asleep)
+			}
+			err := got.refusal()
+			if fault.Is(err, fault.Conflict) != row.asleep {
+				t.Errorf("the refusal is %v", err)
+			}
+			if row.asleep && !strings.Contains(err.Error(), "almanac energy host on cmp-006") {
+				t.Errorf("the refusal does not name the command that wakes the host: %v", err)
+			}
+		})
+	}
+}
