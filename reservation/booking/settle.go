@@ -22,7 +22,7 @@ type ask struct {
 	window   span.Span
 	duration int64
 	// immediate: no time was given, so the reservation starts now, or as soon as
-	// sleeping hosts have booted.
+	// sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
 }
 
