@@ -71,6 +71,9 @@ func settle(req reservation.Request, now span.Instant, defaults Defaults) (ask, 
 		return ask{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
 			a.duration, a.window.Start, a.window.End, a.window.Seconds())
 	}
+	if req.ShortWarning {
+		a.BeforeEnd = min(a.BeforeEnd, a.duration/2)
+	}
 	return a, nil
 }
 
