@@ -178,8 +178,8 @@ func (t *task) choose() (c chosen, err error) {
 		for i, pick := range plan.Picks {
 			takes[i] = pick.Take
 			c.Selections = append(c.Selections, selected(states, pick))
-			for _, instance := range pick.Victims.Instances {
-				c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
+			for n, instance := range pick.Victims.Instances {
+				c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host), cost: pick.Victims.Costs[n]})
 				leave = append(leave, pick.Take.Host)
 			}
 		}
