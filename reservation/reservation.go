@@ -103,6 +103,9 @@ type Request struct {
 	Terms
 	Start, End span.Instant
 	Duration   int64
+	// ShortWarning bounds BeforeEnd by half of the reservation: nobody asked for so long a
+	// warning.
+	ShortWarning bool
 }
 
 // Reservation is a promise to a project: its span is fixed and it holds claims.

@@ -109,6 +109,11 @@ func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 	if len(ordered) == 0 {
 		return failure
 	}
+	for _, h := range ordered {
+		if h.Outcome != "" {
+			p.inform("%s: %s", h.Name, h.Outcome)
+		}
+	}
 	if run.wait {
 		var waited error
 		if ordered, waited = p.awaitTests(c.Context(), almanac, ordered, run.waitTime.time()); waited != nil {

@@ -140,8 +140,11 @@ func (p *process) book(c *cobra.Command, b *booking) error {
 	if err != nil {
 		return err
 	}
-	if made.DelayedByBoot {
+	switch {
+	case made.DelayedByBoot:
 		p.inform("the start is delayed until %s: hosts must boot first", stamp(made.Start))
+	case req.StartTime == nil && req.EndTime == nil && made.Image != "" && made.Start.After(made.CreatedAt):
+		p.inform("the start is delayed until %s: the image must be on the hosts first", stamp(made.Start))
 	}
 	if b.wait {
 		if made, err = p.await(c.Context(), almanac, made, b.waitTime.time()); err != nil {

@@ -24,7 +24,7 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 		HostProperties: string(body.HostProperties), Policy: calendar.Policy(body.Policy),
 		Affinity: calendar.Affinity(body.Affinity), Image: body.Image,
 		OnEnd: reservation.OnEnd(body.OnEnd), BeforeEnd: s.BeforeEnd,
-	}}
+	}, ShortWarning: body.BeforeEnd == nil}
 	if body.Quantity != nil {
 		r.Quantity = *body.Quantity
 	}

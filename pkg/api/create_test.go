@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -64,8 +66,29 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 	c := start(t, setup{})
 	r := c.admin.book(`{"name": "r", "duration": 60, "kind": null, "host_properties": null, "start_time": null, "end_time": null,
 		"quantity": null, "policy": null, "resources": null, "flavor": null, "affinity": null, "image": null, "on_end": null, "before_end": null}`)
-	if r.Kind != "host" || r.Quantity != 1 || r.Policy != "first-fit" || r.OnEnd != "delete" || r.BeforeEnd != 3600 || r.HostProperties != nil {
+	if r.Kind != "host" || r.Quantity != 1 || r.Policy != "first-fit" || r.OnEnd != "delete" || r.BeforeEnd != 30 || r.HostProperties != nil {
 		t.Errorf("got %+v, want the defaults", r)
+	}
+}
+
+func TestTheConfiguredWarningComesNoEarlierThanHalfOfTheReservation(t *testing.T) {
+	for body, want := range map[string]v1.Duration{
+		`{"duration": "10m"}`:                     300,
+		`{"duration": "10m", "before_end": "9m"}`: 540, // asked for
+		`{"duration": "10m", "before_end": "0s"}`: 0,
+		`{"duration": "2h"}`:                      3600,
+		`{"duration": "3h"}`:                      3600, // as configured
+		fmt.Sprintf(`{"end_time": %q}`, at(1200)): 600,
+	} {
+		c := start(t, setup{})
+		r := c.admin.book(body)
+		if r.BeforeEnd != want {
+			t.Errorf("%s: the warning comes %d s before the end, want %d", body, r.BeforeEnd, want)
+		}
+		if i := slices.IndexFunc(r.Events, func(e v1.Event) bool { return e.Type == "before_end" }); (i >= 0) != (want > 0) ||
+			i >= 0 && !r.Events[i].Time.Equal(r.End.Add(-time.Duration(want)*time.Second)) {
+			t.Errorf("%s: events %+v", body, r.Events)
+		}
 	}
 }
 

@@ -30,6 +30,13 @@ func TestTheOwnerDoesNotReadWhyAnAdminDisabledTheHost(t *testing.T) {
 			t.Errorf("%s: its owner reads %s", r.Status, a.body)
 		}
 	}
+	want[v1.Host](t, c.admin.patch("/v1/hosts/host-1", `{"power": "failed"}`), http.StatusOK)
+	for token, told := range map[string]bool{"demo/admin": true, "demo/member": false} {
+		r := want[v1.Reservation](t, caller{c, token}.get("/v1/reservations/"+active.ID), http.StatusOK)
+		if strings.Contains(r.DegradedReason, "host-1: it is marked as failed") != told {
+			t.Errorf("%s reads %q", token, r.DegradedReason)
+		}
+	}
 	calendar := string(c.demo.get("/v1/reservations.ics").body)
 	unfolded := strings.ReplaceAll(calendar, "\r\n ", "")
 	if strings.Contains(unfolded, "police") || strings.Count(unfolded, "Degraded: host") != 2 {

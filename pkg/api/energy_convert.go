@@ -108,6 +108,7 @@ func energyHost(h *controller.HostStatus) v1.EnergyHost {
 		Busy: o.Machine.Busy, Idle: o.Machine.Idle, ReservedFrom: when(o.Machine.Claimed), BootSeconds: o.Machine.BootSeconds, Boots: append([]int64{}, r.Boots...),
 		LastOn: when(r.LastOn), LastOff: when(r.LastOff), Quarantine: r.Quarantine,
 		Mode: v1.EnergyMode(r.Mode), EffectiveMode: string(o.Mode), Explanation: append([]string{}, o.Explanation...),
+		Outcome: h.Outcome,
 	}
 	if p := r.Proof; p != nil {
 		out.Proof = &v1.EnergyProof{At: p.At.Time(), Woke: p.Woke, Seconds: p.Seconds, Reason: p.Reason}

@@ -77,7 +77,7 @@ func TestTheFeedHasTheProjectsReservationsAsEvents(t *testing.T) {
 		"UID": ahead.ID + "@almanac", "SEQUENCE": "2", "STATUS": "CONFIRMED",
 		"SUMMARY": "ahead", "DESCRIPTION": "3 instances, pending",
 		"DTSTART": "20261121T120000Z", "DTEND": "20261121T120100Z", "DTSTAMP": "20261120T120010Z", "LAST-MODIFIED": "20261120T120010Z",
-		"CREATED": "20261120T120000Z", "alarm": "END-PT60S",
+		"CREATED": "20261120T120000Z", "alarm": "END-PT30S",
 	}}
 	if diff := cmp.Diff(events, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

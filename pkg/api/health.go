@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -22,6 +23,10 @@ const (
 	patience = 3 * time.Second
 )
 
+// ErrStarting is what a probe finds of a part that has only begun: it is not ready, and
+// the log need not say so.
+var ErrStarting = errors.New("not connected yet")
+
 // Probe looks after one part of the service.
 type Probe struct {
 	Name string
@@ -40,6 +45,7 @@ type watch struct {
 	looked bool
 	at     time.Duration
 	err    error
+	warned bool // the log says that the part is not well
 	since  span.Instant
 }
 
@@ -54,14 +60,15 @@ func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	defer cancel()
 	before := w.err
 	w.err = w.Check(ctx)
-	turned := (before == nil) != (w.err == nil)
-	if turned {
+	if (before == nil) != (w.err == nil) {
 		w.since = w.now()
 	}
 	switch {
-	case turned && w.err != nil:
+	case w.err != nil && !w.warned && !errors.Is(w.err, ErrStarting):
+		w.warned = true
 		w.log.WarnContext(ctx, "a part is not well", "part", w.Name, "error", w.err)
-	case turned:
+	case w.err == nil && w.warned:
+		w.warned = false
 		w.log.InfoContext(ctx, "a part is well again", "part", w.Name)
 	}
 	w.looked, w.at = true, w.monotonic()

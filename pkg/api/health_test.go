@@ -103,6 +103,30 @@ func TestADatabaseThatHangsDoesNotHoldTheHealthCheckUp(t *testing.T) {
 	})
 }
 
+func TestAPartThatOnlyBeginsIsNotReadyAndNoWarning(t *testing.T) {
+	var broken atomic.Pointer[error]
+	c := start(t, setup{adjust: func(o *api.Options) {
+		o.Probes = []api.Probe{{Name: "broker", Check: func(context.Context) error { return *broken.Load() }}}
+	}})
+	for _, step := range []struct {
+		err                error
+		status, bad, again int
+	}{
+		{api.ErrStarting, 503, 0, 0}, {nil, 200, 0, 0}, {errors.New("it is away"), 503, 1, 0}, {nil, 200, 1, 1},
+		{api.ErrStarting, 503, 1, 1}, {errors.New("it is away"), 503, 2, 1}, {nil, 200, 2, 2},
+	} {
+		broken.Store(&step.err)
+		c.wait(1)
+		if a := c.admin.get("/v1/readiness"); a.status != step.status {
+			t.Errorf("%v: %v", step.err, a)
+		}
+		log := c.log.String()
+		if bad, again := strings.Count(log, "a part is not well"), strings.Count(log, "a part is well again"); bad != step.bad || again != step.again {
+			t.Errorf("%v: the log says %d times that it is not well and %d times that it is again, want %d and %d", step.err, bad, again, step.bad, step.again)
+		}
+	}
+}
+
 func TestReadinessTellsOfEachPart(t *testing.T) {
 	var broken atomic.Pointer[error]
 	c := start(t, setup{adjust: func(o *api.Options) {

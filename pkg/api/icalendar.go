@@ -31,10 +31,10 @@ func iCalendar(project string, list []reservation.Reservation, seesHosts func(*r
 		if r.Status == reservation.Failed {
 			e.SetStatus(ics.ObjectStatusCancelled)
 		}
-		if r.BeforeEnd > 0 {
+		if r.BeforeEnd > 0 && r.BeforeEnd < r.Span.Seconds() {
 			alarm := e.AddAlarm()
 			alarm.SetAction(ics.ActionDisplay)
-			alarm.SetTrigger(fmt.Sprintf("-PT%dS", min(r.BeforeEnd, r.Span.Seconds())), &ics.KeyValues{Key: "RELATED", Value: []string{"END"}})
+			alarm.SetTrigger(fmt.Sprintf("-PT%dS", r.BeforeEnd), &ics.KeyValues{Key: "RELATED", Value: []string{"END"}})
 			alarm.SetDescription(printable(summary(r) + " ends soon"))
 		}
 	}

@@ -185,7 +185,24 @@ func (s *server) listReservations(c *gin.Context) {
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) {
 	r, by := found(c), asking(c)
-	c.PureJSON(http.StatusOK, s.withImages(presented(r, by), r, by))
+	c.PureJSON(http.StatusOK, s.withTroubles(s.withImages(presented(r, by), r, by), &r, by))
+}
+
+// withTroubles adds what is wrong with the hosts of a degraded reservation, for those who
+// may know it. All others read that a host takes no instances.
+func (s *server) withTroubles(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
+	if r.Degraded == "" || !r.Status.Live() || !by.may("hosts:get_instances", by.ProjectID) {
+		return out
+	}
+	snapshot := s.Inventory.Snapshot()
+	for _, name := range out.Hosts {
+		if i, known := snapshot.Index(name); known {
+			if trouble := snapshot.Host(i).Failure(); trouble != "" {
+				out.DegradedReason += "; " + name + ": " + trouble
+			}
+		}
+	}
+	return out
 }
 
 // changeReservation handles PATCH /v1/reservations/{id}.

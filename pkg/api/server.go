@@ -55,7 +55,8 @@ type Options struct {
 	BestEffort BestEffort
 	// Probes look after everything else that readiness tells of.
 	Probes []Probe
-	// BeforeEnd is how many seconds before the end an owner is warned who does not say.
+	// BeforeEnd is how many seconds before the end an owner is warned who does not say; half
+	// of the reservation where that is less.
 	BeforeEnd    int64
 	MaxBodyBytes int64
 	// RequestTimeout bounds what is done for one request; 0 is 30 seconds.

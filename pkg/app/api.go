@@ -268,8 +268,10 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	}
 	m := a.measure(bus)
 	a.measureAPI(m, db, hosts)
+	doctor := newCountedDoctor(a.doctor)
+	doctor.measure(m)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: a.doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
@@ -161,7 +162,7 @@ func connected(s amqp.Status) error {
 		return nil
 	}
 	if s.LastError == "" {
-		return errors.New("not connected yet")
+		return api.ErrStarting
 	}
 	return errors.New(s.LastError)
 }

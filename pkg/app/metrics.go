@@ -76,6 +76,7 @@ func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
 	m.gauge("almanac_inventory_doubt", "1 where what the hosts seem to be is not believed.", nil,
 		func() float64 { return oneIf(hosts.Doubt(a.clock.now()) != "") })
 	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, a.degraded)
+	a.measurePool(m)
 	m.gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,
 		func() float64 { return a.clock.ahead().Seconds() })
 	m.gauge("almanac_database_clock_doubt", "1 where the database's clock is not believed, and nothing is begun that goes by it.", nil,

@@ -38,7 +38,7 @@ func bestEffortOptions(b *BestEffort) []option {
 			"How many of those that wait are promised a start, with backfilling = intermediate."),
 		choice(&b.Suspension, "suspension", "all", []string{"all", "none"},
 			"Whether work runs up to a reservation, is suspended for it and resumed after it. With none it is only started "+
-				"where it ends before."),
+				"where it ends before; for a reservation that is booked later it is suspended all the same."),
 		choice(&b.Migration, "migration", "no", []string{"no"},
 			"Whether what is suspended may be resumed on another host. Nova does not migrate a suspended server."),
 		float(&b.Threshold, "scheduling_threshold_factor", 1,

@@ -94,7 +94,8 @@ func reservationOptions(r *Reservation) []option {
 		duration(&r.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
 			"How long before the start of a reservation its hosts are made ready."),
 		duration(&r.BeforeEnd, "before_end", time.Hour, 0, 30*day,
-			"How long before the end of a reservation its owner is warned, where the request does not say."),
+			"How long before the end of a reservation its owner is warned, where the request does not say. A "+
+				"reservation shorter than twice that has its warning after half of its time."),
 		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
 			"What happens at the end of a reservation to the instances that run in it, where the request does "+
 				"not say. It must be among on_end_choices.").asMutable(),

@@ -40,7 +40,8 @@ var errOwed = errors.New("instances that did not make room have not got back wha
 // victim is an instance that makes room, as it was last seen.
 type victim struct {
 	inventory.Instance
-	on *inventory.HostState // where it makes room
+	on   *inventory.HostState // where it makes room
+	cost int64                // of its loss, for the log; in the unit of [preemptible] cost
 	// claim leaves it, of what it has Before, what nobody takes who came for its room.
 	claim placing.Claim
 }

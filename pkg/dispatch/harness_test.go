@@ -50,6 +50,7 @@ func evicting(s *inventory.States, instance string, r *placing.Request) (pick sc
 				continue
 			}
 			pick.Take.Victims, pick.Victims.Instances = append(pick.Take.Victims, one.ID), append(pick.Victims.Instances, &one)
+			pick.Victims.Costs = append(pick.Victims.Costs, 1)
 			with = with.With([]inventory.Take{{Host: i, Victims: []string{one.ID}}})
 			if fits(with, i, r) {
 				return pick, !r.Preemptible

@@ -92,7 +92,8 @@ func (e *eviction) urge(ctx context.Context, v victim, now inventory.Instance) (
 		if reason := e.spared(v, now); reason != "" {
 			return reason
 		}
-		e.Log.InfoContext(ctx, "an instance has to make room", "instance", v.ID, "project", v.ProjectID, "host", v.on.Name, "request", e.request.ID)
+		e.Log.InfoContext(ctx, "an instance is evicted: it has to make room", "instance", v.ID, "name", v.Name, "project", v.ProjectID,
+			"host", v.on.Name, "cost", v.cost, "request", e.request.ID)
 	case told == now.Status, !now.Preemptible, now.Locked, now.Protected, now.Task != "":
 		return ""
 	}
@@ -102,7 +103,7 @@ func (e *eviction) urge(ctx context.Context, v victim, now inventory.Instance) (
 		e.ordered[v.ID] = now.Status
 		return ""
 	}
-	e.Log.WarnContext(ctx, "an instance that has to make room did not take its order", "instance", v.ID, "request", e.request.ID, "error", err)
+	e.Log.WarnContext(ctx, "an instance is not evicted: it did not take its order", "instance", v.ID, "request", e.request.ID, "error", err)
 	if !fault.Is(err, fault.Conflict) {
 		e.ordered[v.ID] = ""
 	} else if !ever {

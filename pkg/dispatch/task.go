@@ -208,8 +208,8 @@ func (t *task) draft(states *inventory.States) (c chosen, takes []inventory.Take
 	for _, pick := range plan.Picks {
 		takes = append(takes, pick.Take)
 		c.Selections = append(c.Selections, selected(states, pick))
-		for _, instance := range pick.Victims.Instances {
-			c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host)})
+		for n, instance := range pick.Victims.Instances {
+			c.victims = append(c.victims, victim{Instance: *instance, on: states.Host(pick.Take.Host), cost: pick.Victims.Costs[n]})
 			leave = append(leave, pick.Take.Host)
 		}
 	}

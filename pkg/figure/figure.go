@@ -89,12 +89,11 @@ func (f *Figure) SVG(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	canvas := vgsvg.New(width, height)
+	canvas := &textCanvas{Canvas: vgsvg.New(width, height)}
 	if err := f.draw(canvas); err != nil {
 		return err
 	}
-	_, err = canvas.WriteTo(w)
-	return err
+	return canvas.write(w)
 }
 
 // PNG draws the figure as a bitmap.

@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -271,5 +273,25 @@ func TestAxesOfNumbersHaveFourToElevenRoundMarks(t *testing.T) {
 		if got := strings.Join(labels, " "); got != c.want {
 			t.Errorf("%v to %v is marked %s, want %s", c.low, c.high, got, c.want)
 		}
+	}
+}
+
+// TestTextsKeepTheirPlacesWithoutTheFont: a viewer that has another font, of which the
+// letters are wider, draws each text as wide as the figure was laid out for.
+func TestTextsKeepTheirPlacesWithoutTheFont(t *testing.T) {
+	var svg bytes.Buffer
+	if err := both().SVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	texts := regexp.MustCompile(`(?s)<text textLength="([0-9.]+)" lengthAdjust="spacingAndGlyphs" [^>]*font-family:'Liberation Serif',[^>]*,serif;[^>]*>([^<]*)<`).FindAllStringSubmatch(svg.String(), -1)
+	if n := strings.Count(svg.String(), "<text "); n == 0 || len(texts) != n {
+		t.Fatalf("%d of %d texts have a width and fonts to choose from", len(texts), n)
+	}
+	width := map[string]float64{}
+	for _, text := range texts {
+		width[text[2]], _ = strconv.ParseFloat(text[1], 64)
+	}
+	if !(width["forecast"] > width["in use"] && width["in use"] > 0) {
+		t.Errorf("widths %v", width)
 	}
 }

@@ -3,6 +3,7 @@ package power_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,6 +225,18 @@ func TestAnOrderThatCannotBeWrittenDownIsNotBegun(t *testing.T) {
 			t.Error("it was not begun")
 		}
 	})
+}
+
+func TestTheFolderOfTheStateFileIsMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "var", "lib", "power-agent.json")
+	agent, err := power.NewAgent(power.AgentOptions{StateFile: file, NewID: func() string { return "" }})
+	if err != nil {
+		t.Fatalf("on a fresh machine: %v", err)
+	}
+	defer func() { _ = agent.Close() }()
+	if _, err := os.Stat(filepath.Dir(file)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAStateFileThatIsDamagedOrAnotherAgentsIsRefused(t *testing.T) {

@@ -32,10 +32,13 @@ type taken struct {
 	outcome
 }
 
-// openJournal opens the file, which need not be there, for this process alone.
+// openJournal opens the file for this process alone. Neither it nor its folder need be there.
 func openJournal(path string) (journal, error) {
 	if path == "" {
 		return journal{}, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return journal{}, fmt.Errorf("make the folder of the agent's state file; name another in [agent] state_file, or make it: %w", err)
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

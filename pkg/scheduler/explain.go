@@ -117,14 +117,20 @@ func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Place
 	return list
 }
 
-// telling are the filters whose reasons the owner of a reservation may read, of its hosts.
-// All other reasons are for operators: they may tell of hosts, of their trouble and of
-// other projects (nova/scheduler/manager.py _ensure_sufficient_hosts).
+// telling are the filters whose reasons the owner of a reservation may read, of its hosts,
+// and whoever names a host or forces it, which Nova lets admins do (nova/policies/servers.py
+// create:forced_host, compute:servers:create:requested_destination). All other reasons are for operators: they may tell of hosts, of their
+// trouble and of other projects (nova/scheduler/manager.py _ensure_sufficient_hosts).
 var telling = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
 
+// namesHost reports whether the request asks for hosts by name.
+func namesHost(r *placing.Request) bool {
+	return r.Host != "" || r.Node != "" || len(r.ForceHosts)+len(r.ForceNodes) > 0
+}
+
 // reason says in a sentence for the tenant why the nth of so many instances found no
-// host; inside a reservation or not.
-func reason(steps []step, n, instances int, inside bool) string {
+// host. may reports whether the tenant may read the reasons of telling filters.
+func reason(steps []step, n, instances int, may bool) string {
 	var last step
 	if len(steps) > 0 {
 		last = steps[len(steps)-1]
@@ -137,7 +143,7 @@ func reason(steps []step, n, instances int, inside bool) string {
 	if instances > 1 {
 		subject = fmt.Sprintf(" for instance %d of %d", n+1, instances)
 	}
-	if inside && slices.Contains(telling, last.filter.Name()) {
+	if may && slices.Contains(telling, last.filter.Name()) {
 		if why, same := last.onlyReason(); same {
 			return sentence(why, subject)
 		}

@@ -39,7 +39,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.kept(refusedKept))
 		}
 		if w.hosts.Count() == 0 {
-			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "")
+			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "" || namesHost(r))
 			return Plan{Decision: decision}
 		}
 		w.spare()

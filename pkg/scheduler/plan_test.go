@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +105,22 @@ func TestOutsideAReservationNoReasonOfAHostIsTold(t *testing.T) {
 	plan := p.Plan(statesOf(t, equalHosts(2)), requestFor(1000, "a"), 0, nil)
 	if got := plan.Decision.Reason; got != "There are not enough hosts available. CapacityFilter refused the last 2." {
 		t.Errorf("the reason is %q", got)
+	}
+}
+
+func TestWhoNamesAHostIsToldWhyItIsRefused(t *testing.T) {
+	reserved := refuse{name: "ReservationFilter", reasons: map[int]string{0: "the host is reserved until 10:00"}}
+	for name, force := range map[string]func(*placing.Request){
+		"forced host": func(r *placing.Request) { r.ForceHosts = []string{"h0"} },
+		"forced node": func(r *placing.Request) { r.ForceNodes = []string{"h0"} },
+		"host":        func(r *placing.Request) { r.Host = "h0" },
+	} {
+		p := scheduler.Pipeline{Filters: []filters.Filter{reserved}}
+		r := requestFor(1, "a")
+		force(r)
+		if got := p.Plan(statesOf(t, equalHosts(1)), r, 0, nil).Decision.Reason; got != "The host is reserved until 10:00." {
+			t.Errorf("a %s: the reason is %q", name, got)
+		}
 	}
 }
 
@@ -271,7 +286,7 @@ func TestAForcedHostPassesNovasFiltersButNotPlacement(t *testing.T) {
 		t.Errorf("it picks %v, want host 1: %s", plan.Picks, plan.Decision.Reason)
 	}
 	r.Resources["VCPU"] = 5
-	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || !strings.Contains(plan.Decision.Reason, "CapacityFilter refused the last 1") {
+	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || plan.Decision.Reason != "4 VCPU are free, 5 are asked for." {
 		t.Errorf("it picks %v: %s", plan.Picks, plan.Decision.Reason)
 	}
 }

@@ -118,13 +118,13 @@ func (t *staged) demand(id string, claims []reservation.Claim, w span.Span) stag
 // planned names the demand of a request, which has no id yet.
 const planned = "request"
 
-// withImage gives a plan for the first start from that of the policy on at which the hosts
+// withImage returns a plan for the first start from that of the policy on at which the hosts
 // are free and the image can be on them; the refusal is that of the policy's start.
 func (s *search) withImage(p Plan) (Plan, error) {
 	if s.staged == nil {
 		return p, nil
 	}
-	found, refusal := s.laterWithImage(s.query, p)
+	found, refusal := s.asAskedWithImage(p)
 	if found == nil {
 		return Plan{}, s.refuseImage(refusal, s.largestWithImage())
 	}
@@ -134,10 +134,34 @@ func (s *search) withImage(p Plan) (Plan, error) {
 // mostStarts bounds how many starts are tried for the sake of an image.
 const mostStarts = 16
 
-// laterWithImage tries the plan and then later starts that the query allows: each first
-// one at which the hosts are free, and the transfers to those refused before could be
-// over. Where none will do it gives what was wrong with the first.
+// asAskedWithImage tries the plan and then later starts that the request allows. One
+// without a time allows those at which it waits for its image alone: it does not wait
+// until other reservations end.
+func (s *search) asAskedWithImage(p Plan) (found *Plan, first *staging.Refusal) {
+	if !s.ask.immediate {
+		return s.laterWithImage(s.query, p)
+	}
+	latest := s.view.Limits.horizon(s.view.Now)
+	return s.tryWithImage(p, func(ready span.Instant) (span.Instant, bool) {
+		if ready > latest {
+			return 0, false
+		}
+		return s.find(s.startingAt(ready), calendar.FirstFit)
+	})
+}
+
+// laterWithImage tries the plan and then later starts that the query allows.
 func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *staging.Refusal) {
+	return s.tryWithImage(p, func(ready span.Instant) (span.Instant, bool) {
+		q.Ready = ready
+		return s.find(q, calendar.FirstFit)
+	})
+}
+
+// tryWithImage tries the plan and then the starts that next returns: each the first one at
+// which the hosts are free, from the instant on at which the transfers to those refused
+// before could be over. Where none will do it returns what was wrong with the plan.
+func (s *search) tryWithImage(p Plan, next func(ready span.Instant) (span.Instant, bool)) (found *Plan, first *staging.Refusal) {
 	for range mostStarts {
 		state, err := s.staged.admit(planned, p.Claims, p.Span)
 		refusal, refused := errors.AsType[*staging.Refusal](err)
@@ -151,8 +175,7 @@ func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *s
 		if refusal.Earliest <= p.Span.Start {
 			break
 		}
-		q.Ready = refusal.Earliest
-		start, ok := s.find(q, calendar.FirstFit)
+		start, ok := next(refusal.Earliest)
 		if !ok {
 			break
 		}
@@ -187,9 +210,13 @@ func (s *search) largestWithImage() int {
 		fewer := *s
 		fewer.ask.Quantity = less + 1
 		fewer.query.Quantity = less + 1
-		start, ok := fewer.find(fewer.query, s.ask.Policy)
+		start, delayed, ok := fewer.start()
 		if !ok {
 			return true
+		}
+		if s.ask.immediate {
+			found, _ := fewer.asAskedWithImage(fewer.planAt(start, delayed))
+			return found == nil
 		}
 		return !s.staged.allows(planned, fewer.claims(start), s.query.Window(start))
 	})

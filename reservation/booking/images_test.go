@@ -58,6 +58,39 @@ func TestAnImageThatCannotBeThereInTimeIsRefusedThoughHostsAreFree(t *testing.T)
 	}
 }
 
+func TestARequestWithoutATimeStartsWhenItsImageCanBeThere(t *testing.T) {
+	now := func(image string, quantity int, seconds int64) reservation.Request {
+		req := withImage(image, during(quantity, 0, seconds))
+		req.Start, req.End, req.Duration = 0, 0, seconds
+		return req
+	}
+	s := newScene(t, named("a", "b"), looking(oneChannel()))
+	r := s.book(t, now("A", 2, 100))
+	if r.Span != span.New(at(96), 100) || r.DelayedByBoot {
+		t.Errorf("two transfers take 96 s, and nothing boots: %v, %v", r.Span, r.DelayedByBoot)
+	}
+	if r := s.book(t, now("A", 1, 40)); r.Span != span.New(at(48), 40) {
+		t.Errorf("the host is free until 96, its image there at 48: %v", r.Span)
+	}
+}
+
+func TestARequestWithoutATimeWaitsForItsImageAndForNoOtherReservation(t *testing.T) {
+	req := withImage("A", during(1, 0, 100))
+	req.Start, req.End, req.Duration = 0, 0, 100
+	s := newScene(t, named("a"), looking(oneChannel()))
+	s.book(t, during(1, 120, 500))
+	_, err := s.desk.Book(t.Context(), owner, req, nil)
+	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(500) {
+		t.Errorf("from 48 the host is not free for 100 s: %+v", got)
+	}
+
+	s = newScene(t, named("a"), looking(oneChannel()), limited(booking.Limits{StartAhead: 30}))
+	_, err = s.desk.Book(t.Context(), owner, req, nil)
+	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != 0 {
+		t.Errorf("a start at 48 is farther than allowed: %+v", got)
+	}
+}
+
 func TestWhereImagesAreNotLookedAtNothingIsRefusedForThem(t *testing.T) {
 	newScene(t, named("a")).book(t, withImage("unknown", during(1, 0, 100)))
 	newScene(t, named("a"), looking(nil)).book(t, withImage("unknown", during(1, 0, 100)))

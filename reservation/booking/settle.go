@@ -41,7 +41,7 @@ type ask struct {
 	window   span.Span
 	duration int64
 	// immediate: no time was given, so the reservation starts now, or as soon as
-	// sleeping hosts have booted.
+	// sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
 }
 
@@ -92,6 +92,9 @@ func settle(req reservation.Request, v View) (ask, error) {
 	if a.duration > a.window.Seconds() {
 		return ask{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
 			a.duration, a.window.Start, a.window.End, a.window.Seconds())
+	}
+	if req.ShortWarning {
+		a.BeforeEnd = min(a.BeforeEnd, a.duration/2)
 	}
 	return a, nil
 }

@@ -103,14 +103,15 @@ func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error
 
 // Schedule gives the log of r with the events that its span asks for: those done
 // stay, those due are entered anew. A warning that was given for an earlier end is
-// given again for a later one.
+// given again for a later one. One that would be due at the start or earlier is left out:
+// it would say nothing that the start does not.
 func Schedule(r *reservation.Reservation) []reservation.Event {
 	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
 	if r.Status == reservation.Pending {
 		log = append(log, due(reservation.StartEvent, r.Span.Start))
 	}
-	warning := max(r.Span.Start, r.Span.End-span.Instant(r.BeforeEnd))
-	if r.BeforeEnd > 0 && !warned(log, warning) {
+	warning := r.Span.End - span.Instant(r.BeforeEnd)
+	if r.BeforeEnd > 0 && warning > r.Span.Start && !warned(log, warning) {
 		log = append(log, due(reservation.BeforeEndEvent, warning))
 	}
 	return append(log, due(reservation.EndEvent, r.Span.End))

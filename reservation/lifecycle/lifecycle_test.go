@@ -50,13 +50,15 @@ func booked(start, end span.Instant, beforeEnd int64) *reservation.Reservation {
 	return r
 }
 
-func TestTheWarningIsNotBeforeTheStart(t *testing.T) {
+func TestAWarningThatWouldNotBeAfterTheStartIsLeftOut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		beforeEnd int64
 		want      []reservation.Event
 	}{
 		"within":     {30, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "before_end", Time: 170, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
-		"too long":   {1000, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "before_end", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+		"just after": {99, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "before_end", Time: 101, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+		"as long":    {100, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
+		"longer":     {1000, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
 		"not wanted": {0, []reservation.Event{{Type: "start", Time: 100, State: "pending"}, {Type: "end", Time: 200, State: "pending"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +94,7 @@ func TestAnExtensionWarnsAgain(t *testing.T) {
 }
 
 func TestDueEventsComeInTheOrderOfTheirTimes(t *testing.T) {
-	r := booked(100, 200, 1000)
+	r := booked(100, 200, 50)
 	r.Events = lifecycle.Schedule(r)
 	var order []reservation.EventType
 	for {

@@ -117,7 +117,7 @@ func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) er
 		}
 		if changed {
 			h.Log.Warn("reservation healed", "reservation", r.ID, "project", r.ProjectID,
-				"hosts_before", was.HostNames(), "hosts", r.HostNames(), "degraded", r.Degraded)
+				"hosts_before", was.HostNames(), "hosts", r.HostNames(), "failed", h.reasons(&was), "degraded", r.Degraded)
 		}
 	}
 	return errors.Join(errs...)
@@ -168,6 +168,16 @@ func (h *healing) settled(host string) (reason string, yes bool) {
 		enough = max(enough, h.Rules.Settle)
 	}
 	return found.reason, failed && found.seconds >= enough
+}
+
+// reasons says of each host of r that has failed why, for operators.
+func (h *healing) reasons(r *reservation.Reservation) (list []string) {
+	for _, host := range r.HostNames() {
+		if why, failed := h.settled(host); failed {
+			list = append(list, host+": "+why)
+		}
+	}
+	return list
 }
 
 // ail says that there is something to heal of r, or to take back. What is degraded stays

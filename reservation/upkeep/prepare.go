@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"slices"
 	"sync"
@@ -194,7 +195,8 @@ func (s *Steward) lookAround(ctx context.Context, live []reservation.Reservation
 	})
 }
 
-// warn tells the operator of strangers, once for each reservation and host.
+// warn tells the operator of strangers, once for each reservation and host. Where all of
+// them are told to go before the start, that is no warning.
 func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance) {
 	if len(found) == 0 || !s.warnings.first(w.r.ID, w.host) {
 		return
@@ -203,7 +205,11 @@ func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance)
 	for _, i := range found {
 		ids = append(ids, i.ID)
 	}
-	s.Log.WarnContext(ctx, "a host of a reservation is occupied by instances of others", "host", w.host, "reservation", w.r.ID,
+	level := slog.LevelWarn
+	if len(evictions(found, w.start, w.start, s.Rules)) == len(found) {
+		level = slog.LevelInfo
+	}
+	s.Log.Log(ctx, level, "a host of a reservation is occupied by instances of others", "host", w.host, "reservation", w.r.ID,
 		"project", w.r.ProjectID, "starts", w.start.String(), "instances", ids)
 }
 

@@ -195,6 +195,25 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	}
 }
 
+func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
+	for order, want := range map[upkeep.Order]string{upkeep.MigrateGuest: "level=INFO", upkeep.AwaitGuest: "level=WARN"} {
+		w := newTown(t, "a", "b")
+		w.rules.Normal = order
+		w.restart()
+		w.book(1, 500, "a")
+		w.putStranger("x", "a", nil)
+		w.prepare()
+		for line := range strings.Lines(w.log.String()) {
+			if strings.Contains(line, "is occupied by instances of others") && !strings.Contains(line, want) {
+				t.Errorf("%s: %s", order, line)
+			}
+		}
+		if evicted := strings.Contains(w.log.String(), "an instance is evicted"); evicted != (order == upkeep.MigrateGuest) {
+			t.Errorf("%s: the log says that an instance is evicted: %v", order, evicted)
+		}
+	}
+}
+
 func TestAnOrderIsGivenAgainAtOnceInAnotherState(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.rules.Normal = upkeep.MigrateGuest

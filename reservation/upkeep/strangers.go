@@ -278,13 +278,13 @@ func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Inst
 		return
 	}
 	for _, do := range due {
-		log := s.Log.With("reservation", w.r.ID, "host", w.host, "instance", do.instance.ID, "project", do.instance.ProjectID,
+		log := s.Log.With("reservation", w.r.ID, "host", w.host, "instance", do.instance.ID, "name", do.instance.Name, "project", do.instance.ProjectID,
 			"order", do.order, "reason", do.reason)
 		switch done, err := s.errands.give(ctx, do); {
 		case err != nil:
-			log.WarnContext(ctx, "an instance that has to make room did not take its order", "error", err)
+			log.WarnContext(ctx, "an instance is not evicted: it did not take its order", "error", err)
 		case done:
-			log.InfoContext(ctx, "an instance has to make room", "preemptible", do.instance.Preemptible)
+			log.InfoContext(ctx, "an instance is evicted: it has to make room", "preemptible", do.instance.Preemptible)
 			s.tellLeft(ctx, left[do.instance.ID], do)
 		}
 	}

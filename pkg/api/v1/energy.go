@@ -161,10 +161,12 @@ type EnergyHost struct {
 	Hold       *EnergyHold  `json:"hold"`
 	Quarantine string       `json:"quarantine"`
 	// Mode is its own, null where it has none, EffectiveMode what is in force.
-	Mode          EnergyMode    `json:"mode"`
-	EffectiveMode string        `json:"effective_mode"`
-	Explanation   []string      `json:"explanation"`
-	History       []EnergyEntry `json:"history,omitzero"`
+	Mode          EnergyMode `json:"mode"`
+	EffectiveMode string     `json:"effective_mode"`
+	Explanation   []string   `json:"explanation"`
+	// Outcome is there in the answer to an order: what it comes to, or why it waits.
+	Outcome string        `json:"outcome,omitempty"`
+	History []EnergyEntry `json:"history,omitzero"`
 }
 
 // EnergyProof is whether a host woke when it was last told to.

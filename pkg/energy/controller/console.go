@@ -59,6 +59,10 @@ type Change struct {
 type HostStatus struct {
 	Record   energy.Record
 	Observed energy.Observed
+	// Halt says why nothing is switched off now; empty where it may be.
+	Halt string
+	// Outcome says in a sentence what the order that was just given comes to.
+	Outcome string
 }
 
 // Status gives how the controller is.
@@ -242,7 +246,7 @@ func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		r := records[name]
 		r.Host = name
-		all = append(all, HostStatus{Record: r, Observed: seen[name]})
+		all = append(all, HostStatus{Record: r, Observed: seen[name], Halt: report.Halt})
 	}
 	return all, nil
 }

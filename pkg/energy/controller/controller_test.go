@@ -393,6 +393,20 @@ func TestAControllerThatTakesOverGoesOnWhereTheOtherStopped(t *testing.T) {
 	}
 }
 
+func TestAnOrdinaryDayOfASmallCloudStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 4, func(o *controller.Options) { o.Rules.IdleNeeded = 1 })
+		s.fill("n1", 6)
+		s.fill("n2", 7)
+		s.run(120)
+		s.fill("n2", 0)
+		s.run(120)
+		if slices.Contains(s.alarms(), "halted") {
+			t.Errorf("seven of thirteen instances have gone: %v", s.alarms())
+		}
+	})
+}
+
 func TestManyInstancesThatAreSuddenlyGoneStopEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 4, func(o *controller.Options) { o.Rules.IdleNeeded = 1 })

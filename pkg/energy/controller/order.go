@@ -24,10 +24,11 @@ func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold)
 	if c.forgets(host, &order) {
 		return c.forget(ctx, host, &order)
 	}
-	status, _, err := c.asked(ctx, host, &order)
+	status, claimed, err := c.asked(ctx, host, &order)
 	if err != nil {
 		return HostStatus{}, err
 	}
+	status.Outcome = outcome(&order, &status, claimed)
 	err = c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		r := stored[host]
 		r.Host = host
@@ -174,6 +175,9 @@ func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 		return "switched on"
 	case o.Action == energy.Test && !up:
 		return "switched on, to see whether it wakes"
+	}
+	if h.Halt != "" && phase != energy.Asleep {
+		return "taken, and waits: nothing is switched off now: " + h.Halt
 	}
 	text := "closed to new instances, watched, and switched off where it stays empty"
 	if phase == energy.Asleep {

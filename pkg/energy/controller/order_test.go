@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -112,6 +113,26 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 		}
 		if records, _ := s.ledger.PowerRecords(t.Context()); len(records) != 2 {
 			t.Errorf("the records are %v", records)
+		}
+	})
+}
+
+func TestAnOrderSaysAtOnceWhyItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 3, nil)
+		s.run(120)
+		if err := s.console.Change(t.Context(), "op", controller.Change{Stop: new(true), Reason: "a fire drill"}); err != nil {
+			t.Fatal(err)
+		}
+		s.run(120)
+		for _, action := range []energy.Action{energy.HoldOff, energy.Test} {
+			order := energy.Hold{Action: action}
+			_, foreseen, err := s.console.Foresee(t.Context(), "n1", order)
+			status, failed := s.console.Order(t.Context(), "op", "n1", order)
+			if err != nil || failed != nil || !strings.Contains(foreseen, "waits: nothing is switched off now") ||
+				!strings.Contains(foreseen, "a fire drill") || status.Outcome != foreseen {
+				t.Errorf("%s: foreseen %q, answered %q, %v, %v", action, foreseen, status.Outcome, err, failed)
+			}
 		}
 	})
 }

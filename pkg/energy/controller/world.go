@@ -189,12 +189,13 @@ func (c *Controller) halt(w *world) string {
 const (
 	// recently is for how many seconds a headcount is remembered.
 	recently = 600
-	// exodus is how many guests must be gone at least to be too many at once.
-	exodus = 5
+	// exodus is how many guests must be gone at least to be too many at once, and total
+	// where none is left.
+	exodus, total = 20, 5
 )
 
-// collapse says that suddenly more than half of all guests are gone, which may be a
-// database that was wiped rather than so many who left.
+// collapse says that suddenly all guests are gone, or more than half of them and more than
+// leave a small cloud on an ordinary day: that may be a database that was wiped.
 func (c *Controller) collapse(w *world) string {
 	m, guests := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
@@ -208,7 +209,7 @@ func (c *Controller) collapse(w *world) string {
 	for _, h := range m.guests {
 		most = max(most, h.guests)
 	}
-	if most-guests >= exodus && guests*2 < most {
+	if gone := most - guests; gone >= exodus && guests*2 < most || gone >= total && guests == 0 {
 		return fmt.Sprintf("the instances have become %d from %d within %d minutes", guests, most, recently/60)
 	}
 	return ""

@@ -30,9 +30,10 @@ type Status struct {
 
 // health follows the links of a transport.
 type health struct {
-	url oslo.URL
-	now func() time.Time
-	log *slog.Logger
+	url  oslo.URL
+	name string // of the transport, for the log
+	now  func() time.Time
+	log  *slog.Logger
 
 	mu     sync.Mutex
 	status Status
@@ -43,7 +44,7 @@ type health struct {
 
 func newHealth(u oslo.URL, o Options) *health {
 	return &health{
-		url: u, now: o.Now, log: o.Log, status: Status{Since: o.Now()},
+		url: u, name: o.Name, now: o.Now, log: o.Log, status: Status{Since: o.Now()},
 		up: map[*link]bool{}, met: map[*link]bool{},
 	}
 }
@@ -85,9 +86,10 @@ func (h *health) connected(l *link, host oslo.Host) {
 	}
 	h.up[l], h.met[l] = true, true
 	h.said = ""
-	h.log.Info("connected to RabbitMQ", "host", host.Address(), "connection", l.purpose)
+	h.log.Debug("a connection to RabbitMQ is there", "host", host.Address(), "connection", l.purpose)
 	if len(h.up) == links {
 		h.status.Connected, h.status.Since = true, h.now()
+		h.log.Info("connected to RabbitMQ", "host", host.Address(), "as", h.name)
 	}
 }
 

@@ -283,7 +283,7 @@ func (r *results) mixFindings() []finding {
 		finding{claim: "With reuse it takes about as long as with images in place, or longer", verdict: counted(costs.held, costs.of),
 			seen: fmt.Sprintf("Three percent are let pass. At most it takes %s longer; 7 %% in the thesis.%s", percent(reusedMost), costs.named())},
 		finding{claim: "Without reuse the gap explodes, to 97 % at most, and only where more bandwidth is needed than there is", verdict: counted(gap.held, gap.of),
-			seen: fmt.Sprintf("At most it takes %s longer than with images in place. More than %s: %d mixes, all of them short; 8 in the thesis.%s", percent(most), percent(explodes), gap.of, gap.named())},
+			seen: fmt.Sprintf("At most it takes %s longer than with images in place. More than %s: %d mixes, all of them short; 7 in the thesis.%s", percent(most), percent(explodes), gap.of, gap.named())},
 		finding{claim: "With long work and wide reservations suspension beats backfilling, in spite of the slowdown (table 8.3)", verdict: counted(wide.held, wide.of),
 			seen: fmt.Sprintf("The best is %+.1f %%; −9.5 %% in the thesis.%s", 100*best, wide.named())}.
 			since("With a quarter of the work best-effort, all of it ends with the request that comes last, whatever was done before."),
