@@ -206,7 +206,9 @@ func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance)
 		ids = append(ids, i.ID)
 	}
 	level := slog.LevelWarn
-	if len(evictions(found, w.start, w.start, s.Rules)) == len(found) {
+	// Where it is not known what a reservation has left, evict says so.
+	left, err := s.leftOn(ctx, w.host, found)
+	if err == nil && len(evictions(found, left, w.start, w.start, s.Rules)) == len(found) {
 		level = slog.LevelInfo
 	}
 	s.Log.Log(ctx, level, "a host of a reservation is occupied by instances of others", "host", w.host, "reservation", w.r.ID,
