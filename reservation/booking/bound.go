@@ -83,9 +83,9 @@ func (s *search) mostKept(q calendar.Query) int {
 }
 
 // refuseHosts explains that the limit on hosts is what stands in the way, and when it would
-// be kept; nil where something else does.
+// be kept; nil where something else does, such as hosts that could never hold what is asked.
 func (s *search) refuseHosts() *reservation.Refusal {
-	if s.bound.most == 0 {
+	if s.bound.most == 0 || s.ask.Quantity <= s.bound.most && s.never() {
 		return nil
 	}
 	window := span.Span{Start: s.query.Ready, End: s.query.Deadline}

@@ -93,6 +93,16 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 	}
 }
 
+// TestWhatNoHostCouldHoldIsNotRefusedByALimit, which would be kept at another time.
+func TestWhatNoHostCouldHoldIsNotRefusedByALimit(t *testing.T) {
+	s := newScene(t, named("a", "b"), limited(booking.Limits{Hosts: 2}))
+	s.book(t, during(2, 100, 200))
+	_, err := s.desk.Book(t.Context(), owner, cpus(1000, 1, 100, 200), nil)
+	if got := refusal(t, err); got.Constraint == reservation.MaxHosts || got.EarliestStart != 0 {
+		t.Errorf("%v, earliest %v; want another constraint, and none", got, got.EarliestStart)
+	}
+}
+
 // TestAWindowIsSearchedForAStartThatKeepsTheLimit, by every policy.
 func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 	for _, policy := range calendar.Policies {
