@@ -44,14 +44,14 @@ func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 			t.Errorf("after the dry run it is %s", now.Status)
 		}
 		wantStatus(t, c.demo.delete(path), http.StatusNoContent)
-		wantStatus(t, c.demo.delete(path+"?dry_run=true"), http.StatusNotFound)
+		wantStatus(t, c.demo.delete(path+"?dry_run=true"), http.StatusConflict)
 	}
 }
 
 func TestAReservationThatHasNotBegunHasNoServers(t *testing.T) {
 	p := &party{guests: []inventory.Instance{{ID: "s-1"}}}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Guests = p }})
-	r := c.demo.book(`{"start_time": "` + at(3600) + `", "duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "start_time": "` + at(3600) + `", "duration": 3600}`)
 	got := want[v1.CancellationAnswer](t, c.demo.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusOK).Cancellation
 	if len(got.Servers) > 0 || p.asked > 0 {
 		t.Errorf("servers %v, the cloud was asked %d times", got.Servers, p.asked)
@@ -61,7 +61,7 @@ func TestAReservationThatHasNotBegunHasNoServers(t *testing.T) {
 func TestWhereTheCloudDoesNotAnswerADryRunOfADeletionFails(t *testing.T) {
 	p := &party{err: fault.New(fault.Unavailable, "Nova does not answer")}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Guests = p }})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.desk.CarryOut(t.Context())
 	wantStatus(t, c.demo.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusServiceUnavailable)
 	wantStatus(t, c.other.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusNotFound)

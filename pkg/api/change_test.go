@@ -199,7 +199,7 @@ func lastDone(log []v1.Event) v1.Event {
 
 func TestTheIdInAPathMayBeInAnyCase(t *testing.T) {
 	c := start(t, setup{})
-	r := c.demo.book(`{"duration": 3600}`)
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	path := "/v1/reservations/" + strings.ToUpper(r.ID)
 	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.ID != r.ID {
 		t.Errorf("GET shows %s, want %s", got.ID, r.ID)

@@ -73,12 +73,12 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 
 func TestTheConfiguredWarningComesNoEarlierThanHalfOfTheReservation(t *testing.T) {
 	for body, want := range map[string]v1.Duration{
-		`{"duration": "10m"}`:                     300,
-		`{"duration": "10m", "before_end": "9m"}`: 540, // asked for
-		`{"duration": "10m", "before_end": "0s"}`: 0,
-		`{"duration": "2h"}`:                      3600,
-		`{"duration": "3h"}`:                      3600, // as configured
-		fmt.Sprintf(`{"end_time": %q}`, at(1200)): 600,
+		`{"name": "r", "duration": "10m"}`:                     300,
+		`{"name": "r", "duration": "10m", "before_end": "9m"}`: 540, // asked for
+		`{"name": "r", "duration": "10m", "before_end": "0s"}`: 0,
+		`{"name": "r", "duration": "2h"}`:                      3600,
+		`{"name": "r", "duration": "3h"}`:                      3600, // as configured
+		fmt.Sprintf(`{"name": "r", "end_time": %q}`, at(1200)): 600,
 	} {
 		c := start(t, setup{})
 		r := c.admin.book(body)
