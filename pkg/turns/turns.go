@@ -16,7 +16,7 @@ type Gate struct {
 	mu      sync.Mutex
 	free    int
 	each    int                        // how many of one party may be inside; 0 is any number
-	inside  map[string]int             // by party
+	inside  map[string]int             // by party; nil where any number may
 	lines   map[string][]chan struct{} // who waits, by party
 	parties []string                   // that have a line, the next first
 }
@@ -24,15 +24,27 @@ type Gate struct {
 // New returns a gate that lets in slots visitors at once, of each party at most each; 0 is no
 // limit for a party. There is always one slot.
 func New(slots, each int) *Gate {
-	return &Gate{free: max(1, slots), each: each, inside: make(map[string]int), lines: make(map[string][]chan struct{})}
+	g := &Gate{free: max(1, slots), each: each}
+	if each > 0 {
+		g.inside = make(map[string]int)
+	}
+	return g
 }
 
 // Enter waits for a slot, no longer than ctx lasts. Whoever is let in calls Leave.
-func (g *Gate) Enter(ctx context.Context, party string) error {
+func (g *Gate) Enter(ctx context.Context, party string) error { return g.enter(ctx, party, false) }
+
+// EnterAhead is Enter for those whom others wait for meanwhile: they stand first in the line
+// of their party.
+func (g *Gate) EnterAhead(ctx context.Context, party string) error {
+	return g.enter(ctx, party, true)
+}
+
+func (g *Gate) enter(ctx context.Context, party string, ahead bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait in line: %w", err)
 	}
-	called := g.queue(party)
+	called := g.queue(party, ahead)
 	if called == nil {
 		return nil
 	}
@@ -55,20 +67,33 @@ func (g *Gate) Waiting(party string) int {
 }
 
 // queue takes a free slot and returns nil, or returns what is closed once there is one.
-func (g *Gate) queue(party string) chan struct{} {
+func (g *Gate) queue(party string, ahead bool) chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.admits(party) {
-		g.free--
-		g.inside[party]++
+		g.admit(party)
 		return nil
 	}
-	if len(g.lines[party]) == 0 {
+	if g.lines == nil {
+		g.lines = make(map[string][]chan struct{})
+	}
+	line, called := g.lines[party], make(chan struct{})
+	if len(line) == 0 {
 		g.parties = append(g.parties, party)
 	}
-	called := make(chan struct{})
-	g.lines[party] = append(g.lines[party], called)
+	if ahead {
+		g.lines[party] = slices.Insert(line, 0, called)
+	} else {
+		g.lines[party] = append(line, called)
+	}
 	return called
+}
+
+func (g *Gate) admit(party string) {
+	g.free--
+	if g.inside != nil {
+		g.inside[party]++
+	}
 }
 
 func (g *Gate) admits(party string) bool {
@@ -95,8 +120,10 @@ func (g *Gate) Leave(party string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.free++
-	if g.inside[party]--; g.inside[party] == 0 {
-		delete(g.inside, party)
+	if g.inside != nil {
+		if g.inside[party]--; g.inside[party] == 0 {
+			delete(g.inside, party)
+		}
 	}
 	i := slices.IndexFunc(g.parties, g.admits)
 	if i < 0 {
@@ -105,8 +132,7 @@ func (g *Gate) Leave(party string) {
 	next := g.parties[i]
 	line := g.lines[next]
 	close(line[0])
-	g.free--
-	g.inside[next]++
+	g.admit(next)
 	g.forget(next)
 	if len(line) > 1 {
 		g.lines[next], g.parties = line[1:], append(g.parties, next)

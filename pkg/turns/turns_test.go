@@ -119,3 +119,30 @@ func TestAPartyWithTooManyInsideWaitsWhileOthersComeIn(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestWhoeverOthersWaitForStandsFirstInTheLineOfTheirParty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := turns.New(1, 0)
+		if err := g.Enter(t.Context(), "p"); err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		enter := func(name string, how func() error) {
+			go func() {
+				if how() == nil {
+					order = append(order, name)
+					g.Leave("p")
+				}
+			}()
+			synctest.Wait()
+		}
+		enter("first", func() error { return g.Enter(t.Context(), "p") })
+		enter("second", func() error { return g.Enter(t.Context(), "p") })
+		enter("ahead", func() error { return g.EnterAhead(t.Context(), "p") })
+		g.Leave("p")
+		synctest.Wait()
+		if want := []string{"ahead", "first", "second"}; !slices.Equal(order, want) {
+			t.Errorf("they came in as %v, want %v", order, want)
+		}
+	})
+}

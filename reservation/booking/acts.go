@@ -166,10 +166,10 @@ func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, w
 	if !ok {
 		return nil, nil
 	}
-	if err := e.changing.take(ctx); err != nil {
+	if err := e.changing.Enter(ctx, byEvent); err != nil {
 		return nil, err
 	}
-	defer e.changing.leave()
+	defer e.changing.Leave(byEvent)
 	for range tries {
 		a, i, err := d.conclusion(e, ran, why)
 		if err == nil && a == nil {

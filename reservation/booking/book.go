@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
@@ -55,11 +56,11 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 }
 
 func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	a, err := d.decide(ctx, by.ProjectID, func() (*attempt, error) { return d.hold(by, req, use) })
+	a, err := d.decide(ctx, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.hold(ctx, by, req, use) })
 	if err != nil {
 		return nil, err
 	}
-	defer a.entry.changing.leave()
+	defer a.entry.changing.Leave(byRequest)
 	if err := d.commit(ctx, a); err != nil {
 		return a, fmt.Errorf("store the reservation: %w", err)
 	}
@@ -72,13 +73,15 @@ var errOvertaken = errors.New("memory has changed since the decision was made")
 
 // decide lets hold make a decision and enter it, again where it was overtaken: by what
 // other replicas have stored, by the inventory, or by the end of a reservation.
-func (d *Desk) decide(ctx context.Context, project string, hold func() (*attempt, error)) (*attempt, error) {
-	if err := d.changes.Enter(ctx, project); err != nil {
+func (d *Desk) decide(
+	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, hold func() (*attempt, error),
+) (*attempt, error) {
+	if err := enter(d.changes, ctx, project); err != nil {
 		return nil, err
 	}
 	defer d.changes.Leave(project)
 	for range tries {
-		if err := d.deciding.Enter(ctx, project); err != nil {
+		if err := enter(d.deciding, ctx, project); err != nil {
 			return nil, err
 		}
 		a, err := hold()
@@ -122,7 +125,7 @@ func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reser
 
 // hold plans the request and enters its claims. The entry comes locked: until it is
 // stored, nobody may change it.
-func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+func (d *Desk) hold(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, err := NewPlan(v, req)
 	if err != nil {
@@ -134,8 +137,12 @@ func (d *Desk) hold(by Caller, req reservation.Request, use *KeyUse) (*attempt, 
 		DelayedByBoot: plan.DelayedByBoot, Created: v.Now, Updated: v.Now, Version: 1,
 	}
 	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&r)...)
+	changing := turns.New(1, 0)
+	if err := changing.Enter(ctx, byRequest); err != nil {
+		return nil, err
+	}
 	a := &attempt{
-		entry: &entry{r: r, changing: takenTurn()}, next: r, held: v.roster.claims(&r, r.Claims), key: use.key(&r),
+		entry: &entry{r: r, changing: changing}, next: r, held: v.roster.claims(&r, r.Claims), key: use.key(&r),
 		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
 	}
 	return a, d.enter(&v, a)

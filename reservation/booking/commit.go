@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
@@ -185,7 +186,7 @@ func (d *Desk) put(r reservation.Reservation) {
 	}
 	switch {
 	case !live:
-		d.keep(&entry{r: r, changing: newTurn()})
+		d.keep(&entry{r: r, changing: turns.New(1, 0)})
 	case r.Status.Live():
 		d.replace(e, r)
 	default:

@@ -119,9 +119,13 @@ type Desk struct {
 	left     graveyard
 }
 
+// Requests and events take turns at a reservation: a start or an end waits for one request at
+// most, however many there are.
+const byRequest, byEvent = "request", "event"
+
 // entry is a live reservation.
 type entry struct {
-	changing turn // held while the reservation changes here
+	changing *turns.Gate // held while the reservation changes here
 
 	// Guarded by Desk.mu. While an attempt is in flight r is what was stored before;
 	// of a new reservation, what shall be.
@@ -167,7 +171,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
 			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
 		}
-		d.keep(&entry{r: r, changing: newTurn()})
+		d.keep(&entry{r: r, changing: turns.New(1, 0)})
 	}
 	for _, h := range all.Hosts {
 		d.known[h.Host] = h.Version

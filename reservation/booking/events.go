@@ -97,11 +97,11 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 	if !ok {
 		return nil, nil
 	}
-	if err := e.changing.take(ctx); err != nil {
+	if err := e.changing.Enter(ctx, byEvent); err != nil {
 		d.tryAgain(e)
 		return nil, fmt.Errorf("carry out what is due for reservation %s: %w", id, err)
 	}
-	defer e.changing.leave()
+	defer e.changing.Leave(byEvent)
 	for range tries {
 		a, i, err := d.dueAttempt(e, at.at, lost)
 		if err == nil && a == nil {

@@ -14,32 +14,17 @@ func newTurn() turn { return make(turn, 1) }
 // newSlots gives a lock that so many may hold at once.
 func newSlots(n int) turn { return make(turn, n) }
 
-// takenTurn gives a lock that its maker holds.
-func takenTurn() turn {
-	t := newTurn()
-	t <- struct{}{}
-	return t
-}
-
 func (t turn) take(ctx context.Context) error {
-	if t.try() {
+	select {
+	case t <- struct{}{}:
 		return nil
+	default:
 	}
 	select {
 	case t <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for others: %w", ctx.Err())
-	}
-}
-
-// try reports whether it has taken the lock without waiting.
-func (t turn) try() bool {
-	select {
-	case t <- struct{}{}:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
@@ -96,45 +97,33 @@ func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amen
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
 	}
-	defer a.entry.changing.leave()
+	defer a.entry.changing.Leave(byRequest)
 	if err := d.commit(ctx, a); err != nil {
 		return a, fmt.Errorf("%s: %w", doing, err)
 	}
 	return a, nil
 }
 
-// errChanging says that a reservation is being changed by somebody else.
-var errChanging = errors.New("the reservation is being changed")
-
 // amend decides on a change and begins it; the entry comes locked then. A change that
-// changes nothing is not begun. The entry is locked only once the decision is being made:
-// while requests wait for others, a start or an end does not wait for them.
-func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment) (*attempt, error) {
-	for {
-		e, err := d.find(ctx, by, id)
-		if err != nil {
-			return nil, err
-		}
-		a, err := d.decide(ctx, by.ProjectID, func() (*attempt, error) { return d.amendNow(by, e, amend) })
-		if !errors.Is(err, errChanging) {
-			return a, err
-		}
-		if err := e.changing.take(ctx); err != nil {
-			return nil, err
-		}
-		e.changing.leave()
+// changes nothing is not begun.
+func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment) (a *attempt, err error) {
+	e, err := d.find(ctx, by, id)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (a *attempt, err error) {
-	if !e.changing.try() {
-		return nil, errChanging
+	if err := e.changing.Enter(ctx, byRequest); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil || a.next.Version == a.before.Version {
-			e.changing.leave()
+			e.changing.Leave(byRequest)
 		}
 	}()
+	// A start or an end may wait for the entry, and so does not wait for the rest of the line.
+	return d.decide(ctx, by.ProjectID, (*turns.Gate).EnterAhead, func() (*attempt, error) { return d.amendNow(by, e, amend) })
+}
+
+func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {
 	v, r, err := d.viewOf(by, e)
 	if err != nil {
 		return nil, err
@@ -143,7 +132,7 @@ func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (a *attempt, err e
 	if err != nil {
 		return nil, err
 	}
-	a = &attempt{entry: e, before: r, next: next, cause: cause}
+	a := &attempt{entry: e, before: r, next: next, cause: cause}
 	if next.Version == r.Version {
 		return a, nil
 	}
