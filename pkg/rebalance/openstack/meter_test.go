@@ -64,8 +64,12 @@ func (d *diagnostics) CPUTime(ctx context.Context, id string) (nova.CPUTime, err
 		<-ctx.Done()
 		return nova.CPUTime{}, fault.New(fault.Unavailable, "no answer")
 	}
-	time.Sleep(10 * time.Millisecond)
-	return nova.CPUTime{Busy: 50, Up: 100}, nil
+	select {
+	case <-time.After(10 * time.Millisecond):
+		return nova.CPUTime{Busy: 50, Up: 100}, nil
+	case <-ctx.Done():
+		return nova.CPUTime{}, fault.New(fault.Unavailable, "no answer in time")
+	}
 }
 
 // full gives guests of hosts, and those of some hosts that are dead.
