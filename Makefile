@@ -46,13 +46,13 @@ SIMULATIONS = ./pkg/workload ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/preem
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(SIMULATIONS),-e $(p:./%=/%)$$))
 
 test-in-cloud:
-	@$(GO) test $(RACE) -shuffle=on -parallel 4 -timeout 25m -run '$(IN_CLOUD)' ./tests
+	@$(GO) test $(RACE) -shuffle=on -parallel 4 -timeout 60m -run '$(IN_CLOUD)' ./tests
 
 test-beside-cloud:
-	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 4 -timeout 25m -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
+	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 4 -timeout 60m -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
 
 test-simulations:
-	@CGO_ENABLED=0 nice -n 10 $(GO) test -shuffle=on -timeout 25m $(SIMULATIONS)
+	@CGO_ENABLED=0 nice -n 10 $(GO) test -shuffle=on -timeout 60m $(SIMULATIONS)
 
 test-vet:
 	@nice -n 10 $(GO) vet $(RACE) ./...
