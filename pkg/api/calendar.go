@@ -1,6 +1,11 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -65,12 +70,25 @@ func (s *server) calendar(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	claims := s.claims(w, asking(c))
+	by := asking(c)
+	var page bytes.Buffer
+	var err error
+	turnErr := s.Desk.InTurn(c.Request.Context(), by.ProjectID, func() { err = s.writeCalendar(&page, w, asked, by) })
+	if err := cmp.Or(turnErr, err); err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Data(http.StatusOK, "application/json; charset=utf-8", page.Bytes())
+}
+
+// writeCalendar writes the answer of calendar. It fails with an Invalid fault for a host that
+// is not known.
+func (s *server) writeCalendar(to io.Writer, w span.Span, asked []string, by *asker) error {
+	claims := s.claims(w, by)
 	known := slices.Sorted(maps.Keys(claims))
 	for _, host := range asked {
 		if claims[host] == nil {
-			s.fail(c, fault.Field("host", "%s", fault.Unknown("host", host, known)))
-			return
+			return fault.Field("host", "%s", fault.Unknown("host", host, known))
 		}
 	}
 	answer := v1.Calendar{Start: w.Start.Time(), End: w.End.Time(), Hosts: []v1.HostCalendar{}}
@@ -79,7 +97,12 @@ func (s *server) calendar(c *gin.Context) {
 			answer.Hosts = append(answer.Hosts, v1.HostCalendar{Host: host, Claims: claims[host]})
 		}
 	}
-	c.PureJSON(http.StatusOK, answer)
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(answer); err != nil {
+		return fmt.Errorf("write the calendar: %w", err)
+	}
+	return nil
 }
 
 // claims gives what is claimed of each host in w, by start: an empty list for a

@@ -242,6 +242,17 @@ func (d *Desk) Offer(ctx context.Context, by Caller, req reservation.Request) (P
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
+// InTurn runs do when the project's turn comes, as if it were a decision: large answers are
+// made there, so that they leave a processor for everybody else.
+func (d *Desk) InTurn(ctx context.Context, project string, do func()) error {
+	if err := d.deciding.Enter(ctx, project); err != nil {
+		return err
+	}
+	defer d.deciding.Leave(project)
+	do()
+	return nil
+}
+
 // Prune forgets the time that is over. What a live reservation claims stays: its end
 // may be late, or the clock be set back.
 func (d *Desk) Prune() {

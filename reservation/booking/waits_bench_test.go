@@ -74,7 +74,9 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 			_, _, err := s.desk.Availability(ctx, owner, slices, 1000)
 			return err
 		}),
-		"pages-of-the-whole": func(context.Context) { s.desk.Live(span.Span{End: span.Forever}) },
+		"pages-of-the-whole": ask(func(ctx context.Context) error {
+			return s.desk.InTurn(ctx, "large", func() { s.desk.Live(span.Span{End: span.Forever}) })
+		}),
 	}
 }
 
