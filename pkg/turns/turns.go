@@ -34,8 +34,8 @@ func New(slots, each int) *Gate {
 // Enter waits for a slot, no longer than ctx lasts. Whoever is let in calls Leave.
 func (g *Gate) Enter(ctx context.Context, party string) error { return g.enter(ctx, party, false) }
 
-// EnterAhead is Enter for those whom others wait for meanwhile: they stand first in the line
-// of their party.
+// EnterAhead is Enter for a visitor that others wait for: it stands first in the line of its
+// party.
 func (g *Gate) EnterAhead(ctx context.Context, party string) error {
 	return g.enter(ctx, party, true)
 }

@@ -72,18 +72,16 @@ type Options struct {
 // on hosts is set, a commit names it, and the same holds for it and the project's claims.
 //
 // A decision is made on a state, which never changes, outside all locks that others wait
-// for: two gates let in one decision that claims time after the other, and so many of all
-// kinds that the others still have a processor, with the projects taking turns. What was decided is entered
-// under mu where it still holds, and is decided again where not.
+// for. Two gates, at which the projects take turns, let in one decision that claims time
+// after the other, and so many of all kinds that one processor stays free. What was decided
+// is entered under mu where it still holds, and is decided again where not.
 //
 // Locks, taken in this order: one per idempotency key, held while a request that
-// came with it is booked; the gates, left before anything is stored; one per reservation,
-// held while that reservation changes
-// here; one per host and one per project with a limit, in the order of their names, held
+// came with it is booked; one per reservation, held while that reservation changes
+// here; the gates, left before anything is stored; one per host and one per project with a limit, in the order of their names, held
 // while time on the host, or for the project, is being claimed here; polls, held while
 // the records are read; mu, over what is in memory, held for as long as it takes to look
-// or to enter something, never while deciding, storing or
-// reading; and those of Records. All but mu are waited for no longer than a request
+// or to enter something, never while deciding, storing or reading; and those of Records. All but mu are waited for no longer than a request
 // lasts. A new claim enters the calendar before it is stored, an old one leaves
 // after, so that whatever happens in between errs towards "taken".
 type Desk struct {
