@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -43,18 +44,18 @@ func TestProjectsTakeTurnsAtTheGate(t *testing.T) {
 func TestAGateLetsInAsManyAsItHasSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := turns.New(2, 0)
-		inside := 0
+		var inside atomic.Int64
 		for range 5 {
 			go func() {
 				if g.Enter(t.Context(), "p") == nil {
-					inside++
+					inside.Add(1)
 				}
 			}()
 		}
-		for want := range 4 {
+		for want := range int64(4) {
 			synctest.Wait()
-			if inside != want+2 {
-				t.Fatalf("%d were let in, want %d", inside, want+2)
+			if inside.Load() != want+2 {
+				t.Fatalf("%d were let in, want %d", inside.Load(), want+2)
 			}
 			g.Leave("p")
 		}
