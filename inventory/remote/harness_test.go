@@ -186,7 +186,7 @@ func racks(n, noise int, seed byte) []inventory.Host {
 			Used:       resource.Vector{VCPUs: int64(i % 128), MemoryMB: int64(i * 37 % (1 << 20))},
 			Zone:       fmt.Sprintf("zone-%d", i%4),
 			Aggregates: []string{"general", fmt.Sprintf("rack-%02d", i/40)},
-			Traits:     strings.Fields("HW_CPU_X86_AVX HW_CPU_X86_AVX2 HW_CPU_X86_SSE42 HW_CPU_X86_VMX COMPUTE_NODE COMPUTE_TRUSTED_CERTS"),
+			Traits:     strings.Fields("COMPUTE_NODE COMPUTE_TRUSTED_CERTS HW_CPU_X86_AVX HW_CPU_X86_AVX2 HW_CPU_X86_SSE42 HW_CPU_X86_VMX"),
 			Properties: map[string]inventory.Value{
 				"rack": inventory.NumberValue(float64(i / 40)), "gpu": inventory.StringValue("a100"),
 				"serial": inventory.StringValue(base64.StdEncoding.EncodeToString(bytes)), "ssd": inventory.BoolValue(i%2 == 0),
