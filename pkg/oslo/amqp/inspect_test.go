@@ -60,7 +60,7 @@ func TestInspectTellsWhoReadsAQueueAndWhatWaitsInIt(t *testing.T) {
 func TestInspectDisturbsNobody(t *testing.T) {
 	transport := opened(t, labtest.RabbitMQ(t))
 	<-echo(t, transport, oslo.QueueOptions{}).Ready()
-	client := newClient(t, transport)
+	client := newClient(t, transport, patience)
 	for range 50 {
 		if status := inspect(t, transport, "nobody.has.it"); status.Exists {
 			t.Fatalf("%+v", status)

@@ -19,13 +19,14 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 	broker := labtest.StartRabbitMQ(t)
 	served, calling := opened(t, broker.URL()), opened(t, broker.URL())
 	<-echo(t, served, oslo.QueueOptions{}).Ready()
-	client := newClient(t, calling)
-	call := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	client := newClient(t, calling, patience)
+	call := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		return client.Call(ctx, target, "echo", map[string]int{"n": 1}, nil)
 	}
-	if err := call(); err != nil {
+	const short = 2 * time.Second // where a call may be lost with its connection
+	if err := call(patience); err != nil {
 		t.Fatal(err)
 	}
 	for name, end := range map[string]func(){"killed": broker.Kill, "stopped": broker.Stop} {
@@ -39,7 +40,7 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 						return
 					default:
 					}
-					if err := call(); err != nil && !fault.Is(err, fault.Unavailable) {
+					if err := call(short); err != nil && !fault.Is(err, fault.Unavailable) {
 						t.Errorf("%s: a call without a broker: %v", name, err)
 					}
 				}
@@ -47,15 +48,15 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 		}
 		end()
 		eventually(t, "the loss is noticed", func() bool { return !calling.Status().Connected })
-		if err := call(); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), target.Topic) {
+		if err := call(short); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), target.Topic) {
 			t.Errorf("%s: a call without a broker: %v", name, err)
 		}
 		broker.Start()
-		eventually(t, "calls work again", func() bool { return call() == nil })
+		eventually(t, "calls work again", func() bool { return call(short) == nil })
 		close(stop)
 		callers.Wait()
 		for range 20 {
-			if err := call(); err != nil {
+			if err := call(patience); err != nil {
 				t.Errorf("%s: a call afterwards: %v", name, err)
 			}
 		}
@@ -152,7 +153,7 @@ func TestAServerStartsBeforeItsBroker(t *testing.T) {
 	broker.Start()
 	<-server.Ready()
 	eventually(t, "both connections are up", func() bool { return transport.Status().Connected })
-	if err := newClient(t, transport).Call(soon(t), target, "echo", nil, nil); err != nil {
+	if err := newClient(t, transport, patience).Call(soon(t), target, "echo", nil, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -56,9 +56,16 @@ func TestTheBrokersCertificateIsVerified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			transport := opened(t, relay.url+"?"+tc.options)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			limit := patience
+			if tc.wantTrouble != "" { // it is tried again and again
+				limit = time.Second
+			}
+			if tc.wantTrouble == "certificate" {
+				eventually(t, "the trouble is known", func() bool { return transport.Status().LastError != "" })
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			err := newClient(t, transport).Cast(ctx, target, "echo", nil)
+			err := newClient(t, transport, patience).Cast(ctx, target, "echo", nil)
 			if tc.wantTrouble == "" && err != nil {
 				t.Error(err)
 			}

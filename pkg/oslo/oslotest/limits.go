@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,10 +16,20 @@ import (
 func testBound(t *testing.T, c *cloud) {
 	const workers, calls = 2, 6
 	var active, most atomic.Int64
-	c.serve("one", workers, map[string]oslo.Handler{"hold": func(context.Context, *oslo.Request) (any, error) {
+	var once sync.Once
+	all := make(chan struct{}) // workers are busy
+	c.serve("one", workers, map[string]oslo.Handler{"hold": func(ctx context.Context, _ *oslo.Request) (any, error) {
 		now := active.Add(1)
 		defer active.Add(-1)
 		for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+		}
+		if now == workers {
+			once.Do(func() { close(all) })
+		}
+		select {
+		case <-all:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 		<-time.After(50 * time.Millisecond) // room for others to begin
 		return nil, nil

@@ -19,8 +19,8 @@ type Transport interface {
 	Close() error
 }
 
-// patience bounds what has to happen soon.
-const patience = 20 * time.Second
+// patience bounds every wait for a condition.
+const patience = 2 * time.Minute
 
 // Run runs the suite on what open gives: a transport to a broker, or a part of
 // one, where nobody else is. The suite closes it.

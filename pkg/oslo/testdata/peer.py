@@ -82,7 +82,7 @@ def call(conf, url):
         except Exception as e:
             out[name] = [type(e).__name__, getattr(e, "exc_type", None), getattr(e, "value", None)]
     # Longer than the caller waits without a sign of life.
-    out["slow"] = client.prepare(timeout=20, call_monitor_timeout=2).call(context, "slow")
+    out["slow"] = client.prepare(timeout=120, call_monitor_timeout=2).call(context, "slow")
     client.cast(context, "remember", what="cast")
     client.prepare(fanout=True).cast(context, "remember", what="fanout")
     say(json.dumps(out))
