@@ -147,9 +147,12 @@ func answer(t *testing.T, b *bus, topic string, endpoint oslo.Endpoint) {
 	<-server.Ready()
 }
 
+// patience bounds every wait for a condition.
+const patience = 2 * time.Minute
+
 func within(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -167,11 +170,12 @@ func TestAnAgentThatIsKilledGoesOnWithItsOrder(t *testing.T) {
 	})
 	s.write("slow", "")
 	o := energy.Order{
-		ID: "order-1", Epoch: 1, Number: 1, Host: "h1", State: energy.Off, Patience: 60, Deadline: span.At(time.Now()).Add(120),
+		ID: "order-1", Epoch: 1, Number: 1, Host: "h1", State: energy.Off, Patience: 60, Deadline: span.At(time.Now()).Add(600),
 	}
-	if got, err := f.Order(t.Context(), o); err != nil || got.Progress != energy.Accepted {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+	within(t, "it is accepted", func() bool { // a busy agent may answer late
+		got, err := f.Order(t.Context(), o)
+		return err == nil && got.Progress == energy.Accepted
+	})
 	within(t, "it is begun", func() bool { return s.read("done") == "off" })
 	_ = end(os.Kill) // says that it was killed
 	if got, err := f.Order(t.Context(), o); !fault.Is(err, fault.Unavailable) {
@@ -259,11 +263,11 @@ func TestAWakeTestIsLookedOnAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			patience := 10 * time.Second
+			limit := patience
 			if tc.code == exitTimedOut {
-				patience = 200 * time.Millisecond
+				limit = 200 * time.Millisecond
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			seen := &trial{Trials: &tested{records: tc.records}, host: "h1", out: &out, every: time.Millisecond}
 			err := seen.run(ctx, "root@here")

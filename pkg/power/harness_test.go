@@ -122,7 +122,7 @@ func give(t testing.TB, a interface {
 		if err == nil {
 			return got
 		}
-		if time.Since(began) > 30*time.Second {
+		if time.Since(began) > patience {
 			t.Fatalf("order %d: %v", o.Number, err)
 		}
 	}

@@ -36,10 +36,13 @@ func rabbit(t *testing.T, url string) *amqp.Transport {
 	return transport
 }
 
+// patience bounds every wait for a condition.
+const patience = 2 * time.Minute
+
 // within fails unless something is so soon.
 func within(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}

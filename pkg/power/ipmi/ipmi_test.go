@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/power"
 	"github.com/almanac-cloud/almanac/pkg/power/ipmi"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -35,7 +37,7 @@ func TestARealBMCIsReadAndSwitched(t *testing.T) {
 	bmc := labtest.StartBMC(t)
 	m := machineOf(t, options(bmc))
 	for _, to := range []energy.State{energy.On, energy.Off, energy.Off, energy.On} {
-		if err := m.Switch(t.Context(), to, power.Manner{Patience: 20 * time.Second}); err != nil {
+		if err := m.Switch(t.Context(), to, power.Manner{Patience: 2 * time.Minute}); err != nil {
 			t.Fatalf("to %s: %v", to, err)
 		}
 		if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) {
@@ -46,7 +48,7 @@ func TestARealBMCIsReadAndSwitched(t *testing.T) {
 		t.Errorf("it was told %q; what is so already needs no order", orders)
 	}
 	bmc.Set("reading", 240)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		if r, err := m.Read(ctx); err != nil {
@@ -74,9 +76,16 @@ func TestABMCThatDoesNothing(t *testing.T) {
 	bmc := labtest.StartBMC(t)
 	bmc.Set("power", 0)
 	bmc.Set("broken", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		defer cancel()
+		for len(bmc.Orders()) < 2 && job.Pause(ctx, 50*time.Millisecond) == nil {
+		}
+	})
 	err := machineOf(t, options(bmc)).Switch(ctx, energy.On, power.Manner{})
+	cancel()
+	looking.Wait()
 	if err == nil || !strings.Contains(err.Error(), `still "off"`) {
 		t.Errorf("got %v", err)
 	}
