@@ -31,7 +31,7 @@ func TestATransactionThatCannotBeRolledBackIsNotCommittedByTheNext(t *testing.T)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	for timeout := time.After(10 * time.Second); proxy.Refused() < 3; { // the log, ROLLBACK, BEGIN
+	for timeout := time.After(patience); proxy.Refused() < 3; { // the log, ROLLBACK, BEGIN
 		select {
 		case <-timeout:
 			t.Fatalf("%d statements were refused", proxy.Refused())

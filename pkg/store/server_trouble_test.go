@@ -79,7 +79,7 @@ func mustExec(t *testing.T, tx *sql.Tx, statement string) {
 // is renewed for those who have not looked for a tenth of a second.
 func awaitLockWait(t *testing.T, db *sql.DB) {
 	t.Helper()
-	for timeout := time.After(10 * time.Second); ; {
+	for timeout := time.After(patience); ; {
 		var waiting int
 		if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&waiting); err != nil {
 			t.Fatal(err)

@@ -18,12 +18,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
+// patience bounds every wait for a condition, and the tries of a transaction.
+const patience = 2 * time.Minute
+
 // open gives a migrated store, closed when the test ends. What o leaves out is as
-// in service.
+// in service, with more patience.
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.Holder, o.NewToken = cmp.Or(o.Holder, rand.Text()), rand.Text
-	o.Patience, o.Retries = cmp.Or(o.Patience, 30*time.Second), cmp.Or(o.Retries, -1)
+	o.Patience, o.Retries = cmp.Or(o.Patience, patience), cmp.Or(o.Retries, -1)
 	o.LongestWait, o.Random = time.Second, mathrand.Float64
 	s, err := store.Open(t.Context(), o)
 	if err != nil {
@@ -47,7 +50,7 @@ func newFile(t *testing.T) string { return "sqlite:///" + filepath.Join(t.TempDi
 
 func openAt(connection string) func(t *testing.T) storetest.Subject {
 	return func(t *testing.T) storetest.Subject {
-		return open(t, store.Options{Connection: connection, BusyTimeout: 30 * time.Second, Outbox: true})
+		return open(t, store.Options{Connection: connection, BusyTimeout: patience, Outbox: true})
 	}
 }
 

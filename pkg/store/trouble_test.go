@@ -41,18 +41,26 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 	connection := newFile(t)
 	s := open(t, store.Options{Connection: connection, BusyTimeout: 300 * time.Millisecond})
 	release := hold(t, connection)
-	begin := time.Now()
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			err := create(t, s, "r")
-			if f := fault.Of(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
-				t.Errorf("create: %v, want an unavailable fault to retry after a second", err)
-			}
-		})
+	giveUp := func() time.Duration {
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				err := create(t, s, "r")
+				if f := fault.Of(err); f == nil || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
+					t.Errorf("create: %v, want an unavailable fault to retry after a second", err)
+				}
+			})
+		}
+		wg.Wait()
+		return time.Since(begin)
 	}
-	wg.Wait()
-	if waited := time.Since(begin); waited > 1500*time.Millisecond {
+	// One after the other they would take 2.4 s. A busy machine may make one try as long.
+	waited := giveUp()
+	for try := 1; waited > 1500*time.Millisecond && try < 10; try++ {
+		waited = min(waited, giveUp())
+	}
+	if waited > 1500*time.Millisecond {
 		t.Errorf("eight writes gave up after %v, want at most twice the busy timeout of 300 ms", waited)
 	}
 	if _, err := s.List(t.Context(), reservation.Query{}); err != nil {
