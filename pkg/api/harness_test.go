@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,6 +45,8 @@ type setup struct {
 	hosts  []inventory.Host
 	limits booking.Limits
 	fence  filters.Fence
+	// busy is how long a write waits for another; 0 is two minutes.
+	busy time.Duration
 	// adjust changes what the API is made of.
 	adjust func(*api.Options)
 }
@@ -83,7 +86,7 @@ func start(t *testing.T, s setup) *cloud {
 	c.other, c.nobody = caller{c, "other/member"}, caller{c, ""}
 
 	var err error
-	c.store, err = store.Open(t.Context(), store.Options{Connection: "file:" + c.file, BusyTimeout: 20 * time.Millisecond})
+	c.store, err = store.Open(t.Context(), store.Options{Connection: "file:" + c.file, BusyTimeout: cmp.Or(s.busy, 2*time.Minute)})
 	must(t, err)
 	t.Cleanup(func() { _ = c.store.Close() })
 	_, err = c.store.Migrate(t.Context())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,7 +97,7 @@ func TestWhatHasBegunIsFinishedWhenTheClientHangsUp(t *testing.T) {
 }
 
 func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
-	c := start(t, setup{})
+	c := start(t, setup{busy: 20 * time.Millisecond})
 	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	path, before := "/v1/reservations/"+r.ID, c.everything()
 	release := c.holdDatabase()
