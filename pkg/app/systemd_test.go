@@ -28,7 +28,7 @@ func manager(t *testing.T, address string) (next func() string) {
 	t.Setenv("NOTIFY_SOCKET", address)
 	return func() string {
 		t.Helper()
-		if err := socket.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := socket.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		message := make([]byte, 1024)

@@ -1,6 +1,7 @@
 package energy_test
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -38,8 +39,17 @@ func TestOfATableTheFirstRowThatFitsCounts(t *testing.T) {
 	})
 }
 
-func TestATableOfTenThousandHostsIsReadAtOnce(t *testing.T) {
-	const hosts = 10_000
+func TestFindingAHostInATableTakesNoLongerWhereItIsLong(t *testing.T) {
+	short, long := finding(t, 100), finding(t, 10_000)
+	if long > 20*short {
+		t.Errorf("it took %v to find 10,000 times one of 10,000 hosts, and %v one of 100", long, short)
+	}
+}
+
+// finding returns how long it takes to find hosts in a table of so many 10,000 times, at best
+// of some: other work on the machine takes from all.
+func finding(t *testing.T, hosts int) (best time.Duration) {
+	t.Helper()
 	var text strings.Builder
 	text.WriteString("host,flops_per_watt\n")
 	for i := range hosts {
@@ -49,13 +59,14 @@ func TestATableOfTenThousandHostsIsReadAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
-	for i := range hosts {
-		if got := table.Of(fmt.Sprint("node-", i)).FlopsPerWatt; got != float64(i) {
-			t.Fatalf("host %d has %v", i, got)
+	for range 5 {
+		begun := time.Now()
+		for n := range 10_000 {
+			if got := table.Of(fmt.Sprint("node-", n%hosts)).FlopsPerWatt; got != float64(n%hosts) {
+				t.Fatalf("host %d has %v", n%hosts, got)
+			}
 		}
+		best = min(cmp.Or(best, time.Hour), time.Since(begun))
 	}
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("it took %v to find each of %d hosts", took, hosts)
-	}
+	return best
 }

@@ -60,14 +60,25 @@ func TestKeystoneSaysWhenToTryAgain(t *testing.T) {
 }
 
 func TestASlowKeystoneIsWaitedForOnlySoLong(t *testing.T) {
-	s := newScene(t, func(o *keystone.Options) { o.Timeout = 200 * time.Millisecond })
 	hold := make(chan struct{})
 	defer close(hold)
-	s.front.set(func(f *front) { f.hold = hold })
-	begun := time.Now()
-	_, err := s.Validate(t.Context(), "any", "another")
-	if waited := time.Since(begun); !fault.Is(err, fault.Unavailable) || waited > 5*time.Second {
-		t.Errorf("got %v after %v", err, waited)
+	wait := func() time.Duration {
+		s := newScene(t, func(o *keystone.Options) { o.Timeout = 200 * time.Millisecond })
+		s.front.set(func(f *front) { f.hold = hold })
+		begun := time.Now()
+		if _, err := s.Validate(t.Context(), "any", "another"); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v", err)
+		}
+		return time.Since(begun)
+	}
+	waited := wait()
+	for range 4 { // a pause of the machine makes one wait longer, and not all
+		if waited > keystone.DefaultTimeout/2 {
+			waited = min(waited, wait())
+		}
+	}
+	if waited > keystone.DefaultTimeout/2 {
+		t.Errorf("it waited for %v", waited)
 	}
 }
 
@@ -149,7 +160,7 @@ func TestAWrongServicePasswordIsReportedOnceAndNotTriedOnAndOn(t *testing.T) {
 	s.call(s.cloud.admin, http.MethodPatch, "/users/"+s.service.id, object{"user": object{"password": "not-the-password"}}, http.StatusOK)
 	s.clock.advance(time.Minute)
 	// Keystone holds a token of the very second of a password change for revoked.
-	for give := time.Now().Add(10 * time.Second); ; {
+	for give := time.Now().Add(patience); ; {
 		if _, err := s.validate(token); err == nil {
 			break
 		} else if time.Now().After(give) {

@@ -76,6 +76,9 @@ func (f *front) count(what string) int {
 	return f.counts[what]
 }
 
+// patience bounds every wait for a condition, and every question to Keystone.
+const patience = 2 * time.Minute
+
 // await waits until Keystone has been asked about tokens so many times, awaitLogins
 // until it has been asked for so many.
 func (f *front) await(validations int)  { awaitCount(f.validations, validations) }
@@ -84,7 +87,7 @@ func (f *front) awaitLogins(logins int) { awaitCount(f.logins, logins) }
 func awaitCount(count func() int, wanted int) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for give := time.After(10 * time.Second); count() < wanted; {
+	for give := time.After(patience); count() < wanted; {
 		select {
 		case <-tick.C:
 		case <-give:

@@ -229,6 +229,7 @@ func newScene(t *testing.T, change func(o *keystone.Options)) *scene {
 	s.options = keystone.Options{
 		Connection: keystone.Connection{
 			AuthURL: s.front.URL + "/v3", Username: s.service.name, Password: s.service.password, ProjectName: s.service.projectName,
+			Timeout: patience,
 		},
 		TokenCacheTime: 5 * time.Minute, ServiceTokenRoles: []string{"service"}, ServiceTokenRolesRequired: true,
 		ServiceType: "reservation", Now: s.clock.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),

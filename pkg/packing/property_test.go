@@ -350,7 +350,7 @@ func TestASearchThatTakesTooLongGivesTheBestSoFar(t *testing.T) {
 	if err != nil || !strings.Contains(o.Unproven, "the time for the search was up") {
 		t.Errorf("got %q, %v", o.Unproven, err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

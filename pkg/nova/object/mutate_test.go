@@ -157,7 +157,7 @@ func TestTenThousandMutatedSpecsAreReadOrRefused(t *testing.T) {
 	if sound < count/10 || sound > count*9/10 {
 		t.Errorf("%d of %d are sound: the mutations are too rough or too gentle", sound, count)
 	}
-	if slowest > 5*time.Second {
+	if slowest > time.Minute {
 		t.Errorf("one took %s", slowest)
 	}
 }

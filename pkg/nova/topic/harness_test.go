@@ -216,7 +216,7 @@ func serve(t testing.TB, o topic.Options) *bench {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
 	<-server.Ready()
-	b.client = oslo.NewClient(b.broker, oslo.ClientOptions{Timeout: 10 * time.Second, NewID: oslotest.NewID, Now: time.Now})
+	b.client = oslo.NewClient(b.broker, oslo.ClientOptions{Timeout: 2 * time.Minute, NewID: oslotest.NewID, Now: time.Now})
 	t.Cleanup(func() {
 		b.client.Close()
 		stop()

@@ -19,7 +19,7 @@ import (
 // installed gives a solver, or skips the test.
 func installed(t *testing.T) Solver {
 	t.Helper()
-	s := Solver{Limit: time.Minute}
+	s := Solver{Limit: 10 * time.Minute}
 	if err := s.Find(); err != nil {
 		if os.Getenv("ALMANAC_LAB") != "" { // whose packages have it
 			t.Fatal(err)
