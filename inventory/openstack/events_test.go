@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// patience bounds what has to happen soon.
-const patience = 20 * time.Second
+// patience bounds every wait for a condition.
+const patience = 2 * time.Minute
 
 func connect(t *testing.T, url string) *amqp.Transport {
 	t.Helper()

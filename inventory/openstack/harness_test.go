@@ -197,7 +197,7 @@ func (s *scene) await(what string, wanted func(hosts []inventory.Host) bool) []i
 	s.t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for give := time.After(time.Minute); ; {
+	for give := time.After(patience); ; {
 		s.clock.advance(100 * time.Millisecond)
 		if hosts := s.must(); wanted(hosts) {
 			return hosts
@@ -205,7 +205,7 @@ func (s *scene) await(what string, wanted func(hosts []inventory.Host) bool) []i
 		select {
 		case <-tick.C:
 		case <-give:
-			s.t.Fatalf("after a minute it is not so that %s", what)
+			s.t.Fatalf("after %v it is not so that %s", patience, what)
 		}
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-const patience = 30 * time.Second
+// patience bounds every wait for a condition, and every call that is answered.
+const patience = 2 * time.Minute
 
 // wire is a transport that a test watches and disturbs.
 type wire struct {

@@ -32,7 +32,7 @@ func TestAPythonConsumerReadsBothFormatsFromRabbitMQ(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer transport.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	n := notifier(t, oslo.NewNotifier(transport, oslo.NotifierOptions{Exchange: "almanac", NewID: oslotest.NewID, Now: time.Now}))
 	change := changeOf(booked(), reservation.Create)

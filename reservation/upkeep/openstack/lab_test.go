@@ -248,11 +248,14 @@ func (l *lab) settled(id string, wanted func(inventory.Instance) bool) (i invent
 	return i
 }
 
+// patience bounds every wait for a condition.
+const patience = 2 * time.Minute
+
 func (l *lab) await(what string, done func() bool) {
 	l.t.Helper()
-	for limit := time.Now().Add(60 * time.Second); !done(); time.Sleep(100 * time.Millisecond) {
+	for limit := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(limit) {
-			l.t.Fatalf("it is still not so after a minute that %s", what)
+			l.t.Fatalf("after %v it is still not so that %s", patience, what)
 		}
 	}
 }
