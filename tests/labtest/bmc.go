@@ -94,7 +94,7 @@ mc_enable 0x20
 		t.Fatal(err)
 	}
 	t.Cleanup(launched.kill)
-	if err := launched.answers(20*time.Second, func() error { return ipmiPing(b.Port) }); err != nil {
+	if err := launched.answers(patience, func() error { return ipmiPing(b.Port) }); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -100,7 +100,7 @@ func (c *Conductor) AwaitScheduler() {
 // It may run in a cleanup.
 func (c *Conductor) await(server string) {
 	c.t.Helper()
-	err := await(2*time.Minute, func() error {
+	err := await(patience, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), 2*time.Second)
 		defer cancel()
 		err := c.client.Call(ctx, scheduler(server, "baseapi", "1.0"), "ping", map[string]string{"arg": "labtest"}, nil)

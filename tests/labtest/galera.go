@@ -174,7 +174,7 @@ func (g *Galera) position(node int) (int64, error) {
 	}
 	select {
 	case <-recovering.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		recovering.kill()
 	}
 	text, err := os.ReadFile(log)
@@ -192,7 +192,7 @@ func (g *Galera) position(node int) (int64, error) {
 // component.
 func (g *Galera) Wait(synced int) {
 	g.t.Helper()
-	err := await(2*time.Minute, func() error {
+	err := await(patience, func() error {
 		count := 0
 		for node := range g.nodes {
 			if g.synced(node, synced) {
@@ -251,7 +251,7 @@ func (g *Galera) Stop(node int) {
 	if g.nodes[node] == nil {
 		return
 	}
-	if err := g.nodes[node].stop(time.Minute); err != nil {
+	if err := g.nodes[node].stop(patience); err != nil {
 		g.t.Error(err)
 	}
 	g.nodes[node] = nil

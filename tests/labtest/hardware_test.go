@@ -16,7 +16,7 @@ func TestAHostIsDownWhileItsNodeInIronicIsOff(t *testing.T) {
 	last := hosts[len(hosts)-1]
 	for _, power := range []struct{ order, state string }{{"off", "down"}, {"on", "up"}} {
 		cloud.Openstack(t, labtest.Admin, "baremetal", "node", "power", power.order, last)
-		cloud.AwaitService(t, last, power.state, "enabled", "", time.Minute)
+		cloud.AwaitService(t, last, power.state, "enabled", "", 5*time.Minute)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 )
 
 // IronicNode is a node of the lab's Ironic that is the test's own. Its hardware is fake,
@@ -86,10 +85,10 @@ func (n *IronicNode) Provision(order, state string) {
 	n.Await("provision_state", state)
 }
 
-// Await waits until a field of the node has the value, at most two minutes.
+// Await waits until a field of the node has the value.
 func (n *IronicNode) Await(field string, value any) {
 	n.t.Helper()
-	err := await(2*time.Minute, func() error {
+	err := await(patience, func() error {
 		if node := n.Show(); node[field] != value {
 			return fmt.Errorf("it is %v; the node's last error: %v", node[field], node["last_error"])
 		}

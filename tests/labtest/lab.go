@@ -115,6 +115,9 @@ func allFree(first, n int) bool {
 	return true
 }
 
+// patience bounds every wait for a service: for its start, its end, and what it does.
+const patience = 5 * time.Minute
+
 // await tries until it works, at most for the limit, and gives the last error.
 func await(limit time.Duration, try func() error) error {
 	timeout := time.After(limit)

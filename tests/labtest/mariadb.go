@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql" // database/sql speaks to MariaDB through it
 )
@@ -122,7 +121,7 @@ func (m *MariaDB) Start() {
 	// one connection for all: its statements can be counted
 	admin.SetMaxOpenConns(1)
 	m.admin, m.own = admin, 0
-	if err := started.answers(time.Minute, admin.Ping); err != nil {
+	if err := started.answers(patience, admin.Ping); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -146,7 +145,7 @@ func (m *MariaDB) Stop() {
 	if m.process == nil {
 		return
 	}
-	if err := m.process.stop(time.Minute); err != nil {
+	if err := m.process.stop(patience); err != nil {
 		m.t.Error(err)
 	}
 	m.gone()

@@ -183,8 +183,8 @@ func TestAMeddlerTellsForHowLongTheServiceWasAtWork(t *testing.T) {
 	}
 	together.Wait()
 	call()
-	passed := time.Since(begun)
 	requests, took := m.Busy(begun)
+	passed := time.Since(begun)
 	if requests != 6 || took < 2*each || took > passed {
 		t.Errorf("%d requests kept the service at work for %v of %v, want 6 for %v or more", requests, took, passed, 2*each)
 	}

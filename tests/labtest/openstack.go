@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Cloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with
@@ -50,7 +49,7 @@ func OpenStack(t testing.TB) Cloud {
 func (c Cloud) settle(t testing.TB) {
 	t.Helper()
 	token := c.Token(t, Admin)
-	err := await(time.Minute, func() error {
+	err := await(patience, func() error {
 		for _, host := range c.Hosts(t) {
 			said, err := c.computeState(token, host)
 			if err == nil && said != "up" {
@@ -135,7 +134,7 @@ func (c Cloud) computeState(token, host string) (string, error) {
 func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	t.Helper()
 	token := c.Token(t, Admin)
-	err := await(time.Minute, func() error {
+	err := await(patience, func() error {
 		said, err := c.computeState(token, host)
 		if err == nil && said != state {
 			err = fmt.Errorf("Nova says that it is %s", said)

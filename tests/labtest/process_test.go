@@ -53,7 +53,7 @@ func TestPrivateServersDieWithTheTestProcess(t *testing.T) {
 	if err := process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	tick, deadline := time.NewTicker(20*time.Millisecond), time.After(10*time.Second)
+	tick, deadline := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for err := error(nil); err == nil; err = server.Ping() {
 		select {

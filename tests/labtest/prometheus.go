@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Prometheus starts a Prometheus that scrapes target, "host:port", every second, and gives
@@ -26,7 +25,7 @@ func Prometheus(t testing.TB, target, query string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	err = p.answers(30*time.Second, func() error {
+	err = p.answers(patience, func() error {
 		answer, err := http.Get("http://" + address + "/api/v1/query?query=" + query)
 		if err != nil {
 			return err

@@ -120,7 +120,7 @@ func startEpmd(t testing.TB, files string, port int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(epmd.kill)
-	if err := epmd.answers(10*time.Second, func() error { return dial(port) }); err != nil {
+	if err := epmd.answers(patience, func() error { return dial(port) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,7 +151,7 @@ func (r *Broker) Start() {
 		r.t.Fatal(err)
 	}
 	r.process = started
-	if err := started.answers(time.Minute, func() error { return dial(r.port) }); err != nil {
+	if err := started.answers(patience, func() error { return dial(r.port) }); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -177,7 +177,7 @@ func (r *Broker) Stop() {
 	if r.process == nil {
 		return
 	}
-	if err := r.process.stop(time.Minute); err != nil {
+	if err := r.process.stop(patience); err != nil {
 		r.t.Error(err)
 	}
 	r.process = nil
