@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -103,6 +104,26 @@ func (s *scout) evicts(t *testing.T, told func(instances ...string)) {
 	}
 }
 
+// waits is a clock on which waiting alone takes time: what a slow machine takes to ask does
+// not count.
+type waits struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (w *waits) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+func (w *waits) wait(ctx context.Context, d time.Duration) error {
+	w.mu.Lock()
+	w.at = w.at.Add(d)
+	w.mu.Unlock()
+	return job.Pause(ctx, d)
+}
+
 // Three replicas choose among the same victims; answers are lost on their way to one of
 // them, and questions to another. Placement has the last word, and is never overfull.
 func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T) {
@@ -117,7 +138,8 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	var scouts []*scout
 	for _, address := range []string{"", lossy.URL, deaf.URL} {
 		s := l.newScout(address)
-		s.Servers, s.EvictionTimeout = g, 300*time.Millisecond
+		waits := &waits{at: time.Now()}
+		s.Servers, s.EvictionTimeout, s.Now, s.Wait = g, 300*time.Millisecond, waits.now, waits.wait
 		if err := s.Look(t.Context(), []string{host(0), host(1), host(2)}); err != nil {
 			t.Fatal(err)
 		}
