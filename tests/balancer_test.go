@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ type replicas struct {
 	t        *testing.T
 	settings [][]string // of each
 	http     *http.Client
+	booked   atomic.Int64 // bookings that users were told of
 
 	mu      sync.Mutex
 	running []*service // nil while one is down
@@ -32,6 +34,15 @@ func startReplicas(t *testing.T, settings ...[]string) *replicas {
 		r.start(i)
 	}
 	return r
+}
+
+// lasts returns after so long, later where the replicas have acknowledged too few bookings by
+// then, and at the end of ctx.
+func (r *replicas) lasts(ctx context.Context, length time.Duration) {
+	most := time.Now().Add(length + 10*time.Minute)
+	for on := pass(ctx, length); on && r.booked.Load() < fewestBookings && time.Now().Before(most); {
+		on = pass(ctx, time.Second)
+	}
 }
 
 func (r *replicas) start(i int) {

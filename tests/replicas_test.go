@@ -35,15 +35,20 @@ func migrate(t testing.TB, connection string) {
 func TestOfFiftyBookingsForTheLastHostAtThreeReplicasOneWins(t *testing.T) {
 	connection := labtest.Database(t)
 	migrate(t, connection)
-	settings := []string{"OS_DATABASE__CONNECTION=" + connection}
+	settings := append(unhurried(), "OS_DATABASE__CONNECTION="+connection)
 	lastHost(t, startReplicas(t, settings, settings, settings), 9, "free_hosts")
 }
 
 func TestOfFiftyBookingsForTheLastHostOfALimitAtThreeReplicasOneWins(t *testing.T) {
 	connection := labtest.Database(t)
 	migrate(t, connection)
-	settings := []string{"OS_DATABASE__CONNECTION=" + connection, "OS_LIMITS__MAX_HOSTS_PER_PROJECT=6"}
+	settings := append(unhurried(), "OS_DATABASE__CONNECTION="+connection, "OS_LIMITS__MAX_HOSTS_PER_PROJECT=6")
 	lastHost(t, startReplicas(t, settings, settings, settings), 5, "max_hosts_per_project")
+}
+
+// unhurried are settings by which a service that is slow answers all the same.
+func unhurried() []string {
+	return []string{"OS_DATABASE__TRANSACTION_TIMEOUT=25", "OS_API__REQUEST_TIMEOUT=2m"}
 }
 
 // lastHost sends fifty bookings for one host to all replicas at once, ten times, where all
