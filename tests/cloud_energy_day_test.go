@@ -249,12 +249,12 @@ func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	booked := r.book(labtest.Demo, "render", "--quantity", "1", "--start", "+125s", "--duration", "1h")
 	hangs := r.show(booked.ID).Hosts[0]
 	r.hardware.Boots(hangs, labtest.NeverBoots)
-	r.within(2*time.Minute, time.Second, hangs+" is broken, and there is an alarm", func() bool {
+	r.within(cloudPatience, time.Second, hangs+" is broken, and there is an alarm", func() bool {
 		status, err := r.admin.almanac.Energy(t.Context())
 		return err == nil && r.energy(hangs).Phase == "broken" &&
 			slices.ContainsFunc(status.Alarms, func(a v1.EnergyAlarm) bool { return a.Host == hangs && a.Kind == "quarantined" })
 	})
-	r.within(2*time.Minute, time.Second, "the reservation is active", func() bool { return r.show(booked.ID).Status == "active" })
+	r.within(cloudPatience, time.Second, "the reservation is active", func() bool { return r.show(booked.ID).Status == "active" })
 	active := r.show(booked.ID)
 	if begun := lastEvent(active, "start"); slices.Contains(active.Hosts, hangs) || begun.DoneAt.Sub(booked.Start) > 15*time.Second {
 		t.Errorf("it is on %v, and began as %+v", active.Hosts, begun)

@@ -49,9 +49,13 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	}
 	b.crash()
 	b.start()
+	latest := due // or where almanacd came back after that
+	if served := time.Now(); latest.Before(served) {
+		latest = served
+	}
 	b.await("Nova begins to cache the image", func() bool { return len(said.of("start")) > 0 })
 	begun := said.of("start")[0]
-	if late := begun.at.Sub(due); late < -time.Second || late > 6*time.Second {
+	if late := begun.at.Sub(latest); begun.at.Before(due.Add(-time.Second)) || late > patience {
 		t.Errorf("Nova was asked at %v, which was to be at %v", begun.at, due)
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(begun.hosts)), planned.Hosts) {
@@ -281,7 +285,7 @@ func (b *beside) listenToNova() *novaSaid {
 	})
 	select {
 	case <-listener.Ready():
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		b.t.Fatal("Nova's notifications cannot be heard")
 	}
 	return said

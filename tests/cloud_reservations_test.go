@@ -11,11 +11,14 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// await waits until it is so; what a cloud does takes seconds, and more beside other
-// tests.
+// cloudPatience bounds every wait for a cloud: what it does takes seconds, and more beside
+// other tests.
+const cloudPatience = 5 * time.Minute
+
+// await waits until it is so.
 func (b *beside) await(what string, holds func() bool) {
 	b.t.Helper()
-	b.within(90*time.Second, 200*time.Millisecond, what, holds)
+	b.within(cloudPatience, 200*time.Millisecond, what, holds)
 }
 
 // within waits until it is so, looking that often.
@@ -137,7 +140,7 @@ func among(hosts ...string) json.RawMessage {
 // endsSoon lets reservations end in a moment, and returns before that.
 func (b *beside) endsSoon(ids ...string) (end time.Time) {
 	b.t.Helper()
-	end = b.soon(2)
+	end = time.Now().Add(ahead(2*time.Second, len(ids), func() { b.show(ids[0]) })).Truncate(time.Second)
 	for _, id := range ids {
 		if _, err := b.admin.almanac.ChangeReservation(b.t.Context(), id, v1.ReservationChange{EndTime: &end}); err != nil {
 			b.t.Fatalf("let reservation %s end: %v", id, err)

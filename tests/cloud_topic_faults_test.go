@@ -162,12 +162,12 @@ func (s *siege) status(id string) string {
 
 func (s *siege) eventually(what string, holds func() bool) {
 	s.Helper()
-	timeout, tick := time.After(time.Minute), time.NewTicker(100*time.Millisecond)
+	timeout, tick := time.After(cloudPatience), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-timeout:
-			s.Fatalf("after a minute there is not %s", what)
+			s.Fatalf("after %v there is not %s", cloudPatience, what)
 		case <-tick.C:
 		}
 	}

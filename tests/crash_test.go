@@ -64,7 +64,7 @@ func TestNothingAcknowledgedIsLostWhenTheServiceIsKilled(t *testing.T) {
 	kept := &ledger{reservations: make(map[string]v1.Reservation), doubtful: make(map[string]bool)}
 	begin := time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range uint64(4) {
-		s := start(t, folder)
+		s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1m") // eight write at once
 		var clients sync.WaitGroup
 		for i := range uint64(8) {
 			random := rand.New(rand.NewPCG(round, i))
