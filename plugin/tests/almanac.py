@@ -50,8 +50,11 @@ class Almanac:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        self.server.daemon_threads = True
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128  # of 5 that wait to be accepted, a busy machine resets the sixth
+
+        self.server = Server(('127.0.0.1', 0), Handler)
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = 'http://127.0.0.1:%d' % self.server.server_port
 

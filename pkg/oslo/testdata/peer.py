@@ -63,8 +63,8 @@ def listen(conf, url):
     transport = messaging.get_notification_transport(conf, url)
     target = messaging.Target(exchange="almanac", topic="notifications")
     listener = messaging.get_notification_listener(transport, [target], [Notes()], executor="threading")
+    say("ready")  # first, since what waits in the queue is printed at once
     listener.start()
-    say("ready")
     sys.stdin.read()
     listener.stop()
 
