@@ -15,12 +15,11 @@ import (
 )
 
 // TestWindowsAreTheStartsThatAreAccepted offers every start in and around the windows that
-// the availability shows, where a reservation may not last and lie ahead as it likes.
+// the availability shows, under any limits.
 func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
-		limits := drawLimits(t)
-		s.options.Limits = booking.Limits{Duration: limits.Duration, StartAhead: limits.StartAhead}
+		s.options.Limits = drawLimits(t)
 		s.restart(t)
 		req := drawRequest(t, s.clock())
 		req.Start = s.clock() + 1 + span.Instant(drawTicks(t, 0, 20, "from"))
@@ -48,19 +47,21 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 }
 
 // TestTheAvailabilityKnowsTheLimitsThatABookingKnows lets nothing last longer than 100 s
-// or start later than in 500 s.
+// or start later than in 500 s, and the project hold one host at once.
 func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
-	s := newScene(t, named("a"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
-	s.book(t, during(1, 200, 300)) // all that the project may hold
+	s := newScene(t, named("a", "b"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
+	s.book(t, during(1, 200, 300)) // all that the project may hold then
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(10_000), Duration: 100}
 	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
-	want := []calendar.Window{{Start: at(0), LatestStart: at(100), Free: 1}, {Start: at(300), LatestStart: at(500), Free: 1}}
+	want := []calendar.Window{{Start: at(0), LatestStart: at(100), Free: 2}, {Start: at(300), LatestStart: at(500), Free: 2}}
 	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
 		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
 	}
-	long, late := req, req
-	long.Duration, late.Start = 101, at(501)
-	for constraint, req := range map[reservation.Constraint]reservation.Request{reservation.MaxDuration: long, reservation.MaxStartAhead: late} {
+	long, late, many := req, req, req
+	long.Duration, late.Start, many.Quantity = 101, at(501), 2
+	for constraint, req := range map[reservation.Constraint]reservation.Request{
+		reservation.MaxDuration: long, reservation.MaxStartAhead: late, reservation.MaxHosts: many,
+	} {
 		_, _, err := s.desk.Availability(t.Context(), owner, req, 10)
 		if got := refusal(t, err); got.Constraint != constraint {
 			t.Errorf("refused by %s: %s; want %s", got.Constraint, got.Message, constraint)

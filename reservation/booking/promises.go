@@ -2,6 +2,7 @@ package booking
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -116,17 +117,15 @@ func (d *Desk) Live(w span.Span) []reservation.Reservation {
 	return list
 }
 
-// Availability gives the windows in which the request's quantity has room for its
-// duration, up to limit of them, and how many hosts match. How long a reservation may last
-// and how far ahead it may start counts, as a booking would count it: the error is a
-// *reservation.Refusal where no start would be allowed. What the project holds does not.
+// Availability returns the windows in which the request's quantity has room for its
+// duration, up to limit of them, and how many hosts match. The limits count as a booking
+// would count them: the error is a *reservation.Refusal where they allow no start.
 func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return nil, 0, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
-	v.Limits = Limits{Duration: v.Limits.Duration, StartAhead: v.Limits.StartAhead}
 	a, err := settle(req, v)
 	if err != nil {
 		return nil, 0, err
@@ -138,15 +137,45 @@ func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Requ
 	if refusal := s.limited(); refusal != nil {
 		return nil, 0, refusal
 	}
-	all := v.Calendar.Windows(s.query)
-	if a.Kind == reservation.Instances {
-		all = slices.Values(v.Calendar.SliceWindows(s.slices(s.query)))
-	}
-	for w := range all {
+	for w := range s.allowed(s.windows()) {
 		if len(windows) == limit {
-			break
+			return windows, s.matched, nil
 		}
 		windows = append(windows, w)
 	}
+	if len(windows) == 0 {
+		if refusal := s.refuseHosts(); refusal != nil {
+			return nil, 0, refusal
+		}
+	}
 	return windows, s.matched, nil
+}
+
+// windows are the starts at which there is room, in order.
+func (s *search) windows() iter.Seq[calendar.Window] {
+	if s.ask.Kind == reservation.Instances {
+		return slices.Values(s.view.Calendar.SliceWindows(s.slices(s.query)))
+	}
+	return s.view.Calendar.Windows(s.query)
+}
+
+// allowed returns the parts of windows, which are in order, whose starts keep the limit on hosts.
+func (s *search) allowed(windows iter.Seq[calendar.Window]) iter.Seq[calendar.Window] {
+	kept := s.bound.keeps(s.ask.Quantity, span.Span{Start: s.query.Ready, End: s.query.Deadline})
+	return func(yield func(calendar.Window) bool) {
+		for w := range windows {
+			for len(kept) > 0 && kept[0].End.Add(-s.ask.duration) < w.Start {
+				kept = kept[1:]
+			}
+			for _, part := range kept {
+				if part.Start > w.LatestStart {
+					break
+				}
+				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-s.ask.duration)), Free: w.Free}
+				if starts.Start <= starts.LatestStart && !yield(starts) {
+					return
+				}
+			}
+		}
+	}
 }
