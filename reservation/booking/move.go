@@ -267,13 +267,33 @@ func (m *move) refuse() *reservation.Refusal {
 	r.Message = fmt.Sprintf("not enough hosts available: the reservation can keep %d of %d in %v, and %d are asked for",
 		m.keepableTotal(), m.from.Quantity, m.to.Span, quantity)
 	r.LargestQuantity = m.largest()
-	if m.stuck(quantity) {
+	switch {
+	case m.stuck(quantity):
 		r.BlockedBy = m.search.blocks(m.search.ask.window, m.ownHosts())
+	case m.never():
+		r.Constraint, r.Message = m.search.reason(r.Free, true)
+		r.BlockedBy = nil
+		return r
 	}
 	if !m.pinned() {
 		r.EarliestStart = m.search.earliest()
 	}
 	return r
+}
+
+// never reports whether the hosts that match and those that are kept have too little room even
+// where nothing is promised.
+func (m *move) never() bool {
+	hosts, gone := m.search.matching(true), 0
+	hosts.Unite(m.search.query.Hosts)
+	for _, k := range m.kept {
+		if m.search.view.roster.host(k.host) == nil {
+			gone += k.count
+			continue
+		}
+		hosts.Add(k.host)
+	}
+	return m.search.roomOfEmpty(hosts)+gone < m.to.Terms.Quantity
 }
 
 // ownHosts are the hosts that the reservation holds.

@@ -61,3 +61,20 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 		t.Errorf("what fits once nothing is promised: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
 	}
 }
+
+// TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat changes a reservation beside which
+// somebody else holds all other hosts.
+func TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	r := s.book(t, during(1, 100, 200))
+	s.book(t, during(2, 100, 200))
+	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, quantity(4))
+	got := refusal(t, err)
+	if got.Constraint != reservation.HostsInPool || got.BlockedBy != nil || got.EarliestStart != 0 || got.LargestQuantity != 1 {
+		t.Errorf("beyond the pool: %s: %s, blocked by %v until %v, largest %d", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart, got.LargestQuantity)
+	}
+	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, quantity(3))
+	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 2 || got.EarliestStart != at(200) {
+		t.Errorf("what fits later: %s: %s, blocked by %v until %v", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart)
+	}
+}
