@@ -22,7 +22,7 @@ func window(start, latest, end int64, free int) v1.Window {
 }
 
 func TestAvailabilityIsTheWindowsWithEnoughHosts(t *testing.T) {
-	c := start(t, setup{limits: booking.Limits{Hosts: 3}})
+	c := start(t, setup{})
 	c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600))) // A and B
 	c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 3600}`, at(7200)))                // A
 	for query, answer := range map[string]v1.Availability{
@@ -53,9 +53,10 @@ func TestAvailabilityIsTheWindowsWithEnoughHosts(t *testing.T) {
 }
 
 func TestAQuestionThatNoBookingMayAskIsRefusedAsTheBookingWouldBe(t *testing.T) {
-	c := start(t, setup{limits: booking.Limits{Duration: 600, StartAhead: 7200}})
+	c := start(t, setup{limits: booking.Limits{Duration: 600, StartAhead: 7200, Hosts: 2}})
 	for query, constraint := range map[string]string{
 		"duration=601": "max_duration", "duration=600&start=" + at(7201): "max_start_ahead",
+		"duration=600&quantity=3": "max_hosts_per_project",
 	} {
 		a := c.demo.get("/v1/availability?" + query)
 		wantError(t, a, http.StatusConflict)

@@ -85,7 +85,7 @@ func TestARefusedChangeLeavesEverythingAsItWas(t *testing.T) {
 	path, before := "/v1/reservations/"+r.ID, c.stored()
 	for change, constraint := range map[string]string{
 		fmt.Sprintf(`{"end_time": %q}`, at(7201)):         "free_hosts",
-		`{"quantity": 4}`:                                 "free_hosts",
+		`{"quantity": 4}`:                                 "pool",
 		fmt.Sprintf(`{"start_time": %q}`, at(3600-86400)): "",
 		fmt.Sprintf(`{"end_time": %q}`, at(3601+86400)):   "max_duration",
 	} {

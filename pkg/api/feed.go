@@ -53,8 +53,9 @@ func (s *server) feed(c *gin.Context) {
 		s.fail(c, fault.New(fault.NotFound, "there is no feed here, or the link is no longer good; /v1/feed gives a new one"))
 		return
 	}
-	if s.limitCaller(c, "feed "+project); !c.IsAborted() {
-		s.answerCalendar(c, project, begun)
+	caller := "feed " + project
+	if s.limitCaller(c, caller); !c.IsAborted() {
+		s.serveInLine(c, caller, func() { s.answerCalendar(c, project, begun) })
 	}
 }
 

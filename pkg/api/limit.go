@@ -78,11 +78,15 @@ func (s *server) limit(c *gin.Context) {
 	if s.projects == nil || by.may("context_is_admin", by.ProjectID) {
 		return
 	}
-	caller := "project " + by.ProjectID
+	s.limitCaller(c, callerOf(by))
+}
+
+// callerOf is whose requests are counted together: a project's, or those of a user of the system.
+func callerOf(by *asker) string {
 	if by.ProjectID == "" {
-		caller = "user " + by.UserID
+		return "user " + by.UserID
 	}
-	s.limitCaller(c, caller)
+	return "project " + by.ProjectID
 }
 
 func (s *server) limitCaller(c *gin.Context, caller string) {

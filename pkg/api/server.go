@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/admission"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -65,6 +66,9 @@ type Options struct {
 	// number, and Burst how many at once.
 	RequestsPerSecond float64
 	Burst             int
+	// RequestsAtOnce is how many requests of a project are served at once, 0 any number. The
+	// others wait.
+	RequestsAtOnce int
 	// FailuresPerSecond is how many wrong tokens that Keystone has to be asked about an
 	// address may send in the long run, 0 any number, and FailureBurst how many at once.
 	FailuresPerSecond float64
@@ -105,7 +109,8 @@ type server struct {
 	database *watch
 	parts    []*watch // the database among them
 	projects *limits  // by project
-	failures *limits  // by address, of wrong tokens
+	line     *turns.Gate
+	failures *limits // by address, of wrong tokens
 	// connections are failures of whoever may be a proxy.
 	connections *limits
 }
@@ -116,7 +121,7 @@ func New(o Options) *Server {
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	s := &server{
 		Options: o, metrics: newMetrics(o.Registry, o.Desk),
-		projects: newLimits(o.RequestsPerSecond, o.Burst), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
+		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 	}
 	s.database = s.watch(Probe{"database", o.Ping})
@@ -156,7 +161,7 @@ func (s *server) routes(engine *gin.Engine) {
 	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.weighHosts)
 	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.readiness)
 
-	v1 := engine.Group("/v1", s.authenticate, s.limit)
+	v1 := engine.Group("/v1", s.authenticate, s.limit, s.inLine)
 	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.createReservation)
 	v1.GET("/reservations", s.listReservations) // reservations:list, or reservations:list_all
 	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.showReservation)

@@ -81,6 +81,7 @@ type API struct {
 
 	RequestTimeout, DrainDelay time.Duration
 	RateLimit, RateBurst       int // requests per second of a project, and at once; 0 is no limit
+	RequestsAtOnce             int // of a project that are served at the same time; 0 is no limit
 	FailureLimit, FailureBurst int // wrong tokens per second of an address, and at once; 0 is no limit
 	FeedSecret                 string
 	ParseProxyHeaders          bool

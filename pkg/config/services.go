@@ -202,6 +202,9 @@ func apiOptions(a *API) []option {
 			"Requests per second that a project may send. 0 means no limit. Admins have none."),
 		integer(&a.RateBurst, "rate_burst", 100, 1, 1_000_000,
 			"Requests that a project may send at once before the rate limit counts."),
+		integer(&a.RequestsAtOnce, "requests_at_once", 8, 0, 1_000_000,
+			"Requests of a project that are served at the same time. Up to 256 more wait in line, and those beyond "+
+				"are answered with 429. 0 means no limit. Admins have none."),
 		integer(&a.FailureLimit, "failure_limit", 5, 0, 1_000_000,
 			"Wrong tokens per second that an address may send, or the network of 64 bits of an IPv6 address. "+
 				"Above that, requests from there with a token that Keystone has to be asked about are answered "+
