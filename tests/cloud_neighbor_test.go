@@ -28,32 +28,36 @@ func TestOneHostileMemberDoesNotSlowTheOthers(t *testing.T) {
 	hosts := b.cloud.Hosts(t)
 	reserved := hosts[:len(hosts)/2]
 	b.pool(reserved...)
-	hostile := newHostile(b, reserved)
-	var quiet, noisy neighbors
+	ordinary, hostile := newNeighbors(b), newHostile(b, reserved)
+	var quiet, noisy answerTimes
 	for range 4 {
-		b.work(&quiet, nil)
-		b.work(&noisy, hostile)
+		ordinary.work(&quiet, nil)
+		ordinary.work(&noisy, hostile)
 	}
 	t.Logf("without: %v", &quiet)
 	t.Logf("beside:  %v", &noisy)
 	t.Logf("the hostile member was answered %v", hostile.answers)
 	for _, of := range []struct {
 		who             string
+		percent         int
 		without, beside []time.Duration
-	}{{"ordinary clients", quiet.clients, noisy.clients}, {"select_destinations", quiet.placed, noisy.placed}} {
-		without, beside := percentile(of.without, 99), percentile(of.beside, 99)
+	}{
+		{"ordinary clients", 99, quiet.clients, noisy.clients},
+		{"select_destinations", 90, quiet.placed, noisy.placed}, // some dozens, whose slowest one is chance
+	} {
+		without, beside := percentile(of.without, of.percent), percentile(of.beside, of.percent)
 		if beside >= 5*without {
-			t.Errorf("%s: p99 is %v beside a hostile member and %v without: %.1f times as long, want less than 5", of.who, beside, without, beside.Seconds()/without.Seconds())
+			t.Errorf("%s: p%d is %v beside a hostile member and %v without, want less than 5 times as long", of.who, of.percent, beside, without)
 		}
 	}
 }
 
-// neighbors are how long the answers to ordinary callers took.
-type neighbors struct{ clients, placed []time.Duration }
+// answerTimes are how long the answers to ordinary callers took.
+type answerTimes struct{ clients, placed []time.Duration }
 
-func (n *neighbors) String() string {
-	return fmt.Sprintf("%d requests p50 %v p99 %v; %d placements p50 %v p99 %v",
-		len(n.clients), percentile(n.clients, 50), percentile(n.clients, 99), len(n.placed), percentile(n.placed, 50), percentile(n.placed, 99))
+func (n *answerTimes) String() string {
+	return fmt.Sprintf("%d requests p50 %v p99 %v; %d placements p50 %v p90 %v",
+		len(n.clients), percentile(n.clients, 50), percentile(n.clients, 99), len(n.placed), percentile(n.placed, 50), percentile(n.placed, 90))
 }
 
 func percentile(took []time.Duration, percent int) time.Duration {
@@ -61,11 +65,27 @@ func percentile(took []time.Duration, percent int) time.Duration {
 	return sorted[len(sorted)*percent/100].Round(100 * time.Microsecond)
 }
 
+// neighbors are ten ordinary clients, and a conductor with an admin who tidies up after it.
+type neighbors struct {
+	t         *testing.T
+	clients   []*client.Client
+	conductor *labtest.Conductor
+	admin     *labtest.REST
+}
+
+func newNeighbors(b *beside) *neighbors {
+	n := &neighbors{t: b.t, conductor: labtest.NewConductor(b.t, labtest.NovaTransport(b.t)), admin: b.cloud.REST(b.t, labtest.Admin)}
+	for range 10 {
+		n.clients = append(n.clients, b.calls(b.demo.user))
+	}
+	return n
+}
+
 // work lets the ordinary callers work for some seconds, beside the hostile member if there is
 // one, and adds what they measured.
-func (b *beside) work(n *neighbors, h *hostile) {
-	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.t.Context(), 5*time.Second)
+func (n *neighbors) work(to *answerTimes, h *hostile) {
+	n.t.Helper()
+	ctx, stop := context.WithTimeout(n.t.Context(), 6*time.Second)
 	defer stop()
 	var all sync.WaitGroup
 	if h != nil {
@@ -82,33 +102,32 @@ func (b *beside) work(n *neighbors, h *hostile) {
 			*to = append(*to, d)
 		}
 	}
-	for i := range uint64(10) {
-		all.Go(func() { b.ordinary(ctx, i, measured(&n.clients)) })
+	for _, c := range n.clients {
+		all.Go(func() { n.ordinary(ctx, c, measured(&to.clients)) })
 	}
-	all.Go(func() { b.placesOn(ctx, measured(&n.placed)) })
+	all.Go(func() { n.place(ctx, measured(&to.placed)) })
 	all.Wait()
 }
 
 // ordinary does what a client does, one request after the other with some time between.
-func (b *beside) ordinary(ctx context.Context, i uint64, took func(time.Duration)) {
-	chance, c := rand.New(rand.NewPCG(i, uint64(time.Now().UnixNano()))), b.calls(b.demo.user)
+func (n *neighbors) ordinary(ctx context.Context, c *client.Client, took func(time.Duration)) {
 	timed := func(what string, do func() error) {
 		begun := time.Now()
 		if err := do(); err != nil {
-			b.t.Errorf("an ordinary client: %s: %v", what, err)
+			n.t.Errorf("an ordinary client: %s: %v", what, err)
 		}
 		took(time.Since(begun))
-		pass(ctx, time.Duration(20+chance.IntN(40))*time.Millisecond)
+		pass(ctx, time.Duration(20+rand.IntN(40))*time.Millisecond)
 	}
 	for ctx.Err() == nil {
-		begin := time.Now().Add(time.Hour + time.Duration(chance.IntN(20*24*3600))*time.Second).Truncate(time.Second)
+		begin := time.Now().Add(time.Hour + time.Duration(rand.IntN(20*24*3600))*time.Second).Truncate(time.Second)
 		var made v1.Reservation
 		timed("availability", func() error {
-			_, err := c.Availability(b.t.Context(), client.AvailabilityQuery{Start: begin, End: begin.Add(24 * time.Hour), Duration: 60})
+			_, err := c.Availability(n.t.Context(), client.AvailabilityQuery{Quantity: 1, Start: begin, End: begin.Add(24 * time.Hour), Duration: 60})
 			return err
 		})
 		timed("book", func() (err error) {
-			made, err = c.CreateReservation(b.t.Context(), v1.ReservationRequest{
+			made, err = c.CreateReservation(n.t.Context(), v1.ReservationRequest{
 				Name: "ordinary", StartTime: &begin, Duration: new(v1.Duration(60)), Quantity: new(1),
 			}, client.CreateOptions{})
 			if answer, ok := errors.AsType[*client.Error](err); ok && answer.Refusal != nil {
@@ -119,25 +138,24 @@ func (b *beside) ordinary(ctx context.Context, i uint64, took func(time.Duration
 		if made.ID == "" {
 			continue
 		}
-		timed("show", func() error { _, err := c.GetReservation(b.t.Context(), made.ID); return err })
+		timed("show", func() error { _, err := c.GetReservation(n.t.Context(), made.ID); return err })
 		timed("change", func() error {
-			_, err := c.ChangeReservation(b.t.Context(), made.ID, v1.ReservationChange{Name: new("renamed")})
+			_, err := c.ChangeReservation(n.t.Context(), made.ID, v1.ReservationChange{Name: new("renamed")})
 			return err
 		})
-		timed("cancel", func() error { return c.DeleteReservation(b.t.Context(), made.ID) })
+		timed("cancel", func() error { return c.DeleteReservation(n.t.Context(), made.ID) })
 	}
 }
 
-// placesOn asks for a host for one instance after the other, as nova-conductor does.
-func (b *beside) placesOn(ctx context.Context, took func(time.Duration)) {
-	conductor, admin := labtest.NewConductor(b.t, labtest.NovaTransport(b.t)), b.cloud.REST(b.t, labtest.Admin)
+// place asks for a host for one instance after the other, as nova-conductor does.
+func (n *neighbors) place(ctx context.Context, took func(time.Duration)) {
 	for ctx.Err() == nil {
 		id, begun := uuid.NewString(), time.Now()
-		if _, err := conductor.SelectDestinations(b.t.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{id}, true, true); err != nil {
-			b.t.Errorf("ask for a host: %v", err)
+		if _, err := n.conductor.SelectDestinations(n.t.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{id}, true, true); err != nil {
+			n.t.Errorf("ask for a host: %v", err)
 			return
 		}
 		took(time.Since(begun))
-		admin.Must(http.MethodDelete, "placement", "/allocations/"+id, nil, nil)
+		n.admin.Must(http.MethodDelete, "placement", "/allocations/"+id, nil, nil)
 	}
 }

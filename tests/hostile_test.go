@@ -40,18 +40,17 @@ func newHostile(b *beside, hosts []string) *hostile {
 	h := &hostile{t: b.t, url: b.url, token: b.cloud.Token(b.t, b.demo2.user), answers: make(map[string]int)}
 	h.http.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
 	own := b.reserve(b.demo2, v1.ReservationRequest{Name: "own", StartTime: new(b.soon(90 * 24 * 3600)), Duration: new(v1.Duration(3600))})
-	h.calls = costlyRequests(longFilter(hosts), own)
+	h.calls = costlyRequests(longFilter(hosts), 7<<10, own)
 	return h
 }
 
-// longFilter returns a filter of almost 16 KiB that all of the hosts pass, at its last operand.
+// longFilter returns a filter of almost 16 KiB and 256 parts that all of the hosts pass.
 func longFilter(hosts []string) json.RawMessage {
 	var names []string
-	for i, size := 0, 0; size < 15<<10; i++ {
-		name := fmt.Sprintf("no-host-has-this-name-%05d", i)
-		names, size = append(names, name), size+len(name)+3
+	for i := range 256 - 2 - len(hosts) {
+		names = append(names, fmt.Sprintf("no-host-has-a-name-that-is-as-long-as-this-one-%05d", i))
 	}
-	text, err := json.Marshal(append([]any{"in", "$hypervisor_hostname"}, toAny(append(names, hosts...))...))
+	text, err := json.Marshal(append([]any{"in", "$name"}, toAny(append(names, hosts...))...))
 	if err != nil {
 		panic(err)
 	}
@@ -66,17 +65,20 @@ func toAny(names []string) []any {
 	return all
 }
 
-// costlyRequests are the calls of a member that cost most, each at its bounds.
-func costlyRequests(filter json.RawMessage, own v1.Reservation) []costly {
+// costlyRequests are the calls of a member that cost most, each at its bounds. largest is the
+// memory of a host.
+func costlyRequests(filter json.RawMessage, largest int, own v1.Reservation) []costly {
 	const day = 24 * 3600
 	padding := strings.Repeat(" ", 40<<10) // white space that has to be read
-	request := func(chance *rand.Rand, duration, quantity int) string {
-		begin := time.Now().Add(time.Duration(100*day+chance.IntN(200*day)) * time.Second).UTC().Format(time.RFC3339)
-		return fmt.Sprintf(`{"name":"hostile","kind":"instance","start_time":%q,"duration":%d,"quantity":%d,"resources":{"memory_mb":1},"policy":"best-fit","host_properties":%s%s}`,
-			begin, duration, quantity, filter, padding)
+	at := func(seconds int) string {
+		return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+	}
+	request := func(begin, end, duration, quantity, memory int) string {
+		return fmt.Sprintf(`{"name":"hostile","kind":"instance","start_time":%q,"end_time":%q,"duration":%d,"quantity":%d,"resources":{"memory_mb":%d},"host_properties":%s%s}`,
+			at(begin), at(end), duration, quantity, memory, filter, padding)
 	}
 	year := func(path string, more ...string) string {
-		query := url.Values{"start": {time.Now().Add(time.Minute).UTC().Format(time.RFC3339)}, "end": {time.Now().Add(360 * day * time.Second).UTC().Format(time.RFC3339)}}
+		query := url.Values{"start": {at(60)}, "end": {at(360 * day)}}
 		for i := 0; i < len(more); i += 2 {
 			query.Set(more[i], more[i+1])
 		}
@@ -84,10 +86,15 @@ func costlyRequests(filter json.RawMessage, own v1.Reservation) []costly {
 	}
 	return []costly{
 		{"book", "POST", func(c *rand.Rand) (string, string) {
-			return "/v1/reservations", request(c, 60+c.IntN(day), 1+c.IntN(50))
+			begin := day + c.IntN(200*day)
+			return "/v1/reservations", request(begin, begin+2*day, 60+c.IntN(day), 1+c.IntN(50), 1)
 		}},
-		{"offer", "POST", func(c *rand.Rand) (string, string) { return "/v1/reservations?dry_run=true", request(c, 60*day, 50) }},
-		{"refusal", "POST", func(c *rand.Rand) (string, string) { return "/v1/reservations", request(c, 100*day, 1_000_000) }},
+		{"offer", "POST", func(*rand.Rand) (string, string) {
+			return "/v1/reservations?dry_run=true", request(day, 300*day, 29*day, 50, 1)
+		}},
+		{"refusal", "POST", func(*rand.Rand) (string, string) {
+			return "/v1/reservations?dry_run=true", request(day, 200*day, 29*day, 10, largest)
+		}},
 		{"availability", "GET", func(*rand.Rand) (string, string) {
 			return year("/v1/availability", "duration", "60", "host_properties", string(filter)), ""
 		}},
@@ -119,10 +126,13 @@ func (h *hostile) attack(ctx context.Context, i int) {
 			h.t.Errorf("the hostile member was not answered: %v", err)
 			return
 		}
-		_, _ = io.Copy(io.Discard, answer.Body) // a connection that breaks here is none of this test's
+		text, _ := io.ReadAll(answer.Body) // a connection that breaks here is none of this test's
 		answer.Body.Close()
 		h.mu.Lock()
-		h.answers[fmt.Sprintf("%s %d", call.name, answer.StatusCode)]++
+		key := fmt.Sprintf("%s %d", call.name, answer.StatusCode)
+		if h.answers[key]++; h.answers[key] == 1 && answer.StatusCode >= http.StatusBadRequest {
+			h.t.Logf("%s is answered %.300s", key, text)
+		}
 		h.mu.Unlock()
 	}
 }
