@@ -93,7 +93,7 @@ func costlyRequests(filter json.RawMessage, largest int, own v1.Reservation) []c
 			return "/v1/reservations?dry_run=true", request(day, 300*day, 29*day, 50, 1)
 		}},
 		{"refusal", "POST", func(*rand.Rand) (string, string) {
-			return "/v1/reservations?dry_run=true", request(day, 200*day, 29*day, 10, largest)
+			return "/v1/reservations?dry_run=true", request(day, 200*day, 29*day, 4, largest)
 		}},
 		{"availability", "GET", func(*rand.Rand) (string, string) {
 			return year("/v1/availability", "duration", "60", "host_properties", string(filter)), ""
