@@ -118,6 +118,9 @@ func (s *search) earliest() span.Instant {
 func (s *search) ahead() calendar.Query {
 	q := s.query
 	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)
+	if q.Hosts.Equal(s.query.Hosts) {
+		q.Ready = max(q.Ready, s.fruitless+1) // the starts before were looked at already
+	}
 	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
 	return q
 }

@@ -24,7 +24,9 @@ type search struct {
 	bound bound
 	// wakes are the times at which matching hosts that sleep or boot can be used.
 	wakes []span.Instant
-	idle  *hostset.Set // the hosts that no reservation has now; nil until somebody asks
+	// fruitless is the last start of the asked window once no start there was found; else 0.
+	fruitless span.Instant
+	idle      *hostset.Set // the hosts that no reservation has now; nil until somebody asks
 	// staged is nil where there is no image, or images are not looked at.
 	staged *staged
 }
@@ -108,8 +110,12 @@ const mostInstances = 1 << 20
 // start gives the start; delayed says that the reservation should have started
 // now and must wait for hosts to boot.
 func (s *search) start() (start span.Instant, delayed, ok bool) {
-	if start, ok = s.find(s.query, s.ask.Policy); ok || !s.ask.immediate {
-		return start, false, ok
+	if start, ok = s.find(s.query, s.ask.Policy); ok {
+		return start, false, true
+	}
+	s.fruitless = s.query.Deadline.Add(-s.query.Duration)
+	if !s.ask.immediate {
+		return 0, false, false
 	}
 	if _, ok = s.find(s.allAwake(), calendar.FirstFit); !ok {
 		return 0, false, false

@@ -65,7 +65,7 @@ func BenchmarkSlices(b *testing.B) {
 					times = append(times, timed(func() {
 						if _, found := c.EarliestSlices(q); !found {
 							c.MostSlices(q, 1<<20)
-							q.Deadline = span.Forever
+							q.Ready, q.Deadline = q.Deadline.Add(1-q.Duration), span.Forever
 							c.EarliestSlices(q)
 						}
 					}))
