@@ -30,7 +30,7 @@ func TestOneHostileMemberDoesNotSlowTheOthers(t *testing.T) {
 	b.pool(reserved...)
 	ordinary, hostile := newNeighbors(b), newHostile(b, reserved)
 	var quiet, noisy answerTimes
-	for range 4 {
+	for range 3 {
 		ordinary.work(&quiet, nil)
 		ordinary.work(&noisy, hostile)
 	}
@@ -85,7 +85,7 @@ func newNeighbors(b *beside) *neighbors {
 // one, and adds what they measured.
 func (n *neighbors) work(to *answerTimes, h *hostile) {
 	n.t.Helper()
-	ctx, stop := context.WithTimeout(n.t.Context(), 6*time.Second)
+	ctx, stop := context.WithTimeout(n.t.Context(), 5*time.Second)
 	defer stop()
 	var all sync.WaitGroup
 	if h != nil {
