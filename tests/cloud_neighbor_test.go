@@ -156,6 +156,8 @@ func (n *neighbors) place(ctx context.Context, took func(time.Duration)) {
 			return
 		}
 		took(time.Since(begun))
-		n.admin.Must(http.MethodDelete, "placement", "/allocations/"+id, nil, nil)
+		if status := n.admin.Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil); status != http.StatusNoContent {
+			n.t.Errorf("take the allocation away: status %d", status)
+		}
 	}
 }

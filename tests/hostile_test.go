@@ -50,19 +50,7 @@ func longFilter(hosts []string) json.RawMessage {
 	for i := range 256 - 2 - len(hosts) {
 		names = append(names, fmt.Sprintf("no-host-has-a-name-that-is-as-long-as-this-one-%05d", i))
 	}
-	text, err := json.Marshal(append([]any{"in", "$name"}, toAny(append(names, hosts...))...))
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
-func toAny(names []string) []any {
-	var all []any
-	for _, n := range names {
-		all = append(all, n)
-	}
-	return all
+	return among(append(names, hosts...)...)
 }
 
 // costlyRequests are the calls of a member that cost most, each at its bounds. largest is the
