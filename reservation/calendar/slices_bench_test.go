@@ -45,22 +45,22 @@ func BenchmarkSlices(b *testing.B) {
 				c.Held(host, span.Span{End: span.Forever})
 			}
 		})
-		for name, ask := range map[string]struct {
-			shape    resource.Vector
-			quantity int
+		for _, ask := range []struct {
+			name            string
+			vcpus, quantity int
 		}{
-			"offer":                  {resource.Vector{VCPUs: 4, MemoryMB: 8_000, DiskGB: 40}, 8},
-			"offer-late":             {resource.Vector{VCPUs: 32, MemoryMB: 8_000, DiskGB: 40}, 150},
-			"refusal-too-many":       {resource.Vector{VCPUs: 48, MemoryMB: 8_000, DiskGB: 40}, 100},
-			"refusal-too-many-small": {resource.Vector{VCPUs: 1, MemoryMB: 8_000, DiskGB: 40}, 6_390},
+			{"offer", 4, 8},
+			{"offer-late", 32, 150},
+			{"refusal-too-many", 48, 100},
+			{"refusal-too-many-small", 1, 6_390},
 		} {
-			b.Run(fmt.Sprintf("%s/hosts=%d/claims=%d", name, hosts, claims), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/hosts=%d/claims=%d", ask.name, hosts, claims), func(b *testing.B) {
 				random := rand.New(rand.NewPCG(2, 2))
 				var times []time.Duration
 				for b.Loop() {
 					q := calendar.SliceQuery{
 						Query: calendar.Query{Ready: span.Instant(random.Int64N(int64(end) / 4)), Deadline: end, Duration: day, Quantity: ask.quantity},
-						Shape: ask.shape,
+						Shape: resource.Vector{VCPUs: int64(ask.vcpus), MemoryMB: 8_000, DiskGB: 40},
 					}
 					times = append(times, timed(func() {
 						if _, found := c.EarliestSlices(q); !found {
