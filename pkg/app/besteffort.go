@@ -88,8 +88,8 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
 	keep := seconds(c.Retention)
 	a.add(works.Job(), job.Job{
 		Name: "old best-effort work", Every: forgetEvery,
-		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, lease job.Lease) error {
-			_, err := db.PurgeBestEffort(ctx, lease, a.clock.now().Add(-keep))
+		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, held *job.Held) error {
+			_, err := db.PurgeBestEffort(ctx, held.Lease, a.clock.now().Add(-keep))
 			return err
 		}),
 	})

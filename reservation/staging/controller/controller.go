@@ -125,12 +125,7 @@ func (c *Controller) Job() job.Job {
 }
 
 // Wake lets the next step begin at once.
-func (c *Controller) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Controller) Wake() { job.Poke(c.wake) }
 
 // Hear notes what the cloud says. Every process hears it, so that one that takes over the
 // lease knows it as well.
@@ -197,68 +192,48 @@ func (c *Controller) hostNames() []string {
 
 // Step does once what Job does again and again.
 func (c *Controller) Step(ctx context.Context) error {
-	lease, held, err := c.Leases.Take(ctx, leaseName, leaseTTL)
-	if err != nil {
+	held, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, c.act)
+	if err != nil || held {
 		return err
 	}
-	if !held {
-		return c.Refresh(ctx)
-	}
-	ctx, done := c.holding(ctx, lease)
-	defer done()
-	return c.act(ctx, lease)
-}
-
-// holding prolongs the lease while a step goes on, and ends the step where that fails.
-func (c *Controller) holding(ctx context.Context, lease job.Lease) (step context.Context, done func()) {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
-		for job.Pause(ctx, leaseTTL/3) == nil {
-			if again, held, err := c.Leases.Take(ctx, leaseName, leaseTTL); err != nil || !held || again.Epoch != lease.Epoch {
-				cancel()
-			}
-		}
-	})
-	return ctx, func() {
-		cancel()
-		renewal.Wait()
-	}
+	return c.Refresh(ctx)
 }
 
 // act looks at the world once, and does what follows.
-func (c *Controller) act(ctx context.Context, lease job.Lease) error {
+func (c *Controller) act(ctx context.Context, held *job.Held) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
 	s, err := c.Records.StagedImages(ctx, c.Now())
 	if err != nil {
 		return err
 	}
 	now, live := c.Now(), c.live()
 	change := c.Rules.settle(&s, c.words(), now)
-	if err := c.store(ctx, lease, &s, change); err != nil {
+	if err := c.store(ctx, held.Lease, &s, change); err != nil {
 		return err
 	}
 	c.tellEnds(ctx, change.Transfers)
-	if err := c.tidy(ctx, lease, &s, live, now); err != nil {
+	if err := c.tidy(ctx, held.Lease, &s, live, now); err != nil {
 		return err
 	}
-	err = c.carryOut(ctx, lease, &s, live, now)
+	err = c.carryOut(ctx, held, &s, live, now)
 	looked, news, lookErr := c.look(ctx, &s, live, now)
-	if stored := c.store(ctx, lease, &s, looked); stored != nil {
+	if stored := c.store(ctx, held.Lease, &s, looked); stored != nil {
 		return errors.Join(err, lookErr, stored)
 	}
 	if news { // it may be due at once
-		err = errors.Join(err, c.carryOut(ctx, lease, &s, live, now))
+		err = errors.Join(err, c.carryOut(ctx, held, &s, live, now))
 	}
 	return errors.Join(err, lookErr)
 }
 
 // carryOut has done what is due by what is known, and owners told.
-func (c *Controller) carryOut(ctx context.Context, lease job.Lease, s *Stored, live []reservation.Reservation, now span.Instant) error {
+func (c *Controller) carryOut(ctx context.Context, held *job.Held, s *Stored, live []reservation.Reservation, now span.Instant) error {
 	generation := c.publish(*s)
 	p := c.plan(s, live, now)
 	c.laid.Store(&laid{p, generation})
-	cleared := c.clear(ctx, lease, s)
-	err := c.begin(ctx, lease, s, p)
+	cleared := c.clear(ctx, held, s)
+	err := c.begin(ctx, held, s, p)
 	return errors.Join(cleared, err, c.remark(ctx, p))
 }
 
@@ -272,14 +247,17 @@ func (c *Controller) tidy(ctx context.Context, lease job.Lease, s *Stored, live 
 }
 
 // clear takes back what another process has left on the cloud that had the lease before.
-func (c *Controller) clear(ctx context.Context, lease job.Lease, s *Stored) error {
-	if c.cleared == lease.Epoch || len(s.Transfers) == 0 {
+func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error {
+	if c.cleared == held.Epoch || len(s.Transfers) == 0 {
 		return nil
+	}
+	if err := held.Ensure(ctx); err != nil {
+		return err
 	}
 	if err := c.Cloud.Clear(ctx); err != nil {
 		return fmt.Errorf("take back what was left of a call for images: %w", err)
 	}
-	c.cleared = lease.Epoch
+	c.cleared = held.Epoch
 	return nil
 }
 
@@ -409,19 +387,18 @@ func (c *Controller) plan(s *Stored, live []reservation.Reservation, now span.In
 
 // begin has the cloud begin what is due. What is begun is stored before the cloud is asked,
 // so that nobody asks for it again: after a crash in between, its bound ends it.
-func (c *Controller) begin(ctx context.Context, lease job.Lease, s *Stored, p *plan) error {
+func (c *Controller) begin(ctx context.Context, held *job.Held, s *Stored, p *plan) error {
 	queued := int64(0)
 	for _, batch := range p.due(int64(c.Rules.Poll / time.Second)) {
 		rows := c.Rules.begin(batch, p, "req-"+c.NewID(), c.NewID, queued)
-		if err := c.store(ctx, lease, s, Change{Transfers: rows}); err != nil {
+		if err := c.store(ctx, held.Lease, s, Change{Transfers: rows}); err != nil {
 			return err
 		}
 		c.publish(*s)
-		// Storing may have taken long, and what follows must not come from two processes.
-		if again, held, err := c.Leases.Take(ctx, leaseName, leaseTTL); err != nil || !held || again.Epoch != lease.Epoch {
+		if err := held.Ensure(ctx); err != nil {
 			return err
 		}
-		if err := c.ask(ctx, lease, s, rows, p); err != nil {
+		if err := c.ask(ctx, held.Lease, s, rows, p); err != nil {
 			return err
 		}
 		queued = int64(rows[len(rows)-1].Expected - p.now)
