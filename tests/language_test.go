@@ -15,6 +15,7 @@ import (
 // docs/glossary.md; a name with a slash at its end stands for all packages below it.
 var plain = []string{
 	"pkg/job",
+	"reservation/besteffort", "reservation/besteffort/",
 	"tests",
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 type (
@@ -19,7 +19,7 @@ type (
 func (bestEffortRow) TableName() string   { return "besteffort_requests" }
 func (bestEffortVMRow) TableName() string { return "besteffort_vms" }
 
-// bestEffortTerms is what of a controller.Request is stored as JSON.
+// bestEffortTerms is what of a state.Request is stored as JSON.
 type bestEffortTerms struct {
 	UserID   string            `json:"user_id"`
 	Name     string            `json:"name"`
@@ -38,7 +38,7 @@ type bestEffortTerms struct {
 	Keyed    bool              `json:"keyed,omitempty"` // it came with a key
 }
 
-// bestEffortVM is a controller.VM as it is stored, without its id and number.
+// bestEffortVM is a state.VM as it is stored, without its id and number.
 type bestEffortVM struct {
 	Phase    besteffort.Phase `json:"phase"`
 	Node     string           `json:"node,omitempty"`
@@ -64,7 +64,7 @@ type bestEffortHeld struct {
 	Allocations placing.Allocations `json:"allocations"`
 }
 
-func rowOfBestEffort(r controller.Request, userData string) (bestEffortRow, error) {
+func rowOfBestEffort(r state.Request, userData string) (bestEffortRow, error) {
 	terms, err := json.Marshal(bestEffortTerms{
 		UserID: r.UserID, Name: r.Name, Flavor: [2]string{r.Flavor.ID, r.Flavor.Name}, Image: [2]string{r.Image.ID, r.Image.Name},
 		VCPUs: r.Shape.VCPUs, MemoryMB: r.Shape.MemoryMB, DiskGB: r.Shape.DiskGB, Custom: r.Shape.Custom, Duration: r.Duration,
@@ -81,14 +81,14 @@ func rowOfBestEffort(r controller.Request, userData string) (bestEffortRow, erro
 	}, err
 }
 
-func (row *bestEffortRow) request() (controller.Request, error) {
+func (row *bestEffortRow) request() (state.Request, error) {
 	var t bestEffortTerms
 	if err := json.Unmarshal(row.Terms, &t); err != nil {
-		return controller.Request{}, fmt.Errorf("decode best-effort request %s: %w", row.ID, err)
+		return state.Request{}, fmt.Errorf("decode best-effort request %s: %w", row.ID, err)
 	}
-	r := controller.Request{
+	r := state.Request{
 		ID: row.ID, ProjectID: row.ProjectID, UserID: t.UserID, Name: t.Name, Place: row.Place, Created: span.Instant(row.CreatedAt),
-		Flavor: controller.Named{ID: t.Flavor[0], Name: t.Flavor[1]}, Image: controller.Named{ID: t.Image[0], Name: t.Image[1]},
+		Flavor: state.Named{ID: t.Flavor[0], Name: t.Flavor[1]}, Image: state.Named{ID: t.Image[0], Name: t.Image[1]},
 		Shape:    resource.Vector{VCPUs: t.VCPUs, MemoryMB: t.MemoryMB, DiskGB: t.DiskGB, Custom: t.Custom},
 		Duration: t.Duration, Parallel: t.Parallel, Networks: t.Networks, KeyName: t.KeyName, Metadata: t.Metadata,
 		Trust: t.Trust, BodyHash: row.BodyHash, Cancelled: span.Instant(row.CancelledAt), Over: span.Instant(row.OverAt),
@@ -99,7 +99,7 @@ func (row *bestEffortRow) request() (controller.Request, error) {
 	return r, nil
 }
 
-func rowsOfVMs(request string, vms []controller.VM) (rows []bestEffortVMRow, err error) {
+func rowsOfVMs(request string, vms []state.VM) (rows []bestEffortVMRow, err error) {
 	for _, v := range vms {
 		state := bestEffortVM{
 			Phase: v.Phase, Node: v.Node, Since: v.Since, Until: v.Until, Ran: v.Ran, Server: v.Server, Attempt: v.Attempt, Asked: v.Asked,
@@ -115,14 +115,14 @@ func rowsOfVMs(request string, vms []controller.VM) (rows []bestEffortVMRow, err
 	return rows, nil
 }
 
-func (row *bestEffortVMRow) vm() (controller.VM, error) {
+func (row *bestEffortVMRow) vm() (state.VM, error) {
 	var s bestEffortVM
 	if err := json.Unmarshal(row.State, &s); err != nil {
-		return controller.VM{}, fmt.Errorf("decode VM %s of best-effort work: %w", row.ID, err)
+		return state.VM{}, fmt.Errorf("decode VM %s of best-effort work: %w", row.ID, err)
 	}
-	return controller.VM{
+	return state.VM{
 		ID: row.ID, Number: row.Number, Phase: s.Phase, Node: s.Node, Since: s.Since, Until: s.Until, Ran: s.Ran, Server: s.Server,
-		Attempt: s.Attempt, Asked: s.Asked, Deadline: s.Deadline, Held: (*controller.Held)(s.Held), Then: s.Then, Failures: s.Failures,
+		Attempt: s.Attempt, Asked: s.Asked, Deadline: s.Deadline, Held: (*state.Held)(s.Held), Then: s.Then, Failures: s.Failures,
 		RetryAt: s.RetryAt, Avoids: s.Avoids, Released: s.Released, Reason: s.Reason,
 	}, nil
 }

@@ -5,6 +5,8 @@
 package besteffort
 
 import (
+	"maps"
+
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/staging"
@@ -161,4 +163,17 @@ type Plan struct {
 	Expected  map[string]Expectation // by VM
 	// Next is when something is due by the plan; Forever is never.
 	Next span.Instant
+}
+
+// Expectations returns what a plan of now expects, also of the VMs that it starts or resumes at
+// once: they are next in the queue.
+func (p Plan) Expectations(now span.Instant) map[string]Expectation {
+	expected := map[string]Expectation{}
+	maps.Copy(expected, p.Expected)
+	for _, act := range p.Acts {
+		if act.Action == Start || act.Action == Resume {
+			expected[act.VM] = Expectation{Start: now, Node: act.Node, Position: 1}
+		}
+	}
+	return expected
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 const (
@@ -70,18 +72,18 @@ type Cloud struct {
 }
 
 var (
-	_ controller.Servers   = (*Cloud)(nil)
-	_ controller.Orders    = (*Cloud)(nil)
-	_ controller.Rooms     = (*Cloud)(nil)
-	_ controller.Truster   = (*Cloud)(nil)
-	_ controller.Catalogue = (*Cloud)(nil)
+	_ controller.Servers       = (*Cloud)(nil)
+	_ controller.ServerActions = (*Cloud)(nil)
+	_ controller.Allocations   = (*Cloud)(nil)
+	_ requests.Trusts          = (*Cloud)(nil)
+	_ requests.Catalogue       = (*Cloud)(nil)
 )
 
 // New gives a cloud.
 func New(o Options) *Cloud { return &Cloud{Options: o} }
 
 // Marked implements controller.Servers.
-func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[string][]controller.Server, error) {
+func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[string][]state.Server, error) {
 	all, err := c.Compute.ServersOf(ctx, slices.Sorted(maps.Keys(known)))
 	if err != nil {
 		return nil, err
@@ -92,7 +94,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 			ours[id] = true
 		}
 	}
-	found := map[string][]controller.Server{}
+	found := map[string][]state.Server{}
 	for i := range all {
 		s := &all[i]
 		vm, marked := s.Metadata[Mark]
@@ -103,7 +105,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 		if err != nil { // its owner has changed it
 			vm = ""
 		}
-		found[s.ProjectID] = append(found[s.ProjectID], controller.Server{
+		found[s.ProjectID] = append(found[s.ProjectID], state.Server{
 			ID: s.ID, Host: s.Host, Status: s.Status, Task: s.Task, VM: vm, Attempt: attempt, Locked: s.Locked, Created: s.Created, Fault: s.Fault,
 			UserID: s.UserID, Flavor: s.Flavor.Name, Image: s.Image,
 		})
@@ -129,15 +131,15 @@ func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool,
 	return false, nil
 }
 
-// Create implements controller.Orders.
-func (c *Cloud) Create(ctx context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+// Create implements controller.ServerActions.
+func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
 	owner, err := c.owner(ctx, r.Trust)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
+		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
 	}
 	userData, err := c.Scripts.BestEffortUserData(ctx, r.ID)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
+		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
 	}
 	name := r.Name
 	if len(r.VMs) > 1 {
@@ -181,51 +183,51 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	return nova.New(session, c.Nova)
 }
 
-// Remember implements controller.Orders.
+// Remember implements controller.ServerActions.
 func (c *Cloud) Remember(ctx context.Context, server string) error {
 	return c.Guests.SaveGuests(ctx, []string{server}, inventory.Guest{Preemptible: true}, c.Now())
 }
 
-// Do implements controller.Orders.
-func (c *Cloud) Do(ctx context.Context, order controller.Order, server, reason string) error {
+// Do implements controller.ServerActions.
+func (c *Cloud) Do(ctx context.Context, order controller.Action, server, reason string) error {
 	switch order {
-	case controller.Lock:
+	case controller.ActionLock:
 		return c.Compute.LockServer(ctx, server, reason)
-	case controller.Suspend:
+	case controller.ActionSuspend:
 		return c.Compute.SuspendServer(ctx, server)
-	case controller.Resume:
+	case controller.ActionResume:
 		return c.Compute.ResumeServer(ctx, server)
-	case controller.Unlock:
+	case controller.ActionUnlock:
 		return c.Compute.UnlockServer(ctx, server)
-	case controller.Delete:
+	case controller.ActionDelete:
 		return c.Compute.DeleteServer(ctx, server)
 	}
 	return fmt.Errorf("there is no order %q", order)
 }
 
-// Held implements controller.Rooms.
-func (c *Cloud) Held(ctx context.Context, server string) (held *controller.Held, generation int64, err error) {
+// Allocation implements controller.Allocations.
+func (c *Cloud) Allocation(ctx context.Context, server string) (held *state.Held, generation int64, err error) {
 	has, err := c.Placement.AllocationsOf(ctx, server)
 	if err != nil || len(has.Allocations) == 0 {
 		return nil, 0, err
 	}
-	return &controller.Held{ProjectID: has.ProjectID, UserID: has.UserID, Allocations: has.Allocations}, *has.Generation, nil
+	return &state.Held{ProjectID: has.ProjectID, UserID: has.UserID, Allocations: has.Allocations}, *has.Generation, nil
 }
 
-// Take implements controller.Rooms.
-func (c *Cloud) Take(ctx context.Context, server string, has *controller.Held, generation int64) error {
+// Remove implements controller.Allocations.
+func (c *Cloud) Remove(ctx context.Context, server string, has *state.Held, generation int64) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{Consumer: server, ProjectID: has.ProjectID, UserID: has.UserID, Generation: &generation}})
 }
 
-// Give implements controller.Rooms.
-func (c *Cloud) Give(ctx context.Context, server string, had *controller.Held) error {
+// Restore implements controller.Allocations.
+func (c *Cloud) Restore(ctx context.Context, server string, had *state.Held) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{
 		Consumer: server, ProjectID: had.ProjectID, UserID: had.UserID, Allocations: had.Allocations,
 	}})
 }
 
-// Make implements controller.Truster.
-func (c *Cloud) Make(ctx context.Context, by controller.Caller) (string, error) {
+// Make implements requests.Trusts.
+func (c *Cloud) Make(ctx context.Context, by requests.Caller) (string, error) {
 	return c.Trusts.Make(ctx, keystone.Trustor{Token: by.Token, UserID: by.UserID, ProjectID: by.ProjectID, Roles: by.Roles})
 }
 
