@@ -15,7 +15,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
