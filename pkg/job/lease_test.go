@@ -136,9 +136,10 @@ func TestAStepThatHangsLosesItsLeaseAndOneThatActsDoesNot(t *testing.T) {
 
 func TestAStepEndsWhereItsLeaseCannotBeRenewedBeforeAnotherProcessGetsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared, away := &table{}, false
+		shared := &table{}
+		var away atomic.Bool
 		p := process{shared, "a", func() error {
-			if away {
+			if away.Load() {
 				return errAway
 			}
 			return nil
@@ -147,7 +148,7 @@ func TestAStepEndsWhereItsLeaseCannotBeRenewedBeforeAnotherProcessGetsIt(t *test
 			if err := job.Pause(ctx, time.Minute); err != nil {
 				return err
 			}
-			away = true
+			away.Store(true)
 			begun := time.Now()
 			<-ctx.Done()
 			if lasted := time.Since(begun); lasted > ttl*3/4 || shared.freeAfter() == 0 {

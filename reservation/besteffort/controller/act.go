@@ -51,7 +51,7 @@ func (c *Controller) act(ctx context.Context, s *step) error {
 	return errors.Join(append(errs, c.tidy(ctx, s))...)
 }
 
-// tidy deletes servers that belong to no VM, and closes requests of which nothing is left.
+// tidy deletes servers that belong to no VM, and closes requests with nothing left to do.
 func (c *Controller) tidy(ctx context.Context, s *step) error {
 	var errs []error
 	for i := range s.requests {
@@ -70,7 +70,7 @@ func (c *Controller) tidy(ctx context.Context, s *step) error {
 	return errors.Join(errs...)
 }
 
-// close ends a request of which nothing is left to do.
+// close ends a request.
 func (c *Controller) close(ctx context.Context, s *step, r *state.Request) error {
 	if r.Trust != "" {
 		if err := c.Trusts.End(ctx, r.Trust); err != nil {

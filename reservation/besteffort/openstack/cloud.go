@@ -1,7 +1,7 @@
-// Package openstack has best-effort work done by Nova: servers are made in the names of
-// their owners, by a trust of Keystone, and suspended, resumed and deleted as the service
-// user. What a suspended server has in Placement is taken away for a reservation and put
-// back after it.
+// Package openstack runs best-effort work in Nova. It creates servers in the names of their
+// owners, with a Keystone trust, and suspends, resumes and deletes them as the service user. It
+// removes the allocation of a suspended server from Placement for a reservation, and restores it
+// afterwards.
 package openstack
 
 import (
@@ -27,21 +27,21 @@ import (
 )
 
 const (
-	// Mark is the key of a server's metadata that names the VM it was made for, and the
-	// scheduler hint of its boot request that does.
+	// Mark is the metadata key of a server, and the scheduler hint of its boot request, that
+	// names its VM.
 	Mark = placing.BestEffortHint
-	// attemptMark is the key of its metadata that says which of the VM's servers it is.
+	// attemptMark is the metadata key for the VM's attempt that created the server.
 	attemptMark = Mark + "_attempt"
 )
 
-// Guests remembers which servers make room.
+// Guests stores which servers are preemptible.
 type Guests interface {
 	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
 }
 
-// Scripts are what the servers of requests are given to begin with.
+// Scripts are the user_data of requests.
 type Scripts interface {
-	// BestEffortUserData gives the user_data of a request's servers, in base64.
+	// BestEffortUserData returns the user_data of a request's servers, in base64.
 	BestEffortUserData(ctx context.Context, request string) (string, error)
 }
 
@@ -50,21 +50,20 @@ type Options struct {
 	Compute   *nova.Client
 	Placement *placement.Client
 	Trusts    keystone.Trusts
-	// Nova is how Nova is called in the name of an owner, and Glance how Glance is.
+	// Nova and Glance configure the calls in the name of an owner.
 	Nova, Glance openstack.Options
 	// Session finds services in the catalog.
 	Session openstack.Session
 	Guests  Guests
 	Scripts Scripts
-	// Hosts are those that there are; nil is not known.
+	// Hosts returns the hosts of the cloud; nil is not known.
 	Hosts func() *inventory.Snapshot
-	// PreemptibleHint is the scheduler hint by which a server says that it makes room; empty
-	// is none.
+	// PreemptibleHint is the scheduler hint for preemptible servers; empty is none.
 	PreemptibleHint string
 	Now             func() span.Instant
 }
 
-// Cloud is the ports of the controller on Nova, Placement and Keystone. It is safe for
+// Cloud implements the ports of best-effort work on Nova, Placement and Keystone. It is safe for
 // concurrent use.
 type Cloud struct {
 	Options
@@ -79,7 +78,7 @@ var (
 	_ requests.Catalogue       = (*Cloud)(nil)
 )
 
-// New gives a cloud.
+// New returns a Cloud.
 func New(o Options) *Cloud { return &Cloud{Options: o} }
 
 // Marked implements controller.Servers.
@@ -102,7 +101,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 			continue
 		}
 		attempt, err := strconv.Atoi(s.Metadata[attemptMark])
-		if err != nil { // its owner has changed it
+		if err != nil { // its owner changed it
 			vm = ""
 		}
 		found[s.ProjectID] = append(found[s.ProjectID], state.Server{
@@ -113,8 +112,8 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 	return found, nil
 }
 
-// EndedByOwner implements controller.Servers: Nova tells in the name of which project the
-// server was deleted.
+// EndedByOwner implements controller.Servers: Nova records the project in whose name a server was
+// deleted.
 func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
 	acts, err := c.Compute.ActsOf(ctx, server)
 	if fault.Is(err, fault.NotFound) {
@@ -160,8 +159,8 @@ func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (str
 	})
 }
 
-// owner gives Nova in the name of who made the trust. His session is kept for the next
-// server, and he is asked to log in first: where he cannot, nothing was asked of Nova.
+// owner returns a Nova client in the name of the user who made the trust. It keeps the session
+// for the next server, and logs in first: a login that fails proves that Nova was not asked.
 func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	known, kept := c.owners.Load(trust)
 	if !kept {
@@ -175,7 +174,7 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	session := known.(*keystone.Session)
 	if _, err := session.Token(ctx, ""); err != nil {
 		c.owners.Delete(trust)
-		if _, err := c.Trusts.Enter(ctx, trust); err != nil { // it says why
+		if _, err := c.Trusts.Enter(ctx, trust); err != nil { // its error is clearer
 			return nil, err
 		}
 		return nil, err

@@ -105,8 +105,8 @@ func sameBody(known state.Request, s Submission, err error) (state.Request, erro
 	return known, nil
 }
 
-// Cancel cancels a request; its servers are deleted soon. Nothing changes where it was
-// cancelled before or is over.
+// Cancel cancels a request; its servers are deleted soon. A request that is over, or was canceled
+// before, stays as it is.
 func (a *API) Cancel(ctx context.Context, id string) error {
 	err := a.Store.CancelBestEffort(ctx, id, a.Now())
 	if err == nil {

@@ -57,7 +57,7 @@ type RequestStore interface {
 	ListBestEffort(ctx context.Context, q Query) ([]state.Request, error)
 	// BestEffortOfKey returns the request that a project made with an Idempotency-Key.
 	BestEffortOfKey(ctx context.Context, project, key string) (state.Request, bool, error)
-	// CancelBestEffort stores that a request was cancelled. It leaves one that is over, or
-	// was cancelled before, unchanged.
+	// CancelBestEffort stores that a request was canceled. A request that is over, or was
+	// canceled before, stays as it is.
 	CancelBestEffort(ctx context.Context, id string, at span.Instant) error
 }

@@ -90,8 +90,8 @@ func (v *VM) putOff(now span.Instant, reason string, seconds int64) {
 	v.RetryAt = now.Add(seconds)
 }
 
-// fail schedules a restart of the VM, or gives it up where it failed too often. The first
-// failure counts against its host alone, unless there is no other host.
+// fail schedules a restart of the VM. After too many failures the VM is Failed. The first failure
+// counts against its host alone, unless there is no other host.
 func (v *VM) fail(now span.Instant, reason string, l Limits) {
 	if first := v.Node != "" && v.Failures == 0 && len(v.Avoids) == 0; !first || l.Alone {
 		v.Failures++

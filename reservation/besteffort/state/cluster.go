@@ -49,8 +49,8 @@ func planned(r *Request) besteffort.Request {
 // Alone reports whether there is at most one host.
 func (c *ClusterView) Alone() bool { return len(c.nodes(nil)) <= 1 }
 
-// nodes returns the reservable hosts that are up. What is free on them excludes instances
-// that are neither best-effort work nor those of a reservation: a reservation holds the host.
+// nodes returns the reservable hosts that are up. Their free capacity excludes instances that are
+// neither best-effort work nor in a reservation: a reservation holds the host itself.
 func (c *ClusterView) nodes(requests []Request) (list []besteffort.Node) {
 	ours, promised := map[string]bool{}, map[string]bool{}
 	for i := range requests {

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Request is a request for best-effort work as it is stored. Except for Cancelled, Over and
-// VMs it stays as it was made.
+// Request is a request for best-effort work as it is stored. Only its VMs and the two instants of
+// its end change.
 type Request struct {
 	ID, ProjectID, UserID, Name string
 	// Place is its place in the queue, which the store assigns.
@@ -31,8 +31,7 @@ type Request struct {
 	// Key is the Idempotency-Key of the request that created it, and BodyHash the hash of
 	// the body; both may be empty.
 	Key, BodyHash string
-	// Cancelled is when its owner cancelled it, and Over when nothing was left to do for it;
-	// 0 is not yet.
+	// When its owner canceled it, and when nothing was left to do for it; 0 is not yet.
 	Cancelled, Over span.Instant
 	VMs             []VM // by Number
 }
