@@ -159,18 +159,18 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	if err := c.resetIfLeaseChanged(ctx, held.Lease, now); err != nil {
 		return err
 	}
-	w, err := c.look(ctx, now)
+	w, err := c.observe(ctx, now)
 	if err != nil || w == nil {
 		return err
 	}
-	if err := held.Ensure(ctx); err != nil { // advance may repeat orders to agents
+	if err := held.Ensure(ctx); err != nil { // act may repeat orders to agents
 		return err
 	}
 	wants, err := c.decide(ctx, held.Lease, w)
 	if err != nil {
 		return err
 	}
-	failed := c.advance(ctx, held, w, wants)
+	failed := c.act(ctx, held, w, wants)
 	if err := c.tell(ctx, held.Lease, w); err != nil {
 		return err
 	}

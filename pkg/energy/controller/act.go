@@ -21,8 +21,8 @@ import (
 // hostsAtOnce is how many hosts are seen to at the same time.
 const hostsAtOnce = 8
 
-// advance brings every host on that is on its way, or shall be.
-func (c *Controller) advance(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
+// act continues with every host that is on its way between on and off, or should be.
+func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
 	var mu sync.Mutex
 	var errs []error
 	changed := false
