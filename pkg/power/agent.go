@@ -143,7 +143,8 @@ func (a *Agent) Endpoint() oslo.Endpoint {
 	}}
 }
 
-// DiscoveryRequested receives a value when a fleet asks which agents there are: call Announce soon.
+// DiscoveryRequested receives a value when a fleet asks which agents there are: call
+// Announce soon.
 func (a *Agent) DiscoveryRequested() <-chan struct{} { return a.discover }
 
 // Announce sends the hosts that the agent can switch to all fleets.
@@ -211,8 +212,8 @@ func (a *Agent) canCarryOut(o energy.Order) error {
 	return nil
 }
 
-// startWorker starts a worker for the host where it has an order to carry out and no worker. The
-// caller holds the lock.
+// startWorker starts a worker for the host where it has an order to carry out and no worker.
+// The caller holds the lock.
 func (a *Agent) startWorker(host string) {
 	if a.work == nil || a.busy[host] || !slices.ContainsFunc(a.orders.hosts[host], func(e entry) bool { return e.waits() }) {
 		return
