@@ -16,7 +16,7 @@ import (
 var plain = []string{
 	"pkg/job",
 	"reservation/besteffort", "reservation/besteffort/",
-	"tests",
+	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
 }
 
 // unclear lists the forms that readers have to read twice, each with what to write instead.
