@@ -61,9 +61,9 @@ func parseSQLite(rest string) (target, error) {
 	case rest == "":
 		return place{}, nil
 	case !noServer:
-		return nil, fault.Field("connection", "sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
+		return nil, fault.Field("connection", "a sqlite URL names no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
 	case strings.Contains(path, "?"):
-		return nil, fault.Field("connection", "a sqlite URL takes no options; write file:PATH?OPTIONS")
+		return nil, fault.Field("connection", "a sqlite URL has no options; write file:PATH?OPTIONS")
 	}
 	return placeOf(path, nil), nil
 }
