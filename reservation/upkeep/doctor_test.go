@@ -165,7 +165,7 @@ func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(seen.Findings, func(f upkeep.Finding) bool { return f.Kind == upkeep.OrphanGroup })
-	if i < 0 || !strings.Contains(seen.Findings[i].Message, "knows no reservation other") || !strings.Contains(seen.Findings[i].Remedy, "if no other Almanac") {
+	if i < 0 || !strings.Contains(seen.Findings[i].Message, "has no record of reservation other") || !strings.Contains(seen.Findings[i].Remedy, "if no other Almanac") {
 		t.Errorf("the findings are %v", seen.Findings)
 	}
 }

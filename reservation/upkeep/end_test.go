@@ -191,7 +191,7 @@ func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
 	}
 	w.fail["shelve"] = errors.New("EOF")
 	w.pass(10)
-	mustFail(t, w.begin(1, reservation.EndEvent), fault.Unavailable, "shelve instance own-", "tried again")
+	mustFail(t, w.begin(1, reservation.EndEvent), fault.Unavailable, "shelve instance own-", "will retry")
 }
 
 func TestTheEndDoesNotWaitForEverForAHostThatHasFailed(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// strangers gives the guests of the host that have no part in reservation r. Those of
-// r have; on a host of a reservation of instances so have those of the others that
-// hold a part of it now, as many as they hold.
-func strangers(r *reservation.Reservation, host string, guests []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
-	welcome := map[string]int{} // how many, by reservation
+// foreignInstances returns the instances on the host that do not belong to reservation r. On a
+// host of a reservation of instances, the instances of other reservations that hold a part
+// of it now belong there too, as many as these hold.
+func foreignInstances(r *reservation.Reservation, host string, guests []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
+	welcome := map[string]int{} // number of instances, by reservation
 	for i := range live {
 		other := &live[i]
 		if r.Kind != reservation.Instances || other.Kind != reservation.Instances {
@@ -35,16 +35,16 @@ func strangers(r *reservation.Reservation, host string, guests []inventory.Insta
 	})
 }
 
-// holds says that a live reservation has the host now: also after its time, until its
-// end is over, but not where it was given another host instead.
+// holds reports whether a live reservation has the host now. It has it beyond its time until
+// its end is over, but not if the host was replaced.
 func holds(r *reservation.Reservation, host string, now span.Instant) bool {
 	return slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
 		return c.Host == host && c.Span.Start <= now && (now < c.Span.End || c.Span.End >= r.Span.End)
 	})
 }
 
-// unpromised leaves out the guests of reservations that have the host now: those go
-// with its end, and nobody else touches them.
+// unpromised returns the instances without those of reservations that hold the host now: these
+// leave at the reservation's end.
 func unpromised(guests []inventory.Instance, host string, live []reservation.Reservation, now span.Instant) []inventory.Instance {
 	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool {
 		return slices.ContainsFunc(live, func(r reservation.Reservation) bool {
@@ -53,21 +53,21 @@ func unpromised(guests []inventory.Instance, host string, live []reservation.Res
 	})
 }
 
-// errand is an order for an instance, with the reason for the operator.
-type errand struct {
+// instanceOrder is an order for an instance, with the reason for the operator.
+type instanceOrder struct {
 	instance inventory.Instance
 	order    Order
 	reason   string
 }
 
-// evictions says which strangers are told what on a host that is promised from start
-// on; those in left are what reservations that are over have left there. One that is
-// locked is told nothing, nor one that has another task, nor one of which only Placement
-// knows. What is neither preemptible nor left is at most migrated. That one is protected
-// counts for nothing against a promise: its owner says so. For the same reason a lock
-// does not keep one that was left.
-func evictions(strangers []inventory.Instance, left leftovers, start, now span.Instant, rules Rules) (list []errand) {
-	for _, i := range strangers {
+// evictionOrders returns the orders for foreign instances on a host that is reserved from start on;
+// left has those that ended reservations have left there. There is no order for an instance
+// that is locked, that Nova works on, or that only Placement knows. An instance that is
+// neither preemptible nor left can only be migrated. The protection of a preemptible instance
+// does not count against a reservation, since its owner sets it. For the same reason a lock
+// does not protect one that was left.
+func evictionOrders(foreign []inventory.Instance, left leftovers, start, now span.Instant, rules Rules) (list []instanceOrder) {
+	for _, i := range foreign {
 		order, from, why := rules.Normal, start.Add(-rules.LeadTime), ""
 		r, isLeft := left[i.ID]
 		switch {
@@ -78,50 +78,50 @@ func evictions(strangers []inventory.Instance, left leftovers, start, now span.I
 		}
 		may := order == MigrateGuest || (i.Preemptible || isLeft) && (order == DeleteGuest || order == ShelveGuest)
 		if may && now >= from && (isLeft || !i.Locked) && i.Status != "" && i.Task == "" {
-			list = append(list, errand{i, order, fmt.Sprintf("its host %s is reserved from %v on%s", i.Host, start, why)})
+			list = append(list, instanceOrder{i, order, fmt.Sprintf("its host %s is reserved from %v on%s", i.Host, start, why)})
 		}
 	}
 	return list
 }
 
-// occupied tells the owner of r what keeps the start waiting, and of others' instances
-// no more than that they are there.
-func occupied(r *reservation.Reservation, host string, i inventory.Instance) error {
+// occupiedError returns the error for the owner of r that states what blocks the start. It does not
+// identify others' instances.
+func occupiedError(r *reservation.Reservation, host string, i inventory.Instance) error {
 	by := fmt.Sprintf("an instance (%s) of another project", i.Status)
 	switch {
 	case i.Status == "":
-		by = "an allocation of which only Placement knows"
+		by = "an allocation that only Placement knows"
 	case i.ProjectID == r.ProjectID:
-		by = fmt.Sprintf("your instance %s (%s), which is not in the reservation", i.ID, i.Status)
+		by = fmt.Sprintf("your instance %s (%s), which does not belong to the reservation", i.ID, i.Status)
 	}
-	return onHost(host, fault.New(fault.Conflict, "a host is occupied by %s; the start waits until it has gone", by))
+	return onHost(host, fault.New(fault.Conflict, "a host is occupied by %s; the start waits until it is gone", by))
 }
 
-// watch is a host that must be free of strangers, for whom and from when on.
+// watch is a host that must be free of foreign instances for r from start on.
 type watch struct {
 	r     reservation.Reservation
 	host  string
 	start span.Instant
 }
 
-// unwelcome leaves out those of the strangers that may use what the owner of an active
-// reservation leaves unused.
-func (w watch) unwelcome(strangers []inventory.Instance, now span.Instant, rules Rules) []inventory.Instance {
+// mustLeave returns the foreign instances without those that may use what the owner of an
+// active reservation leaves unused.
+func (w watch) mustLeave(foreign []inventory.Instance, now span.Instant, rules Rules) []inventory.Instance {
 	if !rules.Fill || w.r.Status != reservation.Active || now < w.start {
-		return strangers
+		return foreign
 	}
-	return slices.DeleteFunc(slices.Clone(strangers), func(i inventory.Instance) bool { return yields(&i) })
+	return slices.DeleteFunc(slices.Clone(foreign), func(i inventory.Instance) bool { return yields(&i) })
 }
 
-// yields says that an instance makes room as soon as the owner of its host needs it.
+// yields reports whether an instance makes room as soon as the owner of its host needs it.
 func yields(i *inventory.Instance) bool { return i.Preemptible && !i.Locked && !i.Protected }
 
-// intruders gives the guests of the host that have to go.
-func (w watch) intruders(guests []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
-	return w.unwelcome(unpromised(strangers(&w.r, w.host, guests, live, now), w.host, live, now), now, rules)
+// toEvict returns the instances that must leave the host.
+func (w watch) toEvict(guests []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
+	return w.mustLeave(unpromised(foreignInstances(&w.r, w.host, guests, live, now), w.host, live, now), now, rules)
 }
 
-// watches are the hosts from which strangers may be due to go now, while their claims
+// watches returns the hosts that foreign instances may have to leave now, while the claims
 // last.
 func watches(live []reservation.Reservation, now span.Instant, rules Rules) (list []watch) {
 	ahead := max(rules.LeadTime, rules.Eviction)
@@ -138,94 +138,95 @@ func watches(live []reservation.Reservation, now span.Instant, rules Rules) (lis
 	return list
 }
 
-// worthwhile says that the host is to be asked for its guests: where the inventory
-// sees strangers, and in any case from Eviction before the start on until then. A host
-// that can serve nobody is left to healing.
-func (w watch) worthwhile(hosts *inventory.Snapshot, live []reservation.Reservation, now span.Instant, rules Rules) bool {
+// needsCheck reports whether to read the host's instances: if the inventory shows foreign
+// ones, and always from Eviction before the start until the start. Failed hosts are left to
+// healing.
+func (w watch) needsCheck(hosts *inventory.Snapshot, live []reservation.Reservation, now span.Instant, rules Rules) bool {
 	at, there := hosts.Index(w.host)
-	if !there || unfit(hosts, w.host) != "" {
+	if !there || failureOf(hosts, w.host) != "" {
 		return false
 	}
 	h := hosts.Host(at)
 	soon := now < w.start && now >= w.start.Add(-rules.Eviction)
 	unknown := h.Instances == nil && h.Guests > 0
-	return soon || unknown || len(w.intruders(h.Instances, live, now, rules)) > 0
+	return soon || unknown || len(w.toEvict(h.Instances, live, now, rules)) > 0
 }
 
 const (
-	// orderAgain is after how many seconds an order is given again that has not been
-	// followed, and orderRefused after how many one that Nova did not take.
+	// orderAgain is after how many seconds an order that Nova accepted is sent again,
+	// orderRefused after how many one that Nova refused.
 	orderAgain   = 180
 	orderRefused = 10
 )
 
-// errands gives orders, each once.
-type errands struct {
+// orders sends each order once.
+type orders struct {
 	guests Guests
 	now    func() span.Instant
 
-	mu    sync.Mutex
-	given map[given]span.Instant  // until when it is not given again
-	met   map[string]span.Instant // when servers of best-effort work were first in the way
+	mu      sync.Mutex
+	sent    map[sentOrder]span.Instant // until when the order is not sent again
+	blocked map[string]span.Instant    // when servers of best-effort work first blocked a host
 }
 
-// given is an order for an instance in a state: in another one the order may mean
-// another step, as of a migration that is to be confirmed.
-type given struct {
+// sentOrder is an order for an instance in a status. In another status the same order may mean
+// another step, such as the confirmation of a migration.
+type sentOrder struct {
 	instance string
 	order    Order
 	status   string
 }
 
-// give gives the order unless that was done a short time ago.
-func (e *errands) give(ctx context.Context, do errand) (done bool, err error) {
-	key := given{do.instance.ID, do.order, do.instance.Status}
-	if !e.begin(key) {
+// send sends the order unless it was sent recently. done reports whether Nova accepted it.
+func (o *orders) send(ctx context.Context, do instanceOrder) (done bool, err error) {
+	key := sentOrder{do.instance.ID, do.order, do.instance.Status}
+	if !o.begin(key) {
 		return false, nil
 	}
-	if err := e.guests.Order(ctx, do.instance, do.order); err != nil {
-		e.note(key, orderRefused)
+	if err := o.guests.Order(ctx, do.instance, do.order); err != nil {
+		o.retryAfter(key, orderRefused)
 		return false, err
 	}
 	return true, nil
 }
 
-func (e *errands) begin(key given) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.now()
-	for old, until := range e.given {
+func (o *orders) begin(key sentOrder) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	for old, until := range o.sent {
 		if until <= now {
-			delete(e.given, old)
+			delete(o.sent, old)
 		}
 	}
-	if _, is := e.given[key]; is {
+	if _, is := o.sent[key]; is {
 		return false
 	}
-	if e.given == nil {
-		e.given = make(map[given]span.Instant)
+	if o.sent == nil {
+		o.sent = make(map[sentOrder]span.Instant)
 	}
-	e.given[key] = now.Add(orderAgain)
+	o.sent[key] = now.Add(orderAgain)
 	return true
 }
 
-func (e *errands) note(key given, seconds int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.given[key] = e.now().Add(seconds)
+func (o *orders) retryAfter(key sentOrder, seconds int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent[key] = o.now().Add(seconds)
 }
 
 const (
 	// departGrace is how many seconds best-effort work has to notice that a host is needed,
-	// and those after its own deadline in which it gives its server up itself.
+	// and to suspend its servers itself after its own deadline.
 	departGrace = 20
-	// forgetMet is after how many seconds a server that was in the way may be so anew.
-	forgetMet = 600
+	// forgetBlocked is after how many seconds the time at which a server first blocked a host
+	// is forgotten.
+	forgetBlocked = 600
 )
 
-// departed leaves out the errands for servers of best-effort work that its controller
-// suspends, or is about to, in time. Where nobody does, they are given.
-func (s *Steward) departed(ctx context.Context, due []errand) ([]errand, error) {
+// withoutSuspending returns the orders without those for servers that the best-effort controller
+// suspends itself in time.
+func (s *Steward) withoutSuspending(ctx context.Context, due []instanceOrder) ([]instanceOrder, error) {
 	if s.Departing == nil || len(due) == 0 {
 		return due, nil
 	}
@@ -237,54 +238,54 @@ func (s *Steward) departed(ctx context.Context, due []errand) ([]errand, error) 
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(due, func(do errand) bool {
+	return slices.DeleteFunc(due, func(do instanceOrder) bool {
 		deadline, is := until[do.instance.ID]
-		return is && s.Now() <= max(deadline, s.errands.meet(do.instance.ID)).Add(departGrace)
+		return is && s.Now() <= max(deadline, s.orders.blockedSince(do.instance.ID)).Add(departGrace)
 	}), nil
 }
 
-// meet gives when a server was first in the way.
-func (e *errands) meet(instance string) span.Instant {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.now()
-	for old, at := range e.met {
-		if now >= at.Add(forgetMet) {
-			delete(e.met, old)
+// blockedSince returns when a server first blocked a host.
+func (o *orders) blockedSince(instance string) span.Instant {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	for old, at := range o.blocked {
+		if now >= at.Add(forgetBlocked) {
+			delete(o.blocked, old)
 		}
 	}
-	if _, known := e.met[instance]; !known {
-		if e.met == nil {
-			e.met = make(map[string]span.Instant)
+	if _, known := o.blocked[instance]; !known {
+		if o.blocked == nil {
+			o.blocked = make(map[string]span.Instant)
 		}
-		e.met[instance] = now
+		o.blocked[instance] = now
 	}
-	return e.met[instance]
+	return o.blocked[instance]
 }
 
-// evict gives the orders that are due for strangers on a host. In doubt there are
-// none. What Nova refuses is for the log: the stranger stays, and so the start waits.
-func (s *Steward) evict(ctx context.Context, w watch, strangers []inventory.Instance) {
+// evict sends the orders that are due for foreign instances on a host; none while the inventory
+// is untrusted. It logs refused orders: the instance stays, and the start waits.
+func (s *Steward) evict(ctx context.Context, w watch, foreign []inventory.Instance) {
 	if s.Doubt() != "" {
 		return
 	}
-	left, err := s.leftOn(ctx, w.host, strangers)
+	left, err := s.leftOn(ctx, w.host, foreign)
 	if err != nil {
-		s.Log.WarnContext(ctx, "it is not known which instances a reservation has left; they are told nothing", "host", w.host, "error", err)
+		s.Log.WarnContext(ctx, "could not read which instances ended reservations have left; none is ordered to leave", "host", w.host, "error", err)
 	}
-	due, err := s.departed(ctx, evictions(strangers, left, w.start, s.Now(), s.Rules))
+	due, err := s.withoutSuspending(ctx, evictionOrders(foreign, left, w.start, s.Now(), s.Rules))
 	if err != nil {
-		s.Log.WarnContext(ctx, "it is not known which servers best-effort work suspends itself; none is told to go", "host", w.host, "error", err)
+		s.Log.WarnContext(ctx, "could not read which servers best-effort work suspends itself; no instance is ordered to leave", "host", w.host, "error", err)
 		return
 	}
 	for _, do := range due {
 		log := s.Log.With("reservation", w.r.ID, "host", w.host, "instance", do.instance.ID, "name", do.instance.Name, "project", do.instance.ProjectID,
 			"order", do.order, "reason", do.reason)
-		switch done, err := s.errands.give(ctx, do); {
+		switch done, err := s.orders.send(ctx, do); {
 		case err != nil:
-			log.WarnContext(ctx, "an instance is not evicted: it did not take its order", "error", err)
+			log.WarnContext(ctx, "could not evict an instance: Nova refused the order", "error", err)
 		case done:
-			log.InfoContext(ctx, "an instance is evicted: it has to make room", "preemptible", do.instance.Preemptible)
+			log.InfoContext(ctx, "evicting an instance that must make room", "preemptible", do.instance.Preemptible)
 			s.tellLeft(ctx, left[do.instance.ID], do)
 		}
 	}

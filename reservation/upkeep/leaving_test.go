@@ -218,7 +218,7 @@ func TestAStartWaitsUntilItsHostHasLeftTheAggregateOfALaterOne(t *testing.T) {
 	r.Span = span.New(r.Span.Start, 300)
 	r.Claims[0].Span = r.Span
 	w.set(r)
-	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "a host is still held")
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "still holds a host")
 	w.prepare()
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Fatal(err)

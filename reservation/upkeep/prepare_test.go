@@ -190,7 +190,7 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	if got := len(w.given()); got != 2 {
 		t.Errorf("after minutes the order was given %d times, want twice", got)
 	}
-	if n := strings.Count(w.log.String(), "is occupied by instances of others"); n != 1 {
+	if n := strings.Count(w.log.String(), "instances of others occupy a reserved host"); n != 1 {
 		t.Errorf("the operator is told %d times of the same host, want once", n)
 	}
 }
@@ -204,11 +204,11 @@ func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
 		w.putStranger("x", "a", nil)
 		w.prepare()
 		for line := range strings.Lines(w.log.String()) {
-			if strings.Contains(line, "is occupied by instances of others") && !strings.Contains(line, want) {
+			if strings.Contains(line, "instances of others occupy a reserved host") && !strings.Contains(line, want) {
 				t.Errorf("%s: %s", order, line)
 			}
 		}
-		if evicted := strings.Contains(w.log.String(), "an instance is evicted"); evicted != (order == upkeep.MigrateGuest) {
+		if evicted := strings.Contains(w.log.String(), "evicting an instance"); evicted != (order == upkeep.MigrateGuest) {
 			t.Errorf("%s: the log says that an instance is evicted: %v", order, evicted)
 		}
 	}
@@ -253,7 +253,7 @@ func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.
 	w.book(2, 1000, "a")
 	w.pass(950)
 	w.prepare()
-	if got := w.given(); len(got) > 0 || strings.Contains(w.log.String(), "is occupied") {
+	if got := w.given(); len(got) > 0 || strings.Contains(w.log.String(), "occupy a reserved host") {
 		t.Errorf("orders %v; log %s", got, &w.log)
 	}
 }

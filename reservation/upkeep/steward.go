@@ -15,82 +15,81 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Promises are the live reservations, as the booking desk knows them.
+// Promises are the live reservations, as booking knows them.
 type Promises interface {
 	Live(w span.Span) []reservation.Reservation
 	Reservation(id string) (reservation.Reservation, bool)
 }
 
-// Records finds reservations of which the desk does not know: those that are over,
-// and those that another replica has just booked.
+// Records reads reservations that booking does not have in memory: those that are over, and
+// those that another replica has just booked.
 type Records interface {
 	Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error)
 }
 
-// Rules are what the operator has settled about starts and ends. Times are in seconds.
+// Rules are the operator's settings for starts and ends. Times are in seconds.
 type Rules struct {
 	Fence fence.Rules
-	// Normal is what becomes of the instances of others that are not preemptible,
-	// from LeadTime before the start on: AwaitGuest or MigrateGuest.
+	// Normal is the order for others' instances that are not preemptible, from LeadTime
+	// before the start on: AwaitGuest or MigrateGuest.
 	Normal   Order
 	LeadTime int64
-	// Preemptible is what becomes of those that are, from Eviction before the start
+	// Preemptible is the order for preemptible instances, from Eviction before the start
 	// on: DeleteGuest, ShelveGuest, MigrateGuest or AwaitGuest.
 	Preemptible Order
 	Eviction    int64
-	// Left is what becomes of the instances that reservations which are over have left, from
-	// LeadTime before the start on: MigrateGuest, ShelveGuest, DeleteGuest or AwaitGuest. From
-	// Eviction before it on, one that has not migrated is shelved.
+	// Left is the order for instances that ended reservations have left, from LeadTime
+	// before the start on: MigrateGuest, ShelveGuest, DeleteGuest or AwaitGuest. An instance
+	// that has not migrated by Eviction before the start is shelved.
 	Left Order
-	// Fill lets preemptible ones be on the hosts of a reservation while it runs: they make
-	// room when its owner's instances come.
+	// Fill allows preemptible instances on the hosts of an active reservation until its
+	// owner's instances need the room.
 	Fill bool
-	// EndGrace is how long instances that are deleted at the end have for a clean
-	// shutdown.
+	// EndGrace is how long instances that are deleted at the end may take to shut down.
 	EndGrace int64
 }
 
-// StewardOptions are what a Steward works on.
+// StewardOptions configure a Steward.
 type StewardOptions struct {
 	Ground   Ground
 	Guests   Guests
 	Promises Promises
 	Records  Records
 	Snapshot func() *inventory.Snapshot
-	// Doubt says why the inventory is not to be trusted now; empty where it is.
+	// Doubt returns why the inventory is untrusted; empty if it is trusted.
 	Doubt func() string
-	// Departing gives, of those of the servers that best-effort work has, until when they
-	// are left to it, which suspends them; 0 is not known yet. Nil is none.
+	// Departing returns which of the servers best-effort work is about to suspend, and its
+	// deadline for that; 0 if the deadline is not known yet. Nil means none.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
-	// Rehome gives a reservation other hosts for those on which its start is blocked, see
-	// booking.Desk; nil leaves it where it is.
+	// Rehome replaces hosts that block the start of a reservation, see booking. Nil keeps
+	// the hosts.
 	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
-	// TellLeft tells the owner of an instance that it leaves its host; nil tells nobody.
+	// TellLeft notifies the owner of an instance that it leaves its host; nil notifies nobody.
 	TellLeft func(ctx context.Context, d Departure) error
 
 	Rules Rules
 	Now   func() span.Instant
-	// Elapsed is the time since some moment, on a clock that nobody sets.
+	// Elapsed is the time since some moment, on a monotonic clock.
 	Elapsed func() time.Duration
-	// Wait waits for d, or until ctx ends, whose error it gives; nil is Pause.
+	// Wait waits for d, or until ctx ends, and returns the error of ctx; nil is Pause.
 	Wait func(ctx context.Context, d time.Duration) error
 	Log  *slog.Logger
 }
 
-// Steward does on the cloud what starts and ends call for, and has their hosts ready
-// in time. It is safe for concurrent use. Any number of replicas may have one: all
-// that it does may be done again, by whichever.
+// Steward prepares hosts for reservations and carries out starts and ends in the cloud. It
+// is safe for concurrent use. Several replicas may run one each: every action can be repeated
+// by any of them.
 type Steward struct {
 	StewardOptions
 	looks    looks
-	errands  errands
+	orders   orders
 	warnings warnings
-	// How many hosts are asked for their guests at once, and how many things are done
-	// ahead of time.
+	// asking limits concurrent reads of a host's instances, preparing limits concurrent
+	// preparations.
 	asking, preparing chan struct{}
 }
 
-// NewSteward gives a Steward.
+// NewSteward returns a Steward.
 func NewSteward(o StewardOptions) *Steward {
 	if o.Wait == nil {
 		o.Wait = Pause
@@ -98,13 +97,13 @@ func NewSteward(o StewardOptions) *Steward {
 	return &Steward{
 		StewardOptions: o,
 		looks:          looks{ground: o.Ground, now: o.Now, one: make(chan struct{}, 1)},
-		errands:        errands{guests: o.Guests, now: o.Now},
+		orders:         orders{guests: o.Guests, now: o.Now},
 		asking:         make(chan struct{}, 8),
 		preparing:      make(chan struct{}, 4),
 	}
 }
 
-// Pause waits for d by the clock of this machine.
+// Pause waits for d, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -114,7 +113,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Carry implements booking.Cloud. A warning before the end takes nothing on the cloud.
+// Carry implements booking.Cloud. A warning before the end requires no work in the cloud.
 func (s *Steward) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
 	switch event {
 	case reservation.StartEvent:
@@ -125,33 +124,32 @@ func (s *Steward) Carry(ctx context.Context, r reservation.Reservation, event re
 	return nil
 }
 
-// always is all time: also of what is late.
+// always is all time, so that overdue reservations are included.
 var always = span.Span{Start: -span.Forever, End: span.Forever}
 
-// differences are the steps that are missing from layout to what the reservations
-// ask for.
+// differences returns the steps from layout to what the reservations need.
 func (s *Steward) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
 	return s.differencesOn(s.Snapshot(), layout, live)
 }
 
 func (s *Steward) differencesOn(hosts *inventory.Snapshot, layout fence.Layout, live []reservation.Reservation) []fence.Step {
-	return fence.Diff(layout, fence.Desired(withoutGivenBack(live, layout), hosts, s.Now(), s.Rules.Fence))
+	return fence.Diff(layout, fence.Desired(withoutFreedClaims(live, layout), hosts, s.Now(), s.Rules.Fence))
 }
 
-// carry does a step, after which what was seen before is no longer so.
+// carry carries out a step and invalidates what was read before it.
 func (s *Steward) carry(ctx context.Context, step fence.Step) error {
 	err := s.Ground.Carry(ctx, step)
 	s.looks.outdate(step)
 	if err != nil {
-		return told(err, "%s for the reservation", step.Action)
+		return wrapForUser(err, "%s for the reservation", step.Action)
 	}
-	s.Log.InfoContext(ctx, "the layout on the cloud has changed", "action", step.Action, "reservation", step.Reservation,
+	s.Log.InfoContext(ctx, "changed the fence in OpenStack", "action", step.Action, "reservation", step.Reservation,
 		"host", step.Host, "reason", step.Reason)
 	return nil
 }
 
-// unfit says why the host can serve nobody now; empty where it can.
-func unfit(hosts *inventory.Snapshot, name string) string {
+// failureOf returns why the host cannot run instances now; empty if it can.
+func failureOf(hosts *inventory.Snapshot, name string) string {
 	i, there := hosts.Index(name)
 	if !there {
 		return "it has left the cloud"
@@ -159,7 +157,7 @@ func unfit(hosts *inventory.Snapshot, name string) string {
 	return hosts.Host(i).Failure()
 }
 
-// each does do for 0 … n-1, as many at once as there are slots.
+// each runs do for 0 … n-1, with as many calls at once as there are slots.
 func each(ctx context.Context, slots chan struct{}, n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var doing sync.WaitGroup
@@ -178,9 +176,9 @@ func each(ctx context.Context, slots chan struct{}, n int, do func(i int) error)
 	return errors.Join(errs...)
 }
 
-// told says what was being done when err came, with a sentence for the owner where
-// err has none.
-func told(err error, doing string, args ...any) error {
+// wrapForUser wraps err with the action that failed, in a sentence for the user. If err is a fault,
+// its message is added.
+func wrapForUser(err error, doing string, args ...any) error {
 	sentence := fault.New(fault.Unavailable, doing, args...)
 	sentence.Err = err
 	if known, ok := errors.AsType[*fault.Error](err); ok {
@@ -188,6 +186,6 @@ func told(err error, doing string, args ...any) error {
 		sentence.RetryAfter = known.RetryAfter
 		return sentence
 	}
-	sentence.Message += ": the cloud did not answer as it should; it is tried again"
+	sentence.Message += ": OpenStack did not answer as expected; Almanac will retry"
 	return sentence
 }
