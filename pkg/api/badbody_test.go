@@ -77,8 +77,8 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 		"warning in words":       {`{"name": "r", "duration": 60, "before_end": "soon"}`, "before_end", `"soon" is not a duration`, false},
 		"a flavor":               {`{"name": "r", "duration": 60, "flavor": "m1.tiny"}`, "flavor", "give resources instead", false},
 		"image too long":         {fmt.Sprintf(`{"name": "r", "duration": 60, "image": %q}`, long), "image", "more than 255 characters", false},
-		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "belong to kind instance", true},
-		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "belongs to kind instance", true},
+		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "is allowed for kind instance only", true},
+		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "is allowed for kind instance only", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 		t.Run(name+", dry run", func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations?dry_run=true") })
@@ -109,7 +109,7 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 func TestWrongTimesAreToldTheirField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no times":                   {`{"name": "r"}`, "duration", "is needed where end_time is not given", false},
+		"no times":                   {`{"name": "r"}`, "duration", "is required unless end_time is given", false},
 		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is needed", false},
 		"end before start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(30)), "end_time", "is not after the start", true},
 		"end at the start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},

@@ -15,46 +15,45 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Caller is on whose behalf the desk acts.
+// Caller is the user who makes a request.
 type Caller struct {
 	ProjectID, UserID string
-	// RequestID is the request in which the caller asks, for the audit trail.
+	// RequestID is the id of the API request, for the audit trail.
 	RequestID string
-	// Admin may see and change every project's reservations.
+	// Admin allows access to the reservations of every project.
 	Admin bool
-	// SeesHidden may ask for hosts by properties that are hidden.
+	// SeesHidden allows filters over hidden properties.
 	SeesHidden bool
 }
 
-// Options are the desk's rules and what it needs from outside.
+// Options configure a Desk.
 type Options struct {
 	Records  Records
 	Keys     Keys
 	Reader   reservation.Reader
 	Limits   Limits
 	Defaults Defaults
-	LeadTime int64 // seconds before a start in which its hosts should be empty
-	// Migrates says that from then on guests of others are migrated off them.
+	LeadTime int64 // seconds before a start within which its hosts should be empty
+	// Migrates reports whether others' instances are migrated off reserved hosts.
 	Migrates bool
-	// Images gives the newest facts about images, which nobody changes any more; nil, and
-	// nil facts, leave images out of all decisions.
+	// Images returns the current facts about images, which are immutable. If it is nil or
+	// returns nil, decisions ignore images.
 	Images func() *staging.Facts
-	// Cloud does what events call for; nil where there is nothing to do.
+	// Cloud carries out events in the cloud; nil if there is none.
 	Cloud Cloud
-	// Replica names this desk among those that share the records.
+	// Replica is the name of this replica among those that share the records.
 	Replica string
-	// Parallel is how many events are carried out at once, and CarryOut does not wait
-	// for them; with 0 it does one after the other.
+	// Parallel is how many events are carried out concurrently while CarryOut returns at
+	// once. If it is 0, CarryOut carries them out one after the other.
 	Parallel int
-	// Deciding is how many decisions are made at once, each on a processor of its own;
-	// 0 is one. Where it leaves a processor free, nobody else waits for a decision.
+	// Deciding is how many decisions are made concurrently, each on one processor; 0 means
+	// one. If it leaves a processor free, other work does not wait for decisions.
 	Deciding int
-	// Announce, where it is not nil, tells the other replicas that something was
-	// stored. It must not wait.
+	// Announce tells the other replicas that something was stored. It must not block; it
+	// may be nil.
 	Announce func()
 	Now      func() span.Instant
-	// Elapsed is the time since some moment, on a clock that nobody sets; nil is
-	// Now's.
+	// Elapsed is the time since some moment, on a monotonic clock; nil uses Now.
 	Elapsed func() time.Duration
 	NewID   func() string
 }
@@ -62,98 +61,105 @@ type Options struct {
 // Desk books reservations. It is safe for concurrent use, and any number of desks
 // may share the same records.
 //
-// What a desk has in memory is what the records held at some moment, host by host,
-// and what it is about to store itself. A decision is made on memory alone; the
-// commit says on which versions of the hosts it was made, and the records refuse it
-// where they have moved on. Then the desk reads what has changed and decides again.
-// The version that it knows of a host rises only while memory holds every live claim
-// that the records had on the host in that version. A project has a version too, which
-// grows with each commit after which it holds more hosts at some instant; where a limit
-// on hosts is set, a commit names it, and the same holds for it and the project's claims.
+// Memory holds what the records held at some moment, host by host, and what this desk is
+// about to store. A decision reads memory only. Its commit names the versions of the hosts
+// that it was made on, and the records refuse it if these have changed. Then the desk reads
+// what has changed and decides again. The version that memory has of a host increases only
+// while memory holds every live claim that the records had on the host in that version. A
+// project has a version too, which increases with each commit after which the project holds
+// more hosts at some instant. If there is a limit on hosts, a commit names this version, and
+// the same rules hold for it and the project's claims.
 //
-// A decision is made on a state, which never changes, outside all locks that others wait
-// for. Two gates, at which the projects take turns, let in one decision that claims time
-// after the other, and so many of all kinds that one processor stays free. What was decided
-// is entered under mu where it still holds, and is decided again where not.
+// A decision is made on an immutable state, outside all locks that others wait for. Two
+// gates, at which the projects take turns, admit decisions: one admits decisions that claim
+// time, one at a time; the other admits as many decisions of all kinds as leave one processor
+// free. A decision is entered under mu if it still holds, and is made again if not.
 //
-// Locks, taken in this order: one per idempotency key, held while a request that
-// came with it is booked; one per reservation, held while that reservation changes
-// here; the gates, left before anything is stored; one per host and one per project with a limit, in the order of their names, held
-// while time on the host, or for the project, is being claimed here; polls, held while
-// the records are read; mu, over what is in memory, held for as long as it takes to look
-// or to enter something, never while deciding, storing or reading; and those of Records. All but mu are waited for no longer than a request
-// lasts. A new claim enters the calendar before it is stored, an old one leaves
-// after, so that whatever happens in between errs towards "taken".
+// The locks, in the order in which they are taken:
+//
+//   - one per idempotency key, held while a request with this key is booked;
+//   - one per reservation, held while the reservation changes here;
+//   - the gates, left before anything is stored;
+//   - one per host and one per project with a limit, in the order of their names, held while
+//     time on the host, or for the project, is claimed here;
+//   - polls, held while the records are read;
+//   - mu, over memory, held to read or enter something, never while deciding, storing or
+//     reading records;
+//   - those of Records.
+//
+// No request waits for any of them, except mu, longer than it lasts. A new claim enters the
+// calendar before it is stored, and an old one leaves it afterwards, so that whatever happens
+// in between, the calendar holds too much rather than too little.
 type Desk struct {
 	options  Options
 	woken    chan struct{}    // something may be due
-	news     chan struct{}    // something is another than before
-	keys     locks[[2]string] // project and key
-	claiming locks[string]    // host, or project with a limit
+	news     chan struct{}    // what is promised has changed
+	keys     locks[[2]string] // by project and key
+	claiming locks[string]    // by host, or project with a limit
 	polls    polls
-	slots    turn        // for events that are carried out
-	changes  *turns.Gate // for decisions that claim time, one after the other
-	deciding *turns.Gate // for all decisions
+	slots    contextMutex // for events that are carried out concurrently
+	changes  *turns.Gate  // for decisions that claim time, one at a time
+	deciding *turns.Gate  // for all decisions
 	newest   atomic.Pointer[state]
 	working  work
 
-	adoptions atomic.Int64 // how often memory has learned something from the records
+	adoptions atomic.Int64 // how often memory has taken something over from the records
 	stale     atomic.Int64
 
 	mu         memoryLock
-	roster     *roster
+	hosts      *hostIndex
 	calendar   *calendar.Calendar
 	live       map[string]*entry
-	shelves    shelves // the same
+	liveIndex  liveIndex // the reservations in live
 	held       map[string]Held
 	configured int // how often the rules were replaced
 	agenda     agenda
-	pruned     span.Instant // the calendar has forgotten what ended by then
+	pruned     span.Instant // the calendar no longer has claims that ended by then
 
-	known    map[string]int64      // versions by host
-	projects map[string]int64      // versions by project; asked for where a limit is set
-	attempts map[*attempt]struct{} // in flight or in doubt
-	tail     tail
-	left     graveyard
+	known      map[string]int64      // versions, by host
+	projects   map[string]int64      // versions, by project; used if there is a limit
+	attempts   map[*attempt]struct{} // in flight or in doubt
+	logCursor  logCursor
+	tombstones tombstones
 }
 
-// Requests and events take turns at a reservation: a start or an end waits for one request at
-// most, however many there are.
+// Requests and events take turns at a reservation: a start or an end waits for at most one
+// request.
 const byRequest, byEvent = "request", "event"
 
 // entry is a live reservation.
 type entry struct {
 	changing *turns.Gate // held while the reservation changes here
 
-	// Guarded by Desk.mu. While an attempt is in flight r is what was stored before;
-	// of a new reservation, what shall be.
+	// Guarded by Desk.mu. While an attempt is in flight, r is the stored state; for a new
+	// reservation, the state that is being stored.
 	r       reservation.Reservation
-	shelved *reservation.Reservation // r, as the shelves have it
+	indexed *reservation.Reservation // r, as the index has it
 	attempt *attempt
-	over    bool // it left the desk
-	// endRetried is when this replica first tried its end again after a failure.
+	over    bool // it is no longer in Desk.live
+	// endRetried is when this replica first retried its end after a failure.
 	endRetried span.Instant
 }
 
-// Open gives a desk with the hosts of s and the live reservations of the records.
-// It fails when stored reservations contradict each other.
+// Open returns a desk with the hosts of s and the live reservations in the records. It fails
+// if stored reservations contradict each other.
 func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) {
 	d := &Desk{
-		options:  o,
-		woken:    make(chan struct{}, 1),
-		news:     make(chan struct{}, 1),
-		polls:    polls{turn: newTurn()},
-		slots:    newSlots(max(1, o.Parallel)),
-		roster:   &roster{},
-		calendar: calendar.New(nil, o.Now()),
-		live:     make(map[string]*entry),
-		shelves:  newShelves(),
-		changes:  turns.New(1, 0),
-		deciding: turns.New(o.Deciding, 0),
-		held:     make(map[string]Held),
-		known:    make(map[string]int64),
-		projects: make(map[string]int64),
-		attempts: make(map[*attempt]struct{}),
+		options:   o,
+		woken:     make(chan struct{}, 1),
+		news:      make(chan struct{}, 1),
+		polls:     polls{mutex: newContextMutex()},
+		slots:     newSlots(max(1, o.Parallel)),
+		hosts:     &hostIndex{},
+		calendar:  calendar.New(nil, o.Now()),
+		live:      make(map[string]*entry),
+		liveIndex: newLiveIndex(),
+		changes:   turns.New(1, 0),
+		deciding:  turns.New(o.Deciding, 0),
+		held:      make(map[string]Held),
+		known:     make(map[string]int64),
+		projects:  make(map[string]int64),
+		attempts:  make(map[*attempt]struct{}),
 	}
 	d.Observe(s)
 	all, err := o.Records.Recall(ctx, Recall{All: true, Projects: d.projectVersion})
@@ -169,7 +175,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
 			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
 		}
-		d.keep(&entry{r: r, changing: turns.New(1, 0)})
+		d.addLive(&entry{r: r, changing: turns.New(1, 0)})
 	}
 	for _, h := range all.Hosts {
 		d.known[h.Host] = h.Version
@@ -177,16 +183,16 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 	for _, p := range all.Projects {
 		d.projects[p.Project] = p.Version
 	}
-	d.tail.begin(all.Log)
+	d.logCursor.begin(all.Log)
 	return d, nil
 }
 
-// Observe takes over a newer inventory.
+// Observe replaces the inventory with a newer one.
 func (d *Desk) Observe(s *inventory.Snapshot) {
-	hosts := lineUp(s)
+	hosts := orderHosts(s)
 	for {
 		d.mu.RLock()
-		before := d.roster
+		before := d.hosts
 		d.mu.RUnlock()
 		next, added := before.with(hosts)
 		if d.takeOver(before, next, added) {
@@ -195,11 +201,11 @@ func (d *Desk) Observe(s *inventory.Snapshot) {
 	}
 }
 
-// takeOver replaces the roster, and reports false where it has become another meanwhile.
-func (d *Desk) takeOver(before, next *roster, added []resource.Vector) bool {
+// takeOver replaces the host index. It returns false if another call has replaced it meanwhile.
+func (d *Desk) takeOver(before, next *hostIndex, added []resource.Vector) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.roster != before {
+	if d.hosts != before {
 		return false
 	}
 	for _, capacity := range added {
@@ -210,20 +216,20 @@ func (d *Desk) takeOver(before, next *roster, added []resource.Vector) bool {
 			d.calendar.SetCapacity(number, h.Capacity)
 		}
 	}
-	d.roster = next
+	d.hosts = next
 	return true
 }
 
-// admit adds hosts that are promised but not there; mu is held.
+// admit adds hosts that have claims but are not in the inventory; mu is held.
 func (d *Desk) admit(names []string) {
-	next, added := d.roster.admit(names)
+	next, added := d.hosts.admit(names)
 	for range added {
 		d.calendar.AddHost(resource.Vector{})
 	}
-	d.roster = next
+	d.hosts = next
 }
 
-// Configure puts other rules in force, for what is decided from now on.
+// Configure replaces the rules for later decisions.
 func (d *Desk) Configure(l Limits, defaults Defaults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,8 +246,8 @@ func (d *Desk) Offer(ctx context.Context, by Caller, req reservation.Request) (P
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
-// InTurn runs do when the project's turn comes, as if it were a decision: large answers are
-// made there, so that they leave a processor for everybody else.
+// InTurn runs do at the project's turn, as if it were a decision. Large answers are computed
+// this way, so that they leave a processor for other requests.
 func (d *Desk) InTurn(ctx context.Context, project string, do func()) error {
 	if err := d.deciding.Enter(ctx, project); err != nil {
 		return err
@@ -251,28 +257,27 @@ func (d *Desk) InTurn(ctx context.Context, project string, do func()) error {
 	return nil
 }
 
-// Prune forgets the time that is over. What a live reservation claims stays: its end
-// may be late, or the clock be set back.
+// Prune removes past claims from the calendar, except those of live reservations: their end may
+// be late, or the clock may be set back.
 func (d *Desk) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	over := d.options.Now()
-	if first, ok := d.shelves.byRelease.first(); ok {
+	if first, ok := d.liveIndex.byRelease.first(); ok {
 		over = min(over, first-1)
 	}
 	d.pruned = max(d.pruned, over)
 	d.calendar.Prune(over)
-	d.left.age()
+	d.tombstones.age()
 	if len(d.agenda) > 2*len(d.live)+agendaSlack {
 		d.agenda = newAgenda(d.live)
 	}
 }
 
-// agendaSlack is how many appointments may be out of date before the agenda is
-// written anew.
+// agendaSlack is how many outdated appointments the agenda may have before it is rebuilt.
 const agendaSlack = 1000
 
-// Stale is how often a commit was refused because the records had moved on.
+// Stale returns how often a commit was refused because the records had changed.
 func (d *Desk) Stale() int64 { return d.stale.Load() }
 
 func (d *Desk) elapsed() time.Duration {
@@ -282,48 +287,46 @@ func (d *Desk) elapsed() time.Duration {
 	return d.options.Elapsed()
 }
 
-// keep enters a reservation among the live ones; its claims are in the calendar.
-func (d *Desk) keep(e *entry) {
+// addLive adds a reservation to the live ones; its claims are in the calendar already.
+func (d *Desk) addLive(e *entry) {
 	d.live[e.r.ID] = e
-	d.shelve(e)
+	d.index(e)
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].with(&e.r))
 	d.agenda.enter(&e.r)
 }
 
-// replace puts a reservation's new state in place and enters its next event where
-// that is another one than before; mu is held.
+// replace stores a reservation's new state in memory, and adds its next event to the agenda if
+// this event has changed; mu is held.
 func (d *Desk) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
-	d.shelves.remove(e.shelved)
+	d.liveIndex.remove(e.indexed)
 	if !sameClaims(e.r.Claims, r.Claims) {
 		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
 	}
 	e.r = r
-	d.shelve(e)
+	d.index(e)
 	if after, has := nextDue(&e.r); has && (!had || after != before) {
 		d.agenda.enter(&e.r)
 	}
 }
 
-// forget takes a reservation out of the live ones; its claims are out of the
-// calendar.
+// forget removes a reservation from the live ones; its claims are out of the calendar already.
 func (d *Desk) forget(e *entry) {
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
 	delete(d.live, e.r.ID)
-	d.shelves.remove(e.shelved)
+	d.liveIndex.remove(e.indexed)
 	e.over = true
 }
 
-// shelve enters the state of an entry into the shelves.
-func (d *Desk) shelve(e *entry) {
+// index adds the state of an entry to the index of live reservations.
+func (d *Desk) index(e *entry) {
 	r := e.r
-	e.shelved = &r
-	d.shelves.add(e.shelved)
+	e.indexed = &r
+	d.liveIndex.add(e.indexed)
 }
 
-// release takes claims out of the calendar. Those that are over it may have
-// forgotten; the others are there by the desk's own invariant, and it would rather
-// stop than promise twice.
+// release removes claims from the calendar, which may have pruned past ones. If another one is
+// missing, memory is corrupt, and the process stops rather than promise a host twice.
 func (d *Desk) release(claims []calendar.Claim) {
 	for _, c := range claims {
 		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
@@ -332,18 +335,18 @@ func (d *Desk) release(claims []calendar.Claim) {
 	}
 }
 
-// retake enters the claims of a reservation for which there is room.
-func (d *Desk) retake(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
+// restoreClaims adds the claims of a reservation, for which there is room, to the calendar.
+func (d *Desk) restoreClaims(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
 
-// restore enters claims that the calendar held a moment ago, or has just been made
-// room for.
+// restore adds claims to the calendar that it held a moment ago, or for which room was just
+// made.
 func (d *Desk) restore(claims []calendar.Claim) {
 	if err := d.calendar.Restore(claims...); err != nil {
 		panic(fmt.Sprintf("booking: what was held is taken: %v", err))
 	}
 }
 
-// calendarClaims returns claims of r as the calendar has them.
+// calendarClaims returns claims of r in the calendar's form.
 func (d *Desk) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
-	return d.roster.claims(r, claims)
+	return d.hosts.claims(r, claims)
 }

@@ -14,22 +14,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Happening is a due event that was carried out.
+// Happening is an event that was carried out, with its reservation afterwards.
 type Happening struct {
 	Reservation reservation.Reservation
 	Event       reservation.Event
 }
 
-// Woken tells that something may be due earlier than before.
+// Woken receives a value when an event may be due earlier than before.
 func (d *Desk) Woken() <-chan struct{} { return d.woken }
 
 func (d *Desk) wake() { poke(d.woken) }
 
-// News tells that what is promised is another than before, here or through another
-// replica.
+// News receives a value when what is promised has changed, here or through another replica.
 func (d *Desk) News() <-chan struct{} { return d.news }
 
-// poke leaves word in a channel that keeps one.
+// poke sends a value to a channel with room for one, unless it already has one.
 func poke(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -37,10 +36,10 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// CarryOut carries out all events that are due, each stored before the next of the
-// same reservation, and gives those done, also those begun earlier. One that fails is
-// due again. With Parallel, what takes long, to store or on the cloud, goes on by
-// itself and keeps no other back.
+// CarryOut carries out all due events and returns those that are done, including those begun
+// earlier. It stores each event before the next one of the same reservation. A failed event
+// is due again. With Parallel, CarryOut does not wait for storing or for the cloud, and one
+// event does not delay another.
 func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
@@ -50,34 +49,34 @@ func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[strin
 			happened, err := d.carryOut(ctx, a, nil)
 			d.working.add(a.id, happened, err)
 		}
-		return d.working.take()
+		return d.working.drain()
 	}
 	slices.SortFunc(due, d.byReplica)
 	for i, a := range due {
-		if d.slots.take(ctx) != nil {
+		if d.slots.lock(ctx) != nil {
 			d.putBack(due[i:])
 			break
 		}
 		d.working.running.Go(func() {
-			defer d.slots.leave()
+			defer d.slots.unlock()
 			happened, err := d.carryOut(ctx, a, nil)
 			if d.working.add(a.id, happened, err); len(happened) > 0 || err != nil {
-				d.wake() // to be told of
+				d.wake() // so that the next CarryOut returns the result
 			}
 		})
 	}
-	return d.working.take()
+	return d.working.drain()
 }
 
-// byReplica orders what is due. What ends goes first: it makes room for what starts.
-// Replicas take the rest in different orders, so as not to be in each other's way.
+// byReplica orders due events. Ends come first, since they make room for starts. The rest has a
+// different order on each replica, so that replicas rarely compete for the same event.
 func (d *Desk) byReplica(a, b appointment) int {
 	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
 func (d *Desk) place(id string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(d.options.Replica + id)) // never fails
+	_, _ = h.Write([]byte(d.options.Replica + id)) // always succeeds
 	return h.Sum64()
 }
 
@@ -89,8 +88,8 @@ func (d *Desk) putBack(due []appointment) {
 	}
 }
 
-// carryOut carries out what is due for one reservation, in order; also what lost
-// says of a running event that nobody works on it any more.
+// carryOut carries out the due events of one reservation, in order. It also takes over a running
+// event if lost, which may be nil, reports that no replica works on it.
 func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
 	id := at.id
 	e, ok := d.entry(id)
@@ -130,9 +129,9 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 	return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, reservation.ErrStale)
 }
 
-// dueAttempt begins the next event of a reservation and gives its place in the log,
-// nil where none is due. Where an attempt is in doubt it fails with ErrStale.
-// appointed is the time of the appointment that was taken out of the agenda for it.
+// dueAttempt begins the next event of a reservation and returns its index in the log, or nil if
+// none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time of the
+// appointment, which is no longer in the agenda.
 func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,14 +146,14 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 	at, due := lifecycle.At(event)
 	switch {
 	case due && at > now:
-		if at <= appointed { // the clock was set back since
+		if at <= appointed { // the clock was set back since then
 			d.agenda.enter(&e.r)
 		}
 		return nil, 0, nil
 	case !due && (lost == nil || !lost(event)):
 		return nil, 0, nil
 	}
-	e.retry(event, now)
+	e.noteRetry(event, now)
 	a := &attempt{entry: e, before: e.r}
 	a.cause.Action = actions[event.Type]
 	var err error
@@ -174,7 +173,7 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 	return d.begin(a), i, nil
 }
 
-// tryAgain enters the next event again, which was taken out of the agenda.
+// tryAgain puts the next event back into the agenda.
 func (d *Desk) tryAgain(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -183,7 +182,7 @@ func (d *Desk) tryAgain(e *entry) {
 	}
 }
 
-// nextDue is the event of r that comes next.
+// nextDue returns the next event of r.
 func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 	i, ok := lifecycle.Due(r)
 	if !ok {
@@ -192,7 +191,7 @@ func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 	return r.Events[i], true
 }
 
-// entry gives a live reservation's entry.
+// entry returns the entry of a live reservation.
 func (d *Desk) entry(id string) (*entry, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

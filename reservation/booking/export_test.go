@@ -7,7 +7,7 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 func (d *Desk) NextClaim(host string, t span.Instant) (span.Span, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	number, known := d.roster.numbers[host]
+	number, known := d.hosts.numbers[host]
 	if !known {
 		return span.Span{}, false
 	}

@@ -16,7 +16,7 @@ import (
 
 // polls lets one read of the log serve all who came before it began.
 type polls struct {
-	turn  turn
+	mutex contextMutex
 	begun atomic.Int64
 	good  bool // the last one came to its end
 }
@@ -27,10 +27,10 @@ func (d *Desk) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) 
 // Resync compares every reservation and host with the records, for what Follow may
 // have missed.
 func (d *Desk) Resync(ctx context.Context) error {
-	if err := d.polls.turn.take(ctx); err != nil {
+	if err := d.polls.mutex.lock(ctx); err != nil {
 		return err
 	}
-	defer d.polls.turn.leave()
+	defer d.polls.mutex.unlock()
 	return d.resync(ctx)
 }
 
@@ -69,10 +69,10 @@ func (d *Desk) versions() (live []string, stored map[string]int64) {
 // poll reads what the log and the question name and takes it over.
 func (d *Desk) poll(ctx context.Context, q Recall) error {
 	before := d.polls.begun.Load()
-	if err := d.polls.turn.take(ctx); err != nil {
+	if err := d.polls.mutex.lock(ctx); err != nil {
 		return err
 	}
-	defer d.polls.turn.leave()
+	defer d.polls.mutex.unlock()
 	logOnly := !q.All && q.IDs == nil && q.Hosts == nil && q.Project == ""
 	if logOnly && d.polls.good && d.polls.begun.Load() > before {
 		return nil // another has looked since
@@ -101,7 +101,7 @@ var errContradiction = errors.New("the records contradict what is known")
 // version that memory had before: unless they have been seen to meanwhile.
 func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
-	q.Since, q.Known = max(q.Since, d.tail.low), d.version
+	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
 	q.IDs = slices.Clone(q.IDs)
 	if d.options.Limits.Hosts > 0 {
 		q.Projects = d.projectVersion
@@ -122,8 +122,8 @@ func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) er
 	if err := d.adopt(got, doubts, stored); err != nil {
 		return err
 	}
-	if !q.All && q.Since == d.tail.low {
-		d.tail.advance(got.Log, d.elapsed())
+	if !q.All && q.Since == d.logCursor.low {
+		d.logCursor.advance(got.Log, d.elapsed())
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (d *Desk) version(id string) int64 {
 	if e, ok := d.live[id]; ok {
 		return e.stored()
 	}
-	return d.left.version(id)
+	return d.tombstones.version(id)
 }
 
 // stored is the version that memory knows to be stored.
@@ -198,10 +198,10 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	for _, r := range got.Reservations {
 		e, live := d.live[r.ID]
 		switch {
-		case live && e.stored() >= r.Version, !live && d.left.version(r.ID) >= r.Version:
+		case live && e.stored() >= r.Version, !live && d.tombstones.version(r.ID) >= r.Version:
 			continue
 		case !live && !r.Status.Live():
-			d.left.bury(r.ID, r.Version)
+			d.tombstones.add(r.ID, r.Version)
 			continue
 		case !live && slices.ContainsFunc(r.HostNames(), lags):
 			continue // it was over when memory last had all that was live there

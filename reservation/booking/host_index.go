@@ -10,28 +10,28 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// roster maps hosts to their numbers in the calendar. A host keeps its number for
-// good, also while it is away. A roster does not change.
-type roster struct {
-	numbers  map[string]int
-	names    []string // by number
-	snapshot *inventory.Snapshot
-	place    []int // by number: place in the snapshot, or gone
-	lineup   *lineup
-	// efficient has the numbers of the hosts that are there by FLOPS per watt, then name;
-	// preferred those with few scarce features first: criteria 4 to 6 of docs/concepts.md
-	// "Which hosts", for requests that name none of these.
+// hostIndex maps hosts to their numbers in the calendar. A host keeps its number forever,
+// even while it is gone. A hostIndex is immutable.
+type hostIndex struct {
+	numbers   map[string]int
+	names     []string // by number
+	snapshot  *inventory.Snapshot
+	place     []int // by number: index in the snapshot, or gone
+	hostOrder *hostOrder
+	// efficient has the numbers of the existing hosts by FLOPS per watt, then name;
+	// preferred has those with few scarce features first: criteria 4 to 6 of
+	// docs/concepts.md "Which hosts", for requests that name none of these features.
 	efficient, preferred []int
-	company              []company // by number
+	occupants            []occupants // by number
 }
 
 const gone = -1
 
-// with gives the roster of the lineup of a newer snapshot and the capacities of the hosts that
-// are new in it, in the order of their numbers.
-func (r *roster) with(l *lineup) (*roster, []resource.Vector) {
+// with returns the index for the hosts of a newer snapshot, and the capacities of the hosts
+// that are new in it, in the order of their numbers.
+func (r *hostIndex) with(l *hostOrder) (*hostIndex, []resource.Vector) {
 	s := l.snapshot
-	next := &roster{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, lineup: l}
+	next := &hostIndex{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, hostOrder: l}
 	for number, name := range r.names {
 		next.numbers[name] = number
 	}
@@ -44,11 +44,11 @@ func (r *roster) with(l *lineup) (*roster, []resource.Vector) {
 		}
 	}
 	next.place = slices.Repeat([]int{gone}, len(next.names))
-	next.company = make([]company, len(next.names))
+	next.occupants = make([]occupants, len(next.names))
 	byPlace := make([]int, s.Len())
 	for i, h := range s.Hosts() {
 		byPlace[i] = next.numbers[h.Name]
-		next.place[byPlace[i]], next.company[byPlace[i]] = i, companyOf(h)
+		next.place[byPlace[i]], next.occupants[byPlace[i]] = i, occupantsOf(h)
 	}
 	next.efficient, next.preferred = make([]int, s.Len()), make([]int, s.Len())
 	for i := range byPlace {
@@ -57,9 +57,9 @@ func (r *roster) with(l *lineup) (*roster, []resource.Vector) {
 	return next, added
 }
 
-// admit returns the roster with numbers for hosts that are promised but not there, and the
+// admit returns the index with numbers for hosts that have claims but do not exist, and the
 // names that are new in it, in the order of their numbers.
-func (r *roster) admit(names []string) (next *roster, added []string) {
+func (r *hostIndex) admit(names []string) (next *hostIndex, added []string) {
 	for _, name := range names {
 		if _, known := r.numbers[name]; !known && !slices.Contains(added, name) {
 			added = append(added, name)
@@ -73,18 +73,18 @@ func (r *roster) admit(names []string) (next *roster, added []string) {
 	if admitted.numbers == nil {
 		admitted.numbers = make(map[string]int, len(added))
 	}
-	admitted.names, admitted.place, admitted.company = slices.Clone(r.names), slices.Clone(r.place), slices.Clone(r.company)
+	admitted.names, admitted.place, admitted.occupants = slices.Clone(r.names), slices.Clone(r.place), slices.Clone(r.occupants)
 	for _, name := range added {
 		admitted.numbers[name] = len(admitted.names)
 		admitted.names = append(admitted.names, name)
 		admitted.place = append(admitted.place, gone)
-		admitted.company = append(admitted.company, company{})
+		admitted.occupants = append(admitted.occupants, occupants{})
 	}
 	return &admitted, added
 }
 
-// claims returns claims of r as the calendar has them.
-func (r *roster) claims(of *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
+// claims returns the claims of a reservation in the calendar's form.
+func (r *hostIndex) claims(of *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
 	list := make([]calendar.Claim, len(claims))
 	for i, c := range claims {
 		list[i] = calendar.Claim{Host: r.numbers[c.Host], Span: c.Span}
@@ -95,16 +95,16 @@ func (r *roster) claims(of *reservation.Reservation, claims []reservation.Claim)
 	return list
 }
 
-// host gives the host of that number, nil where it is gone.
-func (r *roster) host(number int) *inventory.Host {
+// host returns the host with that number, or nil if it is gone.
+func (r *hostIndex) host(number int) *inventory.Host {
 	if r.place[number] == gone {
 		return nil
 	}
 	return r.snapshot.Host(r.place[number])
 }
 
-// scarce returns the scarce features of a host that is there.
-func (r *roster) scarce(number int) []feature { return r.lineup.scarce[r.place[number]] }
+// scarce returns the scarce features of a host that is not gone.
+func (r *hostIndex) scarce(number int) []feature { return r.hostOrder.scarce[r.place[number]] }
 
-// rank is the host's place by FLOPS per watt, then name.
-func (r *roster) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }
+// rank returns the position of the host by FLOPS per watt, then name.
+func (r *hostIndex) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }

@@ -3,20 +3,20 @@ package booking
 import "time"
 
 const (
-	// patience is for how long after it was passed by a place in the log is waited
-	// for. Transactions are given up sooner; what a server stores later still, Resync
-	// finds.
+	// patience is for how long places in the log that later ones have passed may still
+	// become visible. Transactions are aborted sooner; Resync finds what a server stores
+	// later still.
 	patience = 30 * time.Second
-	// margin is how many places before the end of the log a desk begins that has
-	// just read everything.
+	// margin is how many places before the end of the log a desk starts after it has read
+	// everything.
 	margin = 5000
 )
 
-// tail is how far a desk has read the log. Places become visible out of order and
-// some never do, so what lies behind a gap is read again until the gap is closed or
-// too old to be one.
-type tail struct {
-	low   int64 // nothing at or before it is missing
+// logCursor is how far a desk has read the change log. Places become visible out of order and
+// some never do, so the desk reads from the first gap again until the gap is closed or too
+// old to be closed.
+type logCursor struct {
+	low   int64 // no place up to here is missing
 	marks []mark
 }
 
@@ -26,14 +26,14 @@ type mark struct {
 	place int64
 }
 
-func (t *tail) begin(log []LogEntry) {
+func (t *logCursor) begin(log []LogEntry) {
 	for _, e := range log {
 		t.low = max(t.low, e.Place-margin)
 	}
 }
 
-// advance notes what was read behind low, at now.
-func (t *tail) advance(log []LogEntry, now time.Duration) {
+// advance records the entries read after low, at now.
+func (t *logCursor) advance(log []LogEntry, now time.Duration) {
 	largest := t.low
 	for _, e := range log {
 		if e.Place == t.low+1 {
@@ -50,19 +50,19 @@ func (t *tail) advance(log []LogEntry, now time.Duration) {
 	}
 }
 
-// graveyard remembers for a while which reservations have left the desk, and in
-// which version, so that what was read of them before does not bring them back.
-type graveyard struct{ young, old map[string]int64 }
+// tombstones remember for a while which reservations are no longer live, and in which version,
+// so that an older reading does not bring them back.
+type tombstones struct{ young, old map[string]int64 }
 
-func (g *graveyard) bury(id string, version int64) {
+func (g *tombstones) add(id string, version int64) {
 	if g.young == nil {
 		g.young = make(map[string]int64)
 	}
 	g.young[id] = version
 }
 
-// version is that in which a reservation left, 0 where it did not lately.
-func (g *graveyard) version(id string) int64 { return max(g.young[id], g.old[id]) }
+// version returns the version in which a reservation ended, or 0 if it did not end recently.
+func (g *tombstones) version(id string) int64 { return max(g.young[id], g.old[id]) }
 
-// age forgets what was buried before the last time that it was called.
-func (g *graveyard) age() { g.old, g.young = g.young, nil }
+// age forgets what was added before the previous call.
+func (g *tombstones) age() { g.old, g.young = g.young, nil }

@@ -68,7 +68,7 @@ func TestAStartThatFailsIsTriedSoonThenSeldomAndGivenUpAtTheEnd(t *testing.T) {
 	wantLog := []reservation.Event{
 		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.Done, Done: at(0)},
 		{Type: reservation.FailedEvent, Time: at(200), State: reservation.Done, Done: at(200),
-			Detail: "its start was given up: nova does not answer at 164"},
+			Detail: "Almanac stopped retrying its start: nova does not answer at 164"},
 	}
 	if diff := cmp.Diff(wantLog, r.Events); diff != "" || r.Status != reservation.Failed {
 		t.Errorf("it is %s; log (-want +got):\n%s", r.Status, diff)
