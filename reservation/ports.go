@@ -19,8 +19,8 @@ type Key struct {
 // ErrKeyUsed is returned for an idempotency key that the project has used before.
 var ErrKeyUsed = errors.New("the idempotency key is used")
 
-// ErrStale is returned if the records have changed since the decision that is to be stored
-// was made. The decision must be made again on the current records.
+// ErrStale is returned if the records have changed since a decision was made. The decision
+// must be made again on the current records.
 var ErrStale = errors.New("the records have changed since the decision was made")
 
 // Action is the kind of a stored change.

@@ -165,7 +165,7 @@ const (
 	HealedEvent    EventType = "healed"   // other hosts replaced some of its hosts
 	DegradedEvent  EventType = "degraded" // hosts failed, and no free host can replace them
 	RestoredEvent  EventType = "restored" // these hosts are back
-	FailedEvent    EventType = "failed"   // Almanac gave up a start or an end
+	FailedEvent    EventType = "failed"   // Almanac stopped retrying a start or an end
 	ImageEvent     EventType = "image"    // the image will be late, could not be put on hosts, or is there after all
 )
 

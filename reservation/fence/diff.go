@@ -11,7 +11,7 @@ import (
 
 // Diff returns the steps that turn actual into desired, in an order in which each can be
 // carried out: things are created before they are used, and are no longer used before
-// they are deleted; steps that only add come first. What others have added stays, such as
+// they are deleted; steps that only add come first. It keeps what others have added, such as
 // metadata of aggregates and extra specs of flavors that are not Almanac's. Diff does not
 // compare the size of an existing flavor, since Nova cannot change it, and creates no
 // flavor without a size, whose hosts are unknown.

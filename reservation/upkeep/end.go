@@ -133,7 +133,7 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 }
 
 // endOrders returns the orders for instances at the end, and the instances that the end waits
-// for. If graceful, instances that are to be deleted may shut down first.
+// for. If graceful, instances may shut down before they are deleted.
 func endOrders(guests []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
 	for _, i := range guests {
 		order := map[reservation.OnEnd]Order{

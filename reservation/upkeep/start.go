@@ -24,7 +24,7 @@ const (
 	startPolls = 10
 )
 
-// start gives the hosts of a reservation to its owner: it completes the layout, waits until
+// start hands the hosts of a reservation over to its owner: it completes the layout, waits until
 // nobody else is on the hosts, and then admits the project. It reads the reservation again
 // before each check, since it may change meanwhile.
 func (s *Steward) start(ctx context.Context, id string) error {
