@@ -24,8 +24,8 @@ type polls struct {
 // Follow takes over what other replicas have stored.
 func (d *Desk) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) }
 
-// Resync compares every reservation and host with the records, for what Follow may
-// have missed.
+// Resync compares every reservation and host with the records, to find what Follow may have
+// missed.
 func (d *Desk) Resync(ctx context.Context) error {
 	if err := d.polls.mutex.lock(ctx); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (d *Desk) Resync(ctx context.Context) error {
 }
 
 func (d *Desk) resync(ctx context.Context) (err error) {
-	for range 3 { // what is stored before the answer and not asked for may be over in it
+	for range 3 { // reservations that are stored during the read may be over in the answer
 		live, stored := d.versions()
 		if err = d.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
 			break
@@ -47,8 +47,8 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 	return nil
 }
 
-// versions gives the ids of those that live in memory, and the versions of those of
-// which no change is in flight.
+// versions returns the ids of the live reservations in memory, and the versions of those
+// without a change in flight.
 func (d *Desk) versions() (live []string, stored map[string]int64) {
 	d.mu.lockToLook()
 	s := d.stateNow()
@@ -66,7 +66,7 @@ func (d *Desk) versions() (live []string, stored map[string]int64) {
 	return live, stored
 }
 
-// poll reads what the log and the question name and takes it over.
+// poll reads the log and what q selects, and takes it over.
 func (d *Desk) poll(ctx context.Context, q Recall) error {
 	before := d.polls.begun.Load()
 	if err := d.polls.mutex.lock(ctx); err != nil {
@@ -80,7 +80,7 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 	d.polls.begun.Add(1)
 	err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
-		// Something that is over still stands in the way: the log has not told yet.
+		// A reservation that is over is still in the way: the log does not have it yet.
 		err = d.resync(ctx)
 	}
 	d.polls.good = err == nil
@@ -93,12 +93,11 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 	return err
 }
 
-// errContradiction says that what was read does not fit beside what memory has.
+// errContradiction is returned if what was read does not fit beside what memory has.
 var errContradiction = errors.New("the records contradict what is known")
 
-// recall asks the records and takes over what they answer. Of the reservations asked
-// for, those of which nothing is stored are forgotten where stored has them, with the
-// version that memory had before: unless they have been seen to meanwhile.
+// recall reads the records and takes the answer over. It forgets reservations that were
+// selected by id but are not stored, if stored has them in the version that memory still has.
 func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
@@ -128,8 +127,8 @@ func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) er
 	return nil
 }
 
-// version is the one that memory has of a stored reservation, or in which it left.
-// What is in flight is not stored as far as memory knows.
+// version returns the version of a stored reservation in memory, or the one in which it ended.
+// A change in flight does not count as stored.
 func (d *Desk) version(id string) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -139,7 +138,7 @@ func (d *Desk) version(id string) int64 {
 	return d.tombstones.version(id)
 }
 
-// stored is the version that memory knows to be stored.
+// stored returns the version that memory knows to be stored.
 func (e *entry) stored() int64 {
 	if e.attempt != nil {
 		return e.attempt.before.Version
@@ -147,9 +146,9 @@ func (e *entry) stored() int64 {
 	return e.r.Version
 }
 
-// adopt takes over what the records held at one moment, all or nothing; mu is held.
-// doubts are the attempts in doubt whose reservations were asked for: what the
-// records do not have of them was not stored.
+// adopt takes over what the records held at one moment, all or nothing; mu is held. doubts are
+// the attempts in doubt whose reservations were selected: if the records do not have them,
+// they were not stored.
 func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
 	x.gone = d.gone(got, stored)
@@ -184,11 +183,11 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) e
 	return nil
 }
 
-// exchange is what memory must give up and take over for it to agree with the records.
+// exchange is what memory must drop and take over to agree with the records.
 type exchange struct {
 	news     []reservation.Reservation // stored states that memory does not have
-	gone     []*entry                  // what the records have no more
-	reverted []*attempt                // what was not stored, and will not be
+	gone     []*entry                  // reservations that the records no longer have
+	reverted []*attempt                // changes that were not stored, and will not be
 }
 
 func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
@@ -204,7 +203,7 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 			d.tombstones.add(r.ID, r.Version)
 			continue
 		case !live && slices.ContainsFunc(r.HostNames(), lags):
-			continue // it was over when memory last had all that was live there
+			continue // it ended before memory last read all live reservations of these hosts
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
 		d.admit(r.HostNames())
@@ -219,8 +218,8 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		raised[h.Host] = d.known[h.Host] < h.Version
 	}
 	for a := range d.attempts {
-		// What names an older version of a host than the records had will be refused;
-		// what names none yet was decided without the strange claims.
+		// The records refuse an attempt that names an older version of a host. An attempt
+		// that names no version yet was decided without the strange claims.
 		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
@@ -231,9 +230,9 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	return x
 }
 
-// gone gives the entries that are forgotten: those of which nothing is stored, in the
-// version that they had before, and not where the answer lags behind, which may not have
-// them yet.
+// gone returns the entries to forget: those that are not stored, in the version that they
+// have in stored. It keeps an entry if the answer is older than memory, since the answer may
+// not have it yet.
 func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	lags := d.lags(got, true)
 	for _, id := range got.Gone {
@@ -249,9 +248,9 @@ func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	return list
 }
 
-// lags tells of which hosts memory knows more than an answer does, which was read before
-// something that is known was stored, or where it has not arrived. Of a host that the
-// answer does not name it says unnamed.
+// lags returns a function that reports whether memory knows more of a host than the answer
+// does: the answer was read before something that memory has was stored, or on a server where
+// it has not arrived. For a host that the answer does not name, the function returns unnamed.
 func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
 	versions := make(map[string]int64, len(got.Hosts))
 	for _, h := range got.Hosts {
@@ -265,7 +264,7 @@ func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
 	}
 }
 
-// exchange exchanges claims in the calendar. After an error it is as it was.
+// exchange exchanges claims in the calendar. After an error the calendar is as it was.
 func (d *Desk) exchange(x exchange) error {
 	var out []*entry
 	var in [][]calendar.Claim

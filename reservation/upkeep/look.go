@@ -72,8 +72,8 @@ func (l *looks) take(ctx context.Context, mine *look) {
 	close(mine.over)
 }
 
-// recent gives the last look where it is good for the reservation on the hosts: not
-// old, and nothing of theirs was changed since.
+// recent returns the last look if it is valid for the reservation on the hosts: it is not
+// old, and nothing of theirs has changed since.
 func (l *looks) recent(id string, hosts []string) (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *looks) recent(id string, hosts []string) (fence.Layout, bool) {
 	return layout, true
 }
 
-// shown gives the last look where it is not old, whatever was changed since.
+// shown returns the last look if it is not old, whatever has changed since.
 func (l *looks) shown() (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Outbox keeps the changes of which nobody was told yet.
+// Outbox stores the changes that nobody was notified of yet.
 type Outbox interface {
-	// Unsent gives them in order, limit of them at most.
+	// Unsent returns them in order, at most limit.
 	Unsent(ctx context.Context, limit int) ([]reservation.Change, error)
 	MarkSent(ctx context.Context, lease job.Lease, places []int64) error
 }
 
-// Notifier tells the world of a change. It returns when the message is safe.
+// Notifier sends a change. It returns when the message is safe.
 type Notifier interface {
 	Notify(ctx context.Context, change reservation.Change) error
 }
@@ -31,7 +31,7 @@ const (
 	batchEnd  = leaseTTL * 3 / 4
 )
 
-// Notifications gives the job that empties the outbox: each change is sent at least
+// Notifications returns the job that empties the outbox: each change is sent at least
 // once, in order, by one replica at a time.
 func Notifications(leases job.Leases, outbox Outbox, notifier Notifier) job.Job {
 	n := notifications{leases, outbox, notifier}
@@ -44,7 +44,7 @@ type notifications struct {
 	notifier Notifier
 }
 
-// send sends all that waits, with the lease taken anew for each batch.
+// send sends all that waits, with a new lease for each batch.
 func (n notifications) send(ctx context.Context) error {
 	for more := true; more; {
 		var err error
@@ -55,8 +55,7 @@ func (n notifications) send(ctx context.Context) error {
 	return nil
 }
 
-// sendBatch sends what the time of one lease is good for, and says whether more may
-// wait.
+// sendBatch sends a batch within the time of one lease, and reports whether more may wait.
 func (n notifications) sendBatch(ctx context.Context) (more bool, err error) {
 	// Both begin before the lease does, so that they are over before it is.
 	beginning, stop := context.WithTimeout(ctx, batchTime)
