@@ -51,14 +51,14 @@ type OnEnd string
 
 // The choices for the end.
 const (
-	Delete OnEnd = "delete"
-	Stop   OnEnd = "stop"
-	Shelve OnEnd = "shelve"
-	Leave  OnEnd = "leave"
+	OnEndDelete OnEnd = "delete"
+	OnEndStop   OnEnd = "stop"
+	OnEndShelve OnEnd = "shelve"
+	OnEndLeave  OnEnd = "leave"
 )
 
 // OnEnds lists all choices for the end.
-var OnEnds = []OnEnd{Delete, Stop, Shelve, Leave}
+var OnEnds = []OnEnd{OnEndDelete, OnEndStop, OnEndShelve, OnEndLeave}
 
 // Terms are what an owner requests, except the time.
 type Terms struct {

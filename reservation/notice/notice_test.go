@@ -75,7 +75,7 @@ func booked() reservation.Reservation {
 		ID: "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", ProjectID: "p1", UserID: "u1",
 		Terms: reservation.Terms{
 			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.FirstFit,
-			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.Delete, BeforeEnd: 600,
+			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.OnEndDelete, BeforeEnd: 600,
 		},
 		Status: reservation.Pending, Span: hour,
 		Claims: []reservation.Claim{{Host: "node-2", Span: hour}, {Host: "node-1", Span: hour}},

@@ -246,7 +246,7 @@ func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
 
 func TestInstancesThatAnEndShouldHaveDealtWithAreToldAgain(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd][]string{
-		reservation.Delete: {"leftover i"}, reservation.Stop: {"leftover i"}, reservation.Shelve: {"leftover i"}, reservation.Leave: {},
+		reservation.OnEndDelete: {"leftover i"}, reservation.OnEndStop: {"leftover i"}, reservation.OnEndShelve: {"leftover i"}, reservation.OnEndLeave: {},
 	} {
 		t.Run(string(onEnd), func(t *testing.T) {
 			r := whole("r1", "a")

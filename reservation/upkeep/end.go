@@ -85,7 +85,7 @@ func (s *Steward) orderInstances(ctx context.Context, r reservation.Reservation)
 		hosts := s.Snapshot()
 		left = slices.DeleteFunc(left, func(i inventory.Instance) bool {
 			// On a failed host Nova keeps the orders until the host is back.
-			return i.Host != "" && failureOf(hosts, i.Host) != "" || r.OnEnd == reservation.Stop && unstoppable(&i)
+			return i.Host != "" && failureOf(hosts, i.Host) != "" || r.OnEnd == reservation.OnEndStop && unstoppable(&i)
 		})
 	}
 	return left, err
@@ -106,10 +106,10 @@ func (s *Steward) sendOrder(ctx context.Context, r reservation.Reservation, do i
 		log.InfoContext(ctx, "ordered an instance of the ending reservation to leave")
 	case err != nil:
 		log.WarnContext(ctx, "Nova refused the order for an instance of the ending reservation", "error", err)
-		if r.OnEnd == reservation.Stop && s.outOfPatience(&r) && unstoppable(&do.instance) {
+		if r.OnEnd == reservation.OnEndStop && s.outOfPatience(&r) && unstoppable(&do.instance) {
 			return nil
 		}
-		if failureOf(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.Stop) {
+		if failureOf(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.OnEndStop) {
 			return wrapForUser(err, "%s instance %s", do.order, do.instance.ID)
 		}
 	}
@@ -137,7 +137,7 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 func endOrders(guests []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
 	for _, i := range guests {
 		order := map[reservation.OnEnd]Order{
-			reservation.Delete: DeleteGuest, reservation.Stop: StopGuest, reservation.Shelve: ShelveGuest,
+			reservation.OnEndDelete: DeleteGuest, reservation.OnEndStop: StopGuest, reservation.OnEndShelve: ShelveGuest,
 		}[onEnd]
 		reason := "the reservation ends with on_end " + string(onEnd)
 		switch {

@@ -53,9 +53,9 @@ func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bo
 	switch {
 	case i.Status == "VERIFY_RESIZE": // it has migrated; the order confirms that
 		return MigrateGuest
-	case chosen == reservation.Delete:
+	case chosen == reservation.OnEndDelete:
 		return DeleteGuest
-	case chosen == reservation.Shelve && r.Left == DeleteGuest:
+	case chosen == reservation.OnEndShelve && r.Left == DeleteGuest:
 		return ShelveGuest
 	case r.Left == MigrateGuest && !early:
 		return ShelveGuest

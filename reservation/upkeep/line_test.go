@@ -132,7 +132,7 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	if n := i.ReservationID(); n != "" {
 		r, live := w.Reservation(n)
 		over := r.Status == reservation.Ending || r.ID != "" && !live
-		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.Delete && order == upkeep.StopGuest) {
+		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.OnEndDelete && order == upkeep.StopGuest) {
 			return
 		}
 		left = r.Status == reservation.Ended || r.Status == reservation.Cancelled

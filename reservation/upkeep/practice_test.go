@@ -162,7 +162,7 @@ func (w *practice) want(what string, got []string, want ...string) {
 func whole(id string, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id, ProjectID: "p-" + id, Status: reservation.Active, Span: span.Span{Start: 9_000, End: 20_000},
-		Terms: reservation.Terms{Kind: reservation.Hosts, Quantity: len(hosts), OnEnd: reservation.Delete},
+		Terms: reservation.Terms{Kind: reservation.Hosts, Quantity: len(hosts), OnEnd: reservation.OnEndDelete},
 	}
 	for _, h := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: h, Span: r.Span})

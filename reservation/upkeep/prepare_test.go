@@ -135,7 +135,7 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 		w := newTown(t, "a", "b")
 		w.rules.Fill, w.rules.Normal = fill, upkeep.MigrateGuest
 		w.restart()
-		w.start(1, reservation.Delete, "a")
+		w.start(1, reservation.OnEndDelete, "a")
 		r, _ := w.Reservation(id(1))
 		r.Status = reservation.Active
 		w.set(r)
@@ -245,7 +245,7 @@ func TestAnOrderThatWasRefusedIsTriedAgain(t *testing.T) {
 }
 
 func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.rules.Normal = upkeep.MigrateGuest
 	w.restart()
 	w.put(inventory.Instance{ID: "own-spot", ProjectID: "p1", Host: "a", Status: "ACTIVE", Preemptible: true,
@@ -259,7 +259,7 @@ func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.
 }
 
 func TestInDoubtPreparationOnlyAdds(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.cancel(1)
 	w.book(2, 100, "b")
 	w.putStranger("spot", "b", preemptible)
@@ -288,8 +288,8 @@ func (w *town) cancel(n int) {
 
 func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd]string{
-		reservation.Delete: "[stop own-a delete own-a]", reservation.Shelve: "[shelve own-a]",
-		reservation.Stop: "[stop own-a]", reservation.Leave: "[]",
+		reservation.OnEndDelete: "[stop own-a delete own-a]", reservation.OnEndShelve: "[shelve own-a]",
+		reservation.OnEndStop: "[stop own-a]", reservation.OnEndLeave: "[]",
 	} {
 		w := running(t, onEnd, "a")
 		w.pass(100)
@@ -355,7 +355,7 @@ func TestWhatAnotherReplicaHasJustBookedKeepsItsFence(t *testing.T) {
 }
 
 func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.waited = func() {
 		if err := w.Prepare(t.Context()); err != nil {
 			t.Error(err)
@@ -371,7 +371,7 @@ func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
 }
 
 func TestHostsWithoutStrangersAreNotAskedAgainAndAgain(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.book(2, 500, "c")
 	w.prepare()
 	clear(w.calls)
@@ -402,7 +402,7 @@ func TestAHostJoinsNoAggregateWhoseTraitItCouldNotGet(t *testing.T) {
 }
 
 func TestWhatHasEndedMeanwhileIsNotMadeAgain(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.pass(999)
 	delete(w.flavors, id(1))
 	delete(w.aggregates, fence.AggregatePrefix+id(1))

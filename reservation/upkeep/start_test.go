@@ -276,7 +276,7 @@ func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {
 }
 
 func TestTheWarningBeforeTheEndTakesNothingOnTheCloud(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	clear(w.calls)
 	if err := w.begin(1, reservation.BeforeEndEvent); err != nil || len(w.calls) > 0 {
 		t.Errorf("calls %v, %v", w.calls, err)

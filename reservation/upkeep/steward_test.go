@@ -176,7 +176,7 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 func (w *town) book(n int, start int64, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id(n), ProjectID: fmt.Sprintf("p%d", n), Status: reservation.Pending, Span: span.New(noon.Add(start), 1000),
-		Terms: reservation.Terms{Kind: reservation.Hosts, OnEnd: reservation.Delete, Quantity: len(hosts)},
+		Terms: reservation.Terms{Kind: reservation.Hosts, OnEnd: reservation.OnEndDelete, Quantity: len(hosts)},
 	}
 	for _, host := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: host, Span: r.Span})

@@ -86,7 +86,7 @@ func (s *Steward) mayStay(r *reservation.Reservation, step fence.Step, err error
 	if !fault.Is(err, fault.Conflict) || step.Action != fence.RemoveRooms && step.Action != fence.DeleteClass {
 		return false
 	}
-	return r.OnEnd == reservation.Stop || r.OnEnd == reservation.Leave ||
+	return r.OnEnd == reservation.OnEndStop || r.OnEnd == reservation.OnEndLeave ||
 		s.outOfPatience(r) && (step.Host == "" || failureOf(s.Snapshot(), step.Host) != "")
 }
 
