@@ -174,9 +174,9 @@ type EventState string
 
 // The states of an event.
 const (
-	Due     EventState = "pending"
-	Running EventState = "running" // a replica works on it in the cloud
-	Done    EventState = "done"
+	EventDue     EventState = "pending"
+	EventRunning EventState = "running" // a replica works on it in the cloud
+	EventDone    EventState = "done"
 )
 
 // Event is an entry in the log of a reservation.

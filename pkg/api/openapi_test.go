@@ -68,7 +68,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 		"statuses":     {schemas["Status"].Value.Enum, anyOf(reservation.Statuses...)},
 		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
 		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},
-		"event states": {event["state"].Value.Enum, anyOf(reservation.Due, reservation.Running, reservation.Done)},
+		"event states": {event["state"].Value.Enum, anyOf(reservation.EventDue, reservation.EventRunning, reservation.EventDone)},
 		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent,
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
 			reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CancelledEvent, reservation.FailedEvent)},

@@ -92,7 +92,7 @@ func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booki
 // expect carries out what is due of r on time.
 func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
 	for _, e := range r.Events {
-		if e.State == reservation.Due {
+		if e.State == reservation.EventDue {
 			d.Timeline.At(e.Time, Ending, func() error { return d.carryOut(ctx) })
 		}
 	}

@@ -177,7 +177,7 @@ func TestALogKeepsTheLastTwentyChangesAndWarnings(t *testing.T) {
 	count := make(map[reservation.EventType]int)
 	for i, e := range stored.Events {
 		count[e.Type]++
-		if i > 0 && e.State == reservation.Done && e.Done < stored.Events[i-1].Done {
+		if i > 0 && e.State == reservation.EventDone && e.Done < stored.Events[i-1].Done {
 			t.Errorf("the log has %+v after %+v", e, stored.Events[i-1])
 		}
 	}

@@ -49,7 +49,7 @@ func begun(r reservation.Reservation, i int, replica string, now span.Instant) (
 		return r, err
 	}
 	e := r.Events[i]
-	e.State, e.Holder = reservation.Running, replica
+	e.State, e.Holder = reservation.EventRunning, replica
 	return withEvent(r, i, e, status, now), nil
 }
 
@@ -60,7 +60,7 @@ func finished(r reservation.Reservation, i int, now span.Instant) (reservation.R
 		return r, err
 	}
 	e := r.Events[i]
-	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.Done, now, "", 0, ""
+	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.EventDone, now, "", 0, ""
 	if late := now - e.Time; late > 0 {
 		e.Detail = fmt.Sprintf("%v after its time", period(int64(late)))
 	}
@@ -86,7 +86,7 @@ func postponed(r reservation.Reservation, i int, why error, last, now span.Insta
 	if e.Until != 0 {
 		wait = min(max(int64(now-e.Time), soonest), latest)
 	}
-	e.State, e.Holder, e.Detail = reservation.Due, "", fault.Of(why).Message
+	e.State, e.Holder, e.Detail = reservation.EventDue, "", fault.Of(why).Message
 	e.Until = min(now.Add(wait), last)
 	return withEvent(r, i, e, r.Status, now)
 }
@@ -222,7 +222,7 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) error {
 	lost := func(id string) func(e reservation.Event) bool {
 		return func(e reservation.Event) bool {
-			if e.State != reservation.Running {
+			if e.State != reservation.EventRunning {
 				return false
 			}
 			return e.Holder == d.options.Replica && !d.working.on(id) || e.Holder != d.options.Replica && gone(e.Holder)

@@ -170,5 +170,5 @@ func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 
 // happened returns an event that is done when it is entered.
 func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.Done, Done: at, Detail: detail}
+	return reservation.Event{Type: t, Time: at, State: reservation.EventDone, Done: at, Detail: detail}
 }

@@ -110,7 +110,7 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 			err = d.commit(ctx, a)
 		}
 		switch {
-		case err == nil && a.next.Events[i].State == reservation.Running:
+		case err == nil && a.next.Events[i].State == reservation.EventRunning:
 			d.working.begin(id)
 			d.working.running.Go(func() { d.act(ctx, a.next, i) })
 			return done, nil

@@ -24,7 +24,7 @@ var bounded = []struct {
 func recent(log []reservation.Event) []reservation.Event {
 	for _, group := range bounded {
 		happened := func(e reservation.Event) bool {
-			return e.State == reservation.Done && slices.Contains(group.types, e.Type)
+			return e.State == reservation.EventDone && slices.Contains(group.types, e.Type)
 		}
 		extra := -group.most
 		for _, e := range log {

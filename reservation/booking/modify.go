@@ -257,7 +257,7 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 // closed returns r ended early: claims that it has used stay, later ones are removed.
 func closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
-	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.Done })
+	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })
 	r.Events = append(r.Events, last)
 	var used []reservation.Claim
 	for _, c := range r.Claims {

@@ -104,7 +104,7 @@ func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error
 // again for a later one. A warning at or before the start is left out, since it would state
 // nothing that the start does not.
 func Schedule(r *reservation.Reservation) []reservation.Event {
-	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
+	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
 	if r.Status == reservation.Pending {
 		log = append(log, due(reservation.StartEvent, r.Span.Start))
 	}
@@ -116,7 +116,7 @@ func Schedule(r *reservation.Reservation) []reservation.Event {
 }
 
 func due(t reservation.EventType, at span.Instant) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.Due}
+	return reservation.Event{Type: t, Time: at, State: reservation.EventDue}
 }
 
 func warned(log []reservation.Event, at span.Instant) bool {
@@ -130,7 +130,7 @@ func warned(log []reservation.Event, at span.Instant) bool {
 func Due(r *reservation.Reservation) (int, bool) {
 	first, found := 0, false
 	for i, e := range r.Events {
-		if e.State != reservation.Done && (!found || e.Time < r.Events[first].Time) {
+		if e.State != reservation.EventDone && (!found || e.Time < r.Events[first].Time) {
 			first, found = i, true
 		}
 	}
@@ -140,5 +140,5 @@ func Due(r *reservation.Reservation) (int, bool) {
 // At returns when an event is due: at its time, or later if it was put off. ok is false if
 // the event is running or done.
 func At(e reservation.Event) (at span.Instant, ok bool) {
-	return max(e.Time, e.Until), e.State == reservation.Due
+	return max(e.Time, e.Until), e.State == reservation.EventDue
 }

@@ -53,9 +53,9 @@ var (
 		reservation.Failed:    "error",
 	}
 	leaseEventStatus = map[reservation.EventState]string{
-		reservation.Due:     "UNDONE",
-		reservation.Running: "IN_PROGRESS",
-		reservation.Done:    "DONE",
+		reservation.EventDue:     "UNDONE",
+		reservation.EventRunning: "IN_PROGRESS",
+		reservation.EventDone:    "DONE",
 	}
 )
 
@@ -69,9 +69,9 @@ func leaseEvents(change reservation.Change) []event {
 	r := &change.Reservation
 	events := []event{{leasePublisher, eventType, oslo.Info, leaseOf(r)}}
 	warned := slices.ContainsFunc(r.Events, func(e reservation.Event) bool {
-		return e.Type == reservation.BeforeEndEvent && e.State == reservation.Done
+		return e.Type == reservation.BeforeEndEvent && e.State == reservation.EventDone
 	})
-	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.Modify && warned && ok && e.State == reservation.Due {
+	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.Modify && warned && ok && e.State == reservation.EventDue {
 		events = append(events, event{leasePublisher, warningVoid, oslo.Info, leaseOf(r)})
 	}
 	return events
@@ -182,7 +182,7 @@ func leaseReservationOf(r *reservation.Reservation) leaseReservation {
 func healedInUse(r *reservation.Reservation) bool {
 	start, ok := last(r, reservation.StartEvent)
 	healed, ever := last(r, reservation.HealedEvent)
-	return ok && ever && start.State == reservation.Done && healed.Done >= start.Done
+	return ok && ever && start.State == reservation.EventDone && healed.Done >= start.Done
 }
 
 // leaseEventsOf returns the events of a lease: its start, its end, and the warning before
@@ -191,16 +191,16 @@ func healedInUse(r *reservation.Reservation) bool {
 func leaseEventsOf(r *reservation.Reservation) []leaseEvent {
 	start, ok := last(r, reservation.StartEvent)
 	if !ok {
-		start = reservation.Event{Time: r.Span.Start, State: reservation.Due}
+		start = reservation.Event{Time: r.Span.Start, State: reservation.EventDue}
 	}
 	end, ok := last(r, reservation.EndEvent)
 	if !ok {
-		end = reservation.Event{Time: r.Span.End, State: reservation.Due}
+		end = reservation.Event{Time: r.Span.End, State: reservation.EventDue}
 	}
 	events := []leaseEvent{leaseEventOf(r, "start_lease", start), leaseEventOf(r, "end_lease", end)}
 	switch {
 	case r.Status != reservation.Failed:
-	case start.State != reservation.Done:
+	case start.State != reservation.EventDone:
 		events[0].Status = "ERROR"
 	default:
 		events[1].Status = "ERROR"
@@ -216,7 +216,7 @@ func leaseEventOf(r *reservation.Reservation, name string, e reservation.Event) 
 		ID: nameID("almanac:" + r.ID + "/" + name), LeaseID: r.ID, EventType: name,
 		Time: leaseTime(e.Time), Status: leaseEventStatus[e.State], CreatedAt: rowTime(r.Created),
 	}
-	if e.State == reservation.Done {
+	if e.State == reservation.EventDone {
 		out.UpdatedAt = new(rowTime(e.Done))
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 	r := booked()
 	r.Status, r.Updated = reservation.Active, noon+5
-	r.Events[1].State, r.Events[1].Done = reservation.Done, noon+5
+	r.Events[1].State, r.Events[1].Done = reservation.EventDone, noon+5
 	want := parsed(t, `{
 		"lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "user_id": "u1", "project_id": "p1",
 		"trust_id": null, "start_date": "2026-11-21T12:00:00.000000", "end_date": "2026-11-21T13:00:00.000000",
@@ -75,15 +75,15 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 		wantLease, wantHolding string
 		wantEvents             [3]string
 	}{
-		reservation.Pending: {all(reservation.Due), "PENDING", "pending", [3]string{"UNDONE", "UNDONE", "UNDONE"}},
-		reservation.Starting: {[3]reservation.EventState{reservation.Running, reservation.Due, reservation.Due},
+		reservation.Pending: {all(reservation.EventDue), "PENDING", "pending", [3]string{"UNDONE", "UNDONE", "UNDONE"}},
+		reservation.Starting: {[3]reservation.EventState{reservation.EventRunning, reservation.EventDue, reservation.EventDue},
 			"STARTING", "pending", [3]string{"IN_PROGRESS", "UNDONE", "UNDONE"}},
-		reservation.Active: {[3]reservation.EventState{reservation.Done, reservation.Due, reservation.Due},
+		reservation.Active: {[3]reservation.EventState{reservation.EventDone, reservation.EventDue, reservation.EventDue},
 			"ACTIVE", "active", [3]string{"DONE", "UNDONE", "UNDONE"}},
-		reservation.Ending: {[3]reservation.EventState{reservation.Done, reservation.Done, reservation.Running},
+		reservation.Ending: {[3]reservation.EventState{reservation.EventDone, reservation.EventDone, reservation.EventRunning},
 			"TERMINATING", "active", [3]string{"DONE", "DONE", "IN_PROGRESS"}},
-		reservation.Ended:  {all(reservation.Done), "TERMINATED", "deleted", [3]string{"DONE", "DONE", "DONE"}},
-		reservation.Failed: {all(reservation.Due), "ERROR", "error", [3]string{"ERROR", "UNDONE", "UNDONE"}},
+		reservation.Ended:  {all(reservation.EventDone), "TERMINATED", "deleted", [3]string{"DONE", "DONE", "DONE"}},
+		reservation.Failed: {all(reservation.EventDue), "ERROR", "error", [3]string{"ERROR", "UNDONE", "UNDONE"}},
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			r := booked()
@@ -107,7 +107,7 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	r := booked()
 	r.Status = reservation.Failed
-	r.Events[1].State = reservation.Done
+	r.Events[1].State = reservation.EventDone
 	got := decoded(t, told(t, changeOf(r, reservation.End), notice.Blazar))
 	if diff := cmp.Diff([]any{"DONE", "UNDONE", "ERROR"}, eventStates(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -120,7 +120,7 @@ func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r := booked()
 	r.Status, r.Claims = reservation.Cancelled, nil
 	r.Events = append(r.Events[:1], reservation.Event{
-		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.Done, Done: noon - 60,
+		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.EventDone, Done: noon - 60,
 	})
 	got := decoded(t, told(t, changeOf(r, reservation.Cancel), notice.Blazar))
 	if got["status"] != "DELETING" || leaseReservation(t, got)["status"] != "deleted" {
@@ -134,12 +134,12 @@ func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 	warned := booked()
 	warned.Status = reservation.Active
-	warned.Events[1].State, warned.Events[2].State = reservation.Done, reservation.Done
+	warned.Events[1].State, warned.Events[2].State = reservation.EventDone, reservation.EventDone
 	prolonged := warned
 	prolonged.Span.End += 3600
 	prolonged.Events = append(warned.Events[:3:3],
-		reservation.Event{Type: reservation.BeforeEndEvent, Time: noon + 6600, State: reservation.Due},
-		reservation.Event{Type: reservation.EndEvent, Time: prolonged.Span.End, State: reservation.Due})
+		reservation.Event{Type: reservation.BeforeEndEvent, Time: noon + 6600, State: reservation.EventDue},
+		reservation.Event{Type: reservation.EndEvent, Time: prolonged.Span.End, State: reservation.EventDue})
 	update, stop := "blazar.lease lease.update INFO", "blazar.lease lease.event.before_end_lease.stop INFO"
 	for name, tc := range map[string]struct {
 		r    reservation.Reservation
@@ -173,12 +173,12 @@ func TestAReservationHealedInUseHasOtherResources(t *testing.T) {
 		healed reservation.Event
 		want   bool
 	}{
-		"before the start": {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon - 1}, false},
-		"after it":         {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon + 60}, true},
-		"degraded only":    {reservation.Event{Type: reservation.DegradedEvent, State: reservation.Done, Done: noon + 60}, false},
+		"before the start": {reservation.Event{Type: reservation.HealedEvent, State: reservation.EventDone, Done: noon - 1}, false},
+		"after it":         {reservation.Event{Type: reservation.HealedEvent, State: reservation.EventDone, Done: noon + 60}, true},
+		"degraded only":    {reservation.Event{Type: reservation.DegradedEvent, State: reservation.EventDone, Done: noon + 60}, false},
 	} {
 		r := booked()
-		r.Events[1].State, r.Events[1].Done = reservation.Done, noon
+		r.Events[1].State, r.Events[1].Done = reservation.EventDone, noon
 		r.Events = append(r.Events, tc.healed)
 		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Heal), notice.Blazar)))
 		if got["resources_changed"] != tc.want {

@@ -80,10 +80,10 @@ func booked() reservation.Reservation {
 		Status: reservation.Pending, Span: hour,
 		Claims: []reservation.Claim{{Host: "node-2", Span: hour}, {Host: "node-1", Span: hour}},
 		Events: []reservation.Event{
-			{Type: reservation.CreatedEvent, Time: noon - 3600, State: reservation.Done, Done: noon - 3600},
-			{Type: reservation.StartEvent, Time: noon, State: reservation.Due},
-			{Type: reservation.BeforeEndEvent, Time: noon + 3000, State: reservation.Due},
-			{Type: reservation.EndEvent, Time: noon + 3600, State: reservation.Due},
+			{Type: reservation.CreatedEvent, Time: noon - 3600, State: reservation.EventDone, Done: noon - 3600},
+			{Type: reservation.StartEvent, Time: noon, State: reservation.EventDue},
+			{Type: reservation.BeforeEndEvent, Time: noon + 3000, State: reservation.EventDue},
+			{Type: reservation.EndEvent, Time: noon + 3600, State: reservation.EventDue},
 		},
 		Created: noon - 3600, Updated: noon - 3600, Version: 1,
 	}
@@ -226,7 +226,7 @@ func parsed(t *testing.T, text string) map[string]any {
 func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 	r := booked()
 	r.Version, r.Status, r.Degraded = 3, reservation.Active, "node-2 does not answer"
-	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.Done, noon+5, "5s after its time"
+	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.EventDone, noon+5, "5s after its time"
 	want := parsed(t, `{
 		"version": "1.0", "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
 		"id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "project_id": "p1", "user_id": "u1",

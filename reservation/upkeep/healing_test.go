@@ -238,7 +238,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	r, _ := w.desk.Reservation(id)
 	var log []reservation.EventType
 	for _, e := range r.Events {
-		if e.State == reservation.Done {
+		if e.State == reservation.EventDone {
 			log = append(log, e.Type)
 		}
 	}
