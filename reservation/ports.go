@@ -26,23 +26,23 @@ var ErrStale = errors.New("the records have changed since the decision was made"
 // Action is the kind of a stored change.
 type Action string
 
-// The actions. BeginEvent and PutOff are the steps of an event that requires work in the
+// The actions. ActionBeginEvent and ActionPutOff are the steps of an event that requires work in the
 // cloud: a replica begins it, or puts it off after a failure. If a reservation is failed
-// after Start or End, that event failed.
+// after ActionStart or ActionEnd, that event failed.
 const (
-	Create     Action = "create"
-	Modify     Action = "modify"
-	Cancel     Action = "cancel"
-	Start      Action = "start"
-	WarnOfEnd  Action = "before_end"
-	End        Action = "end"
-	Heal       Action = "heal"    // other hosts replace failed ones
-	Degrade    Action = "degrade" // hosts are missing
-	Restore    Action = "restore" // no host is missing any more
-	BeginEvent Action = "begin"
-	PutOff     Action = "put_off"
-	// TellOfImage adds a remark about the image to the log, for the owner.
-	TellOfImage Action = "image"
+	ActionCreate     Action = "create"
+	ActionModify     Action = "modify"
+	ActionCancel     Action = "cancel"
+	ActionStart      Action = "start"
+	ActionWarnOfEnd  Action = "before_end"
+	ActionEnd        Action = "end"
+	ActionHeal       Action = "heal"    // other hosts replace failed ones
+	ActionDegrade    Action = "degrade" // hosts are missing
+	ActionRestore    Action = "restore" // no host is missing any more
+	ActionBeginEvent Action = "begin"
+	ActionPutOff     Action = "put_off"
+	// ActionRemark adds a remark about the image to the log, for the owner.
+	ActionRemark Action = "image"
 )
 
 // Cause is why a reservation changed. UserID and RequestID are empty if no request caused

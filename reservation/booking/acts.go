@@ -37,9 +37,9 @@ const (
 
 // actions are the actions of events in the audit trail.
 var actions = map[reservation.EventType]reservation.Action{
-	reservation.StartEvent:     reservation.Start,
-	reservation.BeforeEndEvent: reservation.WarnOfEnd,
-	reservation.EndEvent:       reservation.End,
+	reservation.StartEvent:     reservation.ActionStart,
+	reservation.BeforeEndEvent: reservation.ActionWarnOfEnd,
+	reservation.EndEvent:       reservation.ActionEnd,
 }
 
 // begun returns r after a replica has begun its event i.
@@ -204,7 +204,7 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 	a := &attempt{entry: e, before: e.r}
 	now := d.options.Now()
 	if why != nil {
-		a.cause.Action, a.cause.Detail = reservation.PutOff, fault.Of(why).Error()
+		a.cause.Action, a.cause.Detail = reservation.ActionPutOff, fault.Of(why).Error()
 		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
 		return d.begin(a), i, nil
 	}

@@ -143,7 +143,7 @@ func (d *Desk) reserve(ctx context.Context, by Caller, req reservation.Request, 
 	}
 	a := &attempt{
 		entry: &entry{r: r, changing: changing}, next: r, held: v.hosts.claims(&r, r.Claims), key: use.key(&r),
-		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
+		cause: reservation.Cause{Action: reservation.ActionCreate, UserID: by.UserID, RequestID: by.RequestID},
 	}
 	return a, d.enter(&v, a)
 }

@@ -82,7 +82,7 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 // news, since it makes room.
 func (a *attempt) isNews() bool {
 	switch a.cause.Action {
-	case reservation.BeginEvent, reservation.PutOff, reservation.Start, reservation.WarnOfEnd:
+	case reservation.ActionBeginEvent, reservation.ActionPutOff, reservation.ActionStart, reservation.ActionWarnOfEnd:
 		return false
 	}
 	return true

@@ -162,7 +162,7 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 		a.next, i, err = givenUp(e.r, event, now)
 		a.cause.Detail = event.Detail
 	case d.options.Cloud != nil && lifecycle.TakesWork(event.Type):
-		a.cause.Action = reservation.BeginEvent
+		a.cause.Action = reservation.ActionBeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)
 	default:
 		a.next, err = carried(e.r, i, now)

@@ -173,14 +173,14 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 		for i := range log { // a start that failed because of the host is retried at once
 			log[i].Until = min(log[i].Until, now)
 		}
-		note(reservation.Heal, reservation.HealedEvent, forTenant.healed, full.healed)
+		note(reservation.ActionHeal, reservation.HealedEvent, forTenant.healed, full.healed)
 	}
 	switch {
 	case forTenant.degraded == r.Degraded:
 	case forTenant.degraded != "":
-		note(reservation.Degrade, reservation.DegradedEvent, forTenant.degraded, full.degraded)
+		note(reservation.ActionDegrade, reservation.DegradedEvent, forTenant.degraded, full.degraded)
 	case len(h.fresh) == 0:
-		note(reservation.Restore, reservation.RestoredEvent, backAgain, backAgain)
+		note(reservation.ActionRestore, reservation.RestoredEvent, backAgain, backAgain)
 	}
 	if cause.Action == "" {
 		return r, cause

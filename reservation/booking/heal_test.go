@@ -213,7 +213,7 @@ func TestATenantDoesNotLearnTheHostsOfAPendingReservation(t *testing.T) {
 		t.Errorf("it says %s", text)
 	}
 	last := causes.list[len(causes.list)-1]
-	if last.Action != reservation.Heal || !strings.Contains(last.Detail, "host-1 was replaced") || !strings.Contains(last.Detail, "host-2 is missing") {
+	if last.Action != reservation.ActionHeal || !strings.Contains(last.Detail, "host-1 was replaced") || !strings.Contains(last.Detail, "host-2 is missing") {
 		t.Errorf("the audit trail has %+v", last)
 	}
 	s.passTo(t, at(100))

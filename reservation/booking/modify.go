@@ -38,7 +38,7 @@ func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) 
 // reservation as it was.
 func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		cause := reservation.Cause{Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID}
+		cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID}
 		plan, err := PlanChange(v.without(&r), r, c)
 		if err != nil {
 			return r, cause, err
@@ -56,7 +56,7 @@ func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (rese
 func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, err := cancelled(r, v.Now)
-		return next, reservation.Cause{Action: reservation.Cancel, UserID: by.UserID, RequestID: by.RequestID}, err
+		return next, reservation.Cause{Action: reservation.ActionCancel, UserID: by.UserID, RequestID: by.RequestID}, err
 	})
 }
 

@@ -19,7 +19,7 @@ func (d *Desk) Remark(ctx context.Context, id, sentence string) (changed bool, e
 			next.Updated, next.Version = v.Now, r.Version+1
 		}
 		changed = next.Version != r.Version
-		return next, reservation.Cause{Action: reservation.TellOfImage, Detail: sentence}, nil
+		return next, reservation.Cause{Action: reservation.ActionRemark, Detail: sentence}, nil
 	})
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) { // it is over
 		return false, nil

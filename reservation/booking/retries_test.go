@@ -74,7 +74,7 @@ func TestAStartThatFailsIsTriedSoonThenSeldomAndGivenUpAtTheEnd(t *testing.T) {
 		t.Errorf("it is %s; log (-want +got):\n%s", r.Status, diff)
 	}
 	last := causes.list[len(causes.list)-1]
-	if diff := cmp.Diff(reservation.Cause{Action: reservation.Start, Detail: "nova does not answer at 164"}, last); diff != "" {
+	if diff := cmp.Diff(reservation.Cause{Action: reservation.ActionStart, Detail: "nova does not answer at 164"}, last); diff != "" {
 		t.Errorf("the last of the audit trail (-want +got):\n%s", diff)
 	}
 	s.check(t)

@@ -17,15 +17,15 @@ const leasePublisher = "blazar.lease"
 // notification. Blazar heals without one; here healing sends an update with the lease's
 // current flags.
 var leaseEventTypes = map[reservation.Action]string{
-	reservation.Create:    "lease.create",
-	reservation.Modify:    "lease.update",
-	reservation.Cancel:    "lease.delete",
-	reservation.Start:     "lease.event.start_lease",
-	reservation.WarnOfEnd: "lease.event.before_end_lease",
-	reservation.End:       "lease.event.end_lease",
-	reservation.Heal:      "lease.update",
-	reservation.Degrade:   "lease.update",
-	reservation.Restore:   "lease.update",
+	reservation.ActionCreate:    "lease.create",
+	reservation.ActionModify:    "lease.update",
+	reservation.ActionCancel:    "lease.delete",
+	reservation.ActionStart:     "lease.event.start_lease",
+	reservation.ActionWarnOfEnd: "lease.event.before_end_lease",
+	reservation.ActionEnd:       "lease.event.end_lease",
+	reservation.ActionHeal:      "lease.update",
+	reservation.ActionDegrade:   "lease.update",
+	reservation.ActionRestore:   "lease.update",
 }
 
 // warningVoid follows an update after which an owner who was warned of the end will be
@@ -71,7 +71,7 @@ func leaseEvents(change reservation.Change) []event {
 	warned := slices.ContainsFunc(r.Events, func(e reservation.Event) bool {
 		return e.Type == reservation.BeforeEndEvent && e.State == reservation.EventDone
 	})
-	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.Modify && warned && ok && e.State == reservation.EventDue {
+	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.ActionModify && warned && ok && e.State == reservation.EventDue {
 		events = append(events, event{leasePublisher, warningVoid, oslo.Info, leaseOf(r)})
 	}
 	return events

@@ -39,7 +39,7 @@ func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 				"event_type": "end_lease", "time": "2026-11-21T13:00:00.000000", "status": "UNDONE",
 				"created_at": "2026-11-21 11:00:00", "updated_at": null}]
 	}`)
-	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.Start), notice.Blazar))); diff != "" {
+	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.ActionStart), notice.Blazar))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -51,7 +51,7 @@ func TestInstancesAreBlazarsVirtualInstances(t *testing.T) {
 		r := booked()
 		r.Kind, r.Affinity = reservation.Instances, affinity
 		r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, DiskGB: 10}
-		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Create), notice.Blazar)))
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.ActionCreate), notice.Blazar)))
 		for name, want := range map[string]any{
 			"resource_type": "virtual:instance", "vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 10.0, "amount": 2.0,
 			"affinity": want, "flavor_id": r.ID, "aggregate_id": nil, "server_group_id": nil,
@@ -91,7 +91,7 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 			for i, state := range tc.log {
 				r.Events[i+1].State = state
 			}
-			got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+			got := decoded(t, told(t, changeOf(r, reservation.ActionModify), notice.Blazar))
 			if got["status"] != tc.wantLease || leaseReservation(t, got)["status"] != tc.wantHolding {
 				t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
 			}
@@ -108,7 +108,7 @@ func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	r := booked()
 	r.Status = reservation.Failed
 	r.Events[1].State = reservation.EventDone
-	got := decoded(t, told(t, changeOf(r, reservation.End), notice.Blazar))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionEnd), notice.Blazar))
 	if diff := cmp.Diff([]any{"DONE", "UNDONE", "ERROR"}, eventStates(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -122,7 +122,7 @@ func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r.Events = append(r.Events[:1], reservation.Event{
 		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.EventDone, Done: noon - 60,
 	})
-	got := decoded(t, told(t, changeOf(r, reservation.Cancel), notice.Blazar))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionCancel), notice.Blazar))
 	if got["status"] != "DELETING" || leaseReservation(t, got)["status"] != "deleted" {
 		t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
 	}
@@ -149,11 +149,11 @@ func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 		"prolonged":  {prolonged, []string{update, stop}},
 		"not warned": {booked(), []string{update}},
 	} {
-		if diff := cmp.Diff(tc.want, heads(told(t, changeOf(tc.r, reservation.Modify), notice.Blazar))); diff != "" {
+		if diff := cmp.Diff(tc.want, heads(told(t, changeOf(tc.r, reservation.ActionModify), notice.Blazar))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	got := decoded(t, told(t, changeOf(prolonged, reservation.WarnOfEnd), notice.Blazar))
+	got := decoded(t, told(t, changeOf(prolonged, reservation.ActionWarnOfEnd), notice.Blazar))
 	if at := got["events"].([]any)[1].(map[string]any)["time"]; at != "2026-11-21T13:50:00.000000" {
 		t.Errorf("the warning of the lease is at %v, want the later one", at)
 	}
@@ -162,7 +162,7 @@ func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 func TestADegradedReservationMissesResources(t *testing.T) {
 	r := booked()
 	r.Degraded = "node-2 does not answer"
-	got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionModify), notice.Blazar))
 	if got["degraded"] != true || leaseReservation(t, got)["missing_resources"] != true {
 		t.Errorf("degraded %v, missing_resources %v", got["degraded"], leaseReservation(t, got)["missing_resources"])
 	}
@@ -180,7 +180,7 @@ func TestAReservationHealedInUseHasOtherResources(t *testing.T) {
 		r := booked()
 		r.Events[1].State, r.Events[1].Done = reservation.EventDone, noon
 		r.Events = append(r.Events, tc.healed)
-		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Heal), notice.Blazar)))
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.ActionHeal), notice.Blazar)))
 		if got["resources_changed"] != tc.want {
 			t.Errorf("%s: resources_changed is %v", name, got["resources_changed"])
 		}

@@ -10,17 +10,17 @@ import (
 
 // eventTypes maps actions to Almanac's event types. Other actions have no notification.
 var eventTypes = map[reservation.Action]string{
-	reservation.Create:    "reservation.create",
-	reservation.Modify:    "reservation.change",
-	reservation.Cancel:    "reservation.cancel",
-	reservation.Start:     "reservation.start",
-	reservation.WarnOfEnd: "reservation.before_end",
-	reservation.End:       "reservation.end",
-	reservation.Heal:      "reservation.heal",
-	reservation.Degrade:   "reservation.degrade",
-	reservation.Restore:   "reservation.restore",
+	reservation.ActionCreate:    "reservation.create",
+	reservation.ActionModify:    "reservation.change",
+	reservation.ActionCancel:    "reservation.cancel",
+	reservation.ActionStart:     "reservation.start",
+	reservation.ActionWarnOfEnd: "reservation.before_end",
+	reservation.ActionEnd:       "reservation.end",
+	reservation.ActionHeal:      "reservation.heal",
+	reservation.ActionDegrade:   "reservation.degrade",
+	reservation.ActionRestore:   "reservation.restore",
 
-	reservation.TellOfImage: "reservation.image",
+	reservation.ActionRemark: "reservation.image",
 }
 
 // payloadVersion is the version of Almanac's payload: the first number grows when a field

@@ -22,9 +22,9 @@ func testTrail(t *testing.T, s Subject) {
 	r.Resources.Custom = map[string]int64{"CUSTOM_GPU": 2}
 	var want []reservation.Change
 	for _, cause := range []reservation.Cause{
-		{Action: reservation.Create, UserID: "ada", RequestID: "req-1"},
-		{Action: reservation.Modify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
-		{Action: reservation.Start},
+		{Action: reservation.ActionCreate, UserID: "ada", RequestID: "req-1"},
+		{Action: reservation.ActionModify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
+		{Action: reservation.ActionStart},
 	} {
 		r.Name, r.Updated = cause.RequestID, 1_799_000_000+span.Instant(r.Version)
 		if err := s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: cause}); err != nil {

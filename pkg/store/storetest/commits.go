@@ -19,7 +19,7 @@ func taking(id string, hosts ...booking.HostVersion) booking.Commit {
 	for _, h := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: h.Host, Span: r.Span})
 	}
-	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.Create}}
+	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.ActionCreate}}
 }
 
 func at(host string, version int64) booking.HostVersion {

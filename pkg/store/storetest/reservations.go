@@ -195,12 +195,12 @@ type reporter interface {
 
 // create stores a new reservation.
 func create(t reporter, s Subject, r reservation.Reservation, key *reservation.Key) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.Create, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.ActionCreate, UserID: r.UserID}})
 }
 
 // update stores the next version of a reservation.
 func update(t reporter, s Subject, r reservation.Reservation) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.Modify, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionModify, UserID: r.UserID}})
 }
 
 func mustCreate(t reporter, s Subject, r reservation.Reservation) {
