@@ -65,7 +65,7 @@ type Change struct {
 // Query selects reservations for a list.
 type Query struct {
 	ProjectID string   // empty selects every project
-	Statuses  []Status // empty selects every status except Cancelled
+	Statuses  []Status // empty selects every status except Canceled
 	Name      string   // exact; empty selects every name
 	Kind      Kind     // empty selects every kind
 	// Overlaps selects reservations that overlap it; the zero Span selects all.

@@ -71,7 +71,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 		"event states": {event["state"].Value.Enum, anyOf(reservation.EventDue, reservation.EventRunning, reservation.EventDone)},
 		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent,
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
-			reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CancelledEvent, reservation.FailedEvent)},
+			reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
 			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},

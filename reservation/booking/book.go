@@ -106,7 +106,7 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
-	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Cancelled {
+	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Canceled {
 		err = fault.New(fault.Conflict, "this request has made reservation %s before, which was canceled since then; use a new Idempotency-Key for another one",
 			before.ReservationID)
 	}

@@ -153,7 +153,7 @@ func TestACancelledReservationHasNoEventsAhead(t *testing.T) {
 	want := []reservation.Event{
 		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.EventDone, Done: at(0)},
 		{Type: reservation.StartEvent, Time: at(100), State: reservation.EventDone, Done: at(110), Detail: "10s after its time"},
-		{Type: reservation.CancelledEvent, Time: at(110), State: reservation.EventDone, Done: at(110)},
+		{Type: reservation.CanceledEvent, Time: at(110), State: reservation.EventDone, Done: at(110)},
 	}
 	if diff := cmp.Diff(want, r.Events); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

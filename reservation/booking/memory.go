@@ -234,7 +234,7 @@ func (m *Memory) List(_ context.Context, q reservation.Query) ([]reservation.Res
 }
 
 func selects(q reservation.Query, r *reservation.Reservation) bool {
-	status := r.Status != reservation.Cancelled
+	status := r.Status != reservation.Canceled
 	if len(q.Statuses) > 0 {
 		status = slices.Contains(q.Statuses, r.Status)
 	}

@@ -251,7 +251,7 @@ func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reserva
 	if err != nil {
 		return r, err
 	}
-	return closed(r, status, happened(reservation.CancelledEvent, now, ""), now), nil
+	return closed(r, status, happened(reservation.CanceledEvent, now, ""), now), nil
 }
 
 // closed returns r ended early: claims that it has used stay, later ones are removed.

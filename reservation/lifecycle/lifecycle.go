@@ -33,28 +33,28 @@ var table = map[reservation.Status]map[Trigger]reservation.Status{
 	reservation.Pending: {
 		Start:  reservation.Starting,
 		Fail:   reservation.Failed,
-		Cancel: reservation.Cancelled,
+		Cancel: reservation.Canceled,
 	},
 	reservation.Starting: {
 		Start:   reservation.Starting, // another replica starts over
 		Started: reservation.Active,
 		Fail:    reservation.Failed,
-		Cancel:  reservation.Cancelled,
+		Cancel:  reservation.Canceled,
 	},
 	reservation.Active: {
 		BeforeEnd: reservation.Active,
 		End:       reservation.Ending,
 		Fail:      reservation.Failed,
-		Cancel:    reservation.Cancelled,
+		Cancel:    reservation.Canceled,
 	},
 	reservation.Ending: {
 		End:      reservation.Ending, // another replica starts over
 		Finished: reservation.Ended,
 		Fail:     reservation.Failed,
 	},
-	reservation.Ended:     {},
-	reservation.Cancelled: {},
-	reservation.Failed:    {},
+	reservation.Ended:    {},
+	reservation.Canceled: {},
+	reservation.Failed:   {},
 }
 
 // Next returns the status that follows, or a Conflict fault if the trigger is not allowed

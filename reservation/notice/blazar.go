@@ -35,22 +35,22 @@ const warningVoid = "lease.event.before_end_lease.stop"
 // Blazar's names of the statuses (blazar/status.py).
 var (
 	leaseStatus = map[reservation.Status]string{
-		reservation.Pending:   "PENDING",
-		reservation.Starting:  "STARTING",
-		reservation.Active:    "ACTIVE",
-		reservation.Ending:    "TERMINATING",
-		reservation.Ended:     "TERMINATED",
-		reservation.Cancelled: "DELETING",
-		reservation.Failed:    "ERROR",
+		reservation.Pending:  "PENDING",
+		reservation.Starting: "STARTING",
+		reservation.Active:   "ACTIVE",
+		reservation.Ending:   "TERMINATING",
+		reservation.Ended:    "TERMINATED",
+		reservation.Canceled: "DELETING",
+		reservation.Failed:   "ERROR",
 	}
 	leaseReservationStatus = map[reservation.Status]string{
-		reservation.Pending:   "pending",
-		reservation.Starting:  "pending",
-		reservation.Active:    "active",
-		reservation.Ending:    "active",
-		reservation.Ended:     "deleted",
-		reservation.Cancelled: "deleted",
-		reservation.Failed:    "error",
+		reservation.Pending:  "pending",
+		reservation.Starting: "pending",
+		reservation.Active:   "active",
+		reservation.Ending:   "active",
+		reservation.Ended:    "deleted",
+		reservation.Canceled: "deleted",
+		reservation.Failed:   "error",
 	}
 	leaseEventStatus = map[reservation.EventState]string{
 		reservation.EventDue:     "UNDONE",

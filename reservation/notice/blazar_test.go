@@ -118,9 +118,9 @@ func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 // consumers look for the start and the end all the same.
 func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r := booked()
-	r.Status, r.Claims = reservation.Cancelled, nil
+	r.Status, r.Claims = reservation.Canceled, nil
 	r.Events = append(r.Events[:1], reservation.Event{
-		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.EventDone, Done: noon - 60,
+		Type: reservation.CanceledEvent, Time: noon - 60, State: reservation.EventDone, Done: noon - 60,
 	})
 	got := decoded(t, told(t, changeOf(r, reservation.ActionCancel), notice.Blazar))
 	if got["status"] != "DELETING" || leaseReservation(t, got)["status"] != "deleted" {

@@ -50,7 +50,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"), half("r2", "b"))
 	w.lay()
 	w.set("r1", reservation.Ended)
-	w.set("r2", reservation.Cancelled)
+	w.set("r2", reservation.Canceled)
 	orphans := []string{
 		"misplaced a", "misplaced b",
 		"orphan_aggregate almanac-reservation-r1", "orphan_aggregate almanac-reservation-r2",
@@ -83,7 +83,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 
 // TestARoutineStartOrEndIsNoFinding: Almanac is at it, and what is left two minutes afterwards is one.
 func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
-	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Cancelled} {
+	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Canceled} {
 		w := newPractice(t, whole("r1", "a"), half("r2", "b"))
 		w.lay()
 		w.cloud.put(inventory.Instance{ID: "i", ProjectID: "p-r1", Host: "a", Status: "ACTIVE", Launched: 9_900, Reservation: "r1"})
@@ -303,7 +303,7 @@ func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T)
 		t.Error("the report has cancelled it")
 	}
 	w.want("the fix", w.fix(), "vanished_project p-r1: fixed")
-	if w.stored["r1"].Status != reservation.Cancelled {
+	if w.stored["r1"].Status != reservation.Canceled {
 		t.Errorf("it is %s", w.stored["r1"].Status)
 	}
 }

@@ -71,7 +71,7 @@ func (w *practice) Exists(_ context.Context, project string) (bool, error) {
 
 func (w *practice) Cancel(_ context.Context, _ booking.Caller, id string) (reservation.Reservation, error) {
 	r := w.stored[id]
-	r.Status = reservation.Cancelled
+	r.Status = reservation.Canceled
 	w.stored[id] = r
 	return r, nil
 }

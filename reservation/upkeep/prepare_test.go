@@ -276,7 +276,7 @@ func TestInDoubtPreparationOnlyAdds(t *testing.T) {
 // cancel gives a reservation up, as the desk does.
 func (w *town) cancel(n int) {
 	r, _ := w.Reservation(id(n))
-	r.Status, r.Updated = reservation.Cancelled, w.Now()
+	r.Status, r.Updated = reservation.Canceled, w.Now()
 	for i := range r.Claims {
 		r.Claims[i].Span.End = w.Now()
 	}

@@ -235,7 +235,7 @@ func TestAStartThatComesAfterTheEndOrAfterTheCancellationLetsNobodyIn(t *testing
 	w = newTown(t, "a")
 	r = w.book(1, 0, "a")
 	w.putStranger("x", "a", nil)
-	w.waited = func() { r.Status = reservation.Cancelled; w.set(r) }
+	w.waited = func() { r.Status = reservation.Canceled; w.set(r) }
 	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "was canceled")
 }
 

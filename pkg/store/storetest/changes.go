@@ -101,7 +101,7 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 			t.Fatal(err)
 		}
 		r.Version, r.Updated = 2, span.Instant(n*day)
-		r.Status = []reservation.Status{reservation.Ended, reservation.Cancelled, reservation.Failed, reservation.Active}[n%4]
+		r.Status = []reservation.Status{reservation.Ended, reservation.Canceled, reservation.Failed, reservation.Active}[n%4]
 		mustUpdate(t, s, r)
 	}
 	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and one is not sent.

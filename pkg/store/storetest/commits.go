@@ -226,7 +226,7 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 				if round%2 > 0 {
 					continue
 				}
-				c.Reservation.Status, c.Reservation.Version = reservation.Cancelled, 2
+				c.Reservation.Status, c.Reservation.Version = reservation.Canceled, 2
 				c.Usage = booking.Usage{Hosts: -1, HostSeconds: -10}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Errorf("cancel: %v", err)

@@ -173,13 +173,13 @@ func testLive(t *testing.T, s Subject) {
 func testCancelled(t *testing.T, s Subject) {
 	r := booked("r")
 	mustCreate(t, s, r)
-	r.Status, r.Version = reservation.Cancelled, 2
+	r.Status, r.Version = reservation.Canceled, 2
 	mustUpdate(t, s, r)
 	wantStored(t, s, r)
 	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
 		t.Errorf("listed without being asked for: %v", ids(list))
 	}
-	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Cancelled}})
+	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Canceled}})
 	if d := diff([]reservation.Reservation{r}, list); d != "" {
 		t.Errorf("cancelled reservations (-want +got):\n%s", d)
 	}
