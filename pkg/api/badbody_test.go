@@ -59,10 +59,10 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 		"name is a number":       {`{"duration": 60, "name": 5}`, "name", "must be a text, not 5", false},
 		"a long value":           {fmt.Sprintf(`{"name": "r", "duration": 60, "quantity": %q}`, long), "quantity", `must be a whole number, not "` + strings.Repeat("ä", 59) + "…", false},
 		"name too long":          {fmt.Sprintf(`{"duration": 60, "name": %q}`, long), "name", "more than 255 characters", false},
-		"no name":                {`{"duration": 60}`, "name", "is needed", false},
-		"a name that is null":    {`{"duration": 60, "name": null}`, "name", "is needed", false},
-		"an empty name":          {`{"duration": 60, "name": ""}`, "name", "is needed", false},
-		"a name of blanks":       {`{"duration": 60, "name": " \t"}`, "name", "is needed", false},
+		"no name":                {`{"duration": 60}`, "name", "is required", false},
+		"a name that is null":    {`{"duration": 60, "name": null}`, "name", "is required", false},
+		"an empty name":          {`{"duration": 60, "name": ""}`, "name", "is required", false},
+		"a name of blanks":       {`{"duration": 60, "name": " \t"}`, "name", "is required", false},
 		"unknown kind":           {`{"name": "r", "duration": 60, "kind": "hosts"}`, "kind", `did you mean "host"?`, false},
 		"quantity is a text":     {`{"name": "r", "duration": 60, "quantity": "2"}`, "quantity", `must be a whole number, not "2"`, false},
 		"quantity is a fraction": {`{"name": "r", "duration": 60, "quantity": 1.5}`, "quantity", "must be a whole number, not 1.5", false},
@@ -88,8 +88,8 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no resources":          {`"name": "x"`, "resources", "are needed for kind instance", true},
-		"empty resources":       {`"resources": {}`, "resources", "are needed for kind instance", true},
+		"no resources":          {`"name": "x"`, "resources", "is required for kind instance", true},
+		"empty resources":       {`"resources": {}`, "resources", "is required for kind instance", true},
 		"resources are a list":  {`"resources": [1]`, "resources", "must be an object, not [1]", false},
 		"nested unknown field":  {`"resources": {"vcpu": 1}`, "resources.vcpu", `did you mean "vcpus"?`, false},
 		"nested wrong type":     {`"resources": {"memory_mb": "4096"}`, "resources.memory_mb", `must be a whole number, not "4096"`, false},
@@ -98,7 +98,7 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 		"custom has a text":     {`"resources": {"custom": {"CUSTOM_GPU": "1"}}`, "resources.custom", "must be an object of whole numbers", false},
 		"custom is negative":    {`"resources": {"custom": {"CUSTOM_GPU": -1}}`, "resources.CUSTOM_GPU", "must not be negative", false},
 		"unknown affinity":      {`"resources": {"vcpus": 1}, "affinity": "somewhere"`, "affinity", "there is no affinity", false},
-		"a policy of hosts":     {`"resources": {"vcpus": 1}, "policy": "pe-best-fit"`, "policy", "kind instance takes first-fit", true},
+		"a policy of hosts":     {`"resources": {"vcpus": 1}, "policy": "pe-best-fit"`, "policy", "kind instance accepts first-fit", true},
 		"resources is a number": {`"resources": 5`, "resources", "must be an object, not 5", false},
 	} {
 		m.body = `{"name": "r", "kind": "instance", "duration": 60, ` + m.body + `}`
@@ -110,7 +110,7 @@ func TestWrongTimesAreToldTheirField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
 		"no times":                   {`{"name": "r"}`, "duration", "is required unless end_time is given", false},
-		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is needed", false},
+		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is required", false},
 		"end before start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(30)), "end_time", "is not after the start", true},
 		"end at the start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},
 		"longer than the window":     {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 61}`, at(60), at(120)), "duration", "61 s is longer than the window", true},
