@@ -26,9 +26,9 @@ var ErrStale = errors.New("the records have changed since the decision was made"
 // Action is the kind of a stored change.
 type Action string
 
-// The actions. ActionBeginEvent and ActionPutOff are the steps of an event that requires work in the
-// cloud: a replica begins it, or puts it off after a failure. If a reservation is failed
-// after ActionStart or ActionEnd, that event failed.
+// The actions. ActionBeginEvent and ActionPutOff are the steps of an event that requires work
+// in the cloud: a replica begins it, or puts it off after a failure. If a reservation is
+// failed after ActionStart or ActionEnd, that event failed.
 const (
 	ActionCreate     Action = "create"
 	ActionModify     Action = "modify"

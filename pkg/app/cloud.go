@@ -229,7 +229,7 @@ func (a *App) newsForAll() <-chan struct{} {
 // newDoctor gives the doctor of what needs no cloud.
 func (a *App) newDoctor(db *store.Store, hosts *inventory.Keeper) *upkeep.Doctor {
 	return &upkeep.Doctor{
-		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceller: a.desk, Now: a.clock.now,
+		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
 	}
 }
 

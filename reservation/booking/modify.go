@@ -55,7 +55,7 @@ func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (rese
 // claims are released.
 func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		next, err := cancelled(r, v.Now)
+		next, err := canceled(r, v.Now)
 		return next, reservation.Cause{Action: reservation.ActionCancel, UserID: by.UserID, RequestID: by.RequestID}, err
 	})
 }
@@ -246,7 +246,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
+func canceled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Next(r.Status, lifecycle.Cancel)
 	if err != nil {
 		return r, err

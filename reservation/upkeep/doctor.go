@@ -84,8 +84,8 @@ type Projects interface {
 	Exists(ctx context.Context, project string) (bool, error)
 }
 
-// Canceller cancels reservations.
-type Canceller interface {
+// Canceler cancels reservations.
+type Canceler interface {
 	Cancel(ctx context.Context, by booking.Caller, id string) (reservation.Reservation, error)
 }
 
@@ -114,9 +114,9 @@ type Doctor struct {
 	// Notices are those of evictions; nil if there is no cloud.
 	Notices *Notices
 	// Projects is nil if there is no Keystone.
-	Projects  Projects
-	Canceller Canceller
-	Rules     fence.Rules
+	Projects Projects
+	Canceler Canceler
+	Rules    fence.Rules
 	// Fill reports whether preemptible instances may use what the owners of active
 	// reservations leave unused.
 	Fill bool

@@ -65,7 +65,7 @@ func (d *Doctor) cancel(ctx context.Context, by booking.Caller, id string) error
 	if err := d.requireTrusted(); err != nil {
 		return err
 	}
-	_, err := d.Canceller.Cancel(ctx, by, id)
+	_, err := d.Canceler.Cancel(ctx, by, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
