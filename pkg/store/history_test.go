@@ -59,7 +59,7 @@ func (c cost) minus(before cost) cost {
 // history is a reservation that one replica changes and another follows.
 type history struct {
 	t              *testing.T
-	desk, follower *booking.Desk
+	desk, follower *booking.Service
 	meters         [2]meter
 	store          *Store
 	now            span.Instant
@@ -76,7 +76,7 @@ func newHistory(t *testing.T, connection string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, desk := range []**booking.Desk{&h.desk, &h.follower} {
+	for i, desk := range []**booking.Service{&h.desk, &h.follower} {
 		h.meters[i].Handler = slog.DiscardHandler
 		h.store = openFor(t, connection, slog.New(&h.meters[i]))
 		if _, err := h.store.Migrate(t.Context()); err != nil {

@@ -133,7 +133,7 @@ func withEvent(r reservation.Reservation, i int, e reservation.Event, status res
 }
 
 // act carries out the event i of r in the cloud and stores the result.
-func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
+func (d *Service) act(ctx context.Context, r reservation.Reservation, i int) {
 	ran := r.Events[i]
 	why := d.options.Cloud.Carry(ctx, r, ran.Type)
 	if why != nil {
@@ -158,7 +158,7 @@ func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
 
 // conclude stores that an event is done, or, if why is not nil, due again. If another replica
 // has taken the event over, or the reservation was canceled, there is nothing to store.
-func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
+func (d *Service) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
@@ -191,7 +191,7 @@ func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, w
 // conclusion returns the attempt that stores the result of a running event, or nil if this
 // replica no longer carries the event out. It fails with ErrStale if another attempt is in
 // doubt.
-func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
+func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(e.r.Events, ran)
@@ -219,7 +219,7 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 
 // TakeOver carries out the running events of replicas that have stopped, and those of this
 // replica that it does not work on, since it never learned that they had begun.
-func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) error {
+func (d *Service) TakeOver(ctx context.Context, gone func(replica string) bool) error {
 	lost := func(id string) func(e reservation.Event) bool {
 		return func(e reservation.Event) bool {
 			if e.State != reservation.EventRunning {
@@ -244,7 +244,7 @@ func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) err
 }
 
 // Wait waits until no event is being carried out.
-func (d *Desk) Wait() { d.working.running.Wait() }
+func (d *Service) Wait() { d.working.running.Wait() }
 
 // work records which events are being carried out, and the results since drain was last called.
 type work struct {

@@ -20,7 +20,7 @@ type KeyUse struct {
 // Book makes a reservation and stores it. If the project has used the key with the same body
 // before, Book returns the reservation made then; with another body it fails with an
 // Unprocessable fault.
-func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
+func (d *Service) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
 	if use != nil {
 		unlock, err := d.keys.lock(ctx, [2]string{by.ProjectID, use.Key})
 		if err != nil {
@@ -55,7 +55,7 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 	}
 }
 
-func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
 	a, err := d.decide(ctx, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use) })
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ var errOvertaken = errors.New("memory has changed since the decision was made")
 
 // decide runs try, which makes a decision and enters it, until it is not overtaken by other
 // replicas' commits, by the inventory, or by the end of a reservation.
-func (d *Desk) decide(
+func (d *Service) decide(
 	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, try func() (*attempt, error),
 ) (*attempt, error) {
 	if err := enter(d.changes, ctx, project); err != nil {
@@ -94,7 +94,7 @@ func (d *Desk) decide(
 }
 
 // madeBefore returns the reservation that was made with the key; ok is false if the key is new.
-func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
+func (d *Service) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
 	if use == nil {
 		return r, false, nil
 	}
@@ -115,7 +115,7 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 
 // madeMeanwhile returns the reservation that the same request has just made through another
 // replica.
-func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reservation.Reservation, error) {
+func (d *Service) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reservation.Reservation, error) {
 	made, ok, err := d.madeBefore(ctx, by, use)
 	if err == nil && !ok {
 		err = fault.New(fault.Conflict, "the Idempotency-Key %q expired at this moment; send the request again", use.Key)
@@ -125,7 +125,7 @@ func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reser
 
 // reserve plans the request and adds its claims to the calendar. The entry is locked until it
 // is stored.
-func (d *Desk) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, err := NewPlan(v, req)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d *Desk) reserve(ctx context.Context, by Caller, req reservation.Request, 
 }
 
 // enter adds the claims of a new reservation that was decided on v to the calendar.
-func (d *Desk) enter(v *View, a *attempt) error {
+func (d *Service) enter(v *View, a *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.outdated(v, a.next.ProjectID) || d.calendar.Add(a.held...) != nil {

@@ -25,14 +25,14 @@ type attempt struct {
 	cause reservation.Cause
 	key   *reservation.Key
 
-	// Guarded by Desk.mu:
+	// Guarded by Service.mu:
 	sent  bool // it names versions of hosts
 	doubt bool // it may have been stored or not; the next reading of the records decides
 	over  bool // memory no longer contains it, since adopt has newer records
 }
 
 // begin puts a change in flight; mu is held, and memory is as the change was decided on.
-func (d *Desk) begin(a *attempt) *attempt {
+func (d *Service) begin(a *attempt) *attempt {
 	a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
 	a.usage.Raises = len(a.more) > 0
 	after := d.held[a.next.ProjectID].HostSeconds
@@ -49,7 +49,7 @@ func (d *Desk) begin(a *attempt) *attempt {
 }
 
 // commit stores the attempt and updates memory with the outcome.
-func (d *Desk) commit(ctx context.Context, a *attempt) error {
+func (d *Service) commit(ctx context.Context, a *attempt) error {
 	hosts := d.claimedAnew(a.before, a.next)
 	unlock, err := d.claiming.lock(ctx, d.claimingKeys(a, hosts)...)
 	if err != nil {
@@ -95,7 +95,7 @@ var errNotSent = errors.New("nothing was stored")
 // longer holds. Nobody else here claims time on hosts until the attempt is over; claims since
 // the decision have left room for it. They may have used up the limit of the project, so it
 // is checked again.
-func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
+func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.over || !d.keepsLimit(a) {
@@ -114,7 +114,7 @@ func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
 
 // applyOutcome keeps the new state in memory if it was stored, and the old one if it was not.
 // While the outcome is unknown, memory holds both until the records are read.
-func (d *Desk) applyOutcome(a *attempt, c Commit, err error) {
+func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -162,7 +162,7 @@ func sameClaims(a, b []reservation.Claim) bool {
 }
 
 // holding returns the claims that the calendar has for an entry.
-func (d *Desk) holding(e *entry) []calendar.Claim {
+func (d *Service) holding(e *entry) []calendar.Claim {
 	if e.attempt != nil && e.attempt.held != nil {
 		return e.attempt.held
 	}
@@ -170,7 +170,7 @@ func (d *Desk) holding(e *entry) []calendar.Claim {
 }
 
 // revert removes an attempt that was not stored; the calendar has the old claims again.
-func (d *Desk) revert(a *attempt) {
+func (d *Service) revert(a *attempt) {
 	d.endAttempt(a.entry)
 	if a.before.ID == "" {
 		d.forget(a.entry)
@@ -178,7 +178,7 @@ func (d *Desk) revert(a *attempt) {
 }
 
 // put enters a stored state in memory; the calendar has its claims.
-func (d *Desk) put(r reservation.Reservation) {
+func (d *Service) put(r reservation.Reservation) {
 	e, live := d.live[r.ID]
 	if live {
 		d.endAttempt(e)
@@ -195,7 +195,7 @@ func (d *Desk) put(r reservation.Reservation) {
 }
 
 // endAttempt ends the attempt of an entry, if there is one.
-func (d *Desk) endAttempt(e *entry) {
+func (d *Service) endAttempt(e *entry) {
 	a := e.attempt
 	if a == nil {
 		return
@@ -210,7 +210,7 @@ func (d *Desk) endAttempt(e *entry) {
 
 // claimedAnew returns, sorted, the hosts on which after holds what before does not, and
 // imagesRow if the claims of a reservation with an image change.
-func (d *Desk) claimedAnew(before, after reservation.Reservation) []string {
+func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
 	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !sameClaims(before.Claims, after.Claims) {
 		hosts = append(hosts, imagesRow)

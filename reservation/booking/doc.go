@@ -3,7 +3,7 @@
 //
 // A decision is pure: NewPlan and PlanChange take a View (the calendar, the hosts, what the
 // project holds, the limits, and now) and a request, and return a Plan, or a
-// *reservation.Refusal with the reason. The Desk is the shell around them: it holds the
+// *reservation.Refusal with the reason. The Service is the shell around them: it holds the
 // calendar in memory, adds a plan's claims to it, stores the reservation, and removes the
 // claims again if storing fails. So two requests never get the same host, and a refusal
 // leaves nothing behind.

@@ -21,12 +21,12 @@ type Happening struct {
 }
 
 // Woken receives a value when an event may be due earlier than before.
-func (d *Desk) Woken() <-chan struct{} { return d.woken }
+func (d *Service) Woken() <-chan struct{} { return d.woken }
 
-func (d *Desk) wake() { poke(d.woken) }
+func (d *Service) wake() { poke(d.woken) }
 
 // News receives a value when what is promised has changed, here or through another replica.
-func (d *Desk) News() <-chan struct{} { return d.news }
+func (d *Service) News() <-chan struct{} { return d.news }
 
 // poke sends a value to a channel with room for one, unless it already has one.
 func poke(c chan<- struct{}) {
@@ -40,7 +40,7 @@ func poke(c chan<- struct{}) {
 // earlier. It stores each event before the next one of the same reservation. A failed event
 // is due again. With Parallel, CarryOut does not wait for storing or for the cloud, and one
 // event does not delay another.
-func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
+func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
 	d.mu.Unlock()
@@ -70,17 +70,17 @@ func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[strin
 
 // byReplica orders due events. Ends come first, since they make room for starts. The rest has a
 // different order on each replica, so that replicas rarely compete for the same event.
-func (d *Desk) byReplica(a, b appointment) int {
+func (d *Service) byReplica(a, b appointment) int {
 	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
-func (d *Desk) place(id string) uint64 {
+func (d *Service) place(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(d.options.Replica + id)) // always succeeds
 	return h.Sum64()
 }
 
-func (d *Desk) putBack(due []appointment) {
+func (d *Service) putBack(due []appointment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range due {
@@ -90,7 +90,7 @@ func (d *Desk) putBack(due []appointment) {
 
 // carryOut carries out the due events of one reservation, in order. It also takes over a running
 // event if lost, which may be nil, reports that no replica works on it.
-func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
+func (d *Service) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
 	id := at.id
 	e, ok := d.entry(id)
 	if !ok {
@@ -132,7 +132,7 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 // dueAttempt begins the next event of a reservation and returns its index in the log, or nil if
 // none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time of the
 // appointment, which is no longer in the agenda.
-func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
+func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := lifecycle.Due(&e.r)
@@ -174,7 +174,7 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 }
 
 // tryAgain puts the next event back into the agenda.
-func (d *Desk) tryAgain(e *entry) {
+func (d *Service) tryAgain(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !e.over {
@@ -192,7 +192,7 @@ func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 }
 
 // entry returns the entry of a live reservation.
-func (d *Desk) entry(id string) (*entry, bool) {
+func (d *Service) entry(id string) (*entry, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	e, ok := d.live[id]

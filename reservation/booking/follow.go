@@ -22,11 +22,11 @@ type polls struct {
 }
 
 // Follow takes over what other replicas have stored.
-func (d *Desk) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) }
+func (d *Service) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) }
 
 // Resync compares every reservation and host with the records, to find what Follow may have
 // missed.
-func (d *Desk) Resync(ctx context.Context) error {
+func (d *Service) Resync(ctx context.Context) error {
 	if err := d.polls.mutex.lock(ctx); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (d *Desk) Resync(ctx context.Context) error {
 	return d.resync(ctx)
 }
 
-func (d *Desk) resync(ctx context.Context) (err error) {
+func (d *Service) resync(ctx context.Context) (err error) {
 	for range 3 { // reservations that are stored during the read may be over in the answer
 		live, stored := d.versions()
 		if err = d.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
@@ -49,7 +49,7 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 
 // versions returns the ids of the live reservations in memory, and the versions of those
 // without a change in flight.
-func (d *Desk) versions() (live []string, stored map[string]int64) {
+func (d *Service) versions() (live []string, stored map[string]int64) {
 	d.mu.lockToLook()
 	s := d.stateNow()
 	changing := make(map[string]bool, len(d.attempts))
@@ -67,7 +67,7 @@ func (d *Desk) versions() (live []string, stored map[string]int64) {
 }
 
 // poll reads the log and what q selects, and takes it over.
-func (d *Desk) poll(ctx context.Context, q Recall) error {
+func (d *Service) poll(ctx context.Context, q Recall) error {
 	before := d.polls.begun.Load()
 	if err := d.polls.mutex.lock(ctx); err != nil {
 		return err
@@ -98,7 +98,7 @@ var errContradiction = errors.New("the records contradict what is known")
 
 // recall reads the records and takes the answer over. It forgets reservations that were
 // selected by id but are not stored, if stored has them in the version that memory still has.
-func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) error {
+func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
 	q.IDs = slices.Clone(q.IDs)
@@ -129,7 +129,7 @@ func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) er
 
 // version returns the version of a stored reservation in memory, or the one in which it ended.
 // A change in flight does not count as stored.
-func (d *Desk) version(id string) int64 {
+func (d *Service) version(id string) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if e, ok := d.live[id]; ok {
@@ -149,7 +149,7 @@ func (e *entry) stored() int64 {
 // adopt takes over what the records held at one moment, all or nothing; mu is held. doubts are
 // the attempts in doubt whose reservations were selected: if the records do not have them,
 // they were not stored.
-func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
+func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
 	x.gone = d.gone(got, stored)
 	if err := d.exchange(x); err != nil {
@@ -190,7 +190,7 @@ type exchange struct {
 	reverted []*attempt                // changes that were not stored, and will not be
 }
 
-func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
+func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	var x exchange
 	touched, strange := make(map[string]bool), make(map[string]bool)
 	lags := d.lags(got, false)
@@ -233,7 +233,7 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 // gone returns the entries to forget: those that are not stored, in the version that they
 // have in stored. It keeps an entry if the answer is older than memory, since the answer may
 // not have it yet.
-func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
+func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	lags := d.lags(got, true)
 	for _, id := range got.Gone {
 		version, asked := stored[id]
@@ -251,7 +251,7 @@ func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
 // lags returns a function that reports whether memory knows more of a host than the answer
 // does: the answer was read before something that memory has was stored, or on a server where
 // it has not arrived. For a host that the answer does not name, the function returns unnamed.
-func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
+func (d *Service) lags(got Recalled, unnamed bool) func(host string) bool {
 	versions := make(map[string]int64, len(got.Hosts))
 	for _, h := range got.Hosts {
 		versions[h.Host] = h.Version
@@ -265,7 +265,7 @@ func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
 }
 
 // exchange exchanges claims in the calendar. After an error the calendar is as it was.
-func (d *Desk) exchange(x exchange) error {
+func (d *Service) exchange(x exchange) error {
 	var out []*entry
 	var in [][]calendar.Claim
 	for _, a := range x.reverted {

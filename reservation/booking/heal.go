@@ -22,18 +22,18 @@ type Failed func(host string) (reason string, yes bool)
 // claims on the failed host, and Degraded states what is missing; it is cleared once no host
 // is missing. The project's limits do not apply. A reservation that is ending or over stays as
 // it is. changed reports whether anything changed.
-func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
 
 // Rehome replaces, like Heal, hosts on which the start of a reservation is blocked although
 // they have not failed. If no host is free, nothing changes, and the reservation is not
 // degraded.
-func (d *Desk) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, blocked, true)
 }
 
-func (d *Desk) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
 	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, cause := r, reservation.Cause{}
 		if r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {

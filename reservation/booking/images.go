@@ -263,11 +263,11 @@ func (p *changePlan) largestWithImage() int {
 const imagesRow = "images of reservations"
 
 // looksAtImages reports whether decisions consider images.
-func (d *Desk) looksAtImages() bool { return d.options.Images != nil }
+func (d *Service) looksAtImages() bool { return d.options.Images != nil }
 
 // versioned returns the names whose versions a decision on r depends on: its hosts, and
 // imagesRow if it has an image.
-func (d *Desk) versioned(r *reservation.Reservation) []string {
+func (d *Service) versioned(r *reservation.Reservation) []string {
 	names := r.HostNames()
 	if r.Image != "" && d.looksAtImages() {
 		names = append(names, imagesRow)

@@ -71,7 +71,7 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 	}
 }
 
-// TestEventsThatWereMissedHappenLateInOrder opens the desk again after the service
+// TestEventsThatWereMissedHappenLateInOrder opens the service again after the service
 // was away, and reads from the log how late each was.
 func TestWhatEndsMakesRoomForWhatStartsInTheSameSecond(t *testing.T) {
 	s := newScene(t, named("a"))

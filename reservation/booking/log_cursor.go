@@ -7,13 +7,13 @@ const (
 	// become visible. Transactions are aborted sooner; Resync finds what a server stores
 	// later still.
 	patience = 30 * time.Second
-	// margin is how many places before the end of the log a desk starts after it has read
+	// margin is how many places before the end of the log a service starts after it has read
 	// everything.
 	margin = 5000
 )
 
-// logCursor is how far a desk has read the change log. Places become visible out of order and
-// some never do, so the desk reads from the first gap again until the gap is closed or too
+// logCursor is how far a service has read the change log. Places become visible out of order and
+// some never do, so the service reads from the first gap again until the gap is closed or too
 // old to be closed.
 type logCursor struct {
 	low   int64 // no place up to here is missing

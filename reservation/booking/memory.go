@@ -12,7 +12,7 @@ import (
 )
 
 // Memory keeps reservations in memory, for simulations and tests. It implements Records, Keys
-// and reservation.Reader, for any number of desks in this process.
+// and reservation.Reader, for any number of services in this process.
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
@@ -60,7 +60,7 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	return nil
 }
 
-// Forget deletes reservations that are over, and the log: for a single desk that runs for a
+// Forget deletes reservations that are over, and the log: for a single service that runs for a
 // long time and need not learn from others.
 func (m *Memory) Forget() {
 	m.mu.Lock()

@@ -16,7 +16,7 @@ import (
 )
 
 // OfferChange returns what Change would do now, without doing it.
-func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
 	var again retry
 	for {
 		again.decide(d)
@@ -36,7 +36,7 @@ func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) 
 
 // Change changes a reservation and stores it. A refused or failed change leaves the
 // reservation as it was.
-func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
+func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID}
 		plan, err := PlanChange(v.without(&r), r, c)
@@ -53,7 +53,7 @@ func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (rese
 
 // Cancel cancels a reservation. The claims that it has used stay in its record; its other
 // claims are released.
-func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
+func (d *Service) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, err := canceled(r, v.Now)
 		return next, reservation.Cause{Action: reservation.ActionCancel, UserID: by.UserID, RequestID: by.RequestID}, err
@@ -66,7 +66,7 @@ type amendment func(v View, r reservation.Reservation) (next reservation.Reserva
 
 // modify decides on a change of a reservation and stores it. It decides again if the records
 // have changed.
-func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend amendment) (reservation.Reservation, error) {
+func (d *Service) modify(ctx context.Context, by Caller, id, doing string, amend amendment) (reservation.Reservation, error) {
 	var again retry
 	for {
 		again.decide(d)
@@ -92,7 +92,7 @@ func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend am
 	}
 }
 
-func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amend amendment) (*attempt, error) {
+func (d *Service) modifyOnce(ctx context.Context, by Caller, id, doing string, amend amendment) (*attempt, error) {
 	a, err := d.amend(ctx, by, id, amend)
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
@@ -106,7 +106,7 @@ func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amen
 
 // amend decides on a change and begins it unless nothing changes. If it begins the change, the
 // entry is locked when amend returns.
-func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment) (a *attempt, err error) {
+func (d *Service) amend(ctx context.Context, by Caller, id string, amend amendment) (a *attempt, err error) {
 	e, err := d.find(ctx, by, id)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment)
 	return d.decide(ctx, by.ProjectID, (*turns.Gate).EnterAhead, func() (*attempt, error) { return d.amendNow(by, e, amend) })
 }
 
-func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {
+func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {
 	v, r, err := d.viewOf(by, e)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) 
 // viewOf returns what a decision about a live reservation depends on, and the reservation,
 // which the caller has locked. It fails with ErrStale if a change of it is in doubt or it is
 // over.
-func (d *Desk) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
+func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	if e.over || e.attempt != nil {
@@ -153,7 +153,7 @@ func (d *Desk) viewOf(by Caller, e *entry) (View, reservation.Reservation, error
 
 // enterChange begins a change that was decided on v. Until it is stored, the calendar holds, at
 // each instant, the larger of the old and the new claims.
-func (d *Desk) enterChange(v *View, a *attempt) error {
+func (d *Service) enterChange(v *View, a *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before, next := &a.before, &a.next
@@ -178,7 +178,7 @@ func (d *Desk) enterChange(v *View, a *attempt) error {
 }
 
 // unchanged reports whether the calendar has the same claims on hosts as v; mu is held.
-func (d *Desk) unchanged(v *View, hosts []string) bool {
+func (d *Service) unchanged(v *View, hosts []string) bool {
 	for _, host := range hosts {
 		if !d.calendar.Unchanged(v.state.calendar, d.hosts.numbers[host]) {
 			return false
@@ -271,7 +271,7 @@ func closed(r reservation.Reservation, status reservation.Status, last reservati
 
 // find returns the entry of a live reservation that the caller may change. It reads a
 // reservation that another replica has just booked.
-func (d *Desk) find(ctx context.Context, by Caller, id string) (*entry, error) {
+func (d *Service) find(ctx context.Context, by Caller, id string) (*entry, error) {
 	for read := false; ; read = true {
 		if e, ok := d.entry(id); ok && d.mayChange(by, e) {
 			return e, nil
@@ -291,7 +291,7 @@ func (d *Desk) find(ctx context.Context, by Caller, id string) (*entry, error) {
 	}
 }
 
-func (d *Desk) mayChange(by Caller, e *entry) bool {
+func (d *Service) mayChange(by Caller, e *entry) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return !e.over && by.may(&e.r)

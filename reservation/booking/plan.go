@@ -27,7 +27,7 @@ type View struct {
 	Images *Images
 
 	hosts *hostIndex
-	// These fields are empty in a view without a desk.
+	// These fields are empty in a view without a service.
 	state      *state
 	held       Held           // of the project, with the reservation that is changed
 	configured int            // how often the rules were replaced

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// This file has what a desk knows of what a project holds, and how all desks together keep the
+// This file has what a service knows of what a project holds, and how all services together keep the
 // limit on its hosts: each commit after which the project holds more at some instant increases
 // the version of the project, and if there is a limit, the commit names the version that it
 // was decided on.
@@ -45,7 +45,7 @@ func usageOf(before, next reservation.Reservation) (u Usage) {
 }
 
 // setHeld stores what a project holds; mu is held.
-func (d *Desk) setHeld(project string, held Held) {
+func (d *Service) setHeld(project string, held Held) {
 	if held == (Held{}) {
 		delete(d.held, project)
 		return
@@ -55,7 +55,7 @@ func (d *Desk) setHeld(project string, held Held) {
 
 // countMore adds what an attempt holds beyond what was held before, times times: while it is in
 // flight, the project holds at each instant the larger of the two. mu is held.
-func (d *Desk) countMore(a *attempt, times int) {
+func (d *Service) countMore(a *attempt, times int) {
 	held := d.held[a.next.ProjectID]
 	for _, m := range a.more {
 		held.Hosts = held.Hosts.Add(m.span, m.hosts*times)
@@ -65,7 +65,7 @@ func (d *Desk) countMore(a *attempt, times int) {
 
 // keepsLimit reports whether the project, with all attempts in flight, keeps its limit wherever
 // the attempt holds more than before; mu is held.
-func (d *Desk) keepsLimit(a *attempt) bool {
+func (d *Service) keepsLimit(a *attempt) bool {
 	if !d.isLimited(a) {
 		return true
 	}
@@ -74,11 +74,11 @@ func (d *Desk) keepsLimit(a *attempt) bool {
 }
 
 // isLimited reports whether the limit on hosts applies to the attempt; mu is held.
-func (d *Desk) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
+func (d *Service) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
 
 // claimingKeys returns, sorted, what is locked while the attempt is stored: the hosts that it
 // claims and, if there is a limit, its project.
-func (d *Desk) claimingKeys(a *attempt, hosts []string) []string {
+func (d *Service) claimingKeys(a *attempt, hosts []string) []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if !d.isLimited(a) {
@@ -90,7 +90,7 @@ func (d *Desk) claimingKeys(a *attempt, hosts []string) []string {
 }
 
 // projectVersion returns the version of a project in memory.
-func (d *Desk) projectVersion(project string) int64 {
+func (d *Service) projectVersion(project string) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.projects[project]

@@ -32,10 +32,10 @@ func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }
 // Revision increases with every change of what is promised, and may increase without one. An
 // answer that was read after a revision stays true while the revision stays the same, except
 // for the passing of time.
-func (d *Desk) Revision() uint64 { return d.mu.revision.Load() }
+func (d *Service) Revision() uint64 { return d.mu.revision.Load() }
 
 // Reservation returns a live reservation, or false if there is none with that id.
-func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
+func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if e, ok := d.live[id]; ok {
@@ -47,7 +47,7 @@ func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
 // Promised returns each host that is promised at t or later, once, with the first claim that is
 // not over at t: one that ends after t, or whose reservation has not ended yet. Claims that
 // touch or overlap are merged, without Slices.
-func (d *Desk) Promised(t span.Instant) []reservation.Claim {
+func (d *Service) Promised(t span.Instant) []reservation.Claim {
 	s := d.state()
 	overdue := s.overdue(t)
 	var claims []reservation.Claim
@@ -65,7 +65,7 @@ func (d *Desk) Promised(t span.Instant) []reservation.Claim {
 
 // Fillable returns the hosts that active reservations have at t, without those that another
 // reservation has or that one needs within ahead seconds.
-func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
+func (d *Service) Fillable(t span.Instant, ahead int64) map[string]bool {
 	hosts, kept := map[string]bool{}, map[string]bool{}
 	for r := range d.state().live.byStart.until(t.Add(ahead)) {
 		for _, c := range r.Claims {
@@ -98,14 +98,14 @@ func (s *state) overdue(t span.Instant) map[string]span.Span {
 }
 
 // Snapshot returns the inventory that decisions use.
-func (d *Desk) Snapshot() *inventory.Snapshot {
+func (d *Service) Snapshot() *inventory.Snapshot {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.hosts.snapshot
 }
 
 // Live returns the live reservations whose span overlaps w, by start, then id.
-func (d *Desk) Live(w span.Span) []reservation.Reservation {
+func (d *Service) Live(w span.Span) []reservation.Reservation {
 	var list []reservation.Reservation
 	for r := range d.state().live.byStart.until(w.End - 1) {
 		if r.Span.Overlaps(w) {
@@ -118,7 +118,7 @@ func (d *Desk) Live(w span.Span) []reservation.Reservation {
 // Availability returns the windows in which the request's quantity has room for its duration,
 // at most limit, and how many hosts match. It applies the limits as a booking does: the error
 // is a *reservation.Refusal if they allow no start.
-func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
+func (d *Service) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return nil, 0, err
 	}

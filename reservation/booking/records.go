@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Records stores reservations durably, for any number of desks.
+// Records stores reservations durably, for any number of services.
 type Records interface {
 	// Commit stores a change completely or not at all. It fails with reservation.ErrStale
 	// if the records are not as the decision knew them, and with reservation.ErrKeyUsed if

@@ -16,16 +16,16 @@ const tries = 20
 // retry controls whether a decision is repeated.
 type retry struct {
 	fresh bool  // memory is not older than the request
-	seen  int64 // Desk.adoptions when the decision was made
+	seen  int64 // Service.adoptions when the decision was made
 	count int
 }
 
 // decide records that a decision is about to be made.
-func (t *retry) decide(d *Desk) { t.seen = d.adoptions.Load() }
+func (t *retry) decide(d *Service) { t.seen = d.adoptions.Load() }
 
 // after reads what has changed if err may be due to outdated memory. It returns nil if the
 // decision must be repeated, and otherwise the error for the caller.
-func (t *retry) after(ctx context.Context, d *Desk, err error, q Recall) error {
+func (t *retry) after(ctx context.Context, d *Service, err error, q Recall) error {
 	_, refused := errors.AsType[*reservation.Refusal](err)
 	switch {
 	case refused && !t.fresh:
@@ -58,7 +58,7 @@ func inDemand(err error) error {
 }
 
 // limited reports whether a limit counts what a project holds in total.
-func (d *Desk) limited() bool {
+func (d *Service) limited() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.options.Limits.Hosts > 0 || d.options.Limits.HostSeconds > 0

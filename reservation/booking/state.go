@@ -23,7 +23,7 @@ type state struct {
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
 // previous call.
-func (d *Desk) state() *state {
+func (d *Service) state() *state {
 	if s := d.newest.Load(); s != nil && s.revision == d.mu.revision.Load() {
 		return s
 	}
@@ -33,7 +33,7 @@ func (d *Desk) state() *state {
 }
 
 // stateNow returns the newest state; mu is held for reading.
-func (d *Desk) stateNow() *state {
+func (d *Service) stateNow() *state {
 	now := d.mu.revision.Load()
 	if s := d.newest.Load(); s != nil && s.revision == now {
 		return s
@@ -51,14 +51,14 @@ func (d *Desk) stateNow() *state {
 }
 
 // view returns what a decision for project depends on.
-func (d *Desk) view(by Caller, project string) View {
+func (d *Service) view(by Caller, project string) View {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	return d.viewNow(by, project)
 }
 
 // viewNow returns what a decision for project depends on; mu is held for reading.
-func (d *Desk) viewNow(by Caller, project string) View {
+func (d *Service) viewNow(by Caller, project string) View {
 	s := d.stateNow()
 	v := View{
 		Now: d.options.Now(), Calendar: s.calendar, Held: d.held[project],
@@ -73,7 +73,7 @@ func (d *Desk) viewNow(by Caller, project string) View {
 }
 
 // outdated reports whether a decision on v must be repeated whatever it claims; mu is held.
-func (d *Desk) outdated(v *View, project string) bool {
+func (d *Service) outdated(v *View, project string) bool {
 	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
 	return v.hosts != d.hosts || v.configured != d.configured || limited && v.held != d.held[project]
 }

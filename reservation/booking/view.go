@@ -17,7 +17,7 @@ type Hold struct {
 	Resources resource.Vector
 }
 
-// NewView returns a view for one decision without a desk: with the hosts of s, the holds, no
+// NewView returns a view for one decision without a service: with the hosts of s, the holds, no
 // limits, and neutral defaults. It returns a *HoldError if a hold does not fit beside those
 // before it.
 func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error) {

@@ -22,7 +22,7 @@ import (
 
 // ward is a desk with hosts that fail, looked after by the job under test.
 type ward struct {
-	desk   *booking.Desk
+	desk   *booking.Service
 	memory *booking.Memory
 	hosts  map[string]*inventory.Host
 	now    span.Instant
@@ -134,7 +134,7 @@ func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, "a", "b")
-			desk := &frail{Desk: w.desk}
+			desk := &frail{Service: w.desk}
 			w.restart(desk)
 			active, soon, later := w.book(t, 1, 0), w.book(t, 1, 3700), w.book(t, 1, 10_000)
 			w.pass(t, 100)
@@ -261,7 +261,7 @@ func TestAReplicaWithoutTheLeaseWatchesAndHealsOnceItHasIt(t *testing.T) {
 // frail is a desk that cannot heal one reservation, and notes what it is asked to heal
 // and told of host a.
 type frail struct {
-	*booking.Desk
+	*booking.Service
 	id          string
 	asked, told []string
 }
@@ -274,7 +274,7 @@ func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (res
 	if id == f.id {
 		return reservation.Reservation{}, false, errors.New("the database is away")
 	}
-	return f.Desk.Heal(ctx, id, failed)
+	return f.Service.Heal(ctx, id, failed)
 }
 
 func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // test moves it.
 type quarter struct {
 	*modelCloud
-	desk   *booking.Desk
+	desk   *booking.Service
 	now    span.Instant
 	doubt  string
 	change func(hosts []inventory.Host) // how the inventory has the hosts

@@ -26,7 +26,7 @@ type Caller struct {
 	SeesHidden bool
 }
 
-// Options configure a Desk.
+// Options configure a Service.
 type Options struct {
 	Records  Records
 	Keys     Keys
@@ -58,12 +58,12 @@ type Options struct {
 	NewID   func() string
 }
 
-// Desk books reservations. It is safe for concurrent use, and any number of desks
+// Service books reservations. It is safe for concurrent use, and any number of services
 // may share the same records.
 //
-// Memory holds what the records held at some moment, host by host, and what this desk is
+// Memory holds what the records held at some moment, host by host, and what this service is
 // about to store. A decision reads memory only. Its commit names the versions of the hosts
-// that it was made on, and the records refuse it if these have changed. Then the desk reads
+// that it was made on, and the records refuse it if these have changed. Then the service reads
 // what has changed and decides again. The version that memory has of a host increases only
 // while memory holds every live claim that the records had on the host in that version. A
 // project has a version too, which increases with each commit after which the project holds
@@ -90,7 +90,7 @@ type Options struct {
 // No request waits for any of them, except mu, longer than it lasts. A new claim enters the
 // calendar before it is stored, and an old one leaves it afterwards, so that whatever happens
 // in between, the calendar holds too much rather than too little.
-type Desk struct {
+type Service struct {
 	options  Options
 	woken    chan struct{}    // something may be due
 	news     chan struct{}    // what is promised has changed
@@ -131,20 +131,20 @@ const byRequest, byEvent = "request", "event"
 type entry struct {
 	changing *turns.Gate // held while the reservation changes here
 
-	// Guarded by Desk.mu. While an attempt is in flight, r is the stored state; for a new
+	// Guarded by Service.mu. While an attempt is in flight, r is the stored state; for a new
 	// reservation, the state that is being stored.
 	r       reservation.Reservation
 	indexed *reservation.Reservation // r, as the index has it
 	attempt *attempt
-	over    bool // it is no longer in Desk.live
+	over    bool // it is no longer in Service.live
 	// endRetried is when this replica first retried its end after a failure.
 	endRetried span.Instant
 }
 
-// Open returns a desk with the hosts of s and the live reservations in the records. It fails
+// Open returns a service with the hosts of s and the live reservations in the records. It fails
 // if stored reservations contradict each other.
-func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) {
-	d := &Desk{
+func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, error) {
+	d := &Service{
 		options:   o,
 		woken:     make(chan struct{}, 1),
 		news:      make(chan struct{}, 1),
@@ -188,7 +188,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 }
 
 // Observe replaces the inventory with a newer one.
-func (d *Desk) Observe(s *inventory.Snapshot) {
+func (d *Service) Observe(s *inventory.Snapshot) {
 	hosts := orderHosts(s)
 	for {
 		d.mu.RLock()
@@ -202,7 +202,7 @@ func (d *Desk) Observe(s *inventory.Snapshot) {
 }
 
 // takeOver replaces the host index. It returns false if another call has replaced it meanwhile.
-func (d *Desk) takeOver(before, next *hostIndex, added []resource.Vector) bool {
+func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.hosts != before {
@@ -221,7 +221,7 @@ func (d *Desk) takeOver(before, next *hostIndex, added []resource.Vector) bool {
 }
 
 // admit adds hosts that have claims but are not in the inventory; mu is held.
-func (d *Desk) admit(names []string) {
+func (d *Service) admit(names []string) {
 	next, added := d.hosts.admit(names)
 	for range added {
 		d.calendar.AddHost(resource.Vector{})
@@ -230,7 +230,7 @@ func (d *Desk) admit(names []string) {
 }
 
 // Configure replaces the rules for later decisions.
-func (d *Desk) Configure(l Limits, defaults Defaults) {
+func (d *Service) Configure(l Limits, defaults Defaults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Limits, d.options.Defaults = l, defaults
@@ -238,7 +238,7 @@ func (d *Desk) Configure(l Limits, defaults Defaults) {
 }
 
 // Offer returns what Book would do now, without doing it.
-func (d *Desk) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
+func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return Plan{}, err
 	}
@@ -248,7 +248,7 @@ func (d *Desk) Offer(ctx context.Context, by Caller, req reservation.Request) (P
 
 // InTurn runs do at the project's turn, as if it were a decision. Large answers are computed
 // this way, so that they leave a processor for other requests.
-func (d *Desk) InTurn(ctx context.Context, project string, do func()) error {
+func (d *Service) InTurn(ctx context.Context, project string, do func()) error {
 	if err := d.deciding.Enter(ctx, project); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (d *Desk) InTurn(ctx context.Context, project string, do func()) error {
 
 // Prune removes past claims from the calendar, except those of live reservations: their end may
 // be late, or the clock may be set back.
-func (d *Desk) Prune() {
+func (d *Service) Prune() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	over := d.options.Now()
@@ -278,9 +278,9 @@ func (d *Desk) Prune() {
 const agendaSlack = 1000
 
 // Stale returns how often a commit was refused because the records had changed.
-func (d *Desk) Stale() int64 { return d.stale.Load() }
+func (d *Service) Stale() int64 { return d.stale.Load() }
 
-func (d *Desk) elapsed() time.Duration {
+func (d *Service) elapsed() time.Duration {
 	if d.options.Elapsed == nil {
 		return time.Duration(d.options.Now()) * time.Second
 	}
@@ -288,7 +288,7 @@ func (d *Desk) elapsed() time.Duration {
 }
 
 // addLive adds a reservation to the live ones; its claims are in the calendar already.
-func (d *Desk) addLive(e *entry) {
+func (d *Service) addLive(e *entry) {
 	d.live[e.r.ID] = e
 	d.index(e)
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].with(&e.r))
@@ -297,7 +297,7 @@ func (d *Desk) addLive(e *entry) {
 
 // replace stores a reservation's new state in memory, and adds its next event to the agenda if
 // this event has changed; mu is held.
-func (d *Desk) replace(e *entry, r reservation.Reservation) {
+func (d *Service) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	d.liveIndex.remove(e.indexed)
 	if !sameClaims(e.r.Claims, r.Claims) {
@@ -311,7 +311,7 @@ func (d *Desk) replace(e *entry, r reservation.Reservation) {
 }
 
 // forget removes a reservation from the live ones; its claims are out of the calendar already.
-func (d *Desk) forget(e *entry) {
+func (d *Service) forget(e *entry) {
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
 	delete(d.live, e.r.ID)
 	d.liveIndex.remove(e.indexed)
@@ -319,7 +319,7 @@ func (d *Desk) forget(e *entry) {
 }
 
 // index adds the state of an entry to the index of live reservations.
-func (d *Desk) index(e *entry) {
+func (d *Service) index(e *entry) {
 	r := e.r
 	e.indexed = &r
 	d.liveIndex.add(e.indexed)
@@ -327,7 +327,7 @@ func (d *Desk) index(e *entry) {
 
 // release removes claims from the calendar, which may have pruned past ones. If another one is
 // missing, memory is corrupt, and the process stops rather than promise a host twice.
-func (d *Desk) release(claims []calendar.Claim) {
+func (d *Service) release(claims []calendar.Claim) {
 	for _, c := range claims {
 		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
 			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
@@ -336,17 +336,17 @@ func (d *Desk) release(claims []calendar.Claim) {
 }
 
 // restoreClaims adds the claims of a reservation, for which there is room, to the calendar.
-func (d *Desk) restoreClaims(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
+func (d *Service) restoreClaims(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
 
 // restore adds claims to the calendar that it held a moment ago, or for which room was just
 // made.
-func (d *Desk) restore(claims []calendar.Claim) {
+func (d *Service) restore(claims []calendar.Claim) {
 	if err := d.calendar.Restore(claims...); err != nil {
 		panic(fmt.Sprintf("booking: what was held is taken: %v", err))
 	}
 }
 
 // calendarClaims returns claims of r in the calendar's form.
-func (d *Desk) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
+func (d *Service) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
 	return d.hosts.claims(r, claims)
 }
