@@ -154,7 +154,7 @@ func (c *cloud) flavors(ctx context.Context, names []string) ([]inventory.Flavor
 
 // carrier is a booking.Cloud that is made after the desk that it works for.
 type carrier struct {
-	steward *upkeep.Steward
+	steward *upkeep.Enforcer
 }
 
 // Carry implements booking.Cloud.
@@ -171,7 +171,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	}
 	on := c.ground(a.config, hosts, db)
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
-	o := upkeep.StewardOptions{
+	o := upkeep.EnforcerOptions{
 		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
 		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
@@ -181,7 +181,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	if bus.notifier != nil {
 		o.TellLeft = departures{bus.notifier}.tell
 	}
-	carry.steward = upkeep.NewSteward(o)
+	carry.steward = upkeep.NewEnforcer(o)
 	a.add(carry.steward.Preparation(a.leases(db), a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
 		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))

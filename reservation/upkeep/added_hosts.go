@@ -35,7 +35,7 @@ func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, adde
 
 // addHosts carries out the steps whose hosts are in the fence and free of foreign instances, and
 // orders these to leave as the rules require. The other steps wait for the next round.
-func (s *Steward) addHosts(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
+func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func nextClaim(r *reservation.Reservation, host string, now span.Instant) span.I
 
 // checkHost reads the instances on a host and returns the foreign ones that must leave. It
 // orders them to leave as the rules require.
-func (s *Steward) checkHost(ctx context.Context, w watch, live []reservation.Reservation) ([]inventory.Instance, error) {
+func (s *Enforcer) checkHost(ctx context.Context, w watch, live []reservation.Reservation) ([]inventory.Instance, error) {
 	guests, err := s.Guests.On(ctx, w.host)
 	if err != nil {
 		return nil, wrapForUser(fmt.Errorf("host %s: %w", w.host, err), "read the instances on a host")
@@ -101,7 +101,7 @@ func (s *Steward) checkHost(ctx context.Context, w watch, live []reservation.Res
 
 // removeFromSkipped removes the reservation's traits and rooms from those of its hosts with which it
 // does not start now and which may be occupied: they may come back while it is active.
-func (s *Steward) removeFromSkipped(ctx context.Context, r reservation.Reservation, hosts []string) error {
+func (s *Enforcer) removeFromSkipped(ctx context.Context, r reservation.Reservation, hosts []string) error {
 	skipped := slices.DeleteFunc(r.HostNames(), func(host string) bool { return slices.Contains(hosts, host) })
 	if len(skipped) == 0 {
 		return nil

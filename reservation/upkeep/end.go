@@ -25,7 +25,7 @@ const (
 // owner's instances as on_end requires, and then removes the reservation's layout: from each
 // host when no instance is left there that the end waits for, and the rest when none is left
 // at all.
-func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
+func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 	began := s.Elapsed()
 	if err := s.Ground.Expel(ctx, r); err != nil {
 		return wrapForUser(err, "revoke the project's access to the hosts")
@@ -71,7 +71,7 @@ func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
 // orderInstances sends the orders for the owner's instances and returns the instances that the end
 // still waits for, including those whose order was refused. If it returns an error and no
 // instances, the instances are unknown.
-func (s *Steward) orderInstances(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
+func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
 	guests, err := s.Guests.Of(ctx, r)
 	if err != nil {
 		return nil, wrapForUser(err, "find the instances of the reservation")
@@ -93,12 +93,12 @@ func (s *Steward) orderInstances(ctx context.Context, r reservation.Reservation)
 
 // outOfPatience reports whether the instances have had their time since the end began or the
 // reservation was canceled.
-func (s *Steward) outOfPatience(r *reservation.Reservation) bool {
+func (s *Enforcer) outOfPatience(r *reservation.Reservation) bool {
 	return s.Now() >= r.Updated.Add(s.Rules.EndGrace+endPatience)
 }
 
 // sendOrder sends one order. A shutdown that only precedes a deletion may fail.
-func (s *Steward) sendOrder(ctx context.Context, r reservation.Reservation, do instanceOrder) error {
+func (s *Enforcer) sendOrder(ctx context.Context, r reservation.Reservation, do instanceOrder) error {
 	log := s.Log.With("reservation", r.ID, "instance", do.instance.ID, "host", do.instance.Host, "order", do.order, "reason", do.reason)
 	done, err := s.orders.send(ctx, do)
 	switch {

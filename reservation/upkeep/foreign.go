@@ -226,7 +226,7 @@ const (
 
 // withoutSuspending returns the orders without those for servers that the best-effort controller
 // suspends itself in time.
-func (s *Steward) withoutSuspending(ctx context.Context, due []instanceOrder) ([]instanceOrder, error) {
+func (s *Enforcer) withoutSuspending(ctx context.Context, due []instanceOrder) ([]instanceOrder, error) {
 	if s.Departing == nil || len(due) == 0 {
 		return due, nil
 	}
@@ -265,7 +265,7 @@ func (o *orders) blockedSince(instance string) span.Instant {
 
 // evict sends the orders that are due for foreign instances on a host; none while the inventory
 // is untrusted. It logs refused orders: the instance stays, and the start waits.
-func (s *Steward) evict(ctx context.Context, w watch, foreign []inventory.Instance) {
+func (s *Enforcer) evict(ctx context.Context, w watch, foreign []inventory.Instance) {
 	if s.Doubt() != "" {
 		return
 	}

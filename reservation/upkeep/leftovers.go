@@ -19,7 +19,7 @@ type leftovers map[string]reservation.Reservation
 // with a flavor of such a reservation, and those that were placed by its hint and are on a
 // host that it had. The records decide whether a reservation is over; an instance whose
 // reservation has no record is left out.
-func (s *Steward) leftOn(ctx context.Context, host string, foreign []inventory.Instance) (leftovers, error) {
+func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.Instance) (leftovers, error) {
 	var ids []string
 	for _, i := range foreign {
 		if id := i.ReservationID(); id != "" && !slices.Contains(ids, id) {
@@ -73,7 +73,7 @@ type Departure struct {
 }
 
 // tellLeft notifies the owner of an instance that their ended reservation has left.
-func (s *Steward) tellLeft(ctx context.Context, over reservation.Reservation, do instanceOrder) {
+func (s *Enforcer) tellLeft(ctx context.Context, over reservation.Reservation, do instanceOrder) {
 	if s.TellLeft == nil || over.ID == "" {
 		return
 	}

@@ -26,7 +26,7 @@ const (
 // Preparation returns the job that prepares hosts before reservations start and clears up
 // after canceled ones. changed receives a value when something was booked or changed; it may
 // be nil.
-func (s *Steward) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
+func (s *Enforcer) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
 	step := func(ctx context.Context, _ job.Lease) error {
 		ctx, stop := context.WithTimeout(ctx, prepareTTL)
 		defer stop()
@@ -38,7 +38,7 @@ func (s *Steward) Preparation(leases job.Leases, changed <-chan struct{}) job.Jo
 // Prepare makes the layout in the cloud match the live reservations, orders foreign instances
 // to leave claimed hosts, and clears up after ended reservations. A failure for one reservation
 // does not affect others. While the inventory is untrusted it only adds.
-func (s *Steward) Prepare(ctx context.Context) error {
+func (s *Enforcer) Prepare(ctx context.Context) error {
 	layout, err := s.looks.fresh(ctx)
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
@@ -105,7 +105,7 @@ func withoutUnlisted(steps []fence.Step, live []reservation.Reservation, hosts *
 // those of one kind concurrently. After a failure it skips later steps for the same host of
 // the same reservation, and if the failed step concerned no host, all later steps for the
 // reservation.
-func (s *Steward) carryConcurrently(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
+func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	decided := make(map[string]reservation.Status, len(live))
 	for _, r := range live {
 		decided[r.ID] = r.Status
@@ -149,7 +149,7 @@ func underWay(step fence.Step, its reservation.Status) bool {
 // overtaken reports whether the step no longer applies: the status of its reservation has
 // changed since it was decided, an event carries it out, or it opens a host that was reserved
 // again meanwhile.
-func (s *Steward) overtaken(step fence.Step, decided reservation.Status) bool {
+func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 	if step.Reservation == "" {
 		return !step.Adds() && s.needed(step, "")
 	}
@@ -159,7 +159,7 @@ func (s *Steward) overtaken(step fence.Step, decided reservation.Status) bool {
 
 // needed reports whether live reservations, except the one with id but, now need what a step
 // of the fence removes from its host.
-func (s *Steward) needed(step fence.Step, but string) bool {
+func (s *Enforcer) needed(step fence.Step, but string) bool {
 	live := slices.DeleteFunc(s.Promises.Live(always), func(r reservation.Reservation) bool {
 		return r.ID == but || !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == step.Host })
 	})
@@ -172,7 +172,7 @@ func (s *Steward) needed(step fence.Step, but string) bool {
 
 // checkHosts finds foreign instances on claimed hosts, logs them, and orders them to leave when
 // it is time.
-func (s *Steward) checkHosts(ctx context.Context, live []reservation.Reservation) error {
+func (s *Enforcer) checkHosts(ctx context.Context, live []reservation.Reservation) error {
 	hosts, now := s.Snapshot(), s.Now()
 	var checks []watch
 	for _, w := range watches(live, now, s.Rules) {
@@ -196,7 +196,7 @@ func (s *Steward) checkHosts(ctx context.Context, live []reservation.Reservation
 
 // warn logs foreign instances once for each reservation and host. It is no warning if all of
 // them will be ordered to leave before the start.
-func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance) {
+func (s *Enforcer) warn(ctx context.Context, w watch, found []inventory.Instance) {
 	if len(found) == 0 || !s.warnings.first(w.r.ID, w.host) {
 		return
 	}
@@ -250,7 +250,7 @@ func (w *warnings) forget(live []reservation.Reservation) {
 
 // clearUpAll clears up after those of the reservations that are over. A reservation without a
 // record is left to the doctor.
-func (s *Steward) clearUpAll(ctx context.Context, ids []string) error {
+func (s *Enforcer) clearUpAll(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}

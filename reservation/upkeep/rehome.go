@@ -18,7 +18,7 @@ const startPatience = 60
 // rehome replaces the hosts on which a late start is blocked with others that match and have
 // no foreign instances. It reports whether hosts were replaced. While the inventory is
 // untrusted it does nothing.
-func (s *Steward) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
+func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
 	hosts, now := s.Snapshot(), s.Now()
 	late := map[string]string{} // the reason, by host
 	for host, why := range blocked {
@@ -61,7 +61,7 @@ func bootTime(hosts *inventory.Snapshot, host string) int64 {
 
 // occupiedHosts returns the hosts, except those of the reservation, with foreign instances that do
 // not make room at once: they would block a start too.
-func (s *Steward) occupiedHosts(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
+func (s *Enforcer) occupiedHosts(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
 	live := s.Promises.Live(always)
 	goes := s.Rules.Preemptible == DeleteGuest || s.Rules.Preemptible == ShelveGuest
 	own, crowded := r.HostNames(), map[string]bool{}

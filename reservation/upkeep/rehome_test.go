@@ -43,7 +43,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 		t.Fatal(err)
 	}
 	q.desk = desk
-	carry.Steward = upkeep.NewSteward(upkeep.StewardOptions{
+	carry.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
 		Ground: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
 		Doubt: func() string { return q.doubt },
 		Rules: upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.AwaitGuest, Left: upkeep.MigrateGuest, LeadTime: 600},
@@ -58,7 +58,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 }
 
 // lateCarrier is a steward that is made after the desk that it works for.
-type lateCarrier struct{ *upkeep.Steward }
+type lateCarrier struct{ *upkeep.Enforcer }
 
 func (q *quarter) snapshot() *inventory.Snapshot {
 	var hosts []inventory.Host

@@ -27,7 +27,7 @@ const (
 // start hands the hosts of a reservation over to its owner: it completes the layout, waits until
 // nobody else is on the hosts, and then admits the project. It reads the reservation again
 // before each check, since it may change meanwhile.
-func (s *Steward) start(ctx context.Context, id string) error {
+func (s *Enforcer) start(ctx context.Context, id string) error {
 	began := s.Elapsed()
 	moved := false
 	for polls := 0; ; polls++ {
@@ -125,7 +125,7 @@ func asleep(host, why string) error {
 
 // ensureLayout completes the layout that the reservation needs on the hosts. If all was prepared and
 // read recently, it makes no request.
-func (s *Steward) ensureLayout(ctx context.Context, r reservation.Reservation, hosts []string) error {
+func (s *Enforcer) ensureLayout(ctx context.Context, r reservation.Reservation, hosts []string) error {
 	if layout, good := s.looks.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (s *Steward) ensureLayout(ctx context.Context, r reservation.Reservation, h
 	return failed
 }
 
-func (s *Steward) carryAll(ctx context.Context, steps []fence.Step) error {
+func (s *Enforcer) carryAll(ctx context.Context, steps []fence.Step) error {
 	for _, step := range steps {
 		if err := s.carry(ctx, step); err != nil {
 			return err
@@ -160,7 +160,7 @@ func keepsOwnerThere(step fence.Step) bool {
 }
 
 // missing returns the steps without which the reservation cannot start on the hosts.
-func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
+func (s *Enforcer) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
 	steps := fence.For(s.differences(layout, s.Promises.Live(always)), r)
 	claimed := r.HostNames()
 	return slices.DeleteFunc(steps, func(step fence.Step) bool {
@@ -173,7 +173,7 @@ func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts
 
 // obstacles returns what blocks the start, by host, and orders others' instances to leave as
 // the rules require.
-func (s *Steward) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
+func (s *Enforcer) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
 	live := s.Promises.Live(always)
 	host, held, err := s.heldBefore(ctx, &r, hosts, live)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *Steward) obstacles(ctx context.Context, r reservation.Reservation, host
 // heldBefore returns a host that an earlier reservation still holds and whose aggregate keeps
 // r's instances off it. The earlier reservation may be over but not yet cleared up. One that
 // is ending holds the hosts that are still in its aggregate.
-func (s *Steward) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
+func (s *Enforcer) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
 	for i := range live {
 		other := &live[i]
 		if other.ID == r.ID || other.Status == reservation.Ending || other.Kind == reservation.Instances && r.Kind == reservation.Instances {

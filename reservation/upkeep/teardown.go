@@ -15,7 +15,7 @@ import (
 // teardown removes the layout of the reservation, live or over, and opens its hosts unless
 // they are promised to others. If instances are left that its end waits for, it does so only
 // for the other hosts. all reports whether nothing is left in the cloud.
-func (s *Steward) teardown(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
+func (s *Enforcer) teardown(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
 	layout, err := s.looks.fresh(ctx)
 	if err != nil {
 		return false, wrapForUser(err, "read the fence in OpenStack")
@@ -40,7 +40,7 @@ func (s *Steward) teardown(ctx context.Context, r reservation.Reservation, left 
 
 // ownSteps returns the steps for r, without those that open a host which has a trait or rooms
 // of a reservation that another replica may have just booked.
-func (s *Steward) ownSteps(steps []fence.Step, r *reservation.Reservation, others []reservation.Reservation) []fence.Step {
+func (s *Enforcer) ownSteps(steps []fence.Step, r *reservation.Reservation, others []reservation.Reservation) []fence.Step {
 	known := map[string]bool{"": true, r.ID: true}
 	for i := range others {
 		known[others[i].ID] = true
@@ -59,7 +59,7 @@ func (s *Steward) ownSteps(steps []fence.Step, r *reservation.Reservation, other
 // carryTeardown carries out the steps for r, except on busy hosts. Its own steps that concern no
 // host are carried out only if all others succeed and no instance is left. held reports
 // whether some failed because of instances that may stay.
-func (s *Steward) carryTeardown(ctx context.Context, r *reservation.Reservation, steps []fence.Step, busy map[string]bool, left bool) (held bool, err error) {
+func (s *Enforcer) carryTeardown(ctx context.Context, r *reservation.Reservation, steps []fence.Step, busy map[string]bool, left bool) (held bool, err error) {
 	var errs []error
 	for _, step := range steps {
 		whole := step.Host == "" && !step.Adds()
@@ -82,7 +82,7 @@ func (s *Steward) carryTeardown(ctx context.Context, r *reservation.Reservation,
 
 // mayStay reports whether the step failed because instances of r use rooms that they may
 // keep: those that stay where they are, and those on failed hosts.
-func (s *Steward) mayStay(r *reservation.Reservation, step fence.Step, err error) bool {
+func (s *Enforcer) mayStay(r *reservation.Reservation, step fence.Step, err error) bool {
 	if !fault.Is(err, fault.Conflict) || step.Action != fence.RemoveRooms && step.Action != fence.DeleteClass {
 		return false
 	}
@@ -92,7 +92,7 @@ func (s *Steward) mayStay(r *reservation.Reservation, step fence.Step, err error
 
 // busy returns the hosts of the steps on which one of the instances is or to which it is on
 // its way. If one of them has no host yet, it returns all.
-func (s *Steward) busy(ctx context.Context, steps []fence.Step, left []inventory.Instance) (map[string]bool, error) {
+func (s *Enforcer) busy(ctx context.Context, steps []fence.Step, left []inventory.Instance) (map[string]bool, error) {
 	on := map[string]bool{}
 	for _, host := range hostsOf(left) {
 		on[host] = true
@@ -178,7 +178,7 @@ func withoutFreedClaims(live []reservation.Reservation, layout fence.Layout) []r
 
 // clearUp continues to remove what is left of an ended reservation, as its end would have. It
 // does not wait: unfinished work continues at the next call.
-func (s *Steward) clearUp(ctx context.Context, r reservation.Reservation) error {
+func (s *Enforcer) clearUp(ctx context.Context, r reservation.Reservation) error {
 	if err := s.Ground.Expel(ctx, r); err != nil {
 		return wrapForUser(err, "revoke the project's access to the hosts of reservation %s", r.ID)
 	}

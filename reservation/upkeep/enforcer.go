@@ -49,8 +49,8 @@ type Rules struct {
 	EndGrace int64
 }
 
-// StewardOptions configure a Steward.
-type StewardOptions struct {
+// EnforcerOptions configure an Enforcer.
+type EnforcerOptions struct {
 	Ground   Ground
 	Guests   Guests
 	Promises Promises
@@ -76,11 +76,11 @@ type StewardOptions struct {
 	Log  *slog.Logger
 }
 
-// Steward prepares hosts for reservations and carries out starts and ends in the cloud. It
+// Enforcer prepares hosts for reservations and carries out starts and ends in the cloud. It
 // is safe for concurrent use. Several replicas may run one each: every action can be repeated
 // by any of them.
-type Steward struct {
-	StewardOptions
+type Enforcer struct {
+	EnforcerOptions
 	looks    looks
 	orders   orders
 	warnings warnings
@@ -89,17 +89,17 @@ type Steward struct {
 	asking, preparing chan struct{}
 }
 
-// NewSteward returns a Steward.
-func NewSteward(o StewardOptions) *Steward {
+// NewEnforcer returns an Enforcer.
+func NewEnforcer(o EnforcerOptions) *Enforcer {
 	if o.Wait == nil {
 		o.Wait = Pause
 	}
-	return &Steward{
-		StewardOptions: o,
-		looks:          looks{ground: o.Ground, now: o.Now, one: make(chan struct{}, 1)},
-		orders:         orders{guests: o.Guests, now: o.Now},
-		asking:         make(chan struct{}, 8),
-		preparing:      make(chan struct{}, 4),
+	return &Enforcer{
+		EnforcerOptions: o,
+		looks:           looks{ground: o.Ground, now: o.Now, one: make(chan struct{}, 1)},
+		orders:          orders{guests: o.Guests, now: o.Now},
+		asking:          make(chan struct{}, 8),
+		preparing:       make(chan struct{}, 4),
 	}
 }
 
@@ -114,7 +114,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 // Carry implements booking.Cloud. A warning before the end requires no work in the cloud.
-func (s *Steward) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
+func (s *Enforcer) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
 	switch event {
 	case reservation.StartEvent:
 		return s.start(ctx, r.ID)
@@ -128,16 +128,16 @@ func (s *Steward) Carry(ctx context.Context, r reservation.Reservation, event re
 var always = span.Span{Start: -span.Forever, End: span.Forever}
 
 // differences returns the steps from layout to what the reservations need.
-func (s *Steward) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
+func (s *Enforcer) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
 	return s.differencesOn(s.Snapshot(), layout, live)
 }
 
-func (s *Steward) differencesOn(hosts *inventory.Snapshot, layout fence.Layout, live []reservation.Reservation) []fence.Step {
+func (s *Enforcer) differencesOn(hosts *inventory.Snapshot, layout fence.Layout, live []reservation.Reservation) []fence.Step {
 	return fence.Diff(layout, fence.Desired(withoutFreedClaims(live, layout), hosts, s.Now(), s.Rules.Fence))
 }
 
 // carry carries out a step and invalidates what was read before it.
-func (s *Steward) carry(ctx context.Context, step fence.Step) error {
+func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
 	err := s.Ground.Carry(ctx, step)
 	s.looks.outdate(step)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 type town struct {
 	t judge
 	*line
-	*upkeep.Steward
+	*upkeep.Enforcer
 
 	rules upkeep.Rules
 	doubt string
@@ -78,7 +78,7 @@ func newTown(t judge, hosts ...string) *town {
 
 // restart gives the town another steward, who remembers nothing.
 func (w *town) restart() {
-	w.Steward = upkeep.NewSteward(upkeep.StewardOptions{
+	w.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
 		Ground: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
 		Doubt: func() string { return w.doubt }, Departing: w.departing, Rules: w.rules, Now: w.Now,
 		Elapsed: func() time.Duration { return time.Duration(w.Now()) * time.Second },
@@ -88,7 +88,7 @@ func (w *town) restart() {
 
 // Carry is the steward's, and not the ground's.
 func (w *town) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
-	return w.Steward.Carry(ctx, r, event)
+	return w.Enforcer.Carry(ctx, r, event)
 }
 
 func (w *town) Now() span.Instant {
