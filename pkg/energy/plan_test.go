@@ -120,7 +120,7 @@ func TestAnHourOfThePaper(t *testing.T) {
 				m.Phase = energy.Awake
 			}
 		}
-		if reserved.Claimed = reservation.ActionStart; now >= reservation.ActionEnd {
+		if reserved.Claimed = reservation.Start; now >= reservation.End {
 			reserved.Claimed = span.Forever
 		}
 		if reserved.Busy = reservation.Contains(now); reserved.Busy {

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Ground is the part of the cloud that fences consist of.
-type Ground interface {
+// FenceBackend is the part of the cloud that fences consist of.
+type FenceBackend interface {
 	// Layout returns what Almanac has in the cloud now.
 	Layout(ctx context.Context) (fence.Layout, error)
 	// Carry carries out one step. A step that is done already is no error.

@@ -106,8 +106,8 @@ type Doctor struct {
 	Records  Records
 	Snapshot func() *inventory.Snapshot
 	Doubt    func() string
-	// Ground and Guests are the cloud; nil if there is none.
-	Ground Ground
+	// Fence and Guests are the cloud; nil if there is none.
+	Fence  FenceBackend
 	Guests Guests
 	// Claims is nil if there is no cloud.
 	Claims Claims
@@ -160,7 +160,7 @@ func (d *Doctor) each(ctx context.Context, do func(t *diagnosis)) (Examination, 
 	if err != nil {
 		return Examination{}, err
 	}
-	e := Examination{Cloud: d.Ground != nil, Doubt: seen.doubt, Findings: []Finding{}}
+	e := Examination{Cloud: d.Fence != nil, Doubt: seen.doubt, Findings: []Finding{}}
 	for _, t := range judge(seen) {
 		if t.Fixable {
 			do(&t)
@@ -195,9 +195,9 @@ type facts struct {
 // gather reads the facts. It reads the layout first, so that the records know every reservation
 // that the layout names.
 func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
-	f = facts{cloud: d.Ground != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
-	if d.Ground != nil {
-		if f.layout, err = d.Ground.Layout(ctx); err != nil {
+	f = facts{cloud: d.Fence != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
+	if d.Fence != nil {
+		if f.layout, err = d.Fence.Layout(ctx); err != nil {
 			return f, wrapForUser(err, "read the fence in OpenStack")
 		}
 	}

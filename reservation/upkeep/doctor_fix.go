@@ -26,7 +26,7 @@ func (d *Doctor) mend(ctx context.Context, by booking.Caller, t *diagnosis) erro
 				return err
 			}
 		}
-		if err := d.Ground.Carry(ctx, step); err != nil {
+		if err := d.Fence.Carry(ctx, step); err != nil {
 			return wrapForUser(err, "%s", step.Action)
 		}
 	}

@@ -317,7 +317,7 @@ func TestAPromisedHostThatHasLeftTheCloudIsReported(t *testing.T) {
 
 func TestWithoutACloudTheDoctorExaminesWhatItCan(t *testing.T) {
 	w := newPractice(t, whole("r1", "a", "gone"))
-	w.doctor.Ground, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
+	w.doctor.Fence, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
 	w.want("the findings are", w.found(), "vanished_host gone")
 	if seen, err := w.doctor.Examine(t.Context()); err != nil || seen.Cloud {
 		t.Errorf("it says that there is a cloud, or fails with %v", err)

@@ -27,7 +27,7 @@ const (
 // at all.
 func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 	began := s.Elapsed()
-	if err := s.Ground.Expel(ctx, r); err != nil {
+	if err := s.Fence.Expel(ctx, r); err != nil {
 		return wrapForUser(err, "revoke the project's access to the hosts")
 	}
 	taken := len(r.HostNames())

@@ -51,7 +51,7 @@ type Rules struct {
 
 // EnforcerOptions configure an Enforcer.
 type EnforcerOptions struct {
-	Ground   Ground
+	Fence    FenceBackend
 	Guests   Guests
 	Promises Promises
 	Records  Records
@@ -96,7 +96,7 @@ func NewEnforcer(o EnforcerOptions) *Enforcer {
 	}
 	return &Enforcer{
 		EnforcerOptions: o,
-		looks:           looks{ground: o.Ground, now: o.Now, one: make(chan struct{}, 1)},
+		looks:           looks{ground: o.Fence, now: o.Now, one: make(chan struct{}, 1)},
 		orders:          orders{guests: o.Guests, now: o.Now},
 		asking:          make(chan struct{}, 8),
 		preparing:       make(chan struct{}, 4),
@@ -138,7 +138,7 @@ func (s *Enforcer) differencesOn(hosts *inventory.Snapshot, layout fence.Layout,
 
 // carry carries out a step and invalidates what was read before it.
 func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
-	err := s.Ground.Carry(ctx, step)
+	err := s.Fence.Carry(ctx, step)
 	s.looks.outdate(step)
 	if err != nil {
 		return wrapForUser(err, "%s for the reservation", step.Action)

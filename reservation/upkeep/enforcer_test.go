@@ -79,7 +79,7 @@ func newTown(t judge, hosts ...string) *town {
 // restart gives the town another steward, who remembers nothing.
 func (w *town) restart() {
 	w.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Ground: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
+		Fence: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
 		Doubt: func() string { return w.doubt }, Departing: w.departing, Rules: w.rules, Now: w.Now,
 		Elapsed: func() time.Duration { return time.Duration(w.Now()) * time.Second },
 		Wait:    w.wait, Log: slog.New(slog.NewTextHandler(&w.log, nil)),

@@ -280,7 +280,7 @@ func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (res
 func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
 	w := newWard(t, "a", "b", "c", "d")
 	first, second := w.book(t, 1, 300), w.book(t, 1, 600)
-	f := &frail{Desk: w.desk, id: first}
+	f := &frail{Service: w.desk, id: first}
 	w.restart(f)
 	w.hosts["a"].Trouble, w.hosts["b"].Trouble = "its nova-compute is down", "its nova-compute is down"
 	w.pass(t, 60)

@@ -18,7 +18,7 @@ const (
 
 // looks shares looks at the layout: one look serves all who asked before it began.
 type looks struct {
-	ground Ground
+	ground FenceBackend
 	now    func() span.Instant
 	one    chan struct{} // full while one is taken
 

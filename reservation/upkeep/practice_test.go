@@ -35,7 +35,7 @@ func newPractice(t *testing.T, reservations ...reservation.Reservation) *practic
 	}
 	w.doctor = &upkeep.Doctor{
 		Promises: w, Records: w, Snapshot: w.cloud.inventory, Doubt: func() string { return w.doubt },
-		Ground: w.cloud, Guests: w.cloud, Projects: w, Canceler: w,
+		Fence: w.cloud, Guests: w.cloud, Projects: w, Canceler: w,
 		Rules: fence.Rules{Ahead: 3600, Prepare: 600}, Now: func() span.Instant { return w.now },
 	}
 	return w

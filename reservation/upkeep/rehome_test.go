@@ -44,7 +44,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	}
 	q.desk = desk
 	carry.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Ground: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
+		Fence: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
 		Doubt: func() string { return q.doubt },
 		Rules: upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.AwaitGuest, Left: upkeep.MigrateGuest, LeadTime: 600},
 		Now:   func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },

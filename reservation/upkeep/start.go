@@ -58,7 +58,7 @@ func (s *Enforcer) start(ctx context.Context, id string) error {
 			if err := s.removeFromSkipped(ctx, r, hosts); err != nil {
 				return err
 			}
-			if err := s.Ground.Admit(ctx, r); err != nil {
+			if err := s.Fence.Admit(ctx, r); err != nil {
 				return wrapForUser(err, "let the project use the hosts")
 			}
 			s.Log.InfoContext(ctx, "the owner can use the hosts", "reservation", id, "hosts", hosts,

@@ -179,7 +179,7 @@ func withoutFreedClaims(live []reservation.Reservation, layout fence.Layout) []r
 // clearUp continues to remove what is left of an ended reservation, as its end would have. It
 // does not wait: unfinished work continues at the next call.
 func (s *Enforcer) clearUp(ctx context.Context, r reservation.Reservation) error {
-	if err := s.Ground.Expel(ctx, r); err != nil {
+	if err := s.Fence.Expel(ctx, r); err != nil {
 		return wrapForUser(err, "revoke the project's access to the hosts of reservation %s", r.ID)
 	}
 	layout, err := s.looks.fresh(ctx)

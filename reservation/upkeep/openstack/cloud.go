@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// Cloud implements upkeep.Ground and upkeep.Guests with Nova and Placement. It is safe for
+// Cloud implements upkeep.FenceBackend and upkeep.Guests with Nova and Placement. It is safe for
 // concurrent use.
 type Cloud struct {
 	compute     *nova.Client
