@@ -26,8 +26,8 @@ var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
-	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort"},
-	4: {"pkg/scheduler", "pkg/energy", "reservation/admission"},
+	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort", "pkg/claiming"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1",

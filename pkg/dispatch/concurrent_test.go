@@ -65,10 +65,10 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	board := inventory.NewBoard()
 	board.Take(board.Begin(), states, nil)
 	pipeline := &scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{}, filters.ServerGroupAntiAffinity{}}}
-	d := dispatch.New(dispatch.Options{
-		Board: board, Planner: sideBySide(pipeline, requests), Claims: granting{}, Looker: unneeded{}, Decisions: unneeded{},
+	d := dispatch.New(withEvictor(dispatch.Options{
+		Board: board, Planner: sideBySide(pipeline, requests), Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
+	}))
 	members := []string{"a", "b", "c"}
 	got := make([]string, requests)
 	var all sync.WaitGroup

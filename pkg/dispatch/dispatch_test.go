@@ -146,7 +146,7 @@ func TestEveryDecisionIsKept(t *testing.T) {
 		{RequestID: "req-1", Instances: []string{"c"}, Considered: 1, Reason: "Placement did not grant it in time; try again later"},
 	}
 	for i := range want {
-		want[i].Way, want[i].At = placing.Replaced, 1_900_000_000
+		want[i].HandledBy, want[i].At = placing.Replaced, 1_900_000_000
 	}
 	if diff := cmp.Diff(want, b.decisions); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
@@ -117,7 +118,7 @@ func TestAnOwnerIsToldBeforeTheInstanceHasToGo(t *testing.T) {
 	b.Notice = 30 * time.Second
 	begun, v := b.now, b.servers["v0"]
 	b.place(t, request(2, "a"))
-	want := []dispatch.Warning{{At: begun.Add(30 * time.Second), Request: "req-1"}}
+	want := []eviction.Warning{{At: begun.Add(30 * time.Second), Request: "req-1"}}
 	for i := range v.warned {
 		if v.warned[i].Instance.ID != "v0" {
 			t.Errorf("the warning is of %s", v.warned[i].Instance.ID)
@@ -179,7 +180,7 @@ func TestAVictimThatCannotGoAnyMoreIsLeftAloneAndAnotherGoes(t *testing.T) {
 // give has the consumer have something of another provider as well.
 func (c *cloud) give(consumer, provider string, vcpus int64) {
 	claim := c.consumers[consumer]
-	claim.Allocations = claim.Allocations.Doubled(placing.Allocations{provider: {"VCPU": vcpus}})
+	claim.Allocations = claim.Allocations.WithSource(placing.Allocations{provider: {"VCPU": vcpus}})
 	c.consumers[consumer] = claim
 }
 
@@ -331,7 +332,7 @@ func surplus(t *testing.T) (b *bench, tried *int) {
 func TestWhatAVictimLeavesOverIsForNobodyUntilItIsGone(t *testing.T) {
 	for _, leaveFirst := range []bool{false, true} {
 		b, tried := surplus(t)
-		b.LeaveFirst, b.Notice = leaveFirst, time.Minute
+		b.EvictFirst, b.Notice = leaveFirst, time.Minute
 		b.servers["v0"].takes = 10 * time.Second
 		b.place(t, request(2, "a"))
 		b.has(t, "a", map[string]int64{host(0): 2})
@@ -459,7 +460,7 @@ func TestALockedInstanceIsNotToldAgain(t *testing.T) {
 
 func TestWhoMovesIsWaitedForBeforeItsPlaceIsClaimed(t *testing.T) {
 	b := full(t, 1)
-	b.LeaveFirst = true
+	b.EvictFirst = true
 	b.servers["v0"].takes = 3 * time.Second
 	b.fate = func(call string) fate {
 		if call == "claim" && b.servers["v0"] != nil {
@@ -482,8 +483,9 @@ func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 		c.preemptible(preemptible(i), i, 2)
 	}
 	b := newBench(t, c, never)
-	o := b.Options
-	o.LeaveFirst, o.MostMoves = true, 1
+	b.EvictFirst = true
+	o := b.Dispatcher.Options
+	o.MaxWaiting = 1
 	b.Dispatcher = dispatch.New(o)
 	b.place(t, request(2, "first"))
 	pass, tried := c.passes, false
@@ -504,7 +506,7 @@ func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 // A migration frees its place some moments after the instance has moved.
 func TestAPlaceThatIsNotFreeYetIsWaitedFor(t *testing.T) {
 	b := full(t, 1)
-	b.LeaveFirst = true
+	b.EvictFirst = true
 	pass := b.passes
 	b.passes = func(d time.Duration) {
 		pass(d)

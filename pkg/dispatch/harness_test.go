@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -147,7 +148,7 @@ func (c *cloud) grant(claims []placing.Claim) error {
 		case exists && (claim.Generation == nil || *claim.Generation != *has.Generation),
 			!exists && c.strays[claim.Consumer] != (claim.Generation != nil && *claim.Generation == 0),
 			!exists && claim.Generation != nil && *claim.Generation != 0:
-			return fmt.Errorf("%w: %w", placing.ErrTaken, fault.New(fault.Conflict, "refused"))
+			return fmt.Errorf("%w: %w", placing.ErrConsumerChanged, fault.New(fault.Conflict, "refused"))
 		}
 	}
 	was := map[string]placing.Claim{}
@@ -172,7 +173,7 @@ func (c *cloud) grant(claims []placing.Claim) error {
 		})
 		if odd || c.used(provider) > c.limit[provider] {
 			c.consumers = was
-			return fmt.Errorf("%w: %w", &placing.NoRoom{Provider: provider}, fault.New(fault.Conflict, "refused"))
+			return fmt.Errorf("%w: %w", &placing.ErrNoCapacity{Provider: provider}, fault.New(fault.Conflict, "refused"))
 		}
 	}
 	return nil
@@ -221,6 +222,7 @@ func (c *cloud) Release(_ context.Context, claims []placing.Claim) error {
 type bench struct {
 	*cloud
 	*dispatch.Dispatcher
+	*eviction.Evictor
 	board     *inventory.Board
 	decisions kept
 	// seen gives how many VCPU host i seems to have.
@@ -242,18 +244,22 @@ func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench 
 		t.Fatal(err)
 	}
 	b.board.Take(mark, states, nil)
+	now, log := func() time.Time { return c.now }, slog.New(slog.DiscardHandler)
+	pass := func(_ context.Context, d time.Duration) error {
+		c.passes(d)
+		return wait()
+	}
+	b.Evictor = eviction.New(eviction.Options{
+		Board: b.board, Placement: c, Looker: b, Servers: c, Timeout: time.Minute, Now: now, Wait: pass, Log: log,
+	})
 	b.Dispatcher = dispatch.New(dispatch.Options{
-		Board: b.board, Planner: firstFit{}, Claims: c, Looker: b, Decisions: &b.decisions,
-		Now: func() time.Time { return c.now }, Draw: func(int) int { return 0 },
-		Servers: c, EvictionTimeout: time.Minute,
-		Wait: func(_ context.Context, d time.Duration) error {
-			c.passes(d)
-			return wait()
-		},
-		Log: slog.New(slog.DiscardHandler),
+		Board: b.board, Planner: firstFit{}, Placement: c, Looker: b, Evictor: b.Evictor, Ledger: b.Ledger, Decisions: &b.decisions,
+		Now: now, Draw: func(int) int { return 0 }, Wait: pass, Log: log,
 	})
 	return b
 }
+
+func (b *bench) Sweep(ctx context.Context) error { return b.Ledger.Sweep(ctx) }
 
 func never() error { return nil }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -70,7 +70,7 @@ func (g *guests) Server(_ context.Context, id string) (inventory.Instance, error
 	return inventory.Instance{ID: id, Host: host(i), Status: "ACTIVE", Preemptible: true}, nil
 }
 
-func (*guests) Warn(context.Context, dispatch.Warning) error { return nil }
+func (*guests) Warn(context.Context, eviction.Warning) error { return nil }
 
 // Leave has a guest go at once, with what it has in Placement then.
 func (g *guests) Leave(_ context.Context, i inventory.Instance) error {
@@ -139,7 +139,8 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	for _, address := range []string{"", lossy.URL, deaf.URL} {
 		s := l.newScout(address)
 		waits := &waits{at: time.Now()}
-		s.Servers, s.EvictionTimeout, s.Now, s.Wait = g, 300*time.Millisecond, waits.now, waits.wait
+		s.Servers, s.Timeout, s.Evictor.Now, s.Evictor.Wait = g, 300*time.Millisecond, waits.now, waits.wait
+		s.Dispatcher.Now, s.Dispatcher.Wait = waits.now, waits.wait
 		if err := s.Look(t.Context(), []string{host(0), host(1), host(2)}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	}
 	all.Wait()
 	for _, s := range scouts {
-		if err := s.Sweep(t.Context()); err != nil {
+		if err := s.Ledger.Sweep(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -72,6 +73,7 @@ func (l *land) taken(provider string) map[string]int64 {
 // scout is a Looker, a Board and a Dispatcher of one replica.
 type scout struct {
 	*dispatch.Dispatcher
+	*eviction.Evictor
 	land   *land
 	client *placement.Client
 	board  *inventory.Board
@@ -105,9 +107,11 @@ func (l *land) newScout(address string) *scout {
 		l.t.Fatal(err)
 	}
 	s.board.Take(s.board.Begin(), states, nil)
+	log := slog.New(slog.DiscardHandler)
+	s.Evictor = eviction.New(eviction.Options{Board: s.board, Placement: s.client, Looker: s, Now: time.Now, Log: log})
 	s.Dispatcher = dispatch.New(dispatch.Options{
-		Board: s.board, Planner: firstFit{}, Claims: s.client, Looker: s, Decisions: unkept{},
-		Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Board: s.board, Planner: firstFit{}, Placement: s.client, Looker: s, Evictor: s.Evictor, Ledger: s.Ledger, Decisions: unkept{},
+		Now: time.Now, Draw: func(int) int { return 0 }, Log: log,
 	})
 	return s
 }

@@ -45,14 +45,14 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 					return
 				}
 				for i, instance := range instances {
-					told[instance] = told[instance].Doubled(placed.Selections[i][0].Allocations)
+					told[instance] = told[instance].WithSource(placed.Selections[i][0].Allocations)
 				}
 			},
 			"carry out what was late": func(*rapid.T) { b.carryOut() },
 			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // in vain, where Placement is away
 			"": func(t *rapid.T) {
 				for instance, allocations := range told {
-					if has := c.consumers[instance].Allocations; !has.Equal(has.Doubled(allocations)) {
+					if has := c.consumers[instance].Allocations; !has.Equal(has.WithSource(allocations)) {
 						t.Fatalf("%s has %v, its callers were told of %v", instance, has, allocations)
 					}
 				}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
@@ -15,7 +15,7 @@ import (
 // server is one of the model of Nova.
 type server struct {
 	inventory.Instance
-	warned  []dispatch.Warning // of when it has to go
+	warned  []eviction.Warning // of when it has to go
 	staying int                // how often it was told that it has not to any more
 	told    int                // how often it was told to leave
 	wronged bool               // it was told to leave when it had not to
@@ -72,7 +72,7 @@ func (c *cloud) Server(_ context.Context, id string) (inventory.Instance, error)
 	return s.Instance, nil
 }
 
-func (c *cloud) Warn(_ context.Context, w dispatch.Warning) error {
+func (c *cloud) Warn(_ context.Context, w eviction.Warning) error {
 	if c.called("warn") != fine {
 		return away
 	}

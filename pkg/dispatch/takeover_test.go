@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 // records are what is kept of evictions, by replica.
-type records map[string]map[string]dispatch.Eviction
+type records map[string]map[string]eviction.Record
 
 // of gives those of a replica.
 func (r records) of(name string) *replica {
-	r[name] = map[string]dispatch.Eviction{}
+	r[name] = map[string]eviction.Record{}
 	return &replica{records: r, name: name}
 }
 
@@ -29,11 +29,11 @@ type replica struct {
 	away    bool
 }
 
-func (r *replica) BeginEviction(_ context.Context, e dispatch.Eviction) error {
+func (r *replica) BeginEviction(_ context.Context, e eviction.Record) error {
 	if r.away {
 		return fault.New(fault.Unavailable, "the database is away")
 	}
-	e.Newcomers, e.Victims = slices.Clone(e.Newcomers), slices.Clone(e.Victims)
+	e.Preemptors, e.Victims = slices.Clone(e.Preemptors), slices.Clone(e.Victims)
 	r.records[r.name][e.ID] = e
 	return nil
 }
@@ -50,7 +50,7 @@ func (r *replica) EndEviction(_ context.Context, id string) error {
 }
 
 // TakeEvictions takes over those of "gone".
-func (r *replica) TakeEvictions(context.Context) (list []dispatch.Eviction, _ error) {
+func (r *replica) TakeEvictions(context.Context) (list []eviction.Record, _ error) {
 	if r.name == "gone" {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (r *replica) TakeEvictions(context.Context) (list []dispatch.Eviction, _ er
 // recorded gives the dispatcher of b a record of its evictions.
 func (b *bench) recorded(r *replica) {
 	n := 0
-	b.Evictions = r
+	b.Records = r
 	b.NewID = func() string {
 		n++
 		return fmt.Sprint(r.name, n)

@@ -2,32 +2,32 @@ package placing
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// The ways in which a decision comes about.
+// The values of Decision.HandledBy.
 const (
-	Interposed = "interposed" // narrowed here, decided by nova-scheduler
-	Replaced   = "replaced"   // decided here
-	PassedOn   = "passed on"  // narrowed here, decided by nova-scheduler, since it could not be judged here
+	Interposed = "interposed" // narrowed by Almanac, decided by nova-scheduler
+	Replaced   = "replaced"   // decided by Almanac
+	PassedOn   = "passed on"  // narrowed by Almanac, decided by nova-scheduler because Almanac could not judge it
 )
 
-// Decision is what was decided of a request, and why.
+// Decision is the result of a placement request, with its reasons.
 type Decision struct {
 	RequestID, ProjectID string
 	Instances            []string
-	// Reservation is in which reservation they were to be; empty is none.
+	// Reservation is the one that the request named; empty is none.
 	Reservation string
-	Way         string // Interposed, Replaced or PassedOn
+	HandledBy   string // Interposed, Replaced or PassedOn
 	At          span.Instant
-	// Took is how long it took until the answer, in microseconds.
+	// Took is the time until the answer, in microseconds.
 	Took int64
-	// Placements has one for each instance, in order; none where Reason says why not.
+	// Placements has one for each instance, in order; none where there is a Reason for none.
 	Placements []Placement
 	Reason     string
-	// Considered is how many hosts there were, Filters how many each filter left, in
+	// Considered is the number of hosts; Filters has how many were left after each filter, in
 	// their order, for the first instance.
 	Considered int
 	Filters    []FilterCount
-	// Refused says for each host that was refused which filter did it and why, and Ranked
-	// has the best of the others, the first one first; both for the first instance.
+	// Refused lists the hosts that a filter refused, and Ranked the best of the others, the
+	// best one first; both for the first instance.
 	Refused []RefusedHost
 	Ranked  []RankedHost
 }
@@ -35,8 +35,8 @@ type Decision struct {
 // Placement is where an instance goes.
 type Placement struct {
 	Instance, Host, Node string
-	Alternates           []string // hosts that are tried where that one fails
-	Victims              []Victim // preemptible instances that leave the host for it, by ID
+	Alternates           []string // hosts that Nova tries next where that one fails
+	Victims              []Victim // preemptible instances that are evicted for it, by ID
 }
 
 // Victim is an instance that makes room for another.
@@ -46,19 +46,19 @@ type Victim struct {
 	Unit                string // of Cost
 }
 
-// FilterCount is how many hosts a filter left.
+// FilterCount is the number of hosts left after a filter.
 type FilterCount struct {
 	Filter string
 	Left   int
 }
 
-// RefusedHost is why a host was not taken.
+// RefusedHost is a host that a filter refused.
 type RefusedHost struct {
 	Host, Filter, Reason string
 }
 
-// RankedHost is how a host was weighed: Weight is the sum of Parts, which are by weigher,
-// normalised and multiplied.
+// RankedHost is the weight of a host: the sum of its Parts, each the normalized and multiplied
+// result of a weigher.
 type RankedHost struct {
 	Host   string
 	Weight float64

@@ -8,15 +8,16 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-var _ dispatch.Evictions = (*Store)(nil)
+var _ eviction.Records = (*Store)(nil)
 
-// eviction is a dispatch.Eviction as it is stored.
-type eviction struct {
+// storedEviction is an eviction.Record as it is stored.
+type storedEviction struct {
 	Newcomers []allocated `json:"newcomers"`
 	Victims   []evicted   `json:"victims"`
 	NoticeFor time.Time   `json:"notice_for,omitzero"`
@@ -37,15 +38,15 @@ type evicted struct {
 	Host string `json:"host"`
 }
 
-// BeginEviction implements dispatch.Evictions.
-func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
+// BeginEviction implements eviction.Records.
+func (s *Store) BeginEviction(ctx context.Context, e eviction.Record) error {
 	of := func(c placing.Claim) allocated {
 		return allocated{c.Consumer, c.ProjectID, c.UserID, c.Generation, c.Allocations, c.Before}
 	}
-	state, err := json.Marshal(eviction{
+	state, err := json.Marshal(storedEviction{
 		NoticeFor: e.NoticeFor.UTC(),
-		Newcomers: converted(e.Newcomers, of),
-		Victims:   converted(e.Victims, func(v dispatch.Victim) evicted { return evicted{of(v.Claim), v.Host} }),
+		Newcomers: converted(e.Preemptors, of),
+		Victims:   converted(e.Victims, func(v claiming.Victim) evicted { return evicted{of(v.Claim), v.Host} }),
 	})
 	if err == nil {
 		err = s.write(ctx, func(tx *gorm.DB) error {
@@ -58,7 +59,7 @@ func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
 	return nil
 }
 
-// EndEviction implements dispatch.Evictions.
+// EndEviction implements eviction.Records.
 func (s *Store) EndEviction(ctx context.Context, id string) error {
 	ended := false
 	err := s.write(ctx, func(tx *gorm.DB) error {
@@ -75,8 +76,8 @@ func (s *Store) EndEviction(ctx context.Context, id string) error {
 	return nil
 }
 
-// TakeEvictions implements dispatch.Evictions.
-func (s *Store) TakeEvictions(ctx context.Context) (list []dispatch.Eviction, err error) {
+// TakeEvictions implements eviction.Records.
+func (s *Store) TakeEvictions(ctx context.Context) (list []eviction.Record, err error) {
 	var rows []evictionRow
 	err = s.look(ctx, func(db *gorm.DB) error {
 		rows = nil
@@ -108,14 +109,14 @@ func (s *Store) TakeEvictions(ctx context.Context) (list []dispatch.Eviction, er
 	return list, nil
 }
 
-func (row *evictionRow) eviction() (dispatch.Eviction, error) {
-	var e eviction
+func (row *evictionRow) eviction() (eviction.Record, error) {
+	var e storedEviction
 	if err := json.Unmarshal(row.State, &e); err != nil {
-		return dispatch.Eviction{}, fmt.Errorf("read eviction %s: %w", row.ID, err)
+		return eviction.Record{}, fmt.Errorf("read eviction %s: %w", row.ID, err)
 	}
-	return dispatch.Eviction{
-		ID: row.ID, NoticeFor: e.NoticeFor, Newcomers: converted(e.Newcomers, allocated.claim),
-		Victims: converted(e.Victims, func(v evicted) dispatch.Victim { return dispatch.Victim{Host: v.Host, Claim: v.claim()} }),
+	return eviction.Record{
+		ID: row.ID, NoticeFor: e.NoticeFor, Preemptors: converted(e.Newcomers, allocated.claim),
+		Victims: converted(e.Victims, func(v evicted) claiming.Victim { return claiming.Victim{Host: v.Host, Claim: v.claim()} }),
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subje
 	for _, d := range list {
 		row := decisionRow{
 			RequestID: fitting(d.RequestID, 255), ProjectID: fitting(d.ProjectID, 255), Reservation: fitting(d.Reservation, 255),
-			Way: fitting(d.Way, 16), At: int64(d.At),
+			Way: fitting(d.HandledBy, 16), At: int64(d.At),
 		}
 		text, err := json.Marshal(explain(d))
 		if err != nil {
@@ -125,7 +125,7 @@ func (row *decisionRow) decision() (placing.Decision, error) {
 		return placing.Decision{}, err
 	}
 	return placing.Decision{
-		RequestID: row.RequestID, ProjectID: row.ProjectID, Reservation: row.Reservation, Way: row.Way, At: span.Instant(row.At),
+		RequestID: row.RequestID, ProjectID: row.ProjectID, Reservation: row.Reservation, HandledBy: row.Way, At: span.Instant(row.At),
 		Instances: e.Instances, Took: e.Took, Reason: e.Reason, Considered: e.Considered,
 		Placements: converted(e.Placements, placement.placing),
 		Filters:    converted(e.Filters, func(f filterCount) placing.FilterCount { return placing.FilterCount(f) }),

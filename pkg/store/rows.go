@@ -151,7 +151,7 @@ type guestRow struct {
 type evictionRow struct {
 	ID      string `gorm:"primaryKey;size:255"`
 	Replica string `gorm:"size:255;not null"`     // that carries it out
-	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction without its ID as a JSON object
+	State   []byte `gorm:"size:1048576;not null"` // an eviction.Record without its ID as a JSON object
 }
 
 type powerRow struct {

@@ -217,7 +217,7 @@ func (c *Controller) resume(ctx context.Context, w *view, r *Request, v *VM, see
 	}
 	if seen.has == nil {
 		err := c.Rooms.Give(ctx, v.Server, v.Held)
-		if _, full := errors.AsType[*placing.NoRoom](err); full {
+		if _, full := errors.AsType[*placing.ErrNoCapacity](err); full {
 			v.enter(besteffort.Suspended, w.now, "its host has no room for it yet")
 			v.RetryAt = w.now.Add(c.Limits.Backoff)
 			return c.save(ctx, w)
@@ -253,7 +253,7 @@ func (c *Controller) restore(ctx context.Context, w *view, v *VM) error {
 		return err
 	}
 	err := c.Rooms.Give(ctx, v.Server, v.Held)
-	if _, full := errors.AsType[*placing.NoRoom](err); !full {
+	if _, full := errors.AsType[*placing.ErrNoCapacity](err); !full {
 		return err
 	}
 	now := c.Now()

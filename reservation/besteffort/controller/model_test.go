@@ -294,7 +294,7 @@ func (m *model) Held(_ context.Context, id string) (had *controller.Held, genera
 func (m *model) Take(_ context.Context, id string, _ *controller.Held, generation int64) error {
 	return m.call("take", func() error {
 		if m.servers[id].claims != generation {
-			return placing.ErrTaken
+			return placing.ErrConsumerChanged
 		}
 		m.servers[id].allocated = false
 		return nil
@@ -305,7 +305,7 @@ func (m *model) Give(_ context.Context, id string, had *controller.Held) error {
 	return m.call("give", func() error {
 		s := m.servers[id]
 		if m.taken(s.Host) || m.free(s.Host) < had.Allocations[s.Host]["VCPU"] {
-			return &placing.NoRoom{Provider: s.Host}
+			return &placing.ErrNoCapacity{Provider: s.Host}
 		}
 		s.allocated, s.claims = true, s.claims+1
 		return nil

@@ -85,7 +85,7 @@ type Rooms interface {
 	Held(ctx context.Context, server string) (has *Held, generation int64, err error)
 	// Take takes from the server what it has, unless that is of another generation.
 	Take(ctx context.Context, server string, has *Held, generation int64) error
-	// Give gives a server that has nothing what it had. It fails with a *placing.NoRoom
+	// Give gives a server that has nothing what it had. It fails with a *placing.ErrNoCapacity
 	// where others have it.
 	Give(ctx context.Context, server string, had *Held) error
 }
