@@ -6,9 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// noValidHost is Nova's exception for a request that finds no place
-// (nova/exception.py NoValidHost). Of all exceptions its sentence alone reaches the
-// tenant, as the fault of the server.
+// noValidHost returns Nova's exception for a request that finds no host
+// (nova/exception.py NoValidHost). Its message alone of all exceptions reaches the tenant, as
+// the fault of the server.
 func noValidHost(reason string) error {
 	message := "No valid host was found. " + reason
 	return &oslo.RemoteError{
