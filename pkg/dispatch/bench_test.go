@@ -65,7 +65,7 @@ func newRound(tb testing.TB, hosts int) *round {
 	r := &round{board: inventory.NewBoard(), states: halfFull(tb, hosts), tb: tb}
 	pipeline := &scheduler.Pipeline{Filters: list, Weighers: weighers, SubsetSize: 1, ShuffleBest: true}
 	r.Dispatcher = dispatch.New(withEvictor(dispatch.Options{
-		Board: r.Board, Planner: counted{pipeline, &r.plans}, Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
+		Board: r.board, Planner: counted{pipeline, &r.plans}, Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
 		Now: time.Now, Draw: rand.IntN, Log: slog.New(slog.DiscardHandler),
 	}))
 	return r
@@ -99,7 +99,7 @@ func halfFull(tb testing.TB, hosts int) *inventory.States {
 	return s
 }
 
-func (r *round) reset() { r.Board.Take(r.Board.Begin(), r.states, nil) }
+func (r *round) reset() { r.board.Take(r.board.Begin(), r.states, nil) }
 
 // run has so many callers place so many instances each, one after the other, and says how
 // long each placement took, how long all took, and how many plans were made.
