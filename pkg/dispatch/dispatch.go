@@ -47,24 +47,19 @@ type Evictor interface {
 
 // Options are what a Dispatcher works with.
 type Options struct {
-	Board     *inventory.Board
-	Planner   Planner
-	Placement claiming.Placement
-	Looker    eviction.Looker
-	Evictor   Evictor
-	Ledger    *eviction.Ledger
-	// MaxWaiting is how many requests wait for victims at once; others fail. 0 is any number.
-	// The migration of a victim is a request as well and needs a worker.
-	MaxWaiting int
-	// Reread reads all hosts again, for the board; nil does not.
-	Reread    func(ctx context.Context) error
-	Decisions Decisions
-	Now       func() time.Time
-	// Draw returns one of 0 … n-1; several goroutines call it at once.
-	Draw func(n int) int
-	// Wait passes the time between two attempts; nil waits by the clock.
-	Wait func(ctx context.Context, d time.Duration) error
-	Log  *slog.Logger
+	Board      *inventory.Board
+	Planner    Planner
+	Placement  claiming.Placement
+	Looker     eviction.Looker
+	Evictor    Evictor
+	Ledger     *eviction.Ledger
+	MaxWaiting int                             // requests that wait for victims at once, where their migrations need workers too; 0 is any number
+	Reread     func(ctx context.Context) error // all hosts, for the board; nil does not
+	Decisions  Decisions
+	Now        func() time.Time
+	Draw       func(n int) int                                  // returns one of 0 … n-1; several goroutines call it at once
+	Wait       func(ctx context.Context, d time.Duration) error // between two attempts; nil waits by the clock
+	Log        *slog.Logger
 }
 
 // Dispatcher places instances. It is safe for concurrent use.

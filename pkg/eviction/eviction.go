@@ -79,25 +79,18 @@ type Record struct {
 
 // Options are what an Evictor works with.
 type Options struct {
-	Board     *inventory.Board
-	Placement claiming.Placement
-	Looker    Looker
-	// Servers evicts the victims; nil only where no request has victims.
-	Servers Servers
-	// Records stores evictions under ids of NewID; nil stores none.
-	Records Records
-	NewID   func() string
-	// Notice is the time between the notice to the owners and the eviction.
-	Notice time.Duration
-	// Timeout is how long after the notice victims must be gone.
-	Timeout time.Duration
-	// EvictFirst evicts the victims before it claims their room: a migration takes its
-	// allocations along.
-	EvictFirst bool
+	Board      *inventory.Board
+	Placement  claiming.Placement
+	Looker     Looker
+	Servers    Servers       // nil only where no request has victims
+	Records    Records       // nil stores none
+	NewID      func() string // for Records
+	Notice     time.Duration // between the notice to the owners and the eviction
+	Timeout    time.Duration // after the notice, until victims must be gone
+	EvictFirst bool          // before the claim: a migration takes its allocations along
 	Now        func() time.Time
-	// Wait passes the time between two attempts; nil waits by the clock.
-	Wait func(ctx context.Context, d time.Duration) error
-	Log  *slog.Logger
+	Wait       func(ctx context.Context, d time.Duration) error // between two attempts; nil waits by the clock
+	Log        *slog.Logger
 }
 
 // locate returns an instance as it is now, and whether it still is on the host.
@@ -126,10 +119,9 @@ func (o *Options) deleteRecord(ctx context.Context, id string) error {
 // Evictor evicts instances. It is safe for concurrent use.
 type Evictor struct {
 	Options
-	Ledger      *Ledger // its Sweep must be called periodically
-	unevictable unevictable
-	evicted     atomic.Int64
-	stayed      atomic.Int64
+	Ledger          *Ledger // its Sweep must be called periodically
+	unevictable     unevictable
+	evicted, stayed atomic.Int64
 }
 
 // New returns an Evictor.
@@ -154,17 +146,12 @@ func (e *Evictor) Evicted() (gone, stayed int64) { return e.evicted.Load(), e.st
 
 // Request is a request for room that preemptible instances have.
 type Request struct {
-	ID string // of the API request
-	// Preemptors are the claims that need the room; Evict updates them in place to what
-	// Placement has granted.
-	Preemptors []placing.Claim
-	Victims    []Victim
-	// Hold counts the preemptors on the board until Evict ends it.
-	Hold *inventory.Hold
-	// Refused reports whether Placement has refused a host to the request before.
-	Refused func(host string) bool
-	// Unconfirmed has the claims of the request whose answers were lost.
-	Unconfirmed *claiming.Unconfirmed
+	ID          string          // of the API request
+	Preemptors  []placing.Claim // that need the room; Evict updates them in place to what Placement has granted
+	Victims     []Victim
+	Hold        *inventory.Hold        // of the preemptors on the board, until Evict ends it
+	Refused     func(host string) bool // reports whether Placement has refused a host to the request before
+	Unconfirmed *claiming.Unconfirmed  // claims of the request whose answers were lost
 }
 
 // Victim is a preemptible instance that makes room on a host.
@@ -244,12 +231,18 @@ func (e *Evictor) Evict(ctx context.Context, r Request) error {
 
 func (e *eviction) run(ctx context.Context) error {
 	err := e.announce(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		e.Hold.Undo()
-	} else if err = e.makeRoom(ctx); err != nil {
-		e.Unconfirmed.EndHold(e.Hold)
+	case !e.evictor.EvictFirst:
+		err = e.claimThenEvict(ctx)
+	default:
+		if err = e.evictAll(ctx); err == nil {
+			err = e.claimFreed(ctx)
+		}
 	}
 	if err != nil {
+		e.Unconfirmed.EndHold(e.Hold) // does nothing after another end
 		e.withdrawNotice(ctx)
 		return err
 	}
@@ -257,16 +250,6 @@ func (e *eviction) run(ctx context.Context) error {
 	e.deleteNotice(ctx)
 	e.awaitCleanup(ctx)
 	return nil
-}
-
-func (e *eviction) makeRoom(ctx context.Context) error {
-	if !e.evictor.EvictFirst {
-		return e.claimThenEvict(ctx)
-	}
-	if err := e.evictAll(ctx); err != nil {
-		return err
-	}
-	return e.claimFreed(ctx)
 }
 
 // announce notifies the owners of the victims and waits for the notice period. Nothing has

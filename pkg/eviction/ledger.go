@@ -11,13 +11,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-const (
-	// maxRollbacks bounds the rollbacks of claims that are remembered, to some MB.
-	maxRollbacks = 10_000
-	// late is how long after its request has ended Placement may still grant a claim: it, or a
-	// balancer before it, may hold a request back.
-	late = time.Minute
-)
+// maxRollbacks bounds the rollbacks on a ledger, to some MB.
+const maxRollbacks = 10_000
+
+// late is how long after its request has ended Placement, or a balancer before it, may hold a
+// claim back and still grant it.
+const late = time.Minute
 
 // Ledger lists everything that must be rolled back: claims that Placement has granted, or may
 // have granted, while nobody was told of them, allocations of victims that were not evicted,
@@ -57,9 +56,7 @@ func (l *Ledger) Schedule(u claiming.Unconfirmed) {
 	for _, claim := range u.Claims {
 		l.options.Log.Warn("Placement may have granted a claim that no caller knows of; releasing it", "instance", claim.Consumer, "project", claim.ProjectID)
 	}
-	l.add(&rollback{
-		claims: u.Claims, victims: u.Victims, records: u.Records, until: l.options.Now().Add(late),
-	})
+	l.add(&rollback{claims: u.Claims, victims: u.Victims, records: u.Records, until: l.options.Now().Add(late)})
 }
 
 // scheduleNotice has Sweep withdraw the notices to the owners of these victims.
@@ -81,14 +78,11 @@ func (l *Ledger) add(r *rollback) {
 	if len(l.list) <= maxRollbacks {
 		return
 	}
-	oldest := slices.IndexFunc(l.list, (*rollback).onlyClaims)
-	if oldest < 0 {
-		return
+	if oldest := slices.IndexFunc(l.list, (*rollback).onlyClaims); oldest >= 0 {
+		l.options.Log.Error("claims may stay in Placement because too many must be released; find them with nova-manage placement audit",
+			"instances", consumers(l.list[oldest].claims))
+		l.list = slices.Delete(l.list, oldest, oldest+1)
 	}
-	for _, claim := range l.list[oldest].claims {
-		l.options.Log.Error("a claim may stay in Placement because too many must be released; find it with nova-manage placement audit", "instance", claim.Consumer)
-	}
-	l.list = slices.Delete(l.list, oldest, oldest+1)
 }
 
 // Adopt takes the claims of these instances over from the ledger, for a request that claims
@@ -109,15 +103,12 @@ func (l *Ledger) Adopt(ctx context.Context, instances []string) (u claiming.Unco
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.list {
-		var others []placing.Claim
-		for _, claim := range r.claims {
+		r.claims = slices.DeleteFunc(slices.Clone(r.claims), func(claim placing.Claim) bool {
 			if its(claim) {
 				u.Claims = append(u.Claims, claim)
-			} else {
-				others = append(others, claim)
 			}
-		}
-		r.claims = others
+			return its(claim)
+		})
 	}
 	return u, nil
 }

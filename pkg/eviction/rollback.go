@@ -44,13 +44,20 @@ func (r *rollback) onlyClaims() bool { return len(r.victims) == 0 && r.noticeFor
 func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claiming.CallTimeout)
 	defer cancel()
-	r := &rollback{
-		claims: e.Preemptors, victims: victims, until: e.evictor.Now().Add(late),
-		ordered: map[string]bool{}, hold: e.holdRestores(),
-	}
+	r := &rollback{claims: e.Preemptors, victims: victims, until: e.evictor.Now().Add(late), ordered: map[string]bool{}}
 	for id := range e.ordered {
 		r.ordered[id] = true
 	}
+	var hosts []string
+	var takes []inventory.Take
+	for _, v := range e.Victims {
+		back := maps.Clone(v.Instance.Holds)
+		for class, kept := range claiming.ResourcesOn(v.On, v.claim.Allocations) {
+			back[class] -= kept
+		}
+		hosts, takes = append(hosts, v.On.Name), append(takes, inventory.Take{Instance: v.Instance.ID, Resources: back})
+	}
+	r.hold = e.evictor.Board.Charge(hosts, takes) // no other request plans with what victims get back
 	if last := len(e.Unconfirmed.Records) - 1; last >= 0 {
 		r.records, e.Unconfirmed.Records = e.Unconfirmed.Records[last:], e.Unconfirmed.Records[:last:last]
 	}
@@ -79,20 +86,6 @@ func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) erro
 // errUnsure is the error of a rollback whose answer was lost.
 var errUnsure = errors.New("Placement may still carry out a request to restore allocations")
 
-// holdRestores counts on the board what victims get back, so that no other request plans with
-// it.
-func (e *eviction) holdRestores() *inventory.Hold {
-	hosts, takes := make([]string, len(e.Victims)), make([]inventory.Take, len(e.Victims))
-	for n, v := range e.Victims {
-		back, kept := maps.Clone(v.Instance.Holds), claiming.ResourcesOn(v.On, v.claim.Allocations)
-		for class := range back {
-			back[class] -= kept[class]
-		}
-		hosts[n], takes[n] = v.On.Name, inventory.Take{Instance: v.Instance.ID, Resources: back}
-	}
-	return e.evictor.Board.Charge(hosts, takes)
-}
-
 // rollBack takes the steps of a rollback that can be taken now, and reports whether none is
 // left.
 func (l *Ledger) rollBack(ctx context.Context, r *rollback) (done bool, err error) {
@@ -111,8 +104,16 @@ func (l *Ledger) rollBack(ctx context.Context, r *rollback) (done bool, err erro
 		return false, err
 	}
 	if len(r.victims) == 0 {
-		err := l.release(ctx, r, released, pending)
-		return err == nil, err
+		if len(released) > 0 {
+			if err := l.options.Placement.Release(ctx, r.claims); err != nil {
+				return false, err
+			}
+			l.options.Log.InfoContext(ctx, "released claims that no caller knows of", "instances", consumers(released))
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		r.claims = pending
+		return true, nil
 	}
 	if len(released) > 0 {
 		r.restored.Clear() // or Placement has granted the claim again, late
@@ -137,20 +138,6 @@ func (l *Ledger) rollBack(ctx context.Context, r *rollback) (done bool, err erro
 		l.options.Log.InfoContext(ctx, "restored the allocations of a victim that was not evicted", "instance", claim.Consumer)
 	}
 	return open == 0, nil
-}
-
-// release releases claims without victims, and keeps those that Placement may still grant.
-func (l *Ledger) release(ctx context.Context, r *rollback, released, pending []placing.Claim) error {
-	if len(released) > 0 {
-		if err := l.options.Placement.Release(ctx, r.claims); err != nil {
-			return err
-		}
-		l.options.Log.InfoContext(ctx, "released claims that no caller knows of", "instances", consumers(released))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r.claims = pending
-	return nil
 }
 
 // claim sends claims, and notes whether the answer was lost.
