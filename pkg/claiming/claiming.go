@@ -240,11 +240,8 @@ func (t *Transaction) brokenOff() bool { return t.conflicts > 2 && t.conflicts%2
 // Refused reports whether err is a definite refusal. After any other error the service may
 // have done what it was asked.
 func Refused(err error) bool {
-	switch fault.Of(err).Kind {
-	case fault.Unavailable, fault.Internal, fault.TooMany:
-		return false
-	}
-	return true
+	kind := fault.Of(err).Kind
+	return kind != fault.Unavailable && kind != fault.Internal && kind != fault.TooMany
 }
 
 // TimedOut returns the fault of a request to which Placement has not answered in time.

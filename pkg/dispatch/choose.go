@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -73,9 +74,7 @@ func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take
 		t.ended = t.dispatcher.pending.next()
 	}
 	spared := t.dispatcher.Evictor.Unevictable()
-	for id, host := range t.excluded {
-		spared[id] = host
-	}
+	maps.Copy(spared, t.excluded)
 	plan, err := t.plan(states.Sparing(spared))
 	if err != nil {
 		return c, nil, err

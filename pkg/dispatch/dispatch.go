@@ -75,8 +75,7 @@ func New(o Options) *Dispatcher {
 	if o.Wait == nil {
 		o.Wait = job.Pause
 	}
-	d := &Dispatcher{Options: o}
-	d.reads.turn = make(chan struct{}, 1)
+	d := &Dispatcher{Options: o, reads: sharedRead{turn: make(chan struct{}, 1)}}
 	if o.MaxWaiting > 0 {
 		d.slots = make(chan struct{}, o.MaxWaiting)
 	}

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -40,10 +39,7 @@ func (s Selection) AllocationRequest() (string, error) {
 	}
 	slices.Sort(providers)
 	text, err := json.Marshal(object{"allocations": allocations, "mappings": object{"": providers}})
-	if err != nil {
-		return "", fmt.Errorf("write the allocation request: %w", err)
-	}
-	return string(text), nil
+	return string(text), err
 }
 
 func selected(states *inventory.States, pick scheduler.Pick) []Selection {

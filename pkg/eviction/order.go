@@ -30,8 +30,12 @@ func (e *eviction) evictAll(ctx context.Context) error {
 	for pause := firstPoll; len(waiting) > 0; pause = min(2*pause, lastPoll) {
 		left := until.Sub(e.evictor.Now())
 		if left <= 0 {
+			var failure Failure
+			for _, v := range waiting {
+				failure = append(failure, stay{v, fmt.Sprintf("it has not gone within %v", e.evictor.Timeout)})
+			}
 			e.evictor.unevictable.add(waiting, e.evictor.Now().Add(retryAfter))
-			return overdue(waiting, e.evictor.Timeout)
+			return failure
 		}
 		if err := e.evictor.Wait(ctx, min(pause, left)); err != nil {
 			return timedOut(err)
@@ -41,13 +45,6 @@ func (e *eviction) evictAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func overdue(waiting []Victim, timeout time.Duration) (failure Failure) {
-	for _, v := range waiting {
-		failure = append(failure, stay{v, fmt.Sprintf("it has not gone within %v", timeout)})
-	}
-	return failure
 }
 
 // order orders all victims to leave, or none where one cannot be evicted any more. It returns
