@@ -15,7 +15,7 @@ import (
 // docs/glossary.md; a name with a slash at its end stands for all packages below it.
 var plain = []string{
 	"tests",
-	"pkg/claiming", "pkg/dispatch", "pkg/eviction", "pkg/placing",
+	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
 }
 
 // unclear lists the forms that readers have to read twice, each with what to write instead.

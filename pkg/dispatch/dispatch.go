@@ -36,10 +36,10 @@ type Decisions interface {
 
 // Evictor evicts preemptible instances; *eviction.Evictor is one.
 type Evictor interface {
-	// Evict claims the room of victims for a request and has them leave.
+	// Evict claims the room of victims for a request and evicts them.
 	Evict(ctx context.Context, r eviction.Request) error
-	// Unevictable returns the hosts of the instances that no request can have evicted now, by
-	// instance.
+	// Unevictable returns the instances that cannot be evicted for any request now, with their
+	// hosts, in a map of the caller's own.
 	Unevictable() map[string]string
 	// Duration returns how long an eviction takes at most.
 	Duration() time.Duration

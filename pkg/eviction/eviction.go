@@ -1,6 +1,6 @@
 // Package eviction makes room for instances: it notifies the owners of preemptible instances,
-// has Nova evict these, waits until they are gone, and rolls back what fails. The claims of
-// the preemptors and the reduced claims of the victims are one transaction of Placement; so
+// orders Nova to evict these, waits until they are gone, and rolls back what fails. The claims
+// of the preemptors and the reduced claims of the victims are one transaction in Placement; so
 // is the rollback.
 package eviction
 
@@ -137,8 +137,8 @@ func New(o Options) *Evictor {
 // Duration returns how long an eviction takes at most.
 func (e *Evictor) Duration() time.Duration { return e.Notice + e.Timeout }
 
-// Unevictable returns the hosts of the instances that no request can have evicted now, by
-// instance.
+// Unevictable returns the instances that cannot be evicted for any request now, with their
+// hosts, in a map of the caller's own.
 func (e *Evictor) Unevictable() map[string]string { return e.unevictable.at(e.Now()) }
 
 // Evicted counts the instances that were evicted, and those that were chosen and stayed.
@@ -304,7 +304,7 @@ func (e *eviction) claimThenEvict(ctx context.Context) error {
 		return e.failed(err, transaction.Changed)
 	}
 	e.Hold.Settle()
-	// What the victims keep for now is for nobody.
+	// No other request can have what the victims keep until they are gone.
 	e.evictor.unevictable.add(e.Victims, e.evictor.Now().Add(e.evictor.Timeout))
 	before := *e.Unconfirmed
 	e.Unconfirmed.Granted(transaction.Victims)

@@ -19,9 +19,9 @@ const maxRollbacks = 10_000
 const late = time.Minute
 
 // Ledger lists everything that must be rolled back: claims that Placement has granted, or may
-// have granted, while nobody was told of them, allocations of victims that were not evicted,
-// and notices to their owners. Rollbacks of evictions are stored as Records until they are
-// done.
+// have granted, and that no caller knows of; reduced allocations of victims that were not
+// evicted; notices to their owners. Rollbacks of evictions are stored as Records until they
+// are done.
 type Ledger struct {
 	options *Options
 	// turn holds a value while no rollback is carried out and no claims are adopted.
@@ -47,8 +47,8 @@ func (l *Ledger) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// Schedule has Sweep roll back what is unconfirmed of a request that has ended, and the
-// claims of one whose caller could not be told.
+// Schedule queues for Sweep what is unconfirmed of a request that has ended, or the claims of
+// a request whose caller could not be reached.
 func (l *Ledger) Schedule(u claiming.Unconfirmed) {
 	if len(u.Claims)+len(u.Victims)+len(u.Records) == 0 {
 		return
@@ -59,7 +59,7 @@ func (l *Ledger) Schedule(u claiming.Unconfirmed) {
 	l.add(&rollback{claims: u.Claims, victims: u.Victims, records: u.Records, until: l.options.Now().Add(late)})
 }
 
-// scheduleNotice has Sweep withdraw the notices to the owners of these victims.
+// scheduleNotice queues for Sweep the withdrawal of a notice.
 func (l *Ledger) scheduleNotice(notice Record) {
 	r := &rollback{noticeFor: notice.NoticeFor}
 	if notice.ID != "" {
@@ -126,8 +126,8 @@ func (l *Ledger) restores(has placing.Claim) bool {
 	})
 }
 
-// dropRestores restores nothing more to victims that make room for another request now,
-// unless Placement grants a claim of a rollback late.
+// dropRestores cancels the restores of victims that make room for another request now. They
+// become due again where Placement grants a claim of their rollback late.
 func (l *Ledger) dropRestores(victims []Victim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,13 +138,13 @@ func (l *Ledger) dropRestores(victims []Victim) {
 	}
 }
 
-// Sweep carries out what is on the ledger, the latest first: Placement rather has the last of
-// two evictions of a victim. It is the step of a job, and returns the errors of Placement,
-// Nova and the Records.
+// Sweep carries out the rollbacks, the latest first: of two evictions of a victim, Placement
+// more likely holds the later one. It is the step of a job, and returns the errors of
+// Placement, Nova and the Records.
 //
-// It leaves alone what others have changed since. nova-manage placement audit finds claims
-// that Placement grants even later, or that were not swept before almanacd stopped; another
-// replica takes over the evictions that are in the Records.
+// It skips what others have changed since. nova-manage placement audit finds claims that
+// Placement grants even later, or that were not swept before almanacd stopped; another
+// replica takes over the evictions in the Records.
 func (l *Ledger) Sweep(ctx context.Context) error {
 	errs := []error{l.takeOver(ctx)}
 	l.mu.Lock()

@@ -139,7 +139,7 @@ func isBeingDeleted(i inventory.Instance) bool {
 }
 
 // awaitCleanup waits until Nova has deleted what the victims kept until they were gone, and
-// has the board count it no more. Nova does so some moments after an instance is gone
+// removes it from the board. Nova does so some moments after an instance is gone
 // (nova/compute/manager.py _delete_instance).
 func (e *eviction) awaitCleanup(ctx context.Context) {
 	var hosts []string

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// unevictable are the instances that no request can have evicted for now: those that did not
-// leave when they had to, and those that are leaving.
+// unevictable lists the instances that cannot be evicted for any request for some time: those
+// that did not leave when ordered to, and those that are leaving.
 type unevictable struct {
 	mu   sync.Mutex
 	list map[string]exclusion // by instance
