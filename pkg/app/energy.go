@@ -205,7 +205,7 @@ func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Ke
 			Client: a.newClient(bus.own), Exchange: exchange, LostAfter: a.config.Energy.AgentTimeout, Now: time.Now,
 		})
 		a.serveOn(bus.own, power.AgentsTopic, fleet.Endpoint())
-		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Greet})
+		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Discover})
 		o.Agents = fleet
 		return nil
 	}

@@ -37,8 +37,8 @@ type Placement interface {
 // Victim is an instance that gives up allocations on Host in the transaction that grants
 // others theirs. Its Claim holds what it keeps.
 type Victim struct {
-	Host  string
-	Claim placing.Claim
+	Host  string        `json:"host"`
+	Claim placing.Claim `json:"claim"`
 }
 
 // Unconfirmed is what Placement may have granted to a request, or may still grant, because

@@ -71,10 +71,10 @@ type Records interface {
 // Record is a stored eviction: what Placement is about to be asked for in one transaction.
 // With NoticeFor it is only the notice before that.
 type Record struct {
-	ID         string
-	NoticeFor  time.Time // of the eviction; the victims' claims then have only their consumers
-	Preemptors []placing.Claim
-	Victims    []claiming.Victim
+	ID         string            `json:"id"`
+	NoticeFor  time.Time         `json:"notice_for,omitzero"` // of the eviction; the victims' claims then have only their consumers
+	Preemptors []placing.Claim   `json:"preemptors"`
+	Victims    []claiming.Victim `json:"victims"`
 }
 
 // Options are what an Evictor works with.

@@ -38,13 +38,15 @@ func (a Allocations) Add(more Allocations) {
 
 // Claim is what a consumer, an instance, has in Placement or wants to have there.
 type Claim struct {
-	Consumer, ProjectID, UserID string
+	Consumer  string `json:"consumer"`
+	ProjectID string `json:"project_id"`
+	UserID    string `json:"user_id"`
 	// Generation is the consumer's generation when it was read last; nil for a consumer without
 	// allocations.
-	Generation  *int64
-	Allocations Allocations
+	Generation  *int64      `json:"generation"`
+	Allocations Allocations `json:"allocations"`
 	// Before is what it had, and has again when the claim is released.
-	Before Allocations
+	Before Allocations `json:"before"`
 }
 
 // Granted reports whether the consumer, which now has these allocations, has them from the

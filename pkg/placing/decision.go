@@ -11,56 +11,63 @@ const (
 
 // Decision is the result of a placement request, with its reasons.
 type Decision struct {
-	RequestID, ProjectID string
-	Instances            []string
+	RequestID string   `json:"request_id"`
+	ProjectID string   `json:"project_id"`
+	Instances []string `json:"instances,omitempty"`
 	// Reservation is the one that the request named; empty is none.
-	Reservation string
-	HandledBy   string // Interposed, Replaced or PassedOn
-	At          span.Instant
+	Reservation string       `json:"reservation,omitempty"`
+	HandledBy   string       `json:"handled_by"` // Interposed, Replaced or PassedOn
+	At          span.Instant `json:"at"`
 	// Took is the time until the answer, in microseconds.
-	Took int64
+	Took int64 `json:"took"`
 	// Placements has one for each instance, in order; none where there is a Reason for none.
-	Placements []Placement
-	Reason     string
+	Placements []Placement `json:"placements,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
 	// Considered is the number of hosts; Filters has how many were left after each filter, in
 	// their order, for the first instance.
-	Considered int
-	Filters    []FilterCount
+	Considered int           `json:"considered"`
+	Filters    []FilterCount `json:"filters,omitempty"`
 	// Refused lists the hosts that a filter refused, and Ranked the best of the others, the
 	// best one first; both for the first instance.
-	Refused []RefusedHost
-	Ranked  []RankedHost
+	Refused []RefusedHost `json:"refused,omitempty"`
+	Ranked  []RankedHost  `json:"ranked,omitempty"`
 }
 
 // Placement is where an instance goes.
 type Placement struct {
-	Instance, Host, Node string
-	Alternates           []string // hosts that Nova tries next where that one fails
-	Victims              []Victim // preemptible instances that are evicted for it, by ID
+	Instance   string   `json:"instance"`
+	Host       string   `json:"host"`
+	Node       string   `json:"node"`
+	Alternates []string `json:"alternates,omitempty"` // hosts that Nova tries next where that one fails
+	Victims    []Victim `json:"victims,omitempty"`    // preemptible instances that are evicted for it, by ID
 }
 
 // Victim is an instance that makes room for another.
 type Victim struct {
-	ID, Name, ProjectID string
-	Cost                int64
-	Unit                string // of Cost
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ProjectID string `json:"project_id"`
+	Cost      int64  `json:"cost"`
+	Unit      string `json:"unit"` // of Cost
 }
 
 // FilterCount is the number of hosts left after a filter.
 type FilterCount struct {
-	Filter string
-	Left   int
+	Filter string `json:"filter"`
+	Left   int    `json:"left"`
 }
 
 // RefusedHost is a host that a filter refused.
 type RefusedHost struct {
-	Host, Filter, Reason string
+	Host   string `json:"host"`
+	Filter string `json:"filter"`
+	Reason string `json:"reason"`
 }
 
 // RankedHost is the weight of a host: the sum of its Parts, each the normalized and multiplied
 // result of a weigher.
 type RankedHost struct {
-	Host   string
-	Weight float64
-	Parts  map[string]float64
+	Host   string             `json:"host"`
+	Weight float64            `json:"weight"`
+	Parts  map[string]float64 `json:"parts,omitempty"`
 }

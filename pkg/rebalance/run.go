@@ -38,30 +38,31 @@ const (
 
 // Run is a plan that is carried out.
 type Run struct {
-	ID, By  string // By is the id of the user
-	Status  Status
-	Reason  string // why it ended, or ends, as it does; a sentence
-	Created span.Instant
-	Ended   span.Instant // 0 is not yet
-	Plan    Plan
+	ID      string       `json:"id"`
+	By      string       `json:"by"` // the id of the user
+	Status  Status       `json:"status"`
+	Reason  string       `json:"reason,omitempty"` // why it ended, or ends, as it does; a sentence
+	Created span.Instant `json:"created"`
+	Ended   span.Instant `json:"ended,omitempty"` // 0 is not yet
+	Plan    Plan         `json:"plan"`
 	// Progress is that of the moves of the plan, one by one.
-	Progress []Progress
+	Progress []Progress `json:"progress"`
 	// Yield is the smallest yield when the run had ended; 0 is not known.
-	Yield float64
+	Yield float64 `json:"yield,omitempty"`
 }
 
 // Progress is how far one move is.
 type Progress struct {
-	State  State
-	Reason string       // why it was skipped, or has failed
-	Begun  span.Instant // when Nova was told; 0 where it was not
-	// Aborted is when Nova was first told to give it up; 0 where it was not.
-	Aborted span.Instant
-	Ended   span.Instant
+	State  State        `json:"state"`
+	Reason string       `json:"reason,omitempty"` // why it was skipped, or has failed
+	Begun  span.Instant `json:"begun,omitempty"`  // when Nova was told; 0 where it was not
+	// Aborted is when Nova was first told to abort it; 0 where it was not.
+	Aborted span.Instant `json:"aborted,omitempty"`
+	Ended   span.Instant `json:"ended,omitempty"`
 	// Before is the last migration that Nova knew of the instance when it was told: a later
 	// one is ours. Told is how often it was.
-	Before string
-	Told   int
+	Before string `json:"before,omitempty"`
+	Told   int    `json:"told,omitempty"`
 }
 
 // Over says that nothing more happens in the run.

@@ -42,7 +42,7 @@ func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userDat
 		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	err = s.write(ctx, func(tx *gorm.DB) error {
-		// A transaction that was in doubt may have stored it.
+		// A transaction with an unknown outcome may have stored it.
 		var there int64
 		if err := tx.Model(&bestEffortRow{}).Where("id = ?", r.ID).Count(&there).Error; err != nil || there > 0 {
 			return err
@@ -66,8 +66,8 @@ func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userDat
 	return s.BestEffort(ctx, r.ID)
 }
 
-// within refuses a request by which its project would have too many VMs. Requests are
-// counted one after the other, on the nodes of a cluster too.
+// within refuses a request that would exceed the number of VMs that its project may have.
+// Requests are counted one after the other, on the nodes of a cluster too.
 func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
 	if most <= 0 {
 		return nil
@@ -81,7 +81,7 @@ func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
 		Where("request_id IN (?)", tx.Model(&bestEffortRow{}).Select("id").Where("project_id = ? AND over_at = 0", r.ProjectID)).
 		Count(&open).Error
 	if err == nil && open+int64(len(r.VMs)) > int64(most) {
-		err = fault.New(fault.Refused, "the project would have %d VMs of best-effort work that are not over, and may have %d", open+int64(len(r.VMs)), most)
+		err = fault.New(fault.Refused, "the project would have %d unfinished VMs of best-effort work, and may have %d", open+int64(len(r.VMs)), most)
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []co
 	rows, err := rowsOfVMs("", vms)
 	if err == nil {
 		err = s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			// They are there already, with the request that they are of.
+			// The rows exist already, with the request that they belong to.
 			update := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns([]string{"phase", "server_id", "state"})}
 			for part := range slices.Chunk(rows, batch) {
 				if err := tx.Clauses(update).Create(&part).Error; err != nil {
@@ -189,7 +189,7 @@ func (s *Store) CloseBestEffort(ctx context.Context, lease job.Lease, id string,
 	return nil
 }
 
-// BestEffortUserData gives the user_data of a request's servers, in base64.
+// BestEffortUserData returns the user_data of a request's servers, in base64.
 func (s *Store) BestEffortUserData(ctx context.Context, id string) (string, error) {
 	var found []string
 	err := s.look(ctx, func(db *gorm.DB) error {
@@ -226,8 +226,8 @@ func (s *Store) BestEffortPin(ctx context.Context, vm string) (controller.Pinned
 	return controller.Pinned{ProjectID: requests[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
 }
 
-// Resting gives those of the servers that best-effort work has suspended, with their room
-// in Placement taken away.
+// Resting returns which of the servers best-effort work has suspended and removed from
+// Placement.
 func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool, error) {
 	resting := map[string]bool{}
 	for part := range slices.Chunk(servers, batch) {
@@ -245,8 +245,8 @@ func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool
 	return resting, nil
 }
 
-// Departing gives, of those of the servers that are of best-effort work and have their
-// room, until when they are left to its controller: 0 is not known yet.
+// Departing returns, for the servers that are best-effort work and have their allocations,
+// until when the controller of best-effort work handles them: 0 is not known yet.
 func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error) {
 	departing := map[string]span.Instant{}
 	for part := range slices.Chunk(servers, batch) {
@@ -256,7 +256,7 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 			return db.Where("server_id IN ? AND phase NOT IN ?", part, []besteffort.Phase{besteffort.Done, besteffort.Failed}).Find(&rows).Error
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read which servers are of best-effort work: %w", err)
+			return nil, fmt.Errorf("read which servers are best-effort work: %w", err)
 		}
 		for i := range rows {
 			v, err := rows[i].vm()
@@ -269,8 +269,8 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 	return departing, nil
 }
 
-// PurgeBestEffort deletes the requests that were over before an instant, batch of them in
-// a transaction, and says how many. It fails with ErrLeaseLost where the lease has moved
+// PurgeBestEffort deletes the requests that were over before an instant, one batch in each
+// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
 // on.
 func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
@@ -295,8 +295,8 @@ func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before spa
 	}
 }
 
-// bestEffort gives the requests that scope selects, with their VMs, without what their
-// servers are given: that may be long, and only who makes a server needs it.
+// bestEffort returns the requests that scope selects, with their VMs and without user_data,
+// which may be long and which only the creation of a server needs.
 func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []controller.Request, err error) {
 	var rows []bestEffortRow
 	vms := map[string][]controller.VM{}

@@ -4,50 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"gorm.io/gorm"
 
-	"github.com/almanac-cloud/almanac/pkg/claiming"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 var _ eviction.Records = (*Store)(nil)
 
-// storedEviction is an eviction.Record as it is stored.
-type storedEviction struct {
-	Newcomers []allocated `json:"newcomers"`
-	Victims   []evicted   `json:"victims"`
-	NoticeFor time.Time   `json:"notice_for,omitzero"`
-}
-
-// allocated is a placing.Claim.
-type allocated struct {
-	Consumer    string              `json:"consumer"`
-	Project     string              `json:"project"`
-	User        string              `json:"user"`
-	Generation  *int64              `json:"generation"`
-	Allocations placing.Allocations `json:"allocations"`
-	Before      placing.Allocations `json:"before"`
-}
-
-type evicted struct {
-	allocated
-	Host string `json:"host"`
-}
-
 // BeginEviction implements eviction.Records.
 func (s *Store) BeginEviction(ctx context.Context, e eviction.Record) error {
-	of := func(c placing.Claim) allocated {
-		return allocated{c.Consumer, c.ProjectID, c.UserID, c.Generation, c.Allocations, c.Before}
-	}
-	state, err := json.Marshal(storedEviction{
-		NoticeFor: e.NoticeFor.UTC(),
-		Newcomers: converted(e.Preemptors, of),
-		Victims:   converted(e.Victims, func(v claiming.Victim) evicted { return evicted{of(v.Claim), v.Host} }),
-	})
+	e.NoticeFor = e.NoticeFor.UTC()
+	state, err := encode(e)
 	if err == nil {
 		err = s.write(ctx, func(tx *gorm.DB) error {
 			return tx.Create(&evictionRow{ID: e.ID, Replica: s.options.Holder, State: state}).Error
@@ -100,28 +69,11 @@ func (s *Store) TakeEvictions(ctx context.Context) (list []eviction.Record, err 
 		if !mine {
 			continue
 		}
-		e, err := row.eviction()
-		if err != nil {
-			return list, err
+		var e eviction.Record
+		if err := json.Unmarshal(row.State, &e); err != nil {
+			return list, fmt.Errorf("decode eviction %s: %w", row.ID, err)
 		}
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-func (row *evictionRow) eviction() (eviction.Record, error) {
-	var e storedEviction
-	if err := json.Unmarshal(row.State, &e); err != nil {
-		return eviction.Record{}, fmt.Errorf("read eviction %s: %w", row.ID, err)
-	}
-	return eviction.Record{
-		ID: row.ID, NoticeFor: e.NoticeFor, Preemptors: converted(e.Newcomers, allocated.claim),
-		Victims: converted(e.Victims, func(v evicted) claiming.Victim { return claiming.Victim{Host: v.Host, Claim: v.claim()} }),
-	}, nil
-}
-
-func (a allocated) claim() placing.Claim {
-	return placing.Claim{
-		Consumer: a.Consumer, ProjectID: a.Project, UserID: a.User, Generation: a.Generation, Allocations: a.Allocations, Before: a.Before,
-	}
 }

@@ -213,19 +213,19 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 func (c *Controller) do(ctx context.Context, step *energy.Step) error {
 	var errs []error
 	r := &step.Record
-	for _, deed := range step.Deeds {
+	for _, action := range step.Actions {
 		switch {
-		case deed == energy.Send && r.Order != nil:
+		case action == energy.Send && r.Order != nil:
 			if _, err := c.Agents.Order(ctx, *r.Order); err != nil {
 				errs = append(errs, fmt.Errorf("order it %s: %w", r.Order.State, err))
 			}
-		case deed == energy.Close && c.Cloud != nil:
+		case action == energy.Close && c.Cloud != nil:
 			if err := c.Cloud.Disable(ctx, r.Host, ReasonPrefix+r.Operation+": it is switched off while nobody needs it"); err != nil {
 				errs = append(errs, fmt.Errorf("close it to new instances: %w", err))
 			}
-		case (deed == energy.Open || deed == energy.Reopen) && c.Cloud != nil:
+		case (action == energy.Open || action == energy.Reopen) && c.Cloud != nil:
 			operation := r.Operation
-			if deed == energy.Reopen {
+			if action == energy.Reopen {
 				operation = ""
 			}
 			if err := c.Cloud.Enable(ctx, r.Host, operation); err != nil {
@@ -274,7 +274,7 @@ func (c *Controller) announce(ctx context.Context, before *energy.Record, step *
 		n.Stage = Starts
 	case energy.Asleep:
 		n.Stage = Ends
-	case energy.Broken:
+	case energy.Failed:
 		n.Stage = Fails
 	case energy.Awake:
 		if n.Stage = Ends; before.Phase == energy.Stopping {

@@ -97,7 +97,7 @@ func moves(r *energy.Record) bool {
 	switch r.Phase {
 	case energy.Awake:
 		return r.Operation != "" // it has to be seen open
-	case energy.Leaving, energy.Stopping, energy.Waking:
+	case energy.Draining, energy.Stopping, energy.Waking:
 		return true
 	}
 	return r.Testing
@@ -302,7 +302,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 		return "it is in quarantine: " + r.Quarantine
 	case !mode.AtLeast(energy.ModeRecommend):
 		return "its mode is " + string(mode)
-	case c.WakeTest && (r.Proof == nil || !r.Proof.Woke):
+	case c.WakeTest && (r.LastWakeTest == nil || !r.LastWakeTest.Woke):
 		return "it has not been shown that it wakes up: test it with 'almanac energy host test " + h.Name + "'"
 	}
 	return ""
@@ -314,7 +314,7 @@ func stuck(w *world, r *energy.Record) string {
 	switch {
 	case r.Phase == energy.Awake:
 		return ""
-	case r.Phase == energy.Broken:
+	case r.Phase == energy.Failed:
 		return r.Reason
 	case w.access[r.Host].States == nil:
 		return "no agent can switch it"

@@ -28,20 +28,20 @@ type bestEffort interface {
 
 func testBestEffort(t *testing.T, open func(t *testing.T) Subject) {
 	for name, test := range map[string]func(t *testing.T, s bestEffort){
-		"what is stored comes back":              testBestEffortComesBack,
-		"lists are by place, page by page":       testBestEffortPages,
-		"a key stands for one request":           testBestEffortKeys,
-		"a project has no more VMs than it may":  testBestEffortLimit,
-		"that holds for requests at once too":    testBestEffortCrowd,
-		"what is cancelled or over stays so":     testBestEffortEnds,
-		"pins and rests are those of the moment": testBestEffortPins,
-		"old ones are purged":                    testBestEffortPurge,
+		"what is stored comes back":                 testBestEffortComesBack,
+		"lists are by place, page by page":          testBestEffortPages,
+		"a key stands for one request":              testBestEffortKeys,
+		"a project has no more VMs than it may":     testBestEffortLimit,
+		"that holds for requests at once too":       testBestEffortCrowd,
+		"a request stays canceled or over":          testBestEffortEnds,
+		"pins and suspended servers are up to date": testBestEffortPins,
+		"old ones are purged":                       testBestEffortPurge,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, offered[bestEffort](t, open(t))) })
 	}
 }
 
-// queued is a request with all that is kept of one.
+// queued returns a request with every stored field.
 func queued(id, project string, vms ...string) controller.Request {
 	r := controller.Request{
 		ID: id, ProjectID: project, UserID: "u", Name: "n", Created: 1000, Flavor: controller.Named{ID: "1", Name: "tiny"},
@@ -84,7 +84,7 @@ func testBestEffortComesBack(t *testing.T, s bestEffort) {
 	}
 	err = s.SaveBestEffortVMs(t.Context(), job.Lease{Name: "besteffort", Epoch: 9}, stored.VMs)
 	if err == nil {
-		t.Error("it is stored under a lease that has moved on")
+		t.Error("VMs are stored under a lease that has moved on")
 	}
 	if data, err := s.BestEffortUserData(t.Context(), "a"); err != nil || data != "aGk=" {
 		t.Errorf("its user_data is %q, %v", data, err)
@@ -120,7 +120,7 @@ func testBestEffortPages(t *testing.T, s bestEffort) {
 		{controller.Query{ProjectID: "q"}, "d"},
 	} {
 		if got := ids(test.q); got != test.want {
-			t.Errorf("%+v gives %q, want %q", test.q, got, test.want)
+			t.Errorf("%+v lists %q, want %q", test.q, got, test.want)
 		}
 	}
 	if _, err := s.ListBestEffort(t.Context(), controller.Query{ProjectID: "q", Marker: "a"}); !fault.Is(err, fault.Invalid) {
@@ -133,11 +133,11 @@ func testBestEffortKeys(t *testing.T, s bestEffort) {
 	again := queued("b", "p", "b0")
 	again.Key = first.Key
 	if got := add(t, s, again); got.ID != "a" {
-		t.Errorf("the key gives %s", got.ID)
+		t.Errorf("the key stands for %s", got.ID)
 	}
 	again.ProjectID = "q"
 	if got := add(t, s, again); got.ID != "b" {
-		t.Errorf("the key of another project gives %s", got.ID)
+		t.Errorf("the key of another project stands for %s", got.ID)
 	}
 	if _, used, err := s.BestEffortOfKey(t.Context(), "p", "unused"); used || err != nil {
 		t.Errorf("an unused key: %v, %v", used, err)
@@ -178,7 +178,7 @@ func testBestEffortCrowd(t *testing.T, s bestEffort) {
 	}
 	all.Wait()
 	if n := taken.Load(); n != 1 {
-		t.Errorf("%d requests of two were taken at once, of three VMs that there may be", n)
+		t.Errorf("%d requests of two VMs each were accepted at once, where three VMs are allowed", n)
 	}
 }
 

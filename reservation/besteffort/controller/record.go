@@ -7,77 +7,86 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Request is a request for best-effort work as it is stored. But for Cancelled, Over and
-// VMs it stays as it was made.
+// Request is a request for best-effort work. It stays as it was made, except Cancelled,
+// Over and VMs, which are stored beside it, as its Place is.
 type Request struct {
-	ID, ProjectID, UserID, Name string
-	// Place is its place in the queue, which the store gives.
-	Place    int64
-	Created  span.Instant
-	Flavor   Named
-	Image    Named
-	Shape    resource.Vector // of a VM
-	Duration int64           // the most that each VM runs, in seconds
-	Parallel bool
+	ID        string          `json:"id"`
+	ProjectID string          `json:"project_id"`
+	UserID    string          `json:"user_id"`
+	Name      string          `json:"name"`
+	Place     int64           `json:"-"` // in the queue; the store assigns it
+	Created   span.Instant    `json:"created"`
+	Flavor    Named           `json:"flavor"`
+	Image     Named           `json:"image"`
+	Shape     resource.Vector `json:"shape"`    // of a VM
+	Duration  int64           `json:"duration"` // the longest time that each VM runs, in seconds
+	Parallel  bool            `json:"parallel,omitempty"`
 	// Networks are Nova's "none" or "auto", or the ids of networks.
-	Networks []string
-	KeyName  string
-	Metadata map[string]string
-	// Trust is the trust of Keystone by which servers are made in the owner's name.
-	Trust string
+	Networks []string          `json:"networks,omitempty"`
+	KeyName  string            `json:"key_name,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// Trust is the Keystone trust with which servers are made in the owner's name.
+	Trust string `json:"trust,omitempty"`
 	// Key is the Idempotency-Key that it came with, and BodyHash the hash of the body that
 	// came with it; both may be empty.
-	Key, BodyHash string
-	// Cancelled is when its owner gave it up, and Over when nothing was left of it to do; 0
-	// is not yet.
-	Cancelled, Over span.Instant
-	VMs             []VM // by Number
+	Key      string `json:"key,omitempty"`
+	BodyHash string `json:"body_hash,omitempty"`
+	// Cancelled is when its owner cancelled it, and Over when nothing of it was left to do;
+	// 0 is not yet.
+	Cancelled span.Instant `json:"-"`
+	Over      span.Instant `json:"-"`
+	VMs       []VM         `json:"-"` // by Number
 }
 
-// Named is something of the cloud.
-type Named struct{ ID, Name string }
+// Named is a flavor or an image.
+type Named struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
 
 // VM is one virtual machine of a request: what was intended with it last, and what it was
 // seen to be.
 type VM struct {
-	ID     string
-	Number int
-	Phase  besteffort.Phase
-	// Node is where it is, or is to be.
-	Node string
+	ID     string           `json:"id"`
+	Number int              `json:"number"`
+	Phase  besteffort.Phase `json:"phase"`
+	// Node is where it is, or where it goes.
+	Node string `json:"node,omitempty"`
 	// Since, Until and Ran are those of besteffort.VM.
-	Since, Until span.Instant
-	Ran          int64
+	Since span.Instant `json:"since"`
+	Until span.Instant `json:"until,omitempty"`
+	Ran   int64        `json:"ran,omitempty"`
 	// Server is the id of its server; empty where it has none, or its id is not known yet.
-	Server string
-	// Attempt counts the servers that were asked for; it tells that of the last one from
+	Server string `json:"server,omitempty"`
+	// Attempt counts the servers that were requested; it tells that of the last request from
 	// those before.
-	Attempt int
-	// Asked is when the present phase's order was last given; 0 is not yet.
-	Asked span.Instant
-	// Deadline is when a suspension that is not over is given up, for the reservation.
-	Deadline span.Instant
+	Attempt int `json:"attempt,omitempty"`
+	// Asked is when the present phase's order was last sent; 0 is not yet.
+	Asked span.Instant `json:"asked,omitempty"`
+	// Deadline is when a suspension that is not over fails, for the reservation.
+	Deadline span.Instant `json:"deadline,omitempty"`
 	// Held is what was taken from it in Placement while it is suspended, to be put back.
-	Held *Held
+	Held *Held `json:"held,omitempty"`
 	// Then is what it becomes when the server that is being deleted is gone: Done, Failed,
-	// or Waiting, to begin anew.
-	Then besteffort.Phase
+	// or Waiting, to begin again.
+	Then besteffort.Phase `json:"then,omitempty"`
 	// Failures counts what went wrong since it last ran for a while; RetryAt is when it is
 	// tried again. Avoids are the hosts on which it did.
-	Failures int
-	RetryAt  span.Instant
-	Avoids   []string
-	// Released says that its server was unlocked after it was resumed. Held is kept then:
-	// whoever finds that it has nothing gives it that back.
-	Released bool
-	// Reason says why it is as it is, in a sentence for its owner; may be empty.
-	Reason string
+	Failures int          `json:"failures,omitempty"`
+	RetryAt  span.Instant `json:"retry_at,omitempty"`
+	Avoids   []string     `json:"avoids,omitempty"`
+	// Released reports that its server was unlocked after it was resumed. Held is kept then,
+	// so that allocations that are lost can be restored.
+	Released bool `json:"released,omitempty"`
+	// Reason is why it is as it is, a sentence for its owner; may be empty.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Held is what a server has in Placement.
 type Held struct {
-	ProjectID, UserID string
-	Allocations       placing.Allocations
+	ProjectID   string              `json:"project_id"`
+	UserID      string              `json:"user_id"`
+	Allocations placing.Allocations `json:"allocations"`
 }
 
 // Status is what a request is to its owner.
