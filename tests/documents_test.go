@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	decision "github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
-	besteffort "github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // documents are the domain types that are stored or sent whole as JSON. They, and the
@@ -28,7 +28,7 @@ import (
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, // sent, and the first two in the agents' state file
-	rebalance.Run{}, besteffort.Request{}, besteffort.VM{}, eviction.Record{}, decision.Decision{}, // stored
+	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, // stored
 }
 
 var update = flag.Bool("update", false, "write the golden files of the documents")

@@ -25,9 +25,9 @@ const module = "github.com/almanac-cloud/almanac"
 var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
-	2: {"reservation", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
-	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort", "pkg/claiming"},
-	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "pkg/eviction"},
+	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
+	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1", "pkg/dispatch/cloudtest",
@@ -144,7 +144,7 @@ func parsed(t *testing.T, p pkg) (*token.FileSet, []*ast.File) {
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
-		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ type Placement interface {
 	Release(ctx context.Context, claims []placing.Claim) error
 }
 
-// Victim is an instance that gives up allocations on Host in the transaction that grants
+// Victim is an instance that releases allocations on Host in the transaction that grants
 // others theirs. Its Claim holds what it keeps.
 type Victim struct {
 	Host  string        `json:"host"`
@@ -93,7 +93,7 @@ type Transaction struct {
 	// Claims are those of the request's instances. Run updates them in place to what it sends:
 	// an instance keeps the allocations that it has from before a move.
 	Claims  []placing.Claim
-	Victims []Victim // give up allocations in the same transaction
+	Victims []Victim // release allocations in the same transaction
 	// Unconfirmed collects the claims of the request whose answers were lost; Run replaces the
 	// allocations that an instance has from such a claim.
 	Unconfirmed *Unconfirmed

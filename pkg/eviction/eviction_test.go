@@ -89,7 +89,7 @@ func TestAVictimThatCannotGoAnyMoreIsLeftAloneAndAnotherGoes(t *testing.T) {
 		"migrating":            func(_ *cloudtest.Bench, v *cloudtest.Server) { v.Status, v.Task = "MIGRATING", "migrating" },
 		"on another host":      func(_ *cloudtest.Bench, v *cloudtest.Server) { v.Host = cloudtest.Host(7) },
 		"without allocations":  func(b *cloudtest.Bench, _ *cloudtest.Server) { delete(b.Consumers, "v0") },
-		"with a second source": func(b *cloudtest.Bench, _ *cloudtest.Server) { b.Give("v0", "elsewhere", 2) },
+		"with a second source": func(b *cloudtest.Bench, _ *cloudtest.Server) { b.Allocate("v0", "elsewhere", 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := cloudtest.Full(t, 2)

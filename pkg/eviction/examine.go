@@ -70,7 +70,7 @@ func (e *eviction) refresh(ctx context.Context, v *Victim) (reason string, err e
 
 // Residual returns the part of a victim's allocations on a host that stays in Placement until
 // the victim is gone, so that no third party can claim it and a rollback has room. It reduces
-// wanted, what the preemptors want, by what the victim gives up.
+// wanted, what the preemptors want, by what the victim releases.
 //
 // Nothing of a class stays where Placement would refuse it: an amount below the step or
 // minimum of the class, and any amount where more is used than there is. As claims under way

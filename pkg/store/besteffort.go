@@ -14,16 +14,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 var (
-	_ controller.Records = (*Store)(nil)
-	_ controller.Shelf   = (*Store)(nil)
-	_ controller.Pins    = (*Store)(nil)
+	_ controller.Records    = (*Store)(nil)
+	_ requests.RequestStore = (*Store)(nil)
+	_ requests.Pins         = (*Store)(nil)
 )
 
 // OpenBestEffort implements controller.Records.
-func (s *Store) OpenBestEffort(ctx context.Context) ([]controller.Request, error) {
+func (s *Store) OpenBestEffort(ctx context.Context) ([]state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("over_at = 0").Order("place") })
 	if err != nil {
 		return nil, fmt.Errorf("read the best-effort work: %w", err)
@@ -31,15 +33,15 @@ func (s *Store) OpenBestEffort(ctx context.Context) ([]controller.Request, error
 	return list, nil
 }
 
-// AddBestEffort implements controller.Shelf.
-func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userData string, most int) (controller.Request, error) {
+// AddBestEffort implements requests.RequestStore.
+func (s *Store) AddBestEffort(ctx context.Context, r state.Request, userData string, most int) (state.Request, error) {
 	row, err := rowOfBestEffort(r, userData)
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	vms, err := rowsOfVMs(r.ID, r.VMs)
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	err = s.write(ctx, func(tx *gorm.DB) error {
 		// A transaction with an unknown outcome may have stored it.
@@ -61,14 +63,14 @@ func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userDat
 		return known, err
 	}
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	return s.BestEffort(ctx, r.ID)
 }
 
 // within refuses a request that would exceed the number of VMs that its project may have.
 // Requests are counted one after the other, on the nodes of a cluster too.
-func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
+func (s *Store) within(tx *gorm.DB, r state.Request, most int) error {
 	if most <= 0 {
 		return nil
 	}
@@ -86,32 +88,32 @@ func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
 	return err
 }
 
-// BestEffort implements controller.Shelf.
-func (s *Store) BestEffort(ctx context.Context, id string) (controller.Request, error) {
+// BestEffort implements requests.RequestStore.
+func (s *Store) BestEffort(ctx context.Context, id string) (state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("id = ?", id) })
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("read best-effort request %s: %w", id, err)
+		return state.Request{}, fmt.Errorf("read best-effort request %s: %w", id, err)
 	}
 	if len(list) == 0 {
-		return controller.Request{}, fault.New(fault.NotFound, "there is no best-effort request %s", id)
+		return state.Request{}, fault.New(fault.NotFound, "there is no best-effort request %s", id)
 	}
 	return list[0], nil
 }
 
-// BestEffortOfKey implements controller.Shelf.
-func (s *Store) BestEffortOfKey(ctx context.Context, project, key string) (controller.Request, bool, error) {
+// BestEffortOfKey implements requests.RequestStore.
+func (s *Store) BestEffortOfKey(ctx context.Context, project, key string) (state.Request, bool, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("project_id = ? AND request_key = ?", project, key) })
 	if err != nil {
-		return controller.Request{}, false, fmt.Errorf("read the best-effort request of an idempotency key: %w", err)
+		return state.Request{}, false, fmt.Errorf("read the best-effort request of an idempotency key: %w", err)
 	}
 	if len(list) == 0 {
-		return controller.Request{}, false, nil
+		return state.Request{}, false, nil
 	}
 	return list[0], true, nil
 }
 
-// ListBestEffort implements controller.Shelf.
-func (s *Store) ListBestEffort(ctx context.Context, q controller.Query) ([]controller.Request, error) {
+// ListBestEffort implements requests.RequestStore.
+func (s *Store) ListBestEffort(ctx context.Context, q requests.Query) ([]state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB {
 		found := tx.Order("place")
 		if q.ProjectID != "" {
@@ -146,7 +148,7 @@ func (s *Store) ListBestEffort(ctx context.Context, q controller.Query) ([]contr
 	return list, nil
 }
 
-// CancelBestEffort implements controller.Shelf.
+// CancelBestEffort implements requests.RequestStore.
 func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&bestEffortRow{}).Where("id = ? AND cancelled_at = 0 AND over_at = 0", id).Update("cancelled_at", int64(at)).Error
@@ -158,7 +160,7 @@ func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant
 }
 
 // SaveBestEffortVMs implements controller.Records.
-func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []controller.VM) error {
+func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []state.VM) error {
 	rows, err := rowsOfVMs("", vms)
 	if err == nil {
 		err = s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
@@ -205,25 +207,25 @@ func (s *Store) BestEffortUserData(ctx context.Context, id string) (string, erro
 	return found[0], nil
 }
 
-// BestEffortPin implements controller.Pins.
-func (s *Store) BestEffortPin(ctx context.Context, vm string) (controller.Pinned, bool, error) {
+// BestEffortPin implements requests.Pins.
+func (s *Store) BestEffortPin(ctx context.Context, vm string) (requests.Pinned, bool, error) {
 	var vms []bestEffortVMRow
-	var requests []bestEffortRow
+	var rows []bestEffortRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
-		vms, requests = nil, nil
+		vms, rows = nil, nil
 		if err := tx.Where("id = ?", vm).Find(&vms).Error; err != nil || len(vms) == 0 {
 			return err
 		}
-		return tx.Select("project_id").Where("id = ?", vms[0].RequestID).Find(&requests).Error
+		return tx.Select("project_id").Where("id = ?", vms[0].RequestID).Find(&rows).Error
 	})
 	if err != nil {
-		return controller.Pinned{}, false, fmt.Errorf("read VM %s of best-effort work: %w", vm, err)
+		return requests.Pinned{}, false, fmt.Errorf("read VM %s of best-effort work: %w", vm, err)
 	}
-	if len(vms) == 0 || len(requests) == 0 {
-		return controller.Pinned{}, false, nil
+	if len(vms) == 0 || len(rows) == 0 {
+		return requests.Pinned{}, false, nil
 	}
 	v, err := vms[0].vm()
-	return controller.Pinned{ProjectID: requests[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
+	return requests.Pinned{ProjectID: rows[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
 }
 
 // Resting returns which of the servers best-effort work has suspended and removed from
@@ -297,9 +299,9 @@ func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before spa
 
 // bestEffort returns the requests that scope selects, with their VMs and without user_data,
 // which may be long and which only the creation of a server needs.
-func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []controller.Request, err error) {
+func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []state.Request, err error) {
 	var rows []bestEffortRow
-	vms := map[string][]controller.VM{}
+	vms := map[string][]state.VM{}
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		rows = nil
 		clear(vms)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-func rowOfBestEffort(r controller.Request, userData string) (bestEffortRow, error) {
+func rowOfBestEffort(r state.Request, userData string) (bestEffortRow, error) {
 	terms, err := encode(r)
 	key := r.Key
 	if key == "" {
@@ -20,16 +20,16 @@ func rowOfBestEffort(r controller.Request, userData string) (bestEffortRow, erro
 	}, err
 }
 
-func (row *bestEffortRow) request() (controller.Request, error) {
-	var r controller.Request
+func (row *bestEffortRow) request() (state.Request, error) {
+	var r state.Request
 	if err := json.Unmarshal(row.Terms, &r); err != nil {
-		return controller.Request{}, fmt.Errorf("decode best-effort request %s: %w", row.ID, err)
+		return state.Request{}, fmt.Errorf("decode best-effort request %s: %w", row.ID, err)
 	}
 	r.Place, r.Cancelled, r.Over = row.Place, span.Instant(row.CancelledAt), span.Instant(row.OverAt)
 	return r, nil
 }
 
-func rowsOfVMs(request string, vms []controller.VM) (rows []bestEffortVMRow, err error) {
+func rowsOfVMs(request string, vms []state.VM) (rows []bestEffortVMRow, err error) {
 	for _, v := range vms {
 		state, err := encode(v)
 		if err != nil {
@@ -40,9 +40,9 @@ func rowsOfVMs(request string, vms []controller.VM) (rows []bestEffortVMRow, err
 	return rows, nil
 }
 
-func (row *bestEffortVMRow) vm() (v controller.VM, err error) {
+func (row *bestEffortVMRow) vm() (v state.VM, err error) {
 	if err := json.Unmarshal(row.State, &v); err != nil {
-		return controller.VM{}, fmt.Errorf("decode VM %s of best-effort work: %w", row.ID, err)
+		return state.VM{}, fmt.Errorf("decode VM %s of best-effort work: %w", row.ID, err)
 	}
 	return v, nil
 }

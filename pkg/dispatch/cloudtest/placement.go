@@ -179,8 +179,8 @@ func (c *Cloud) CarryOut() {
 	c.late = nil
 }
 
-// Give adds an allocation of another provider to a consumer.
-func (c *Cloud) Give(consumer, provider string, vcpus int64) {
+// Allocate adds an allocation of another provider to a consumer.
+func (c *Cloud) Allocate(consumer, provider string, vcpus int64) {
 	claim := c.Consumers[consumer]
 	claim.Allocations = claim.Allocations.WithSource(placing.Allocations{provider: {"VCPU": vcpus}})
 	c.Consumers[consumer] = claim

@@ -246,3 +246,9 @@ func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func
 	}
 	return rows
 }
+
+// decide plans the transfers that the live reservations need.
+func (c *Controller) decide(s *Stored, live []reservation.Reservation, now span.Instant) *plan {
+	f := c.facts.Load()
+	return c.Rules.newPlan(s, f, live, c.Demands(f, live), c.unready(), now)
+}

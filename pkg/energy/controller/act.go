@@ -21,8 +21,8 @@ import (
 // hostsAtOnce is how many hosts are seen to at the same time.
 const hostsAtOnce = 8
 
-// advance brings every host on that is on its way, or shall be.
-func (c *Controller) advance(ctx context.Context, lease job.Lease, w *world, wants map[string]energy.Switch) error {
+// act continues with every host that is on its way between on and off, or should be.
+func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
 	var mu sync.Mutex
 	var errs []error
 	changed := false
@@ -33,7 +33,7 @@ func (c *Controller) advance(ctx context.Context, lease job.Lease, w *world, wan
 			continue
 		}
 		work.Go(func() error {
-			did, err := c.advanceHost(ctx, lease, w, host, wants)
+			did, err := c.advanceHost(ctx, held, w, host, wants)
 			mu.Lock()
 			defer mu.Unlock()
 			changed = changed || did
@@ -84,12 +84,12 @@ func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch
 func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
 // advanceHost does one step with one host: what is decided is stored before it is done.
-func (c *Controller) advanceHost(ctx context.Context, lease job.Lease, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
+func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
 	record := w.recordOf(host)
 	facts := c.facts(ctx, w, &record, wants)
-	facts.Epoch, facts.ID = lease.Epoch, c.NewID()
+	facts.Epoch, facts.ID = held.Epoch, c.NewID()
 	if record.MustLook(facts, c.Switching) {
 		facts.Looked = true
 		if facts.Occupied, err = c.occupied(ctx, w, host); err != nil {
@@ -101,7 +101,7 @@ func (c *Controller) advanceHost(ctx context.Context, lease job.Lease, w *world,
 	if step.Nothing(&record) {
 		return false, nil
 	}
-	err = c.Records.ChangePower(ctx, lease, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+	err = c.Records.ChangePower(ctx, held.Lease, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		r := stored[host]
 		if r.Phase != record.Phase || r.Number != record.Number {
 			return nil, fault.New(fault.Conflict, "the record of host %s has changed meanwhile; it is looked at again", host)
@@ -117,13 +117,13 @@ func (c *Controller) advanceHost(ctx context.Context, lease job.Lease, w *world,
 	if err != nil {
 		return false, err
 	}
-	if err := c.count(ctx, lease, step); err != nil {
+	if err := c.count(ctx, held.Lease, step); err != nil {
 		return true, err
 	}
 	c.log(ctx, step)
 	c.announce(ctx, &record, &step)
 	w.keep(host, step.Record)
-	return len(step.Entries) > 0, c.do(ctx, &step)
+	return len(step.Entries) > 0, c.do(ctx, held, &step)
 }
 
 func (w *world) recordOf(host string) energy.Record {
@@ -210,10 +210,13 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 }
 
 // do does what was stored. What fails comes again with the next step.
-func (c *Controller) do(ctx context.Context, step *energy.Step) error {
+func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) error {
 	var errs []error
 	r := &step.Record
 	for _, action := range step.Actions {
+		if err := held.Ensure(ctx); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
 		switch {
 		case action == energy.Send && r.Order != nil:
 			if _, err := c.Agents.Order(ctx, *r.Order); err != nil {

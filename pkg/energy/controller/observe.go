@@ -38,9 +38,9 @@ type world struct {
 	moved bool       // a host is in another phase than before
 }
 
-// look reads the world; nil where the controller rests. Records and settings must be read; of everything else that cannot
-// be, the rules know what it means.
-func (c *Controller) look(ctx context.Context, now span.Instant) (*world, error) {
+// observe reads the world; nil where the controller rests. Only records and settings must be
+// readable: the rules handle what else is missing.
+func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, error) {
 	w := &world{now: now, measure: now >= c.memory.measured.Add(c.MeasureEvery)}
 	var err error
 	if w.settings, err = c.Settings.EnergySettings(ctx); err != nil {
