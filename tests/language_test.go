@@ -17,6 +17,7 @@ var plain = []string{
 	"pkg/job",
 	"reservation/besteffort", "reservation/besteffort/",
 	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
+	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
 }
 
 // unclear lists the forms that readers have to read twice, each with what to write instead.
