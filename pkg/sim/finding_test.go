@@ -1,0 +1,83 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
+)
+
+func TestVerdictsHaveOneVocabulary(t *testing.T) {
+	for want, v := range map[string]sim.Verdict{
+		"held":                   sim.HeldIf(true),
+		"**not held**":           sim.HeldIf(false),
+		"**held in part**":       sim.HeldInPart,
+		"undecided":              sim.Undecided,
+		"not checked":            sim.NotChecked,
+		"held (78 of 78)":        sim.Counted(78, 78),
+		"**held in 65 of 78**":   sim.Counted(65, 78),
+		"**not held** (0 of 52)": sim.Counted(0, 52),
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestADifferenceCountsOnlyOutsideItsInterval(t *testing.T) {
+	for _, tc := range []struct {
+		mean, half float64
+		want       sim.Verdict
+	}{
+		{2, 1, sim.Held}, {1, 1, sim.Undecided}, {0, 0, sim.Undecided}, {-1, 1, sim.Undecided}, {-2, 1, sim.NotHeld},
+	} {
+		if got := sim.Positive(sim.Estimate{Mean: tc.mean, Half: tc.half, Runs: 5}); got != tc.want {
+			t.Errorf("%v ± %v is %v, want %v", tc.mean, tc.half, got, tc.want)
+		}
+	}
+	if got := sim.Worst(sim.Held, sim.Undecided, sim.NotHeld, sim.Held); got != sim.NotHeld {
+		t.Errorf("the worst is %v", got)
+	}
+	if sim.Counted(1, 2).Holds() || !sim.Counted(2, 2).Holds() {
+		t.Error("what held in part counts as held")
+	}
+	if got := sim.Worst(sim.Held, sim.Undecided); got != sim.Undecided {
+		t.Errorf("the worse is %v", got)
+	}
+}
+
+func TestFindingsAreATableWithTheReasonsBelow(t *testing.T) {
+	list := []sim.Finding{
+		{Claim: "A is more than B", Verdict: sim.Held, Seen: "3 and 2"},
+		{Claim: "B is more than C.", Verdict: sim.Counted(1, 2), Seen: "2 and 1, 2 and 3", Because: "C may be drawn large."},
+		{Claim: "C is 0", Verdict: sim.NotHeld, Seen: "1"},
+	}
+	if got := sim.CountHeld(list); got != 1 {
+		t.Errorf("%d findings hold", got)
+	}
+	r := sim.NewReport("X")
+	r.Findings("the paper", list)
+	want := `# X
+
+| the paper | here | in numbers |
+|---|---|---|
+| A is more than B | held | 3 and 2 |
+| B is more than C. | **held in 1 of 2** | 2 and 1, 2 and 3 |
+| C is 0 | **not held** | 1 |
+
+These did not hold throughout, with what may be the reason:
+
+- B is more than C: **held in 1 of 2**. C may be drawn large.
+`
+	if diff := cmp.Diff(want, r.Markdown()); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	list[0].Within = "by 1"
+	r = sim.NewReport("X")
+	r.Findings("the paper", list[:1])
+	want = "# X\n\n| the paper | here | it holds where | in numbers |\n|---|---|---|---|\n| A is more than B | held | by 1 | 3 and 2 |\n"
+	if diff := cmp.Diff(want, r.Markdown()); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
