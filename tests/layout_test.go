@@ -63,7 +63,7 @@ var homes = map[string][]string{
 	"gonum.org/v1/gonum":                  {"pkg/sim", "pkg/workload"},
 	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
-	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power"},
+	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 
@@ -144,7 +144,7 @@ func parsed(t *testing.T, p pkg) (*token.FileSet, []*ast.File) {
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
-		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
