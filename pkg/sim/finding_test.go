@@ -1,6 +1,12 @@
 package sim_test
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,5 +85,53 @@ These did not hold throughout, with what may be the reason:
 	want = "# X\n\n| the paper | here | it holds where | in numbers |\n|---|---|---|---|\n| A is more than B | held | by 1 | 3 and 2 |\n"
 	if diff := cmp.Diff(want, r.Markdown()); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+// The checked-in reports say what Findings prints: the verdicts, and a reason for each claim
+// below its table.
+func TestTheReportsHaveTheVerdictsOfFindings(t *testing.T) {
+	verdict := regexp.MustCompile(`^(held( \((\d+) of (\d+)\))?|\*\*held in \d+ of \d+\*\*|\*\*held in part\*\*|undecided|\*\*not held\*\*( \(0 of \d+\))?|not checked)$`)
+	paths, err := filepath.Glob("../../docs/reproduction/*/report.md")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d reports, %v", len(paths), err)
+	}
+	found := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims, inTable, inReasons := map[string]string{}, false, false
+		for line := range strings.Lines(string(text)) {
+			cells := strings.Split(strings.TrimSpace(line), " | ")
+			switch {
+			case len(cells) > 2 && cells[1] == "here" && (cells[2] == "in numbers |" || cells[2] == "it holds where"):
+				inTable, inReasons = true, false
+			case !strings.HasPrefix(line, "|"):
+				inTable = false
+			case inTable && len(cells) > 2:
+				found++
+				claims[strings.TrimSuffix(strings.TrimPrefix(cells[0], "| "), ".")] = cells[1]
+				if !verdict.MatchString(cells[1]) {
+					t.Errorf("%s: %q is no verdict", path, cells[1])
+				}
+			}
+			if strings.HasPrefix(line, "These did not hold throughout") {
+				inReasons = true
+			}
+			if item, is := strings.CutPrefix(line, "- "); is && inReasons {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(claims)), func(claim string) bool {
+					return strings.HasPrefix(item, claim+": "+claims[claim]+". ")
+				}) {
+					t.Errorf("%s: no claim above has the reason %q", path, item)
+				}
+			} else if strings.HasPrefix(line, "#") {
+				inReasons = false
+			}
+		}
+	}
+	if found < 80 {
+		t.Errorf("%d findings in all reports", found)
 	}
 }
