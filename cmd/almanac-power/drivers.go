@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power/simulated"
 )
 
-// driver is a power driver. The table in docs/energy.md, the packages in the README and
-// etc/almanac/power.yaml describe the drivers to users; a test holds them to drivers.
+// driver is a power driver. docs/energy.md, docs/architecture.md and etc/almanac/power.yaml
+// describe the drivers to users; a test compares them with the list drivers.
 type driver struct {
 	name string
 	// options returns empty options, whose keys an entry of the machines file may have.

@@ -70,7 +70,7 @@ func TestEachDriverIsDescribed(t *testing.T) {
 		}
 		return string(text)
 	}
-	readme, guide, sample := page("README.md"), page("docs", "energy.md"), page("etc", "almanac", "power.yaml")
+	rooms, guide, sample := page("docs", "architecture.md"), page("docs", "energy.md"), page("etc", "almanac", "power.yaml")
 	_, table, _ := strings.Cut(guide, "\n| driver |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if rows := strings.Count(table, "\n| `"); rows != len(drivers) {
@@ -80,8 +80,8 @@ func TestEachDriverIsDescribed(t *testing.T) {
 		t.Errorf("power.yaml has %d entries, there are %d drivers", entries, len(drivers))
 	}
 	for _, d := range drivers {
-		if !strings.Contains(readme, "`pkg/power/"+d.name+"`") {
-			t.Errorf("the README does not name pkg/power/%s", d.name)
+		if !strings.Contains(rooms, "`pkg/power/"+d.name+"`") {
+			t.Errorf("docs/architecture.md does not name pkg/power/%s", d.name)
 		}
 		if !strings.Contains(table, "\n| `"+d.name+"` |") {
 			t.Errorf("docs/energy.md has no row for the driver %s", d.name)
