@@ -185,7 +185,7 @@ func shown(value any) string { return fmt.Sprintf("%.40q", fmt.Sprint(value)) }
 
 func (r *settingsReader) number(m map[string]any, prefix, key string, to *float64) {
 	const most = 1e12
-	n := *to
+	var n float64
 	switch v := m[key].(type) {
 	case nil:
 		return
