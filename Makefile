@@ -25,9 +25,10 @@ build: ## build the commands into bin/
 run: build ## build and start Almanac on the embedded default
 	@bin/almanacd
 
-check: ## format, vet, layout and the quick tests, in under two minutes
+check: ## format, vet, staticcheck, layout and the quick tests, in under two minutes
 	@test -z "$$(gofmt -l cmd filters inventory pkg reservation tests weighers)" || { gofmt -l cmd filters inventory pkg reservation tests weighers; echo 'run gofmt -w on these files'; exit 1; }
 	@CGO_ENABLED=0 $(GO) vet ./...
+	@CGO_ENABLED=0 $(GO) tool staticcheck -tests=false ./...
 	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
 
 # The tests of the cloud use it one after the other and wait most of the time; the other

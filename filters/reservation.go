@@ -27,6 +27,9 @@ const (
 	FenceLeadTime Fence = "lead_time"
 )
 
+// Fences lists all fences.
+var Fences = []Fence{FenceAlways, FenceLeadTime}
+
 // Promises tells what is promised.
 type Promises interface {
 	// Reservation gives a live reservation, false where there is none with that id.

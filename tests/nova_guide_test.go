@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/filters"
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/weighers"
 )
@@ -55,7 +54,7 @@ func TestTheGuideListsTheFilters(t *testing.T) {
 }
 
 func TestTheGuideListsTheWeighers(t *testing.T) {
-	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: config.Releases}})
+	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: weighers.Releases}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/filters"
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -82,7 +81,7 @@ func TestParityTellsOfAllFiltersAndWeighers(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(filters.Names())), names(parity(t, "Filters"))); diff != "" {
 		t.Errorf("filters (-code +parity):\n%s", diff)
 	}
-	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: config.Releases}})
+	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: weighers.Releases}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,9 @@ import (
 // AllWeighers is the name, in weight_classes, that stands for all of them.
 const AllWeighers = "nova.scheduler.weights.all_weighers"
 
+// Releases lists the releases of Nova that Almanac knows, by code name, the oldest first.
+var Releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy", "flamingo", "gazpacho"}
+
 // Ports are what weighers need to know beside the states of the hosts.
 type Ports struct {
 	Promises     Promises

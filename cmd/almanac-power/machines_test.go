@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -54,9 +55,46 @@ func TestTheSamplesAreValid(t *testing.T) {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
 	for _, e := range entries {
-		_, err := e.driver.open(e.Host, "", &owner{})
+		_, err := e.options.open(e.Host, "", &owner{})
 		if err != nil && e.Driver != "redfish" { // whose cafile is not there
 			t.Errorf("%s: %v", e.Driver, err)
+		}
+	}
+}
+
+func TestEachDriverIsDescribed(t *testing.T) {
+	page := func(path ...string) string {
+		text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	rooms, guide, sample := page("docs", "architecture.md"), page("docs", "energy.md"), page("etc", "almanac", "power.yaml")
+	_, table, _ := strings.Cut(guide, "\n| driver |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if rows := strings.Count(table, "\n| `"); rows != len(drivers) {
+		t.Errorf("docs/energy.md has %d drivers, there are %d", rows, len(drivers))
+	}
+	if entries := strings.Count(sample, "driver: "); entries != len(drivers) {
+		t.Errorf("power.yaml has %d entries, there are %d drivers", entries, len(drivers))
+	}
+	for _, d := range drivers {
+		if !strings.Contains(rooms, "`pkg/power/"+d.name+"`") {
+			t.Errorf("docs/architecture.md does not name pkg/power/%s", d.name)
+		}
+		if !strings.Contains(table, "\n| `"+d.name+"` |") {
+			t.Errorf("docs/energy.md has no row for the driver %s", d.name)
+		}
+		_, entry, _ := strings.Cut(sample, "driver: "+d.name+"\n")
+		entry, _, _ = strings.Cut(entry, "- host: ")
+		for field := range reflect.TypeOf(d.options()).Elem().Fields() {
+			if key := field.Tag.Get("yaml"); !field.Anonymous && !strings.Contains(entry, " "+key+": ") {
+				t.Errorf("the entry of power.yaml for the driver %s has no %s", d.name, key)
+			}
+		}
+		if d.advice == "" && d.name != "simulated" {
+			t.Errorf("the driver %s has no advice", d.name)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/sim/preemption"
 )
 
@@ -36,7 +35,7 @@ Without --trace the instances are made up: the paper's three sizes, more by day 
 			f.Float64Var(&o.Load, "load", o.Load, "VCPUs asked for in the mean, as a share of those there are")
 			f.Float64Var(&o.Share, "share", o.Share, "share of the requests that are preemptible")
 			f.Float64SliceVar(&o.Shares, "shares", o.Shares, "shares that are compared in a figure")
-			f.StringSliceVar(&o.Costs, "costs", o.Costs, "what victims cost, side by side: "+strings.Join(config.Costs, ", "))
+			f.StringSliceVar(&o.Costs, "costs", o.Costs, "what victims cost, side by side: "+strings.Join(o.Costs, ", "))
 			f.Var((*period)(&o.Period), "period", "what is charged for as a whole")
 			f.StringVar(&o.Trace, "trace", o.Trace, "folder of the Azure traces, or CSV file of virtual machines")
 			f.BoolVar(&o.Latency, "latency", o.Latency, "measure how long scheduling takes, too")

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -134,11 +133,11 @@ func (s *service) purgeCommand() *cobra.Command {
 		Example: "  almanacd db purge --older-than 90d --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			// Replicas may not have heard yet of what is over since a moment ago.
-			age, err := config.ParseDuration(olderThan)
-			if err != nil || age < time.Hour {
+			age, err := span.ParseDuration(olderThan)
+			if err != nil || age < 3600 {
 				return fault.Field("--older-than", "must be a time of at least an hour, such as 90d, not %q", olderThan)
 			}
-			return s.purge(c, span.At(time.Now().Add(-age)), dryRun)
+			return s.purge(c, span.At(time.Now()).Add(-age), dryRun)
 		},
 	}
 	purge.Flags().StringVar(&olderThan, "older-than", "", "age from which on they are deleted, such as 90d")

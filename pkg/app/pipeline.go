@@ -20,7 +20,7 @@ func pipeline(c config.Config, evictor *preemption.Evictor, promises filters.Pro
 	if err != nil {
 		return nil, fmt.Errorf("[filter_scheduler]: %w", err)
 	}
-	period, err := preemption.NewCost(config.Costs[0], costOptions(c))
+	period, err := preemption.NewCost(preemption.PartialHour, costOptions(c))
 	if err != nil {
 		return nil, fmt.Errorf("[preemptible]: %w", err)
 	}
@@ -92,7 +92,7 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 // its release have them.
 func prefilters(c config.Config) object.Prefilters {
 	since := func(release string) bool {
-		return slices.Index(config.Releases, c.Weighers.Release) >= slices.Index(config.Releases, release)
+		return slices.Index(weighers.Releases, c.Weighers.Release) >= slices.Index(weighers.Releases, release)
 	}
 	p := c.Prefilters
 	return object.Prefilters{
@@ -104,7 +104,7 @@ func prefilters(c config.Config) object.Prefilters {
 func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	w := c.Weighers
 	p.Nova = weighers.Nova{
-		Releases: config.Releases[:slices.Index(config.Releases, w.Release)+1], ImageProperties: w.ImagePropsSetting, Metrics: w.MetricsSetting,
+		Releases: weighers.Releases[:slices.Index(weighers.Releases, w.Release)+1], ImageProperties: w.ImagePropsSetting, Metrics: w.MetricsSetting,
 		Alone: c.Scheduler.Mode == modeReplace && c.Scheduler.ForwardTransportURL == "",
 	}
 	return weighers.Choose(w.Classes, map[string]float64{

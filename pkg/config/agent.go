@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// PowerAgent is the configuration of almanac-power. Of Default it has logging, Host and
-// TransportURL.
+// PowerAgent is the configuration of almanac-power. It uses only the logging fields, Host
+// and TransportURL of Default.
 type PowerAgent struct {
 	Default  Default
 	Rabbit   Rabbit
@@ -17,12 +17,12 @@ type PowerAgent struct {
 	Ironic   Ironic
 	Keystone Keystone
 
-	Folder string // of the first file that was read; empty without one
+	Folder string // of the first file read; empty without a file
 }
 
 // Agent is section [agent].
 type Agent struct {
-	Name                       string // empty: that of the machine
+	Name                       string // empty: the name of the machine
 	MachinesFile, StateFile    string
 	AnnounceInterval           time.Duration
 	ReadTimeout, SwitchTimeout time.Duration
@@ -34,7 +34,8 @@ type Ironic struct {
 	Enabled bool
 }
 
-// LoadPowerAgent reads the configuration of almanac-power, as Load does.
+// LoadPowerAgent reads the configuration of almanac-power. Its parameters and errors are those
+// of Load.
 func LoadPowerAgent(paths, dirs []string, environment map[string]string) (PowerAgent, error) {
 	var cfg PowerAgent
 	if err := load(agentTable(&cfg), paths, dirs, environment); err != nil {
@@ -44,7 +45,7 @@ func LoadPowerAgent(paths, dirs []string, environment map[string]string) (PowerA
 	return cfg, nil
 }
 
-// Beside is Config.Beside.
+// Beside returns where a file named in the configuration lies, as Config.Beside does.
 func (c PowerAgent) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -52,7 +53,7 @@ func (c PowerAgent) Beside(path string) string {
 	return filepath.Join(c.Folder, path)
 }
 
-// SamplePowerAgent writes a configuration file of almanac-power, as Sample does.
+// SamplePowerAgent writes the sample configuration file of almanac-power, in the layout of Sample.
 func SamplePowerAgent(w io.Writer) error {
 	var cfg PowerAgent
 	return sample(w, "almanac-power", agentTable(&cfg))
@@ -61,29 +62,29 @@ func SamplePowerAgent(w io.Writer) error {
 func agentTable(c *PowerAgent) []section {
 	return []section{
 		{"DEFAULT", append(logOptions(&c.Default),
-			text(&c.Default.Host, "host", "", "Name of this machine. Empty means its own name."),
+			text(&c.Default.Host, "host", "", "Name of this machine. Empty means the hostname."),
 			text(&c.Default.TransportURL, "transport_url", "",
-				"The message broker of almanacd, as rabbit://user:password@host:5672,user:password@host2:5672/virtual_host.").asSecret(),
+				"URL of almanacd's message broker, such as rabbit://user:password@host:5672,user:password@host2:5672/virtual_host.").asSecret(),
 		)},
 		{"oslo_messaging_rabbit", connectionOptions(&c.Rabbit)},
 		{"agent", []option{
 			text(&c.Agent.Name, "name", "",
-				"Name of this agent, and of its queue. Each agent has one of its own, and keeps it. Empty means [DEFAULT] host."),
+				"Name of this agent and of its queue. It must be unique and must not change. Empty means [DEFAULT] host."),
 			text(&c.Agent.MachinesFile, "machines_file", "/etc/almanac/power.yaml",
-				"YAML file that says how each host is switched. A relative path begins at the folder of the first configuration file."),
+				"YAML file that describes how to switch each host. A relative path starts at the folder of the first configuration file."),
 			text(&c.Agent.StateFile, "state_file", "/var/lib/almanac/power-agent.json",
-				"Where the agent remembers the orders that it has taken, so that none is carried out twice."),
+				"File in which the agent records accepted orders, so that it carries out none twice."),
 			duration(&c.Agent.AnnounceInterval, "announce_interval", 10*time.Second, time.Second, time.Minute,
-				"How often the agent tells which hosts it can switch. almanacd takes it for lost after 30 seconds without a word."),
+				"How often the agent announces which hosts it can switch. almanacd considers an agent lost after [energy] agent_timeout without an announcement."),
 			duration(&c.Agent.ReadTimeout, "read_timeout", 10*time.Second, time.Second, 15*time.Second,
-				"How long a machine may take to say how it is."),
+				"Time limit for reading the state of a machine."),
 			duration(&c.Agent.SwitchTimeout, "switch_timeout", 5*time.Minute, 10*time.Second, time.Hour,
-				"How long a machine may take to be switched, beside the time that its operating system gets to stop."),
+				"Time limit for switching a machine, in addition to the time that its operating system has for shutting down."),
 		}},
 		{"ironic", append([]option{
 			boolean(&c.Ironic.Enabled, "enabled", false,
-				"There is an Ironic: machines with the driver ironic are switched by its API, as the user of [keystone_authtoken], "+
-					"and no other driver touches a host that Ironic has as a node."),
+				"Use Ironic: the driver ironic switches machines through Ironic's API as the user of [keystone_authtoken], "+
+					"and other drivers leave alone the hosts that are Ironic nodes."),
 		}, clientOptions(&c.Ironic.Client, "Ironic")...)},
 		{"keystone_authtoken", keystoneOptions(&c.Keystone)},
 	}

@@ -1,14 +1,14 @@
 // Package config reads the configuration of Almanac: oslo-style INI files and
 // environment variables in, one Config of plain values out.
 //
-// One table of options is the source of parsing, checking, the sample file and
-// the listing of what is in effect. Names and meanings are those of oslo.config
-// where it has them: files in order, later ones win, and the environment
-// variable OS_<GROUP>__<OPTION> wins over all files. Unlike oslo.config, it
-// takes a name that it does not know for an error.
+// One table of options drives parsing, checking, the sample file and the listing
+// of the values in effect. Names and meanings follow oslo.config: files are read
+// in order and later files win, and the environment variable
+// OS_<GROUP>__<OPTION> wins over all files. Unlike oslo.config, an unknown name
+// is an error.
 //
-// The package knows nothing of the rooms that it configures; pkg/app hands the
-// values on.
+// The values that an option allows come from the package that uses them, such as
+// calendar.Policies; pkg/app passes the values on.
 package config
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Config holds the value of every option, one struct for each section.
+// Config holds the value of every option, one struct per section.
 type Config struct {
 	Default       Default
 	API           API
@@ -45,11 +45,11 @@ type Config struct {
 	Glance        Client
 	Staging       Staging
 
-	Folder string // of the first file that was read; empty without one
+	Folder string // of the first file read; empty without a file
 }
 
-// Beside gives where a file lies that the configuration names: a relative path
-// begins at the folder of the first configuration file.
+// Beside returns where a file named in the configuration lies: a relative path
+// starts at the folder of the first configuration file.
 func (c Config) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -72,7 +72,8 @@ type Default struct {
 	GracefulShutdownTimeout time.Duration
 }
 
-// API is section [api]: where the REST API listens and whom it believes.
+// API is section [api]: where the REST API listens, how it authenticates callers
+// and how much it accepts from them.
 type API struct {
 	Host         string
 	Port         int // 0: any free port
@@ -80,14 +81,14 @@ type API struct {
 	MaxBodyBytes int
 
 	RequestTimeout, DrainDelay time.Duration
-	RateLimit, RateBurst       int // requests per second of a project, and at once; 0 is no limit
-	RequestsAtOnce             int // of a project that are served at the same time; 0 is no limit
-	FailureLimit, FailureBurst int // wrong tokens per second of an address, and at once; 0 is no limit
+	RateLimit, RateBurst       int // requests per second and project, and in one burst; RateLimit 0: no limit
+	RequestsAtOnce             int // concurrent requests per project; 0: no limit
+	FailureLimit, FailureBurst int // invalid tokens per second and address, and in one burst; FailureLimit 0: no limit
 	FeedSecret                 string
 	ParseProxyHeaders          bool
 }
 
-// NoAuth is section [noauth]: who every caller is where AuthStrategy is "noauth".
+// NoAuth is section [noauth]: the identity of every caller if AuthStrategy is "noauth".
 type NoAuth struct {
 	ProjectID string
 	UserID    string
@@ -97,27 +98,28 @@ type NoAuth struct {
 // Database is section [database].
 type Database struct {
 	Connection  string        // an SQLAlchemy URL or a Go one ("file:…"); may hold a password
-	BusyTimeout time.Duration // of SQLite; the rest is for servers
+	BusyTimeout time.Duration // SQLite only; the fields below are for database servers
 
 	MaxPoolSize, MaxOverflow               int
 	ConnectionRecycleTime                  time.Duration
-	MaxRetries                             int // -1: without end
+	MaxRetries                             int // -1: no limit
 	RetryInterval                          time.Duration
-	DBMaxRetries                           int // -1: as often as time allows
+	DBMaxRetries                           int // -1: until TransactionTimeout
 	DBMaxRetryInterval, TransactionTimeout time.Duration
 }
 
-// Inventory is section [inventory]: where the hosts come from.
+// Inventory is section [inventory]: the source of the hosts.
 type Inventory struct {
 	Source           string // "file" or "openstack"
 	HostsFile        string
 	RefreshInterval  time.Duration
-	FullPollInterval time.Duration // of openstack
+	FullPollInterval time.Duration // openstack only
 	MaxChangePercent int
 	SettleTime       time.Duration
 }
 
-// Reservation is section [reservation]: what holds where a request says nothing.
+// Reservation is section [reservation]: the defaults of requests and the treatment of
+// instances before, during and after a reservation.
 type Reservation struct {
 	DefaultPolicy     string
 	Fence             string // "always" or "lead_time"
@@ -127,17 +129,17 @@ type Reservation struct {
 	OnEndChoices      []string // OnEnd is among them
 	IdempotencyKeyTTL time.Duration
 
-	// Of a cloud:
+	// Only with an OpenStack cloud:
 	RunningInstances     string // "wait" or "migrate"
 	EndedInstances       string // "migrate", "shelve", "delete" or "wait"
 	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
 	EvictionTime         time.Duration
 	EndGrace             time.Duration
-	RootDisk             int // GB; 0 is the whole host's
+	RootDisk             int // GB; 0: the whole disk of the host
 	Flavors              []string
 }
 
-// Limits is section [limits]. Zero is no limit, in every field.
+// Limits is section [limits]. In every field zero means no limit.
 type Limits struct {
 	MaxDuration            time.Duration
 	MaxStartAhead          time.Duration

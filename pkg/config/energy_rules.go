@@ -12,7 +12,7 @@ import (
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// PlanRules gives the rules of the switch plan. The error is an Invalid fault that names the
+// PlanRules returns the rules of the switch plan. The error is an Invalid fault that names the
 // option.
 func (e Energy) PlanRules() (energy.Rules, error) {
 	spare, err := spareCapacity(e.SpareCapacity)
@@ -34,7 +34,7 @@ func (e Energy) PlanRules() (energy.Rules, error) {
 	return r, nil
 }
 
-// Switching gives how one host is brought from on to off and back.
+// Switching returns the time limits and retries for switching one host.
 func (e Energy) Switching() energy.Switching {
 	return energy.Switching{
 		Settle: seconds(e.SettleTime), OffPatience: seconds(e.SoftOffTimeout), Hard: e.HardOff,
@@ -42,7 +42,7 @@ func (e Energy) Switching() energy.Switching {
 	}
 }
 
-// spareCapacity reads CLASS:AMOUNT.
+// spareCapacity parses items of the form CLASS:AMOUNT.
 func spareCapacity(list []string) (v resource.Vector, err error) {
 	for _, item := range list {
 		class, text, _ := strings.Cut(item, ":")
@@ -57,13 +57,13 @@ func spareCapacity(list []string) (v resource.Vector, err error) {
 			v.MemoryMB = amount
 		case class == "DISK_GB":
 			v.DiskGB = amount
-		case strings.HasPrefix(class, "CUSTOM_"):
+		case resource.IsCustomClass(class):
 			if v.Custom == nil {
 				v.Custom = map[string]int64{}
 			}
 			v.Custom[class] = amount
 		default:
-			return v, fault.Field("[energy] spare_capacity", "knows VCPU, MEMORY_MB, DISK_GB and CUSTOM_ classes, not %q", class)
+			return v, fault.Field("[energy] spare_capacity", "must use the classes VCPU, MEMORY_MB, DISK_GB or CUSTOM_*, not %q", class)
 		}
 	}
 	return v, nil

@@ -1,8 +1,12 @@
 package config
 
-import "math"
+import (
+	"math"
 
-// FilterScheduler is section [filter_scheduler], as Nova has it, but for the weighers.
+	"github.com/almanac-cloud/almanac/filters"
+)
+
+// FilterScheduler is section [filter_scheduler] as in Nova, without the weighers.
 type FilterScheduler struct {
 	EnabledFilters      []string
 	AvailableFilters    []string
@@ -18,27 +22,26 @@ type FilterScheduler struct {
 
 func filterSchedulerOptions(f *FilterScheduler) []option {
 	return []option{
-		list(&f.AvailableFilters, "available_filters", []string{"nova.scheduler.filters.all_filters"},
-			"Filters that enabled_filters may name, by the paths of their classes; all_filters are all of Nova's. Filters of "+
-				"others, in Python, do not run in Almanac."),
-		list(&f.EnabledFilters, "enabled_filters", []string{
-			"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
-		}, "Filters that a host has to pass in mode replace, in their order, beside those that always count: the reservations, "+
-			"and what Placement would say."),
-		integer(&f.HostSubsetSize, "host_subset_size", 1, 1, 1_000_000, "Among how many of the best hosts one is drawn."),
-		boolean(&f.ShuffleBest, "shuffle_best_same_weighed_hosts", false, "Hosts that are equally good come in a random order."),
+		list(&f.AvailableFilters, "available_filters", []string{filters.AllFilters},
+			"Filters that enabled_filters may name, as class paths; all_filters stands for all filters of Nova. Third-party "+
+				"filters in Python do not run in Almanac."),
+		list(&f.EnabledFilters, "enabled_filters", filters.Enabled,
+			"Filters that a host must pass in mode replace, in this order, in addition to the filters that always run: those for "+
+				"reservations and those that replace a query to Placement."),
+		integer(&f.HostSubsetSize, "host_subset_size", 1, 1, 1_000_000, "Number of best hosts from which one is chosen at random."),
+		boolean(&f.ShuffleBest, "shuffle_best_same_weighed_hosts", false, "Put hosts of equal weight in random order."),
 		text(&f.DefaultArchitecture, "image_properties_default_architecture", "",
-			"Architecture of images that do not name one, such as x86_64. Empty means any."),
+			"Architecture of images without the property, such as x86_64. Empty means any."),
 		integer(&f.MaxIOOps, "max_io_ops_per_host", 8, 0, math.MaxInt32,
-			"How much heavy work of instances a host may have, for IoOpsFilter and AggregateIoOpsFilter: a host with as much takes no more."),
+			"For IoOpsFilter and AggregateIoOpsFilter: a host with this many I/O-intensive operations of instances, such as builds, resizes or snapshots, fails the filter."),
 		integer(&f.MaxInstances, "max_instances_per_host", 50, 1, math.MaxInt32,
-			"How many instances a host may have, for NumInstancesFilter and AggregateNumInstancesFilter."),
-		list(&f.IsolatedImages, "isolated_images", nil, "Images that may be on isolated hosts only, for IsolatedHostsFilter, by their UUIDs."),
-		list(&f.IsolatedHosts, "isolated_hosts", nil, "Hosts that are isolated, for IsolatedHostsFilter."),
-		boolean(&f.RestrictIsolatedHosts, "restrict_isolated_hosts_to_isolated_images", true, "Isolated hosts take isolated images only."),
+			"For NumInstancesFilter and AggregateNumInstancesFilter: maximum number of instances per host."),
+		list(&f.IsolatedImages, "isolated_images", nil, "For IsolatedHostsFilter: UUIDs of images that run on isolated hosts only."),
+		list(&f.IsolatedHosts, "isolated_hosts", nil, "For IsolatedHostsFilter: names of the isolated hosts."),
+		boolean(&f.RestrictIsolatedHosts, "restrict_isolated_hosts_to_isolated_images", true, "Isolated hosts run isolated images only."),
 		text(&f.ImagePropsNamespace, "aggregate_image_properties_isolation_namespace", "",
-			"How the keys begin, before the separator, that AggregateImagePropertiesIsolation looks at in the metadata of aggregates. "+
-				"Empty means that it looks at all."),
-		text(&f.ImagePropsSeparator, "aggregate_image_properties_isolation_separator", ".", "What stands between that and the rest of the key."),
+			"For AggregateImagePropertiesIsolation: prefix of the aggregate metadata keys that the filter compares. "+
+				"Empty means all keys."),
+		text(&f.ImagePropsSeparator, "aggregate_image_properties_isolation_separator", ".", "Separator between this prefix and the rest of the key."),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// statement is what a line of a file says: a section header, where key is
-// empty, or the value of an option, together with the lines that continue it.
+// statement is a section header, with an empty key, or the value of an option
+// with its continuation lines.
 type statement struct {
 	line                int // from 1
 	section, key, value string
@@ -16,9 +16,9 @@ type statement struct {
 
 // statements reads text by the rules of oslo.config (oslo_config/iniparser.py):
 // a comment is a whole line that starts with # or ;, an indented line continues
-// the value above it, and a pair of quotes around a value is taken off. It
-// yields statements and errors in the order of their lines, an error with the
-// statement's line alone. Options under a header that cannot be read are left out.
+// the value above it, and quotes around a value are removed. It yields statements
+// and errors in the order of their lines; an error comes with a statement that has
+// only its line. It skips options under an invalid header.
 func statements(text string) iter.Seq2[statement, error] {
 	return func(yield func(statement, error) bool) {
 		r := reader{yield: yield}
@@ -33,12 +33,12 @@ func statements(text string) iter.Seq2[statement, error] {
 	}
 }
 
-// reader is the state between two lines. Its methods say whether to go on.
+// reader is the state between two lines. Its methods report whether to continue.
 type reader struct {
 	yield   func(statement, error) bool
 	section string
-	lost    bool      // the section is unknown, and that has been said
-	open    statement // the option that the next line may continue; none where its line is 0
+	lost    bool      // the section is unknown, and its error has been yielded
+	open    statement // the option that the next line may continue; none if its line is 0
 }
 
 func (r *reader) read(line int, text string) bool {
@@ -78,7 +78,7 @@ func (r *reader) option(line int, text string) bool {
 	}
 	key := strings.TrimSpace(text[:at])
 	if key == "" {
-		return r.fail(line, "there is no option's name before the "+text[at:at+1])
+		return r.fail(line, "the name of the option is missing before the "+text[at:at+1])
 	}
 	r.open = statement{line, r.section, key, unquote(strings.TrimSpace(text[at+1:]))}
 	if r.section == "" && !r.lost {
@@ -88,7 +88,7 @@ func (r *reader) option(line int, text string) bool {
 	return true
 }
 
-// flush yields the open option, now that nothing continues it.
+// flush yields the open option, which no further line continues.
 func (r *reader) flush() bool {
 	done := r.open
 	r.open = statement{}

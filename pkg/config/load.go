@@ -13,15 +13,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Load gives the configuration that the files of paths make out of the
-// defaults, in order, and after them the *.conf files of dirs, those of each
-// directory sorted by name. Later files win over earlier ones. The variables of
-// environment that are called OS_<GROUP>__<OPTION>, such as
-// OS_DATABASE__CONNECTION, win over all files.
+// Load returns the defaults as changed by the files of paths, in order, and then
+// by the *.conf files of dirs, sorted by name in each directory. Later files win
+// over earlier ones. Environment variables of the form OS_<GROUP>__<OPTION>, such
+// as OS_DATABASE__CONNECTION, win over all files.
 //
-// The error joins everything that is wrong, in the order of reading. Each part
-// is a *fault.Error of kind Invalid, behind the file and line or the environment
-// variable that it speaks of.
+// The error joins all problems in the order of reading. Each is a *fault.Error of
+// kind Invalid, prefixed with its file and line or its environment variable.
 func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	var cfg Config
 	if err := load(table(&cfg), paths, dirs, environment); err != nil {
@@ -31,14 +29,14 @@ func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	return cfg, nil
 }
 
-// Defaults gives the configuration of which no file says anything.
+// Defaults returns the configuration in which every option has its default.
 func Defaults() Config {
 	var cfg Config
 	restore(table(&cfg))
 	return cfg
 }
 
-// load fills the fields of the sections, see Load.
+// load sets the fields of the sections; see Load.
 func load(sections []section, paths, dirs []string, environment map[string]string) error {
 	l := loader{sections: sections, variables: environment}
 	restore(l.sections)
@@ -61,7 +59,7 @@ func folders(paths []string) []string {
 	return list
 }
 
-// loader fills the fields that its sections are bound to.
+// loader sets the fields that its sections are bound to.
 type loader struct {
 	sections  []section
 	variables map[string]string
@@ -97,15 +95,15 @@ func (l *loader) file(path string) {
 	}
 }
 
-// apply puts the value of a statement into its field, unless the environment
-// overrides it. Like oslo.config, it takes section names in any case.
+// apply sets the field of a statement, unless the environment overrides it. Like
+// oslo.config, it ignores the case of section names.
 func (l *loader) apply(s statement) error {
 	at := slices.IndexFunc(l.sections, func(known section) bool { return strings.EqualFold(known.name, s.section) })
 	switch {
 	case at < 0 && s.key == "":
 		return fault.Field("["+s.section+"]", "%s", fault.Unknown("section", s.section, sectionNames(l.sections)))
 	case at < 0 || s.key == "":
-		return nil // an unknown section has been refused at its header
+		return nil // the header of the unknown section was refused before
 	}
 	name, options := l.sections[at].name, l.sections[at].options
 	at = slices.IndexFunc(options, func(known option) bool { return known.name == s.key })
@@ -143,11 +141,11 @@ func unreadable(what string, err error) error {
 	return &fault.Error{Kind: fault.Invalid, Message: "the configuration " + what + " cannot be read", Err: err}
 }
 
-// field names an option in errors.
+// field returns the name of an option for errors.
 func field(section, option string) string { return fmt.Sprintf("[%s] %s", section, option) }
 
-// unknownVariables refuses what is set for a section of ours and is none of its
-// options. Other sections may be those of another service.
+// unknownVariables refuses variables that belong to one of our sections but to no
+// option. Variables of other sections may belong to another service.
 func (l *loader) unknownVariables() {
 	for _, s := range l.sections {
 		var known []string
@@ -162,7 +160,7 @@ func (l *loader) unknownVariables() {
 	}
 }
 
-// variable is the environment variable that overrides an option.
+// variable returns the name of the environment variable that overrides an option.
 func variable(section, option string) string {
 	return "OS_" + strings.ToUpper(section) + "__" + strings.ToUpper(option)
 }
@@ -183,7 +181,7 @@ func optionNames(options []option) []string {
 	return names
 }
 
-// Environment gives variables by name, from a list as os.Environ gives it.
+// Environment returns variables by name from a list in the form of os.Environ.
 func Environment(list []string) map[string]string {
 	variables := make(map[string]string, len(list))
 	for _, entry := range list {

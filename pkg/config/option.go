@@ -9,15 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // option is one row of the table, bound to the field that it fills.
 type option struct {
 	name, help string
-	// kind and limits say in the sample what the option takes.
+	// kind and limits describe the allowed values in the sample.
 	kind   string
 	limits []string
-	// secret keeps the value out of Show. Only a text may be secret: the errors
+	// secret hides the value in Show. Only a text may be secret, because the errors
 	// of the other kinds quote the value.
 	secret bool
 	// mutable options may change while the service runs.
@@ -25,7 +27,7 @@ type option struct {
 
 	restore func()                 // puts the default into the field
 	set     func(raw string) error // puts a value of a file into the field
-	texts   func() []string        // the field as a file says it, one item a line
+	texts   func() []string        // the field as written in a file, one item per line
 }
 
 func (o option) asSecret() option {
@@ -71,14 +73,30 @@ func float(field *float64, name string, preset float64, help string) option {
 	return o
 }
 
+// duration returns an option for a time in whole seconds, as span.ParseDuration reads it.
 func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
-	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, ParseDuration)
+	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
 	o.name, o.help, o.kind = name, help, "duration"
 	return o
 }
 
-// ranged gives an option whose value lies from least to most, both allowed.
-// noun is what the value must be, for the error.
+func parseDuration(raw string) (time.Duration, error) {
+	seconds, err := span.ParseDuration(raw)
+	if most := int64(math.MaxInt64 / time.Second); err == nil && (seconds > most || seconds < -most) {
+		return 0, errors.New("is too long")
+	}
+	return time.Duration(seconds) * time.Second, err
+}
+
+func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	return span.FormatDuration(int64(d / time.Second))
+}
+
+// ranged returns an option whose value lies between least and most, inclusive.
+// noun describes the value in errors.
 func ranged[T cmp.Ordered](
 	field *T, preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
 ) option {
@@ -97,8 +115,8 @@ func ranged[T cmp.Ordered](
 	}
 }
 
-// text gives an option for any line of text. Unless its default is empty, its
-// value must not be.
+// text returns an option for a line of text. Its value may be empty only if its
+// default is.
 func text(field *string, name, preset, help string) option {
 	return option{
 		name: name, help: help, kind: "string value",
@@ -130,7 +148,7 @@ func choice(field *string, name, preset string, choices []string, help string) o
 	}
 }
 
-// list gives an option for texts between commas. Empty ones do not count.
+// list returns an option for comma-separated texts. It ignores empty items.
 func list(field *[]string, name string, preset []string, help string) option {
 	return option{
 		name: name, help: help, kind: "list value",
@@ -153,8 +171,8 @@ func list(field *[]string, name string, preset []string, help string) option {
 	}
 }
 
-// oneLine refuses a text of several lines. Where only one makes sense, the
-// second is an option that was indented by mistake.
+// oneLine refuses a text of several lines: the second line is usually an option
+// that was indented by mistake.
 func oneLine(raw string) error {
 	if strings.Contains(raw, "\n") {
 		return errors.New("must be one line; an indented line continues the value of the line above it")

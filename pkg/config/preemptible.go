@@ -1,58 +1,59 @@
 package config
 
-import "time"
+import (
+	"time"
 
-// Preemptible is section [preemptible]: which instances are, and how they make room.
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+)
+
+// Preemptible is section [preemptible]: which instances are preemptible, and how Almanac
+// preempts them.
 type Preemptible struct {
-	ExtraSpec, Hint string // empty: no sign
+	ExtraSpec, Hint string // empty: not used
 	Projects        []string
-	Protect         string // key of metadata; empty: none
+	Protect         string // metadata key; empty: none
 
 	MakeRoom        string // "delete", "shelve", "migrate" or "no"
 	Notice          time.Duration
 	EvictionTimeout time.Duration
 	FillReserved    bool
 
-	Cost                    string // one of Costs
+	Cost                    string // one of preemption.Costs
 	CostPeriod              time.Duration
 	PriceSpec, PrioritySpec string
 }
 
-// Costs are the values of [preemptible] cost.
-var Costs = []string{"partial_hour", "running_time", "age", "price", "priority"}
-
 func preemptibleOptions(p *Preemptible) []option {
 	return []option{
 		text(&p.ExtraSpec, "extra_spec", "almanac:preemptible",
-			"Extra spec of a flavor: where it is true the flavor's instances are preemptible. Empty means none."),
+			"Flavor extra spec that makes the flavor's instances preemptible if it is true. Empty means none."),
 		text(&p.Hint, "hint", "preemptible",
-			"Scheduler hint of a boot request: where it is true the instance is preemptible. Empty means none. It takes "+
-				"[scheduler] mode = interpose or replace, or a Nova that tells the hints of an instance, which begins with "+
-				"microversion 2.100."),
-		list(&p.Projects, "projects", nil, "Ids of projects all of whose instances are preemptible."),
+			"Scheduler hint that makes an instance preemptible if it is true. Empty means none. Requires [scheduler] mode = interpose "+
+				"or replace, or a Nova with microversion 2.100, which reports the hints of an instance."),
+		list(&p.Projects, "projects", nil, "IDs of projects whose instances are all preemptible."),
 		text(&p.Protect, "protect_metadata", "almanac:protected",
-			"Metadata of an instance: where it is true the instance never makes room for others, as when it is locked. Its "+
-				"owner may set it. Empty means none."),
+			"Server metadata key: an instance with the value true is never preempted, like a locked instance. Its owner may set it. "+
+				"Empty means none."),
 		choice(&p.MakeRoom, "make_room", "delete", []string{"delete", "shelve", "migrate", "no"},
-			"What happens to preemptible instances where an instance that is not preemptible finds no room. no: they stay. It "+
-				"takes [scheduler] mode = replace."),
+			"Action on preemptible instances when a normal instance does not fit: delete, shelve, migrate, or no (never preempt). "+
+				"Requires [scheduler] mode = replace."),
 		duration(&p.Notice, "notice", 0, 0, 15*time.Minute,
-			"How long before that their owners are told: by a notification, and by metadata of the server. The new instance "+
-				"waits as long; its conductor does so for [DEFAULT] long_rpc_timeout, 30 minutes by default."),
+			"How long before the action Almanac warns the owners of the instances, by a notification and by server metadata. The new "+
+				"instance waits meanwhile; Nova's conductor waits up to [DEFAULT] long_rpc_timeout, 30 minutes by default."),
 		duration(&p.EvictionTimeout, "eviction_timeout", time.Minute, time.Second, 10*time.Minute,
-			"How long after the notice they have to be gone. Where one is not, it keeps its place, and the new instance goes "+
-				"elsewhere, or nowhere."),
+			"Time limit for the action. If an instance is still there, it stays, and Almanac looks for another host for the new "+
+				"instance."),
 		boolean(&p.FillReserved, "fill_reserved", true,
-			"Preemptible instances may use hosts of a running reservation that its owner has not filled, until his instances "+
-				"come. It takes [scheduler] mode = replace, make_room, and no forward_transport_url: what is passed on evicts nobody."),
-		choice(&p.Cost, "cost", Costs[0], Costs,
-			"What it costs to take an instance away; the cheapest go. partial_hour: the time since its last full cost_period, "+
-				"running_time: since it began to run, age: since it was asked for, price and priority: what its flavor says in "+
-				"price_extra_spec or priority_extra_spec."),
-		duration(&p.CostPeriod, "cost_period", time.Hour, time.Second, 365*day, "The period that is charged for as a whole."),
+			"Preemptible instances may use the unused part of a running reservation until its owner's instances need it. Requires "+
+				"[scheduler] mode = replace, make_room other than no, and no forward_transport_url: forwarded requests preempt nothing."),
+		choice(&p.Cost, "cost", preemption.PartialHour, preemption.Costs,
+			"Cost of preempting an instance; Almanac chooses the cheapest set. partial_hour: time since its last full cost_period. "+
+				"running_time: time since it started to run. age: time since it was requested. price, priority: the value of its "+
+				"flavor's price_extra_spec or priority_extra_spec."),
+		duration(&p.CostPeriod, "cost_period", time.Hour, time.Second, 365*day, "Billing period of partial_hour."),
 		text(&p.PriceSpec, "price_extra_spec", "almanac:price",
-			"Extra spec of a flavor with the price of its instances, a decimal number. Without one it is 0."),
+			"Flavor extra spec with the price of its instances, a decimal number. Without it the price is 0."),
 		text(&p.PrioritySpec, "priority_extra_spec", "almanac:priority",
-			"Extra spec of a flavor with the priority of its instances, a whole number that is not negative. Without one it is 0."),
+			"Flavor extra spec with the priority of its instances, a whole number of at least 0. Without it the priority is 0."),
 	}
 }

@@ -2,12 +2,12 @@ package config
 
 import "slices"
 
-// Reload reads the configuration anew, as Load does, for a service that runs with
-// before. after has the new values of mutable options and the old ones of all
-// others. changed names the mutable options that are different now, and ignored
-// those that ask for a restart to take effect, both as in "[limits] max_duration"
-// and in the order of the sample. Where the new configuration is wrong, after is
-// before and err is Load's.
+// Reload reads the configuration again, as Load does, for a service that runs with
+// before. after has the new values of mutable options and the old values of all
+// others. changed names the mutable options with a new value, and ignored the other
+// options with a new value, which require a restart; both use the form
+// "[limits] max_duration" and the order of the sample. If the new configuration is
+// invalid, after is before and err is the error of Load.
 func Reload(before Config, paths, dirs []string, environment map[string]string) (
 	after Config, changed, ignored []string, err error,
 ) {

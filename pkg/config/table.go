@@ -2,12 +2,18 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 const (
 	day = 24 * time.Hour
-	// longest is a limit that nobody reaches and that no sum of times overflows.
+	// longest is the largest allowed value of durations without a natural limit. Sums of such
+	// durations do not overflow.
 	longest = 100 * 365 * day
 )
 
@@ -17,15 +23,15 @@ type section struct {
 	options []option
 }
 
-// table gives every option there is, bound to its field of c, in the order of
-// the sample. It leaves c as it is.
+// table returns every option, bound to its field of c, in the order of the sample.
+// It does not change c.
 func table(c *Config) []section {
 	return []section{
 		{"DEFAULT", slices.Concat(logOptions(&c.Default), transportOptions(&c.Default), zoneOptions(&c.Scheduler))},
 		{"api", apiOptions(&c.API)},
 		{"oslo_middleware", []option{
 			boolean(&c.API.ParseProxyHeaders, "enable_proxy_headers_parsing", false,
-				"Believe the X-Forwarded-* headers: only behind a proxy that sets them."),
+				"Trust the X-Forwarded-* headers. Set this only behind a proxy that sets them."),
 		}},
 		{"keystone_authtoken", keystoneOptions(&c.Keystone)},
 		{"oslo_policy", policyOptions(&c.Policy)},
@@ -33,16 +39,16 @@ func table(c *Config) []section {
 			text(&c.NoAuth.ProjectID, "project_id", "demo",
 				"Project of every caller."),
 			text(&c.NoAuth.UserID, "user_id", "demo",
-				"User that every caller is."),
+				"User of every caller."),
 			list(&c.NoAuth.Roles, "roles", []string{"admin"},
 				"Roles of every caller."),
 		}},
 		{"database", slices.Concat([]option{
 			text(&c.Database.Connection, "connection", "sqlite:///var/almanac.db",
-				"Where the database is, as an SQLAlchemy URL: mysql+pymysql://user:password@host/almanac, or "+
-					"sqlite:/// before a relative path and sqlite://// before an absolute one. Go's forms are taken too.").asSecret(),
+				"SQLAlchemy URL of the database: mysql+pymysql://user:password@host/almanac, or sqlite:/// followed by a relative path, "+
+					"sqlite://// by an absolute one. The URLs of Go's drivers work too.").asSecret(),
 			duration(&c.Database.BusyTimeout, "busy_timeout", 5*time.Second, 0, time.Minute,
-				"How long a transaction of SQLite waits for another to release the database before it gives up."),
+				"How long an SQLite transaction waits for another one to release the database before it fails."),
 		}, serverOptions(&c.Database))},
 		{"oslo_messaging_rabbit", rabbitOptions(&c.Rabbit)},
 		{"oslo_messaging_notifications", notificationOptions(&c.Notifications)},
@@ -58,7 +64,7 @@ func table(c *Config) []section {
 		{"limits", limitOptions(&c.Limits)},
 		{"lifecycle", []option{
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
-				"How often reservations are looked over for starts, warnings and ends that are due."),
+				"How often Almanac checks for starts, warnings and ends of reservations that are due."),
 		}},
 		{"healing", healingOptions(&c.Healing)},
 		{"energy", energyOptions(&c.Energy)},
@@ -74,106 +80,110 @@ func logOptions(d *Default) []option {
 		boolean(&d.Debug, "debug", false,
 			"Write debug messages to the log.").asMutable(),
 		text(&d.LogFile, "log_file", "",
-			"File that the log is written to, opened anew at SIGHUP. Empty means standard error, unless log_dir is set."),
+			"Log file, reopened on SIGHUP. Empty means standard error, unless log_dir is set."),
 		text(&d.LogDir, "log_dir", "",
-			"Folder of the log: a relative log_file lies there; without log_file the file has the program's name."),
+			"Folder for log files: a relative log_file is in it. Without log_file, the file is named after the program."),
 		boolean(&d.UseJSON, "use_json", false,
-			"Write the log as JSON, one object a line."),
+			"Write the log as JSON, one object per line."),
 	}
 }
 
 func reservationOptions(r *Reservation) []option {
 	return []option{
-		choice(&r.DefaultPolicy, "default_policy", "first-fit", []string{
-			"first-fit", "pe-best-fit", "pe-worst-fit", "duration-best-fit", "duration-worst-fit",
-			"pe-duration-best-fit", "pe-duration-worst-fit",
-		}, "Policy that chooses among the feasible starts where a request names none.").asMutable(),
-		choice(&r.Fence, "fence", "always", []string{"always", "lead_time"},
-			"When a promised host is closed to the instances of others: always, from the booking on; or only "+
-				"from lead_time before the start. Preemptible instances may always use it until the start."),
+		choice(&r.DefaultPolicy, "default_policy", string(calendar.FirstFit), words(calendar.Policies),
+			"Policy that chooses among the feasible starts if the request names none.").asMutable(),
+		choice(&r.Fence, "fence", string(filters.FenceAlways), words(filters.Fences),
+			"When a host of a reservation is closed to other instances. always: from the booking. lead_time: from lead_time before "+
+				"the start. Preemptible instances may use it until the start in both cases."),
 		duration(&r.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
-			"How long before the start of a reservation its hosts are made ready."),
+			"How long before the start of a reservation Almanac prepares its hosts."),
 		duration(&r.BeforeEnd, "before_end", time.Hour, 0, 30*day,
-			"How long before the end of a reservation its owner is warned, where the request does not say. A "+
-				"reservation shorter than twice that has its warning after half of its time."),
-		choice(&r.OnEnd, "on_end", "delete", []string{"delete", "stop", "shelve", "leave"},
-			"What happens at the end of a reservation to the instances that run in it, where the request does "+
-				"not say. It must be among on_end_choices.").asMutable(),
-		list(&r.OnEndChoices, "on_end_choices", []string{"delete", "shelve"},
-			"What a request may choose of delete, stop, shelve and leave. Instances that stop or leave keep on a host that is "+
-				"promised to others next. Reservations that are booked keep what they have.").asMutable(),
+			"How long before the end of a reservation Almanac warns its owner, unless the request sets it. A reservation "+
+				"shorter than twice this time has its warning at half of its duration."),
+		choice(&r.OnEnd, "on_end", string(reservation.OnEndDelete), words(reservation.OnEnds),
+			"Action on the instances of a reservation at its end, unless the request sets it. It must be one of on_end_choices.").asMutable(),
+		list(&r.OnEndChoices, "on_end_choices", words([]reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve}),
+			"Actions that a request may choose: "+strings.Join(words(reservation.OnEnds), ", ")+". With stop and leave, instances stay on "+
+				"a host that the next reservation may need. Existing reservations keep their action.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
-			"How long an Idempotency-Key and the answer to it are remembered."),
+			"How long an Idempotency-Key and its response are stored."),
 	}
 }
 
-// instanceOptions are about what runs on the hosts of a cloud.
+// instanceOptions returns the options for the instances on the hosts of a cloud.
 func instanceOptions(r *Reservation) []option {
 	return []option{
 		choice(&r.RunningInstances, "running_instances", "wait", []string{"wait", "migrate"},
-			"What happens, from lead_time before the start on, to instances of others on the hosts of a reservation: "+
-				"wait until somebody takes them away, or migrate them. The start is late while one is there."),
+			"Action on other instances on the hosts of a reservation, from lead_time before the start. wait: none, until their "+
+				"owners remove them. migrate: move them. The reservation starts late if one is still there."),
 		choice(&r.EndedInstances, "ended_instances", "migrate", []string{"migrate", "shelve", "delete", "wait"},
-			"What happens, from lead_time before the start on, to instances that a reservation which is over has left on the "+
-				"hosts (on_end stop or leave). With migrate, those that are still there at eviction_time before the start are shelved."),
+			"Action on instances that an ended reservation left on the hosts (on_end stop or leave), from lead_time before the "+
+				"start. With migrate, instances that are still there at eviction_time before the start are shelved."),
 		choice(&r.PreemptibleInstances, "preemptible_instances", "delete", []string{"delete", "shelve", "migrate", "wait"},
-			"What happens to preemptible ones, from eviction_time before the start on."),
+			"Action on preemptible instances, from eviction_time before the start."),
 		duration(&r.EvictionTime, "eviction_time", 2*time.Minute, 0, day,
-			"How long before the start preemptible instances are taken away."),
+			"How long before the start Almanac evicts preemptible instances."),
 		duration(&r.EndGrace, "end_grace", time.Minute, 0, time.Hour,
-			"How long instances that are deleted at the end get to shut down. They get none where that would make "+
-				"the next reservation of a host late."),
+			"Time that instances have to shut down before they are deleted at the end. It is skipped if the next reservation of "+
+				"the host would start late."),
 		integer(&r.RootDisk, "root_disk", 20, 0, 1_000_000,
-			"Size in GB of the root disk of the flavor that takes a whole host. The flavor takes all of the host's disk in Placement "+
-				"all the same. Nova resizes a server to no flavor with a smaller root disk than its own. 0 is all of the host's disk."),
+			"Root disk in GB of the flavor that occupies a whole host. In Placement the flavor still consumes the whole disk of the "+
+				"host. Nova cannot resize a server to a flavor with a smaller root disk. 0 means the whole disk of the host."),
 		list(&r.Flavors, "flavors", nil,
-			"Names of flavors that the owner of a reservation of hosts gets, each in a form that is placed on these hosts "+
-				"only, beside the one that takes a whole host."),
+			"Names of flavors. The owner of a host reservation receives a copy of each that runs on the reserved hosts only, in "+
+				"addition to the flavor that occupies a whole host."),
 	}
 }
 
 func inventoryOptions(i *Inventory) []option {
 	return []option{
 		choice(&i.Source, "source", "file", []string{"file", "openstack"},
-			"Where the hosts come from: the hosts_file, or Nova and Placement. It is read where the role inventory is; "+
-				"processes with the role api need the same value."),
+			"Source of the hosts. file: hosts_file. openstack: Nova and Placement. The processes with the role inventory read it; "+
+				"those with the role api must have the same value."),
 		text(&i.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
-			"YAML file that lists the hosts, read where the role inventory is."),
+			"YAML file with the hosts, read by the processes with the role inventory."),
 		duration(&i.RefreshInterval, "refresh_interval", 10*time.Second, time.Second, time.Hour,
-			"How often the hosts are read again."),
+			"How often the hosts are read."),
 		duration(&i.FullPollInterval, "full_poll_interval", 10*time.Minute, time.Minute, day,
-			"How often everything is read from Nova and Placement; in between, what has changed."),
+			"How often everything is read from Nova and Placement. In between, only changes are read."),
 		integer(&i.MaxChangePercent, "max_change_percent", 20, 0, 100,
-			"Share of the hosts that may vanish or fail within settle_time, at once or one after the other; one host "+
-				"always. When there are more, the reading is doubted: nothing is healed or cleaned up until it settles."),
+			"Percentage of hosts, but at least one host, that may disappear or fail within settle_time. If more do, Almanac does "+
+				"not trust the inventory: it heals and cleans up nothing until the inventory settles."),
 		duration(&i.SettleTime, "settle_time", 10*time.Minute, 0, day,
-			"How long a doubtful reading must stay as it is to be believed."),
+			"How long an untrusted inventory must stay unchanged before Almanac trusts it."),
 	}
 }
 
 func limitOptions(l *Limits) []option {
 	return []option{
 		duration(&l.MaxDuration, "max_duration", 30*day, 0, longest,
-			"Longest time that a reservation may last. 0 means no limit.").asMutable(),
+			"Maximum duration of a reservation. 0 means no limit.").asMutable(),
 		duration(&l.MaxStartAhead, "max_start_ahead", 365*day, 0, longest,
-			"Farthest from now that a reservation may start. 0 means no limit.").asMutable(),
+			"How far in the future a reservation may start. 0 means no limit.").asMutable(),
 		integer(&l.MaxHostsPerProject, "max_hosts_per_project", 0, 0, 1_000_000,
-			"Most hosts that a project may hold at any one time, instances included; reservations at different "+
-				"times do not add up. 0 means no limit.").asMutable(),
+			"Maximum number of hosts that a project may hold at the same time; a reserved instance counts as one host. 0 means no "+
+				"limit.").asMutable(),
 		integer(&l.MaxHostHoursPerProject, "max_host_hours_per_project", 0, 0, 1_000_000_000,
-			"Most host-hours that a project may hold, counted over all its reservations that have not ended, "+
-				"whenever they are. 0 means no limit.").asMutable(),
+			"Maximum host-hours of all reservations of a project that have not ended. 0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
-			"How long before its end a reservation may be extended; earlier than that it may not. 0 means no "+
-				"limit: it may be extended at any time.").asMutable(),
+			"A reservation may be extended only this long before its end or later. 0 means at any time.").asMutable(),
 	}
 }
 
-// restore gives every option its default.
+// restore sets every option to its default.
 func restore(sections []section) {
 	for _, s := range sections {
 		for _, o := range s.options {
 			o.restore()
 		}
 	}
+}
+
+// words returns the values of a domain's list as text.
+func words[T ~string](values []T) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return texts
 }

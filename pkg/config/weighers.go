@@ -3,17 +3,15 @@ package config
 import (
 	"math"
 	"strconv"
+
+	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// Releases are the releases of Nova whose weighers are known, the oldest first, by their
-// code names.
-var Releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy", "flamingo", "gazpacho"}
-
-// Weighers are the options of section [filter_scheduler] about weighers, as Nova has
-// them, and those of [metrics].
+// Weighers are the options of section [filter_scheduler] for weighers, named as in Nova,
+// and those of section [metrics].
 type Weighers struct {
 	Classes []string // weight_classes
-	Release string   // nova_release, one of Releases
+	Release string   // nova_release, one of weighers.Releases
 
 	CPU, RAM, Disk, IOOps, BuildFailure                    float64 // multipliers
 	PCI, SoftAffinity, SoftAntiAffinity                    float64
@@ -27,52 +25,53 @@ type Weighers struct {
 
 func weigherOptions(w *Weighers) []option {
 	return []option{
-		list(&w.Classes, "weight_classes", []string{"nova.scheduler.weights.all_weighers"},
-			"Weighers that rank the hosts in mode replace, by the names of their classes; all_weighers are all there are. "+
-				"One that is named twice counts twice, as in Nova."),
-		choice(&w.Release, "nova_release", Releases[0], Releases,
-			"Release of Nova beside which Almanac stands. It says which of Nova's weighers there are: HypervisorVersionWeigher "+
-				"and NumInstancesWeigher since bobcat, ImagePropertiesWeigher since epoxy."),
-		float(&w.CPU, "cpu_weight_multiplier", 1, "How much free VCPUs count."),
-		float(&w.RAM, "ram_weight_multiplier", 1, "How much free memory counts."),
-		float(&w.Disk, "disk_weight_multiplier", 1, "How much free disk counts."),
-		float(&w.IOOps, "io_ops_weight_multiplier", -1, "How much heavy work of instances counts."),
-		float(&w.BuildFailure, "build_failure_weight_multiplier", 1_000_000, "How much builds that have failed count against a host."),
-		notNegative(&w.PCI, "pci_weight_multiplier", 1, "How much free PCI devices count against a host."),
+		list(&w.Classes, "weight_classes", []string{weighers.AllWeighers},
+			"Weighers that rank the hosts in mode replace, by class name; all_weighers stands for all of them. "+
+				"A weigher that is listed twice counts twice, as in Nova."),
+		choice(&w.Release, "nova_release", weighers.Releases[0], weighers.Releases,
+			"Release of the cloud's Nova. It determines which of Nova's weighers exist: HypervisorVersionWeigher and "+
+				"NumInstancesWeigher since bobcat, ImagePropertiesWeigher since epoxy."),
+		float(&w.CPU, "cpu_weight_multiplier", 1, "Multiplier for free VCPUs."),
+		float(&w.RAM, "ram_weight_multiplier", 1, "Multiplier for free memory."),
+		float(&w.Disk, "disk_weight_multiplier", 1, "Multiplier for free disk."),
+		float(&w.IOOps, "io_ops_weight_multiplier", -1, "Multiplier for the number of instances in I/O-intensive states."),
+		float(&w.BuildFailure, "build_failure_weight_multiplier", 1_000_000, "Multiplier for failed builds, which count against a host."),
+		notNegative(&w.PCI, "pci_weight_multiplier", 1, "Multiplier for free PCI devices, which count against a host."),
 		notNegative(&w.SoftAffinity, "soft_affinity_weight_multiplier", 1,
-			"How much the members of a server group of policy soft-affinity on a host count for it."),
+			"Multiplier for members of the instance's soft-affinity server group on a host."),
 		notNegative(&w.SoftAntiAffinity, "soft_anti_affinity_weight_multiplier", 1,
-			"How much the members of a server group of policy soft-anti-affinity on a host count against it."),
+			"Multiplier for members of the instance's soft-anti-affinity server group, which count against a host."),
 		float(&w.CrossCell, "cross_cell_move_weight_multiplier", 1_000_000,
-			"How much it counts that a host is in the cell of an instance that may be moved to another."),
-		float(&w.HypervisorVersion, "hypervisor_version_weight_multiplier", 1, "How much a new version of the hypervisor counts."),
-		float(&w.NumInstances, "num_instances_weight_multiplier", 0, "How much the number of instances counts."),
+			"Multiplier for hosts in the current cell of an instance that moves and may change cells."),
+		float(&w.HypervisorVersion, "hypervisor_version_weight_multiplier", 1, "Multiplier for the version of the hypervisor."),
+		float(&w.NumInstances, "num_instances_weight_multiplier", 0, "Multiplier for the number of instances."),
 		float(&w.ImageProps, "image_props_weight_multiplier", 0,
-			"How much instances count that have properties of their images in common. Nova's API does not tell them: requests "+
-				"for which they count are passed on."),
+			"Multiplier for instances on a host whose images have the same properties. Nova's API does not report these properties: "+
+				"Almanac forwards requests that depend on them."),
 		list(&w.ImagePropsSetting, "image_props_weight_setting", nil,
-			"Properties of images that count, as name=ratio. Empty means all, alike."),
+			"Image properties that count, as name=ratio. Empty means all properties with equal weight."),
 		float(&w.FreeTime, "free_time_weight_multiplier", 10,
-			"How much the time until the next reservation of a host counts, for instances without a reservation."),
-		float(&w.KWRanking, "kw_ranking_weight_multiplier", 1, "How much FLOPS per watt count."),
+			"Multiplier for the time until the next reservation of a host, for instances without a reservation."),
+		float(&w.KWRanking, "kw_ranking_weight_multiplier", 1, "Multiplier for FLOPS per watt."),
 		float(&w.Overcommit, "overcommit_weight_multiplier", 0,
-			"How much it counts that an instance finds room on a host without others having to leave. Such hosts come first in any case."),
+			"Multiplier for hosts that need no preemption. Such hosts come first in any case."),
 		float(&w.PreemptionCost, "preemption_cost_weight_multiplier", 100_000,
-			"How much it counts against a host what it costs to make room there; see [preemptible] cost."),
+			"Multiplier for the cost of preemption on a host, which counts against it; see [preemptible] cost."),
 		float(&w.Period, "period_weight_multiplier", 0,
-			"How much it counts against a host what it would cost to take all of its preemptible instances away."),
-		float(&w.PreemptibleCount, "preemptible_count_weight_multiplier", 0, "How much the number of preemptible instances counts against a host."),
+			"Multiplier for the cost of preempting all preemptible instances of a host, which counts against it."),
+		float(&w.PreemptibleCount, "preemptible_count_weight_multiplier", 0, "Multiplier for the number of preemptible instances, which count against a host."),
 	}
 }
 
 func metricsOptions(w *Weighers) []option {
 	return []option{
 		list(&w.MetricsSetting, "weight_setting", nil,
-			"Metrics of hosts that count, as name=ratio. Nova's API does not tell them: with any, all requests are passed on."),
-		float(&w.Metrics, "weight_multiplier", 1, "How much they count."),
+			"Host metrics that count, as name=ratio. Nova's API does not report metrics: if this is set, Almanac forwards all requests."),
+		float(&w.Metrics, "weight_multiplier", 1, "Multiplier for the metrics."),
 	}
 }
 
+// notNegative returns an option for a number of at least 0.
 func notNegative(field *float64, name string, preset float64, help string) option {
 	o := ranged(field, preset, 0, math.MaxFloat64, "a number",
 		func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// width is how long a line of the sample's comments may be.
+// width is the maximum length of comment lines in the sample.
 const width = 79
 
-// Sample writes a configuration file with every option at its default, commented
-// out, below what it means and takes; in the layout of oslo-config-generator.
+// Sample writes a configuration file with every option at its default, commented out,
+// below its description and allowed values, in the layout of oslo-config-generator.
 func Sample(w io.Writer) error {
 	var cfg Config
 	return sample(w, "Almanac", table(&cfg))
@@ -20,8 +20,8 @@ func Sample(w io.Writer) error {
 
 func sample(w io.Writer, program string, sections []section) error {
 	var b bytes.Buffer
-	comment(&b, "Configuration of "+program+": every option with its default. To change one, take away the # "+
-		"before it. A duration is a number of seconds, or written like 2h30m or 30d.")
+	comment(&b, "Configuration of "+program+": every option with its default. To change one, remove the # before "+
+		"it. A duration is a number of seconds or has units, such as 90, 2h30m, 30d or 2w.")
 	restore(sections)
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n[%s]\n", s.name)
@@ -44,8 +44,8 @@ func sample(w io.Writer, program string, sections []section) error {
 }
 
 // Show writes the values of cfg as a configuration file, in the order of the
-// sample. Of a secret that is a URL it hides the passwords, of another secret
-// all, as ***.
+// sample. It replaces the passwords in secret URLs, and other secrets as a whole,
+// with ***.
 func Show(w io.Writer, cfg Config) error {
 	var b bytes.Buffer
 	for i, s := range table(&cfg) {
@@ -66,8 +66,8 @@ func Show(w io.Writer, cfg Config) error {
 	return err
 }
 
-// assignment writes the line that Load reads as value. What Load would strip is
-// kept by quotes.
+// assignment returns the line that Load reads as value. Quotes preserve what Load
+// would strip.
 func assignment(name, value string) string {
 	if strings.TrimSpace(value) != value || unquote(value) != value {
 		value = `"` + value + `"`
@@ -90,13 +90,12 @@ func comment(b *bytes.Buffer, text string) {
 
 const hidden = "***"
 
-// passParameter is a query parameter of a URL that carries a password.
+// passParameter matches a query parameter of a URL that carries a password.
 var passParameter = regexp.MustCompile(`(?i)([?&][^=&]*pass[^=&]*=)[^&]*`)
 
-// mask hides the passwords of a URL, which may name several hosts, each with its
-// user, as a transport URL does. Where the text is no URL, or an @ or a comma
-// that is not percent-encoded leaves in doubt where the password ends, it hides
-// everything.
+// mask hides the passwords of a URL, which may name several hosts, each with a
+// user, as in transport URLs. It hides the whole text if it is not a URL, or if
+// an @ or comma that is not percent-encoded makes the end of a password ambiguous.
 func mask(secret string) string {
 	if strings.HasPrefix(secret, "file:") || secret == "" {
 		return passParameter.ReplaceAllString(secret, "${1}"+hidden)

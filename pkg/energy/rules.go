@@ -36,6 +36,9 @@ const (
 	Traits     Group = "trait"
 )
 
+// Groups lists all kinds.
+var Groups = []Group{Zones, Aggregates, Traits}
+
 // Paper gives the rules of paper 004, section 004.1: no safety limit at all.
 func Paper() Rules { return Rules{Horizon: 15 * 60, IdleNeeded: 5} }
 

@@ -11,11 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Names of projects, users and roles are unique in Keystone: of two that create
-// the same at once the second is told 409 and begins again.
+// Names of projects, users and roles are unique in Keystone: of two concurrent calls that
+// create the same name the second one gets 409 and starts again.
 
-// project gives the id of the service user's project, "" where a dry run would
-// create it.
+// project returns the ID of the service user's project, or "" if a dry run would create it.
 func (r *registrar) project(ctx context.Context) (string, error) {
 	pages, err := projects.List(r.client, projects.ListOpts{Name: r.Project, DomainID: r.Domain}).AllPages(ctx)
 	if err != nil {
@@ -40,7 +39,7 @@ func (r *registrar) project(ctx context.Context) (string, error) {
 	return made.ID, nil
 }
 
-// user gives the id of the service user, "" where a dry run would create it.
+// user returns the ID of the service user, or "" if a dry run would create it.
 func (r *registrar) user(ctx context.Context) (string, error) {
 	pages, err := users.List(r.client, users.ListOpts{Name: r.User, DomainID: r.Domain}).AllPages(ctx)
 	if err != nil {
@@ -74,8 +73,8 @@ func (r *registrar) user(ctx context.Context) (string, error) {
 	return found[0].ID, told(err)
 }
 
-// grant gives the user a role in the project. The role is created where it is
-// missing, as service is before Keystone 2023.2.
+// grant assigns the user a role in the project. It creates a missing role, such as service
+// before Keystone 2023.2.
 func (r *registrar) grant(ctx context.Context, name, user, project string) error {
 	role, err := r.role(ctx, name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (r *registrar) grant(ctx context.Context, name, user, project string) error
 	return nil
 }
 
-// role gives the id of a role, "" where a dry run would create it.
+// role returns the ID of a role, or "" if a dry run would create it.
 func (r *registrar) role(ctx context.Context, name string) (string, error) {
 	pages, err := roles.List(r.client, roles.ListOpts{Name: name}).AllPages(ctx)
 	if err != nil {

@@ -10,18 +10,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// told turns gophercloud's error for an unexpected status into an *openstack.Answer.
+// told converts gophercloud's error for an unexpected status into an *openstack.Answer.
 func told(err error) error { return openstack.Told("keystone", err) }
 
 const (
-	unavailable = "Keystone cannot say who you are at the moment; try again"
-	// usualRetry is when to try again where Keystone does not say, longestRetry
-	// the longest that it may say.
+	unavailable = "Keystone cannot validate your token at the moment; try again"
+	// usualRetry is the Retry-After if Keystone sends none, and longestRetry its maximum.
 	usualRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
 )
 
-// away is what the caller is told when Keystone gave no verdict on the token.
+// away returns the error for a caller whose token Keystone did not validate.
 func away(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
 		return err
@@ -32,7 +31,7 @@ func away(err error) error {
 		f.RetryAfter = min(a.RetryAfter, longestRetry)
 	}
 	if ok && a.Status == http.StatusForbidden {
-		f.Err = fmt.Errorf("the user of [keystone_authtoken] may not validate tokens; give it the role service or admin: %w", err)
+		f.Err = fmt.Errorf("the user of [keystone_authtoken] may not validate tokens; assign it the role service or admin: %w", err)
 	}
 	return f
 }

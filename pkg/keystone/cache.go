@@ -8,21 +8,21 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache remembers what Keystone said of tokens. Tokens that it rejected have room of their
-// own, since anybody can make them up, and of the valid ones each user has a share: no
-// caller's tokens push out those of all others. It is safe for concurrent use.
+// cache stores Keystone's verdicts on tokens. Rejected tokens have a cache of their own,
+// because anybody can make them up, and each user has a limited share of the valid ones: no
+// caller's tokens can evict the tokens of all others. It is safe for concurrent use.
 type cache struct {
 	mu       sync.Mutex
 	valid    *simplelru.LRU[question, verdict]
 	rejected *simplelru.LRU[question, verdict]
 	share    int
-	ofUser   map[string][]question // of the valid ones, the oldest first
+	ofUser   map[string][]question // valid tokens by user, the oldest first
 }
 
-// shares is how many users fill the cache, at the least.
+// shares is the minimum number of users whose tokens fill the cache.
 const shares = 100
 
-// newCache returns a cache of so many valid tokens and as many rejected ones.
+// newCache returns a cache for size valid tokens and size rejected ones.
 func newCache(size int) (*cache, error) {
 	c := &cache{share: max(1, size/shares), ofUser: make(map[string][]question)}
 	var err error
@@ -33,7 +33,7 @@ func newCache(size int) (*cache, error) {
 	return c, err
 }
 
-// get returns the verdict on a token, where there is one that holds at now.
+// get returns the verdict on a token if one is valid at now.
 func (c *cache) get(q question, now time.Time) (verdict, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *cache) get(q question, now time.Time) (verdict, bool) {
 func (c *cache) add(q question, v verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// What was believed before does not count any more.
+	// The new verdict replaces any other.
 	c.valid.Remove(q)
 	c.rejected.Remove(q)
 	if v.err != nil {
@@ -63,7 +63,7 @@ func (c *cache) add(q question, v verdict) {
 	c.valid.Add(q, v)
 }
 
-// forget takes a token that is no longer among the valid ones from its user's.
+// forget removes an evicted token from the list of its user.
 func (c *cache) forget(q question, v verdict) {
 	user := v.token.UserID
 	own := slices.DeleteFunc(c.ofUser[user], func(one question) bool { return one == q })

@@ -13,22 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// service gives the id of our service, "" where a dry run would create it.
+// service returns the ID of our service, or "" if a dry run would create it.
 //
-// Keystone allows any number of services of one type and name. So whoever creates
-// one looks again, and of several keeps that with the smallest id: the last of two
-// at once sees both, and the other begins again when its own is gone.
+// Keystone allows several services of one type and name. After creating one, service lists
+// them again and keeps only the one with the smallest ID: of two concurrent calls the last
+// one sees both services, and the other starts again when its own is gone.
 func (r *registrar) service(ctx context.Context) (string, error) {
 	ours, others, err := r.services(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range others {
-		r.report(Warning, "service %s is of type %s too; clients may find that one instead", name, r.ServiceType)
+		r.report(Warning, "service %s has type %s too; clients may find it instead", name, r.ServiceType)
 	}
 	if len(ours) > 0 {
 		if len(ours) > 1 {
-			r.report(Warning, "there are %d services %s of type %s; %s is used; remove the others with openstack service delete",
+			r.report(Warning, "there are %d services %s of type %s; using %s; delete the others with openstack service delete",
 				len(ours), r.ServiceName, r.ServiceType, ours[0])
 		}
 		r.report(Present, "service %s (%s)", r.ServiceName, r.ServiceType)
@@ -59,11 +59,11 @@ func (r *registrar) service(ctx context.Context) (string, error) {
 	return ours[0], nil
 }
 
-// errGone is what it is when another took away what this one made.
+// errGone means that a concurrent call deleted what this one created.
 var errGone = &openstack.Answer{Service: "keystone", Status: http.StatusNotFound, Method: "GET", URL: "what was just created", Message: "it is gone"}
 
-// services gives the ids of the services of our type and name, sorted, and the
-// names of the others of our type.
+// services returns the IDs of the services of our type and name, sorted, and the names of
+// the others of our type.
 func (r *registrar) services(ctx context.Context) (ours, others []string, err error) {
 	pages, err := services.List(r.client, services.ListOpts{ServiceType: r.ServiceType}).AllPages(ctx)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *registrar) services(ctx context.Context) (ours, others []string, err er
 	return ours, others, nil
 }
 
-// endpoint brings the endpoint of one interface to its address. Of several that
-// were made at once the one with the smallest id stays, as with services.
+// endpoint creates or corrects the endpoint of one interface. If concurrent calls created
+// several, it keeps the one with the smallest ID, as service does.
 func (r *registrar) endpoint(ctx context.Context, service, name string) error {
 	url := r.URLs[name]
 	if service == "" {
@@ -122,10 +122,10 @@ func (r *registrar) endpoint(ctx context.Context, service, name string) error {
 	return nil
 }
 
-// correct changes the first endpoint where it has another address.
+// correct changes the address of the first endpoint if it differs.
 func (r *registrar) correct(ctx context.Context, ours []endpoints.Endpoint, name string) error {
 	if len(ours) > 1 {
-		r.report(Warning, "there are %d %s endpoints in region %s; %s is used; remove the others with openstack endpoint delete",
+		r.report(Warning, "there are %d %s endpoints in region %s; using %s; delete the others with openstack endpoint delete",
 			len(ours), name, r.Region, ours[0].ID)
 	}
 	url, before := r.URLs[name], ours[0].URL

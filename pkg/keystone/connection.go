@@ -1,25 +1,22 @@
-// Package keystone asks Keystone who a token belongs to, registers Almanac there, and
-// logs it in where it calls other services. It follows keystonemiddleware's auth_token where it does the same, and
-// names its options as section [keystone_authtoken] does.
+// Package keystone validates tokens with Keystone, registers Almanac there, and logs in to call
+// other services. Its validation follows keystonemiddleware's auth_token, and its options have
+// the names of section [keystone_authtoken].
 package keystone
 
 import (
-	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	clients "github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Connection says where Keystone is and who logs in there: a user with a password,
-// or an application credential, which is one where its secret is set.
+// Connection is the address of Keystone and the credentials of a user: a password, or an
+// application credential if its secret is set.
 type Connection struct {
 	AuthURL string // with or without /v3
 
@@ -36,15 +33,15 @@ type Connection struct {
 	Insecure                           bool   // do not verify Keystone's certificate
 	Timeout                            time.Duration
 
-	// trust is the trust of another user, in whose name the login is; empty is none.
+	// trust is the ID of a trust of another user, on whose behalf the login is; empty: none.
 	trust string
 }
 
-// DefaultTimeout bounds a question to Keystone, with everything it takes to get
-// the answer, where Connection.Timeout is 0.
+// DefaultTimeout bounds a call to Keystone, including a login and retries, if
+// Connection.Timeout is 0.
 const DefaultTimeout = 10 * time.Second
 
-// Check says what is missing.
+// Check returns an Invalid fault about a missing or invalid field.
 func (c Connection) Check() error {
 	address, err := url.Parse(c.AuthURL)
 	if c.AuthURL == "" || err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
@@ -56,25 +53,25 @@ func (c Connection) Check() error {
 	user := c.Username != "" || c.UserID != ""
 	if c.ApplicationCredentialSecret != "" {
 		if c.ApplicationCredentialID == "" && (c.ApplicationCredentialName == "" || !user) {
-			return option("application_credential_id", "is needed beside application_credential_secret")
+			return option("application_credential_id", "is required with application_credential_secret")
 		}
 		return nil
 	}
 	if !user || c.Password == "" {
-		return option("username", "and password are needed, or application_credential_id and application_credential_secret")
+		return option("username", "and password are required, or application_credential_id and application_credential_secret")
 	}
 	if c.ProjectID == "" && c.ProjectName == "" {
-		return option("project_name", "is needed, mostly service: the project that the user logs in to")
+		return option("project_name", "is required, usually service: the project of the user's token")
 	}
 	return nil
 }
 
-// option is a fault about an option of [keystone_authtoken].
+// option returns a fault about an option of [keystone_authtoken].
 func option(name, format string, args ...any) *fault.Error {
 	return fault.Field("[keystone_authtoken] "+name, format, args...)
 }
 
-// login gives what is sent to log in.
+// login returns the body of a login request without a trust.
 func (c Connection) login() *tokens.AuthOptions {
 	o := &tokens.AuthOptions{Username: c.Username, UserID: c.UserID}
 	if c.UserID != "" {
@@ -105,43 +102,25 @@ func (c Connection) login() *tokens.AuthOptions {
 	return o
 }
 
-// client gives an identity client that has not logged in.
+// client returns a client of Keystone without a token.
 func (c Connection) client() (*gophercloud.ServiceClient, error) {
-	transport, err := c.transport()
-	if err != nil {
-		return nil, err
-	}
-	provider, err := clients.NewClient(c.AuthURL)
-	if err != nil {
-		return nil, option("auth_url", "%v", err)
-	}
-	provider.HTTPClient = http.Client{
-		Transport: transport,
-		// A redirect would hand the tokens, which travel in headers, to another server.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	provider.UserAgent.Prepend("almanac")
-	return clients.NewIdentityV3(provider, gophercloud.EndpointOpts{})
-}
-
-func (c Connection) transport() (*http.Transport, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
 	trust, err := openstack.Trust(c.CAFile, c.Insecure)
 	if err != nil {
 		return nil, option("cafile", "%v", err)
 	}
-	transport.TLSClientConfig = trust
-	return transport, nil
+	client, err := newClient(c.AuthURL, trust, 0) // contexts bound requests
+	if err != nil {
+		return nil, option("auth_url", "%v", err)
+	}
+	return client, nil
 }
 
-// endpoint gives the address of Keystone from the catalog that came with a login,
-// or "" where AuthURL is to be used.
-func (c Connection) endpoint(catalog *tokens.ServiceCatalog) (string, error) {
+// endpoint returns the address of Keystone in the catalog of a login, or "" for AuthURL.
+func (c Connection) endpoint(catalog []tokens.CatalogEntry) (string, error) {
 	if c.Interface == "" {
 		return "", nil
 	}
-	for _, service := range catalog.Entries {
+	for _, service := range catalog {
 		for _, e := range service.Endpoints {
 			if service.Type == "identity" && e.Interface == c.Interface && (c.Region == "" || c.Region == e.RegionID) {
 				return strings.TrimSuffix(strings.TrimRight(e.URL, "/"), "/v3") + "/v3/", nil
@@ -150,5 +129,3 @@ func (c Connection) endpoint(catalog *tokens.ServiceCatalog) (string, error) {
 	}
 	return "", option("interface", "the catalog has no %s endpoint of Keystone in region %q; correct interface or region_name", c.Interface, c.Region)
 }
-
-var errNoToken = errors.New("keystone gave no token")

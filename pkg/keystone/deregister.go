@@ -14,23 +14,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// userDescription tells a user that Register has made from any other.
+// userDescription marks a user that Register created.
 const userDescription = "Almanac's service user"
 
-// Deregister takes out of Keystone what Register has put there, as the admin of c:
-// the endpoints of the region, the service once no region has any, and the user where
-// Register has made it. Projects and roles stay: others use them.
+// Deregister deletes what Register created, as the admin of c: the endpoints of the region,
+// the service if no region has endpoints any more, and the user if Register created it.
+// Projects and roles stay, because others may use them.
 func Deregister(ctx context.Context, c Connection, r Registration) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 6*cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	client, _, err := c.open(ctx)
+	g, err := c.open(ctx)
 	if err != nil {
 		return fmt.Errorf("log in to Keystone at %s as %s: %w", c.AuthURL, c.name(), err)
 	}
-	reg := registrar{Registration: r, client: client}
+	reg := registrar{Registration: r, client: g.client}
 	return errors.Join(reg.removeServices(ctx), reg.removeUser(ctx))
 }
 
@@ -47,8 +47,8 @@ func (r *registrar) removeServices(ctx context.Context) error {
 	return nil
 }
 
-// removeService removes the service, or where other regions have endpoints of it
-// only those of ours.
+// removeService deletes the service, or only the endpoints of our region if other regions have
+// endpoints too.
 func (r *registrar) removeService(ctx context.Context, id string) error {
 	pages, err := endpoints.List(r.client, endpoints.ListOpts{ServiceID: id}).AllPages(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *registrar) removeUser(ctx context.Context) error {
 	}
 	for _, u := range found {
 		if u.Description != userDescription {
-			r.report(Warning, "user %s stays, since bootstrap has not made it", r.User)
+			r.report(Warning, "user %s stays, because bootstrap did not create it", r.User)
 			continue
 		}
 		if err := r.remove(func() error { return users.Delete(ctx, r.client, u.ID).ExtractErr() }, "user %s", r.User); err != nil {
@@ -98,7 +98,8 @@ func (r *registrar) removeUser(ctx context.Context) error {
 	return nil
 }
 
-// remove does one removal, which a dry run only reports. What is gone is no error.
+// remove deletes one thing, unless this is a dry run, and reports it. It ignores that it is
+// already gone.
 func (r *registrar) remove(act func() error, format string, args ...any) error {
 	if !r.DryRun {
 		if err := told(act()); err != nil && openstack.Status(err) != http.StatusNotFound {

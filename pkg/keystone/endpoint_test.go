@@ -51,7 +51,7 @@ func TestTheEndpointIsThatOfTheRegionAndTheInterface(t *testing.T) {
 	}{
 		"no service":      {variables{"OS_REGION_NAME": "RegionOne"}, "nothing", fault.Unavailable, "no service nothing in the catalog of region RegionOne"},
 		"another region":  {variables{"OS_REGION_NAME": "RegionTwo"}, kind, fault.Unavailable, "public in RegionOne"},
-		"no such address": {variables{"OS_INTERFACE": "admin"}, kind, fault.Unavailable, "no admin endpoint"},
+		"no such address": {variables{"OS_INTERFACE": "admin"}, kind, fault.Unavailable, "with interface admin"},
 		"no project":      {variables{"OS_PROJECT_NAME": ""}, kind, fault.Unavailable, "for which project"},
 	} {
 		if _, err := ask(tc.variables, tc.kind); !fault.Is(err, tc.wantKind) || !strings.Contains(err.Error(), tc.wantInside) {

@@ -6,144 +6,84 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	clients "github.com/gophercloud/gophercloud/v2/openstack"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Login is a user's stay with Keystone: it logs in when that is first needed, and
-// again before the token ends. It is safe for concurrent use.
+// Login holds the token of a user of the command line. It logs in when a token is first
+// needed and again before the token expires. It is safe for concurrent use.
 type Login struct {
 	user   User
-	now    func() time.Time
-	client *gophercloud.ServiceClient // not logged in
-
-	mu    sync.Mutex
-	grant grant
+	client *gophercloud.ServiceClient // without a token
+	holder *holder
 }
 
-// grant is what a login gave.
-type grant struct {
-	token   string
-	expires time.Time
-	catalog []tokens.CatalogEntry
-}
-
-// NewLogin gives the user a login, which asks Keystone nothing yet. timeout bounds
-// each of its questions; 0 is without end.
+// NewLogin returns the login of the user, without a request to Keystone. timeout bounds each
+// request; 0 means no limit.
 func NewLogin(u User, timeout time.Duration, now func() time.Time) (*Login, error) {
 	address, err := url.Parse(u.auth.IdentityEndpoint)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fault.New(fault.Invalid, "the address of Keystone in %s must be such as https://keystone.example.org:5000/v3, and is %q",
 			u.source, u.auth.IdentityEndpoint)
 	}
-	provider, err := clients.NewClient(u.auth.IdentityEndpoint)
+	client, err := newClient(u.auth.IdentityEndpoint, u.tls, timeout)
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = u.tls
-	provider.HTTPClient = http.Client{
-		Timeout: timeout, Transport: transport,
-		// A redirect would hand the password to another server.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	provider.UserAgent.Prepend("almanac")
-	client, err := clients.NewIdentityV3(provider, gophercloud.EndpointOpts{})
-	if err != nil {
-		return nil, err
-	}
-	return &Login{user: u, now: now, client: client}, nil
+	l := &Login{user: u, client: client}
+	l.holder = newHolder(now, l.logIn)
+	return l, nil
 }
 
-// TLS says whose certificates the user believes.
+// TLS returns which server certificates the user trusts.
 func (l *Login) TLS() *tls.Config { return l.user.tls.Clone() }
 
-// Token gives a token that is good for a minute at least, if Keystone gives such
-// ones. It fails with an
-// Unauthorized fault where Keystone refuses the user, and with an Unavailable one
-// where it gives no answer that can be used.
+// Token returns a token that is valid for at least a minute, if Keystone issues such tokens.
+// It fails with an Unauthorized fault if Keystone refuses the user, and with an Unavailable
+// fault if Keystone does not send a usable response.
 func (l *Login) Token(ctx context.Context) (string, error) {
-	g, err := l.renewed(ctx, "")
+	g, err := l.holder.get(ctx, "")
 	return g.token, err
 }
 
-// Endpoint gives the address of a type of service from the catalog, for the user's
-// region and interface. It fails as Token does, with an Unavailable fault where there
-// is none, and with an Invalid one where it is in several regions and the user names
-// none of them.
+// Endpoint returns the address of a type of service from the catalog, for the user's region
+// and interface. It fails as Token does, with an Unavailable fault if there is no endpoint,
+// and with an Invalid fault if the service is in several regions and the user chose none.
 func (l *Login) Endpoint(ctx context.Context, serviceType string) (string, error) {
-	g, err := l.renewed(ctx, "")
+	g, err := l.holder.get(ctx, "")
 	if err != nil {
 		return "", err
 	}
-	found, elsewhere := endpointsOf(g.catalog, serviceType, l.user.region, string(l.user.availability))
-	if len(found) == 0 {
-		return "", l.noEndpoint(serviceType, g.catalog, elsewhere)
+	if len(g.catalog) == 0 {
+		return "", fault.New(fault.Unavailable, "the token of %s from Keystone has no catalog; choose for which project you log in", l.user.name())
 	}
-	if regions := regionsOf(found); len(regions) > 1 {
-		return "", fault.Field("OS_REGION_NAME", "the catalog has service %s in the regions %s; say which is meant",
-			serviceType, strings.Join(regions, ", "))
+	address, err := choose(g.catalog, serviceType, l.user.region, []string{string(l.user.availability)}, "OS_REGION_NAME")
+	if errors.Is(err, ErrNoService) {
+		return "", fault.New(fault.Unavailable, "%s; your operator registers it with almanacd bootstrap keystone", fault.Of(err).Message)
 	}
-	return found[0].URL, nil
+	return address, err
 }
 
-func (l *Login) noEndpoint(serviceType string, catalog []tokens.CatalogEntry, elsewhere []string) error {
-	if len(catalog) == 0 {
-		return fault.New(fault.Unavailable, "Keystone gave %s a token without a catalog; say for which project it is to be", l.user.name())
-	}
-	where := ""
-	if l.user.region != "" {
-		where = " of region " + l.user.region
-	}
-	if len(elsewhere) > 0 {
-		return fault.New(fault.Unavailable, "the catalog%s has no %s endpoint of service %s; there is %s",
-			where, l.user.availability, serviceType, strings.Join(elsewhere, ", "))
-	}
-	return fault.New(fault.Unavailable, "there is no service %s in the catalog%s; your operator registers it with almanacd bootstrap keystone",
-		serviceType, where)
-}
-
-// renewed gives what the last login gave, or logs in anew where the token ends soon
-// or is the one that is stale.
-func (l *Login) renewed(ctx context.Context, stale string) (grant, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.grant; g.token != "" && g.token != stale && l.now().Before(g.expires.Add(-renewal)) {
-		return g, nil
-	}
+func (l *Login) logIn(ctx context.Context) (grant, error) {
 	auth := l.user.auth
-	result := tokens.Create(ctx, l.client, &auth)
-	token, err := result.ExtractToken()
-	if err == nil && token.ID == "" {
-		err = errNoToken
-	}
+	g, err := logIn(ctx, l.client, &auth)
 	if err != nil {
 		return grant{}, l.explain(err)
 	}
-	catalog, err := result.ExtractServiceCatalog()
-	if err != nil {
-		return grant{}, l.explain(err)
-	}
-	l.grant = grant{token: token.ID, expires: token.ExpiresAt, catalog: catalog.Entries}
-	return l.grant, nil
+	return g, nil
 }
 
-// explain says why there is no token.
+// explain returns the error for the user of a login that failed.
 func (l *Login) explain(err error) error {
-	err = told(err)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	f := fault.New(fault.Unavailable, "there is no token from Keystone at %s", l.user.auth.IdentityEndpoint)
-	// To a token or an application credential that it does not know Keystone says 404.
+	// Keystone responds 404 to an unknown token or application credential.
 	gone := l.user.auth.Password == "" && openstack.Status(err) == http.StatusNotFound
 	if isRefusal(err) || gone {
 		f = fault.New(fault.Unauthorized, "Keystone at %s refuses %s; check %s", l.user.auth.IdentityEndpoint, l.user.name(), l.user.source)
@@ -152,8 +92,8 @@ func (l *Login) explain(err error) error {
 	return f
 }
 
-// Renewing gives a transport over next that, where the token of a request is refused,
-// gets a new one and sends the request again, once.
+// Renewing returns a transport over next that logs in again and sends a request once more if
+// a service refuses its token.
 func (l *Login) Renewing(next http.RoundTripper) http.RoundTripper {
 	return renewing{login: l, next: next}
 }
@@ -168,8 +108,8 @@ func (r renewing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return answer, err
 	}
-	g, err := r.login.renewed(req.Context(), req.Header.Get("X-Auth-Token"))
-	if err != nil { // then the refusal is what there is to say
+	g, err := r.login.holder.get(req.Context(), req.Header.Get("X-Auth-Token"))
+	if err != nil { // the response 401 is then the answer
 		return answer, nil
 	}
 	answer.Body.Close()

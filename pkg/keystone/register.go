@@ -14,27 +14,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Registration is what Keystone should know of Almanac.
+// Registration describes Almanac to Keystone.
 type Registration struct {
 	ServiceType, ServiceName, Description string
 	Region                                string
-	// URLs has an address for each interface: public, internal, admin.
+	// URLs has an address per interface: public, internal, admin.
 	URLs map[string]string
-	// User logs in to Project with Roles. User and project are in Domain, an id.
+	// User has Roles in Project. Both are in Domain, an ID.
 	User, Password, Project, Domain string
 	Roles                           []string
-	// ResetPassword gives a user who is there already the Password.
+	// ResetPassword sets Password for a user that already exists.
 	ResetPassword bool
-	// DryRun looks only: it says what would be done.
+	// DryRun reports the steps without changing anything.
 	DryRun bool
-	// Report is told each step.
+	// Report is called for each step.
 	Report func(Step)
 }
 
-// Outcome is what a step came to.
+// Outcome is the result of a step.
 type Outcome string
 
-// The outcomes. In a dry run they say what would come.
+// The outcomes. In a dry run they are those of a real run.
 const (
 	Created Outcome = "created"
 	Changed Outcome = "changed"
@@ -43,16 +43,16 @@ const (
 	Warning Outcome = "warning"
 )
 
-// Step is something that was, or would be, done.
+// Step is a step of a registration or deregistration.
 type Step struct {
 	Outcome Outcome
 	What    string
 }
 
-// Interfaces are those of an endpoint, in the order in which they are registered.
+// Interfaces lists the interfaces of endpoints in the order of their registration.
 var Interfaces = []string{"public", "internal", "admin"}
 
-// Check says what cannot be registered.
+// Check returns an Invalid fault about a field that cannot be registered.
 func (r Registration) Check() error {
 	for _, name := range Interfaces {
 		if !strings.HasSuffix(r.URLs[name], "/v1") {
@@ -60,17 +60,17 @@ func (r Registration) Check() error {
 		}
 	}
 	if r.User == "" || r.Password == "" {
-		return fault.Field("[keystone_authtoken] username", "and password are needed: they become those of the service user")
+		return fault.Field("[keystone_authtoken] username", "and password are required: they become those of the service user")
 	}
 	return nil
 }
 
-// rounds is how often Register begins again after another did the same meanwhile.
+// rounds is how often Register starts again after a concurrent Register.
 const rounds = 5
 
-// Register brings Keystone to what r says, as the admin of c: the service and its
-// endpoints, the project, the roles, the user and what it may do. What is right
-// already stays as it is. Two at once end up with one of everything.
+// Register creates or corrects the service, its endpoints, the project, the user and its roles
+// in Keystone, as the admin of c. It leaves alone what is right already. Two concurrent calls
+// create one of each.
 func Register(ctx context.Context, c Connection, r Registration) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -80,15 +80,15 @@ func Register(ctx context.Context, c Connection, r Registration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 6*cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	client, _, err := c.open(ctx)
+	g, err := c.open(ctx)
 	if err != nil {
 		return fmt.Errorf("log in to Keystone at %s as %s: %w", c.AuthURL, c.name(), err)
 	}
-	reg := registrar{Registration: r, client: client}
+	reg := registrar{Registration: r, client: g.client}
 	for round := 1; ; round++ {
 		err = reg.run(ctx)
-		// 404: what we made was one too many and another took it away again, which for
-		// an endpoint of a service that is gone is a 400; 409: another was first.
+		// 404: a concurrent call deleted our duplicate; 400: it deleted the service of our
+		// endpoint; 409: it created the same name first.
 		if again := []int{http.StatusConflict, http.StatusNotFound, http.StatusBadRequest}; round == rounds || !slices.Contains(again, openstack.Status(err)) {
 			break
 		}
@@ -99,7 +99,7 @@ func Register(ctx context.Context, c Connection, r Registration) error {
 	return err
 }
 
-// registrar is a Register under way.
+// registrar is a Register or Deregister in progress.
 type registrar struct {
 	Registration
 	client *gophercloud.ServiceClient
@@ -125,7 +125,7 @@ func (r *registrar) run(ctx context.Context) error {
 	}
 	for _, role := range r.Roles {
 		if err := r.grant(ctx, role, user, project); err != nil {
-			return fmt.Errorf("give user %s the role %s: %w", r.User, role, err)
+			return fmt.Errorf("assign user %s the role %s: %w", r.User, role, err)
 		}
 	}
 	return nil

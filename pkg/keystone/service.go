@@ -7,84 +7,65 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Token gives the service user's token. stale is one that a service did not accept,
-// or empty; where it is the session's own, the session logs in anew. While Keystone
-// refuses the login, it is asked rarely, so that it does not lock the account.
+// Token returns the service user's token. stale is a token that a service refused, or empty;
+// if it is the session's own, the session logs in again. While Keystone refuses the login,
+// the session pauses between logins, so that Keystone does not lock the account.
 //
 // It fails with an Unavailable fault.
 func (s *Session) Token(ctx context.Context, stale string) (string, error) {
-	client, err := s.login(ctx, stale)
-	if err != nil {
-		return "", err
-	}
-	return client.Token(), nil
+	g, err := s.login(ctx, stale)
+	return g.token, err
 }
 
-// login is use in the words of those who call other services.
-func (s *Session) login(ctx context.Context, stale string) (*gophercloud.ServiceClient, error) {
+// login returns the grant of the session. Its errors are meant for callers of other services.
+func (s *Session) login(ctx context.Context, stale string) (grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.connection.Timeout)
 	defer cancel()
-	client, err := s.use(ctx, stale)
+	g, err := s.holder.get(ctx, stale)
 	if err == nil {
-		return client, nil
+		return g, nil
 	}
 	f := &fault.Error{Kind: fault.Unavailable, Message: "Almanac gets no token from Keystone at the moment; try again", Err: err}
 	if paused, ok := errors.AsType[*fault.Error](err); ok && paused.Kind == fault.Unavailable {
 		f.RetryAfter, f.Err = paused.RetryAfter, paused.Err
 	}
-	return nil, f
+	return grant{}, f
 }
 
-// Endpoint gives the address of a service from the catalog, in the region, where one
-// is named, and by the first of the interfaces that is there. One that is missing may
-// have been registered since the login, so that the catalog is fetched anew.
+// Endpoint returns the address of a service from the catalog, in the region or, with an empty
+// region, in any, at the first of the interfaces that has one. If the catalog has none, it
+// logs in again, because the service may have been registered since.
 //
-// It fails with an Unavailable fault; with an Invalid one where the service is in
-// several regions and none is named.
+// It fails with an Unavailable fault, and with an Invalid fault if the service is in several
+// regions and region is empty.
 func (s *Session) Endpoint(ctx context.Context, serviceType, region string, interfaces []string) (string, error) {
 	stale := ""
 	for {
-		client, err := s.login(ctx, stale)
+		g, err := s.login(ctx, stale)
 		if err != nil {
 			return "", err
 		}
-		catalog, err := catalogOf(client)
-		if err != nil {
-			return "", err
-		}
-		address, err := choose(catalog, serviceType, region, interfaces)
+		address, err := choose(g.catalog, serviceType, region, interfaces, "region_name")
 		if !fault.Is(err, fault.Unavailable) || stale != "" {
 			return address, err
 		}
-		stale = client.Token()
+		stale = g.token
 	}
 }
 
-func catalogOf(client *gophercloud.ServiceClient) ([]tokens.CatalogEntry, error) {
-	granted, ok := client.GetAuthResult().(tokens.CreateResult)
-	if !ok {
-		return nil, errNoToken
-	}
-	catalog, err := granted.ExtractServiceCatalog()
-	if err != nil {
-		return nil, err
-	}
-	return catalog.Entries, nil
-}
-
-func choose(catalog []tokens.CatalogEntry, serviceType, region string, interfaces []string) (string, error) {
+// choose returns the address of a service; see Session.Endpoint. option is the option that
+// selects a region, for errors.
+func choose(catalog []tokens.CatalogEntry, serviceType, region string, interfaces []string, option string) (string, error) {
 	var all []string
 	for _, face := range interfaces {
 		found, elsewhere := endpointsOf(catalog, serviceType, region, face)
 		if regions := regionsOf(found); len(regions) > 1 {
-			return "", fault.New(fault.Invalid, "the catalog has service %s in the regions %s; say by region_name which is meant",
-				serviceType, strings.Join(regions, ", "))
+			return "", fault.Field(option, "the catalog has service %s in the regions %s; choose one of them", serviceType, strings.Join(regions, ", "))
 		}
 		if len(found) > 0 {
 			return found[0].URL, nil
@@ -104,11 +85,11 @@ func choose(catalog []tokens.CatalogEntry, serviceType, region string, interface
 	}
 }
 
-// ErrNoService says that the catalog does not have a service at all.
+// ErrNoService means that the catalog has no endpoint of a service.
 var ErrNoService = errors.New("the service is not in the catalog")
 
-// endpointsOf gives the endpoints of a service by one interface, in a region or in
-// any, and says where else there are some: "public in RegionTwo".
+// endpointsOf returns the endpoints of a service with one interface, in a region or, with an
+// empty region, in any. elsewhere describes its other endpoints: "public in RegionTwo".
 func endpointsOf(catalog []tokens.CatalogEntry, serviceType, region, face string) (found []tokens.Endpoint, elsewhere []string) {
 	for _, service := range catalog {
 		for _, e := range service.Endpoints {

@@ -8,39 +8,37 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Token is what Keystone says of a token that is valid.
+// Token describes a valid token.
 type Token struct {
 	UserID, UserName             string
 	UserDomainID, UserDomainName string
-	// One of ProjectID, DomainID and System says what the token is for; none of
-	// them where it is for nothing in particular.
+	// ProjectID, DomainID or System is the scope of the token; an unscoped token has none.
 	ProjectID, ProjectName             string
 	ProjectDomainID, ProjectDomainName string
 	DomainID, DomainName               string
 	System                             bool
-	// IsAdminProject is false only where Keystone has an admin project and the
-	// token is for another one.
+	// IsAdminProject is false only if Keystone has an admin project and the token is for
+	// another project.
 	IsAdminProject bool
 	Roles          []string
 	Expires        time.Time
-	// ServiceRoles are the roles of the service token that came with it; empty
-	// without one.
+	// ServiceRoles are the roles of the service token in the same request, if any.
 	ServiceRoles []string
 
-	// rules are the access rules of its application credential; nil without any.
+	// rules are the access rules of its application credential; nil: none.
 	rules []accessRule
-	// chained says that a service with a service role passed the request on.
+	// chained: a service with a service role forwarded the request.
 	chained bool
 }
 
-// accessRule is what an application credential allows.
+// accessRule is a call that an application credential allows.
 type accessRule struct {
 	Service string `json:"service"`
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 }
 
-// named is how Keystone writes a user, project or domain.
+// named is the JSON form of a user, project or domain.
 type named struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
@@ -50,7 +48,7 @@ type named struct {
 	} `json:"domain"`
 }
 
-// document is the body of Keystone's answer to GET /v3/auth/tokens.
+// document is the body of Keystone's response to GET /v3/auth/tokens.
 type document struct {
 	Token struct {
 		User    named           `json:"user"`
@@ -84,10 +82,9 @@ func (d document) token() Token {
 	return token
 }
 
-// Permits says nothing where the token may be used for a call of our service
-// type. It fails with a Denied fault where the access rules of its application
-// credential do not list the call; what a service passes on is not asked
-// (keystonemiddleware, validate_allowed_request).
+// Permits returns a Denied fault if the access rules of the token's application credential
+// do not list a call of our service type. The rules do not apply to requests that a service
+// forwards (keystonemiddleware, validate_allowed_request).
 func (t Token) Permits(serviceType, method, path string) error {
 	if t.rules == nil || t.chained {
 		return nil
@@ -103,8 +100,8 @@ func (t Token) Permits(serviceType, method, path string) error {
 
 var pathPart = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{*]+|\{`)
 
-// pathPattern reads the path of an access rule: * and {name} stand for one
-// segment, ** for any number.
+// pathPattern returns the pattern of the path of an access rule, in which * and {name} stand
+// for one segment and ** for any number.
 func pathPattern(path string) *regexp.Regexp {
 	var pattern strings.Builder
 	for _, part := range pathPart.FindAllString(path, -1) {

@@ -13,23 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Trusts let the service user act in the names of others, in one project each and with
-// the roles that they had there, as long as they have them (Keystone's OS-TRUST, which Heat
-// uses likewise).
+// Trusts lets the service user act on behalf of other users, in one project each and with
+// the roles that the user had there, as long as the user keeps them (Keystone's OS-TRUST
+// extension, which Heat also uses).
 type Trusts struct {
 	Session *Session
 }
 
-// Trustor is who trusts, by a token of his own.
+// Trustor is the user who makes a trust.
 type Trustor struct {
-	Token             string
+	Token             string // of the user
 	UserID, ProjectID string
 	Roles             []string // names
 }
 
-// Make makes a trust that lasts until it is ended, and gives its id, which is no secret:
-// it is of use to the service user only. It fails with a Denied fault where Keystone does
-// not let the token make one.
+// Make makes a trust without an expiry and returns its ID. The ID is not a secret: only the
+// service user can use it. It fails with a Denied fault if the token may not make trusts.
 func (t Trusts) Make(ctx context.Context, by Trustor) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Session.connection.Timeout)
 	defer cancel()
@@ -37,7 +36,7 @@ func (t Trusts) Make(ctx context.Context, by Trustor) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	trustee, err := userOf(own.GetAuthResult())
+	trustee, err := userOf(own.result)
 	if err != nil {
 		return "", err
 	}
@@ -45,7 +44,7 @@ func (t Trusts) Make(ctx context.Context, by Trustor) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	client.Endpoint = own.Endpoint
+	client.Endpoint = own.client.Endpoint
 	client.SetToken(by.Token)
 	roles := make([]trusts.Role, len(by.Roles))
 	for i, name := range by.Roles {
@@ -58,26 +57,22 @@ func (t Trusts) Make(ctx context.Context, by Trustor) (id string, err error) {
 		return made.ID, nil
 	}
 	err = told(err)
-	const doing = "Almanac creates servers in your name later by a trust of Keystone"
+	const doing = "Almanac later creates servers on your behalf with a Keystone trust"
 	switch openstack.Status(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return "", &fault.Error{Kind: fault.Denied, Err: err, Message: doing + ", which your token may not make: " +
-			"use one of your password, or of an application credential that is unrestricted"}
+			"use a token from your password or from an unrestricted application credential"}
 	case http.StatusUnauthorized:
 		return "", rejected()
 	}
-	return "", &fault.Error{Kind: fault.Unavailable, Message: doing + ", which Keystone does not make at the moment; try again", Err: err}
+	return "", &fault.Error{Kind: fault.Unavailable, Message: doing + ", which Keystone cannot make at the moment; try again", Err: err}
 }
 
-// userOf gives the id of the user who has logged in.
-func userOf(login any) (string, error) {
-	result, ok := login.(tokens.CreateResult)
-	if !ok {
-		return "", errNoToken
-	}
-	user, err := result.ExtractUser()
+// userOf returns the ID of the user of a token.
+func userOf(login tokens.CreateResult) (string, error) {
+	user, err := login.ExtractUser()
 	if err == nil && (user == nil || user.ID == "") {
-		err = errors.New("the login of the service user names no user")
+		err = errors.New("the token of the service user has no user")
 	}
 	if err != nil {
 		return "", err
@@ -85,19 +80,20 @@ func userOf(login any) (string, error) {
 	return user.ID, nil
 }
 
-// As gives a session in the name of who made the trust. It asks Keystone nothing yet.
+// As returns a session on behalf of the user who made the trust, without a request to
+// Keystone.
 func (t Trusts) As(trust string) (*Session, error) {
 	c := t.Session.connection
 	if c.ApplicationCredentialSecret != "" {
-		return nil, option("application_credential_id", "cannot be used with a trust, which takes username and password")
+		return nil, option("application_credential_id", "cannot be used with a trust, which requires username and password")
 	}
 	c.trust = trust
-	// That Keystone refuses it says something of the trust, and nothing of the service user.
+	// A refusal concerns the trust and not the service user, so it is not logged.
 	return NewSession(c, t.Session.now, slog.New(slog.DiscardHandler))
 }
 
-// Enter gives a session in the name of who made the trust, logged in. It fails with a
-// Denied fault where Keystone refuses the trust, and the service user not.
+// Enter returns a session with a token on behalf of the user who made the trust. It fails
+// with a Denied fault if Keystone refuses the trust but accepts the service user.
 func (t Trusts) Enter(ctx context.Context, trust string) (*Session, error) {
 	session, err := t.As(trust)
 	if err != nil {
@@ -110,12 +106,12 @@ func (t Trusts) Enter(ctx context.Context, trust string) (*Session, error) {
 	if _, own := t.Session.login(ctx, ""); own != nil {
 		return nil, own
 	}
-	return nil, &fault.Error{Kind: fault.Denied, Err: err, Message: "Keystone lets nobody act in the name of its owner any more: " +
-		"he is gone or disabled, or has lost a role in the project"}
+	return nil, &fault.Error{Kind: fault.Denied, Err: err, Message: "Keystone no longer allows Almanac to act on behalf of its owner, who " +
+		"was deleted or disabled, or lost a role in the project"}
 }
 
-// End ends a trust, in the name of who made it; where he is gone, as the service user,
-// who may as an admin. That it is gone is no error.
+// End deletes a trust, on behalf of the user who made it or, if that user is gone, as the
+// service user, which requires the role admin. It returns nil if the trust is gone.
 func (t Trusts) End(ctx context.Context, trust string) error {
 	session, err := t.As(trust)
 	if err != nil {
@@ -123,21 +119,21 @@ func (t Trusts) End(ctx context.Context, trust string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.connection.Timeout)
 	defer cancel()
-	client, _, err := session.connection.open(ctx)
-	if isRefusal(err) { // of the trust, or of him who made it, if not of the service user
-		client, err = t.Session.login(ctx, "")
+	g, err := session.connection.open(ctx)
+	if isRefusal(err) { // of the trust or its maker, unless Keystone also refuses the service user
+		g, err = t.Session.login(ctx, "")
 	}
 	if err != nil {
 		return err
 	}
-	err = told(trusts.Delete(ctx, client, trust).ExtractErr())
+	err = told(trusts.Delete(ctx, g.client, trust).ExtractErr())
 	if openstack.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err
 }
 
-// granted gives what is sent to log in: with the trust, where there is one.
+// granted returns the body of a login request, with the trust if there is one.
 func (c Connection) granted() tokens.AuthOptionsBuilder {
 	login := c.login()
 	if c.trust == "" {

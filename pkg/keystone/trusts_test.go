@@ -44,7 +44,7 @@ func TestTheTrustOfAnOwnerWhoIsDisabledIsRefusedAndCanBeEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusts := keystone.Trusts{Session: session}
-	if _, err := trusts.Enter(t.Context(), "trust"); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "he is gone or disabled") {
+	if _, err := trusts.Enter(t.Context(), "trust"); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "was deleted or disabled") {
 		t.Errorf("Enter: %v", err)
 	}
 	for _, trust := range []string{"trust", "gone"} {

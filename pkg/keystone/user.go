@@ -13,25 +13,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// User is who logs in to Keystone, and where: what the OS_* variables say, or an
-// entry of clouds.yaml.
+// User is a user of Keystone with the address and credentials from the OS_* variables or from
+// clouds.yaml.
 type User struct {
-	source       string // of all this, for messages
+	source       string // of the fields below, for messages
 	auth         gophercloud.AuthOptions
 	tls          *tls.Config
 	region       string                   // empty: any
 	availability gophercloud.Availability // the interface of endpoints
 }
 
-// Choice is what comes before the environment; what is empty is left to it.
+// Choice overrides the environment; empty fields are taken from it.
 type Choice struct {
 	Cloud, Region, Interface string
 }
 
-// FindUser gives the user that the environment names: by OS_CLOUD an entry of
-// clouds.yaml with what secure.yaml adds to it, else by the variables of an openrc
-// file. It gives false where the environment names nobody, and an Invalid fault
-// where something is missing or wrong.
+// FindUser returns the user of the environment: with OS_CLOUD an entry of clouds.yaml and
+// secure.yaml, else the variables of an openrc file. It returns false if the environment has
+// no user, and an Invalid fault if something is missing or wrong.
 func FindUser(env func(string) string, c Choice) (User, bool, error) {
 	c.Cloud = cmp.Or(c.Cloud, env("OS_CLOUD"))
 	c.Region = cmp.Or(c.Region, env("OS_REGION_NAME"))
@@ -50,8 +49,8 @@ func FindUser(env func(string) string, c Choice) (User, bool, error) {
 	return u, true, u.complete()
 }
 
-// userOfCloud reads clouds.yaml: the file that OS_CLIENT_CONFIG_FILE names, else the
-// first of those where the openstack client looks.
+// userOfCloud reads clouds.yaml: the file in OS_CLIENT_CONFIG_FILE, or the first file in the
+// search path of the openstack client.
 func userOfCloud(env func(string) string, c Choice) (u User, found bool, err error) {
 	options := []clouds.ParseOption{
 		clouds.WithCloudName(c.Cloud), clouds.WithRegion(c.Region), clouds.WithEndpointType(c.Interface),
@@ -62,7 +61,7 @@ func userOfCloud(env func(string) string, c Choice) (u User, found bool, err err
 	wrong := func(problem any) error {
 		return fault.Field("OS_CLOUD", "cloud %s cannot be read from clouds.yaml: %v", c.Cloud, problem)
 	}
-	// The parser relies on an entry to have a section auth.
+	// The parser panics if an entry has no section auth.
 	defer func() {
 		if recover() != nil {
 			err = wrong("its entry has no section auth")
@@ -78,14 +77,14 @@ func userOfCloud(env func(string) string, c Choice) (u User, found bool, err err
 	}, true, nil
 }
 
-// complete makes of everything that was said one way to log in: an application
-// credential, else a token, else a password. A domain that is not named is default.
+// complete reduces the credentials to one kind: an application credential, else a token, else
+// a password. A domain that is not set is default.
 func (u *User) complete() error {
 	a := &u.auth
 	if a.Scope == nil {
 		a.Scope = &gophercloud.AuthScope{}
 	}
-	a.TenantID, a.TenantName = "", "" // the scope says it
+	a.TenantID, a.TenantName = "", "" // the scope has them
 	if s := a.Scope; s.ProjectName != "" {
 		s.DomainID, s.DomainName = domain(s.DomainID, s.DomainName)
 	} else if s.DomainID != "" {
@@ -113,14 +112,14 @@ func (u *User) completeCredential() error {
 	case a.ApplicationCredentialID != "":
 		a.ApplicationCredentialName, a.Username, a.UserID, a.DomainID, a.DomainName = "", "", "", "", ""
 	case a.Username == "" && a.UserID == "":
-		return u.needs("the id of the application credential, or its user beside its name,")
+		return u.needs("the ID of the application credential, or its user and name,")
 	default:
 		u.completeName()
 	}
 	return nil
 }
 
-// completeName leaves of a user's id, name and domain what Keystone takes.
+// completeName keeps the parts of a user's ID, name and domain that Keystone accepts together.
 func (u *User) completeName() {
 	a := &u.auth
 	if a.UserID != "" {
@@ -130,7 +129,7 @@ func (u *User) completeName() {
 	a.DomainID, a.DomainName = domain(a.DomainID, a.DomainName)
 }
 
-// domain gives an id or a name.
+// domain returns an ID or a name.
 func domain(id, name string) (string, string) {
 	switch {
 	case id != "":
@@ -143,10 +142,10 @@ func domain(id, name string) (string, string) {
 }
 
 func (u *User) needs(what string) error {
-	return fault.New(fault.Invalid, "to log in to Keystone, %s is needed in %s", what, u.source)
+	return fault.New(fault.Invalid, "to log in to Keystone, %s is required in %s", what, u.source)
 }
 
-// name says who logs in, for messages.
+// name returns the name of the user for messages.
 func (u User) name() string {
 	switch a := u.auth; {
 	case a.ApplicationCredentialID != "":

@@ -19,20 +19,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// Options are how tokens are validated.
+// Options configure a Validator.
 type Options struct {
-	// Connection is the service user's, who asks.
+	// Connection has the credentials of the service user.
 	Connection
-	// TokenCacheTime is how long a token that Keystone found valid is believed
-	// without asking again; 0 or less: it is asked every time.
+	// TokenCacheTime is how long the validation of a token is cached; 0 or less: not at all.
 	TokenCacheTime time.Duration
-	// CacheSize is how many valid tokens are remembered, and how many rejected ones; 0:
+	// CacheSize is the number of cached valid tokens, and that of rejected ones; 0:
 	// DefaultCacheSize.
 	CacheSize int
-	// ServiceTokenRoles are the roles of which a service token must have one.
+	// A service token must have one of ServiceTokenRoles.
 	ServiceTokenRoles []string
-	// ServiceTokenRolesRequired refuses a request whose service token has none of
-	// them. Without it, such a token makes no difference.
+	// ServiceTokenRolesRequired refuses a request whose service token has none of them.
+	// Otherwise such a token is ignored.
 	ServiceTokenRolesRequired bool
 	// ServiceType is our type in the catalog, for access rules.
 	ServiceType string
@@ -40,19 +39,18 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// DefaultCacheSize is how many tokens of each sort are remembered: some megabytes.
+// DefaultCacheSize takes some megabytes.
 const DefaultCacheSize = 10_000
 
 const (
-	// rejectedTime is how long a token that Keystone found invalid is refused
-	// without asking again.
+	// rejectedTime is how long the rejection of a token is cached.
 	rejectedTime = 10 * time.Second
-	// longestToken is more than any of Keystone's token formats needs, and less
-	// than what servers accept in a header.
+	// longestToken is longer than any token format of Keystone and shorter than the headers
+	// that servers accept.
 	longestToken = 8 << 10
 )
 
-// Validator finds out who tokens belong to. It is safe for concurrent use.
+// Validator validates tokens. It is safe for concurrent use.
 type Validator struct {
 	options Options
 	session *Session
@@ -60,21 +58,21 @@ type Validator struct {
 	flights singleflight.Group
 }
 
-// question is a token, by its hash: the cache holds no tokens.
+// question identifies a token by its hash, so that the cache holds no tokens.
 type question struct {
 	hash         [sha256.Size]byte
 	allowExpired bool
 }
 
-// verdict is what Keystone said, and until when it holds.
+// verdict is Keystone's response about a token and the end of its validity.
 type verdict struct {
 	token Token
 	err   error
 	until time.Time
 }
 
-// New gives a validator. It asks Keystone nothing yet; it fails with an Invalid
-// fault where the options cannot work.
+// New returns a validator, without a request to Keystone. It fails with an Invalid fault if
+// the options cannot work.
 func New(o Options) (*Validator, error) {
 	session, err := NewSession(o.Connection, o.Now, o.Log)
 	if err != nil {
@@ -88,8 +86,8 @@ func New(o Options) (*Validator, error) {
 	return &Validator{options: o, session: session, cache: cache}, nil
 }
 
-// Authenticate validates the tokens of a request (X-Auth-Token, X-Service-Token)
-// and the access rules of the application credential, if it is one.
+// Authenticate validates the tokens of a request (X-Auth-Token, X-Service-Token) and checks
+// the access rules of the token's application credential.
 func (v *Validator) Authenticate(r *http.Request) (Token, error) {
 	token, serviceToken := tokensOf(r)
 	found, err := v.Validate(r.Context(), token, serviceToken)
@@ -99,8 +97,8 @@ func (v *Validator) Authenticate(r *http.Request) (Token, error) {
 	return found, err
 }
 
-// Knows reports whether Authenticate would answer without asking Keystone: what it said of
-// the request's tokens is still believed, or they cannot be tokens.
+// Knows reports whether Authenticate needs no request to Keystone: the verdicts on the
+// request's tokens are cached, or they cannot be tokens.
 func (v *Validator) Knows(r *http.Request) bool {
 	token, serviceToken := tokensOf(r)
 	if token == "" {
@@ -118,32 +116,31 @@ func (v *Validator) Knows(r *http.Request) bool {
 	return known
 }
 
-// tokensOf returns the tokens of a request: its user's and that of a service which passes
-// it on. Either may be empty.
+// tokensOf returns the tokens of a request: that of the user and that of a service that
+// forwards the request. Either may be empty.
 func tokensOf(r *http.Request) (token, serviceToken string) {
 	return textproto.TrimString(r.Header.Get("X-Auth-Token")), textproto.TrimString(r.Header.Get("X-Service-Token"))
 }
 
-// Check says whether Keystone answers and lets Almanac log in.
+// Check returns an error if Keystone does not respond or does not accept Almanac's login.
 func (v *Validator) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, v.options.Timeout)
 	defer cancel()
-	client, err := v.session.use(ctx, "")
+	g, err := v.session.holder.get(ctx, "")
 	if err != nil {
 		return err
 	}
-	_, err = v.look(ctx, client.Token(), false)
+	_, err = v.look(ctx, g.token, false)
 	return err
 }
 
-// Validate gives the owner of a token. serviceToken, which may be empty, is the
-// token of a service that passes on a user's request: with a service role it
-// makes a token good that has expired meanwhile (keystonemiddleware,
-// BaseAuthProtocol.process_request). The caller asks Permits before anything is
-// done for the token.
+// Validate returns the description of a token. serviceToken, which may be empty, is the token
+// of a service that forwards a user's request: with a service role it allows the user's token
+// to be expired (keystonemiddleware, BaseAuthProtocol.process_request). The caller must call
+// Permits before it acts on the token.
 //
-// It fails with an Unauthorized fault for a token that Keystone does not accept,
-// and with an Unavailable one, after a bounded wait, where Keystone does not say.
+// It fails with an Unauthorized fault for a token that Keystone rejects, and with an
+// Unavailable fault, after a bounded wait, if Keystone does not respond.
 func (v *Validator) Validate(ctx context.Context, token, serviceToken string) (Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, v.options.Timeout)
 	defer cancel()
@@ -172,7 +169,7 @@ func (v *Validator) Validate(ctx context.Context, token, serviceToken string) (T
 	return found, nil
 }
 
-// isService reports whether a service token makes good a user's token that has expired.
+// isService reports whether a service token allows the user's token to be expired.
 func (v *Validator) isService(service Token) bool {
 	return slices.ContainsFunc(service.Roles, func(role string) bool { return slices.Contains(v.options.ServiceTokenRoles, role) })
 }
@@ -184,8 +181,8 @@ func aboutServiceToken(err error) error {
 	return err
 }
 
-// ask gives the verdict on one token, from the cache or from Keystone. Whoever
-// asks about the same token meanwhile shares the answer.
+// ask returns the verdict on one token, from the cache or from Keystone. Concurrent calls
+// about the same token share one request.
 func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (Token, error) {
 	if known, ok := v.known(token, allowExpired); ok {
 		return known.token.copied(), known.err
@@ -196,7 +193,7 @@ func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (T
 		key += "expired too"
 	}
 	flight := v.flights.DoChan(key, func() (any, error) {
-		// The one who asked first may hang up; the others still want to know.
+		// The first caller may cancel while others wait for the verdict.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.options.Timeout)
 		defer cancel()
 		return v.fetch(ctx, token, q)
@@ -212,8 +209,8 @@ func (v *Validator) ask(ctx context.Context, token string, allowExpired bool) (T
 	}
 }
 
-// known returns the verdict on a token without asking Keystone; ok is false where it has
-// to be asked.
+// known returns the verdict on a token without a request to Keystone; ok is false if it needs
+// one.
 func (v *Validator) known(token string, allowExpired bool) (known verdict, ok bool) {
 	if len(token) > longestToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return verdict{err: rejected()}, true
@@ -231,10 +228,10 @@ func (t Token) copied() Token {
 }
 
 func rejected() error {
-	return fault.New(fault.Unauthorized, "your token is not valid, or not any more; get a new one from Keystone")
+	return fault.New(fault.Unauthorized, "your token is invalid or has expired; get a new one from Keystone")
 }
 
-// fetch asks Keystone and remembers what it says.
+// fetch requests the verdict from Keystone and caches it.
 func (v *Validator) fetch(ctx context.Context, token string, q question) (Token, error) {
 	found, err := v.look(ctx, token, q.allowExpired)
 	now := v.options.Now()
@@ -260,25 +257,25 @@ func (v *Validator) remember(q question, answer verdict) {
 	}
 }
 
-// look asks Keystone once, and once more where it did not accept the service
-// user's own token: that may have been revoked.
+// look requests the verdict from Keystone, and again with a new token of the service user if
+// Keystone refused the old one, which may have been revoked.
 func (v *Validator) look(ctx context.Context, token string, allowExpired bool) (Token, error) {
-	client, err := v.session.use(ctx, "")
+	g, err := v.session.holder.get(ctx, "")
 	if err != nil {
 		return Token{}, err
 	}
-	found, err := get(ctx, client, token, allowExpired)
+	found, err := get(ctx, g.client, token, allowExpired)
 	if openstack.Status(err) != http.StatusUnauthorized {
 		return found, err
 	}
-	if client, err = v.session.use(ctx, client.Token()); err != nil {
+	if g, err = v.session.holder.get(ctx, g.token); err != nil {
 		return Token{}, err
 	}
-	return get(ctx, client, token, allowExpired)
+	return get(ctx, g.client, token, allowExpired)
 }
 
-// get is GET /v3/auth/tokens. The header tells Keystone that access rules are
-// understood here; without it, it gives no such token out.
+// get is GET /v3/auth/tokens. The header declares support for access rules; without it,
+// Keystone does not return tokens that have them.
 func get(ctx context.Context, client *gophercloud.ServiceClient, token string, allowExpired bool) (Token, error) {
 	url := client.ServiceURL("auth", "tokens") + "?nocatalog"
 	if allowExpired {
@@ -293,7 +290,7 @@ func get(ctx context.Context, client *gophercloud.ServiceClient, token string, a
 	}
 	response.Body.Close()
 	if body.Token.User.ID == "" || body.Token.Expires.IsZero() {
-		return Token{}, errors.New("keystone's answer names no user or no end of the token; is auth_url in [keystone_authtoken] Keystone's?")
+		return Token{}, errors.New("keystone's response has no user or no expiry of the token; check that auth_url in [keystone_authtoken] is the address of Keystone")
 	}
 	return body.token(), nil
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// authTypes maps the values of OS_AUTH_TYPE to what is logged in with; "" takes what
-// there is.
+// authTypes maps the values of OS_AUTH_TYPE to kinds of credentials; "" accepts any.
 var authTypes = map[string]string{
 	"": "", "password": "password", "v3password": "password", "token": "token", "v3token": "token",
 	"v3applicationcredential": "credential", "none": "none",
@@ -33,7 +32,7 @@ func userOfVariables(env func(string) string, c Choice) (User, bool, error) {
 		return User{}, false, nil
 	}
 	if env("OS_AUTH_URL") == "" {
-		return User{}, false, fault.Field("OS_AUTH_URL", "must say where Keystone is, as %s is set", secrets[i])
+		return User{}, false, fault.Field("OS_AUTH_URL", "must be the address of Keystone, because %s is set", secrets[i])
 	}
 	trust, err := trustOf(env)
 	if err != nil {
@@ -60,7 +59,7 @@ func userOfVariables(env func(string) string, c Choice) (User, bool, error) {
 	}, true, nil
 }
 
-// scopeOf says what the token is to be for: the system, a project, or a domain.
+// scopeOf returns the scope of the token: the system, a project or a domain.
 func scopeOf(env func(string) string) *gophercloud.AuthScope {
 	scope := &gophercloud.AuthScope{}
 	switch {
@@ -77,7 +76,7 @@ func scopeOf(env func(string) string) *gophercloud.AuthScope {
 	return scope
 }
 
-// domainOf gives the id or the name of the domain of a USER or a PROJECT.
+// domainOf returns the ID or the name of the domain of a USER or a PROJECT.
 func domainOf(env func(string) string, whose string) (id, name string) {
 	if id, name = env("OS_"+whose+"_DOMAIN_ID"), env("OS_"+whose+"_DOMAIN_NAME"); id != "" || name != "" {
 		return id, name
@@ -85,7 +84,7 @@ func domainOf(env func(string) string, whose string) (id, name string) {
 	return cmp.Or(env("OS_DEFAULT_DOMAIN_ID"), env("OS_DEFAULT_DOMAIN")), env("OS_DEFAULT_DOMAIN_NAME")
 }
 
-// trustOf says whose certificates are believed.
+// trustOf returns which server certificates are trusted.
 func trustOf(env func(string) string) (*tls.Config, error) {
 	insecure := false
 	if text := strings.TrimSpace(env("OS_INSECURE")); text != "" {

@@ -2,7 +2,6 @@ package packing
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -136,6 +135,3 @@ func Mean(yields []float64) float64 {
 func (p *Problem) sequential() bool {
 	return !slices.ContainsFunc(p.Jobs, func(j Job) bool { return j.Tasks > 1 })
 }
-
-// atLeast compares yields as far as sums of fractions are exact.
-func atLeast(a, b float64) bool { return a >= b-slack || math.IsNaN(b) }

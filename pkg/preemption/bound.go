@@ -6,34 +6,35 @@ import (
 	"slices"
 )
 
-// bound is Lagrange's: all that is lacking in a dimension is given a worth, and the net
-// price of an item is its price less the worth of what it gives. No set is cheaper than
-// the floor: all worths, and the net prices below 0. One without an item whose net price is
-// below 0, or with one whose net price is above, costs as much more.
+// bound is the Lagrangian lower bound of the price of sets. Covering all that a dimension lacks
+// has a worth, the multiplier of the dimension; the net price of an item is its price minus
+// the worth of what it frees. The floor, the sum of the worths and of the negative net prices,
+// is a lower bound. A set without an item of negative net price, or with an item of positive
+// net price, costs at least that much more than the floor.
 //
-// It is of the sets that have all of some items, and none of others: the open ones are
-// those that remain, and make up for what is lacking without them.
+// The bound is about sets that have some items and do not have others; the remaining items
+// are open and cover what is lacking without them.
 type bound struct {
-	shares []float64 // by item and dimension: how much of all that is lacking it gives
+	shares []float64 // by item and dimension: the fraction of the lack that it covers
 	open   []int
-	parts  []float64 // by dimension: how much of all that is lacking the open items have to give
-	paid   int64     // for the items that all sets have
+	parts  []float64 // by dimension: the fraction of the lack that the open items must cover
+	paid   int64     // the price of the items that all sets have
 	worths []float64 // by dimension
-	nets   []float64 // by item, of those that are open
+	nets   []float64 // by item: net prices of the open items
 	floor  float64
-	slack  float64 // by how much sums of these may be off
+	slack  float64 // maximum rounding error of such sums
 
-	grain  int64   // the greatest divisor of all prices
+	grain  int64   // the greatest common divisor of all prices
 	top    float64 // the highest price below bar
-	known  int64   // the price of a set
+	known  int64   // the price of a known set
 	slopes []float64
 	trial  []float64
-	roots  []float64 // the worths where all items are open
+	roots  []float64 // the worths with all items open
 	ranks  []float64
 	line   []int
 }
 
-// best finds the set with the lowest price, where it is lower than bar.
+// best finds the set with the lowest price below bar.
 func (s *search) best(bar int64) {
 	s.found, s.known, s.grain, s.nodes = false, boundless, 0, 0
 	for i := range s.items {
@@ -64,16 +65,16 @@ func (s *search) best(bar int64) {
 	}
 }
 
-// lower makes bar lower. All prices are multiples of the grain, and so are their sums.
+// lower sets bar to a lower price. All prices and their sums are multiples of the grain.
 func (s *search) lower(bar int64) {
 	s.bar = bar
 	s.top = float64((bar - 1) / s.grain * s.grain)
 }
 
-// beyond says that sets that cost at least as much are of no use.
+// beyond reports whether sets with at least that price are useless.
 func (s *search) beyond(price float64) bool { return price > s.top+s.slack }
 
-// divisor is the greatest that both have.
+// divisor returns the greatest common divisor.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -86,7 +87,7 @@ func (s *search) sharesOf(i int) []float64 {
 	return s.shares[i*dims : (i+1)*dims]
 }
 
-// measure computes the shares, and ranks the items by what they cost for them.
+// measure computes the shares and ranks the items by price per share.
 func (s *search) measure() {
 	s.shares, s.ranks = s.shares[:0], s.ranks[:0]
 	for i := range s.items {
@@ -100,8 +101,7 @@ func (s *search) measure() {
 	}
 }
 
-// greedy looks at the set of the items with the lowest ranks that are enough, without
-// those that are needless in it.
+// greedy offers the set of the items with the lowest ranks that are enough together.
 func (s *search) greedy() {
 	s.line = s.line[:0]
 	for i := range s.items {
@@ -128,7 +128,7 @@ func (s *search) greedy() {
 	s.offer()
 }
 
-// offer takes over the set that is in, better by what is easy to see, if it is of use.
+// offer improves the set in by simple exchanges and keeps it if it is below bar.
 func (s *search) offer() {
 	price := s.exchange(s.in, s.trim(s.in))
 	s.known = min(s.known, price)
@@ -139,7 +139,7 @@ func (s *search) offer() {
 	}
 }
 
-// trim takes out of a set what is needless in it, the dearest first, and gives its price.
+// trim removes needless items from a set, the dearest first, and returns its price.
 func (s *search) trim(set bits) (price int64) {
 	over := s.sum
 	for d, lack := range s.lacks {
@@ -168,10 +168,10 @@ func (s *search) trim(set bits) (price int64) {
 	return price
 }
 
-// exchange swaps items of a set for cheaper ones as long as it is enough, and gives its
-// price, which was price.
+// exchange replaces items of a set by cheaper ones while it stays enough, and returns the new
+// price of the set.
 func (s *search) exchange(set bits, price int64) int64 {
-	over := s.sum // as trim has left it
+	over := s.sum // set by trim
 	for i := 0; i < len(s.items); i++ {
 		if !set.has(i) {
 			continue
@@ -196,7 +196,7 @@ func (s *search) exchange(set bits, price int64) int64 {
 	return price
 }
 
-// replaces says that a set that gives so much over is enough with the one for the other.
+// replaces reports whether a set with so much to spare is still enough after an exchange.
 func replaces(in, out, over []int64) bool {
 	for d, spare := range over {
 		if spare+in[d] < out[d] {
@@ -218,17 +218,17 @@ func subtract(from, amounts []int64) {
 	}
 }
 
-// enough says that nothing is left of what was lacking.
+// enough reports whether nothing is lacking.
 func enough(left []int64) bool { return slices.Max(left) <= 0 }
 
-// rounds is how often worths and a set are looked for in turn, since the one helps to find
-// the other, and steps how often the worths are changed in each.
+// rounds is the number of alternating searches for worths and for a set, because each helps to
+// find the other; steps is the number of changes of the worths in a round.
 const (
 	rounds = 4
 	steps  = 15
 )
 
-// openAll opens all items, and chooses worths to begin with.
+// openAll opens all items and chooses initial worths.
 func (s *search) openAll() {
 	s.open, s.paid = s.open[:0], 0
 	for i := range s.items {
@@ -254,8 +254,8 @@ func (s *search) openAll() {
 	s.nets = slices.Grow(s.nets[:0], len(s.items))[:len(s.items)]
 }
 
-// worthAlone is what a dimension is worth if nothing else is lacking: the price for all of it
-// by the item that is the last to be taken, if parts of items could be.
+// worthAlone returns the worth of a dimension if nothing else were lacking and fractions of
+// items could be taken: the price per share of the last item taken.
 func (s *search) worthAlone(d int) float64 {
 	each := func(i int) float64 { return float64(s.items[i].price) / s.sharesOf(i)[d] }
 	s.line = s.line[:0]
@@ -274,8 +274,7 @@ func (s *search) worthAlone(d int) float64 {
 	return 0
 }
 
-// raise looks for worths with a higher floor, by steps along its subgradient whose length
-// is Polyak's.
+// raise searches worths with a higher floor by subgradient steps of Polyak's length.
 func (s *search) raise() {
 	goal := float64(min(s.bar, s.known))
 	highest, stale, pace := math.Inf(-1), 0, 1.0
@@ -301,8 +300,7 @@ func (s *search) raise() {
 	}
 }
 
-// try gives the floor with the worths of the trial, and puts into slopes how it changes
-// with them.
+// try returns the floor with the worths in trial, and sets slopes to its subgradient.
 func (s *search) try() float64 {
 	floor := float64(s.paid)
 	for d, worth := range s.trial {
@@ -325,7 +323,7 @@ func (s *search) try() float64 {
 	return floor
 }
 
-// setNets computes the net prices and the floor with the worths that were found.
+// setNets computes the net prices and the floor from the worths.
 func (s *search) setNets() {
 	s.floor = float64(s.paid)
 	for d, worth := range s.worths {
@@ -343,6 +341,6 @@ func (s *search) setNets() {
 		s.nets[i] = net
 		s.floor += min(0, net)
 	}
-	// Each of so many sums is off by at most the last place of a number of that size.
+	// Each operation has an error of at most the last place of a number of that size.
 	s.slack = size * float64(len(s.open)*(len(s.lacks)+1)+4) * 0x1p-52
 }

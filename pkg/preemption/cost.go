@@ -10,57 +10,76 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CostOptions are what the costs depend on.
+// CostOptions parameterize the costs.
 type CostOptions struct {
-	Period int64 // of partial_hour, in seconds, greater than 0
+	Period int64 // of partial_hour, in seconds; greater than 0
 	// PriceSpec and PrioritySpec are extra specs of flavors.
 	PriceSpec, PrioritySpec string
 }
 
-// names are those of all costs.
-var names = []string{"partial_hour", "running_time", "age", "price", "priority"}
+// PartialHour is the name of the cost of paper 001.
+const PartialHour = "partial_hour"
 
-// NewCost gives the cost with that name:
-//   - partial_hour: seconds since the last full Period of running, as a provider that
-//     terminates an instance does not charge these (paper 001, Algorithm 4);
-//   - running_time: seconds since it began to run, age: since it was asked for;
-//   - price: the decimal number in the flavor's PriceSpec, in millionths;
-//   - priority: the whole number in the flavor's PrioritySpec.
-//
-// What does not run has run for no time; a time that is ahead, by a clock that is, counts
-// as now. A flavor without the extra spec, or with one that is not such a number, gives 0.
-// NewCost fails with an Invalid fault at a name that is none of these, and at a Period or an
-// extra spec that is missing.
-func NewCost(name string, o CostOptions) (Cost, error) {
-	switch name {
-	case "partial_hour":
+var costs = []struct {
+	name string
+	make func(name string, o CostOptions) (Cost, error)
+}{
+	{PartialHour, func(name string, o CostOptions) (Cost, error) {
 		if o.Period <= 0 {
 			return nil, fault.Field("cost_period", "must be at least a second")
 		}
 		return elapsed{name, launched, o.Period}, nil
-	case "running_time":
-		return elapsed{name, launched, 0}, nil
-	case "age":
-		return elapsed{name, created, 0}, nil
-	case "price":
+	}},
+	{"running_time", func(name string, _ CostOptions) (Cost, error) { return elapsed{name, launched, 0}, nil }},
+	{"age", func(name string, _ CostOptions) (Cost, error) { return elapsed{name, created, 0}, nil }},
+	{"price", func(name string, o CostOptions) (Cost, error) {
 		if o.PriceSpec == "" {
-			return nil, fault.Field("price_extra_spec", "must name an extra spec, since cost = price")
+			return nil, fault.Field("price_extra_spec", "must name an extra spec, because cost = price")
 		}
 		return valued{name, "millionths", o.PriceSpec, millionths}, nil
-	case "priority":
+	}},
+	{"priority", func(name string, o CostOptions) (Cost, error) {
 		if o.PrioritySpec == "" {
-			return nil, fault.Field("priority_extra_spec", "must name an extra spec, since cost = priority")
+			return nil, fault.Field("priority_extra_spec", "must name an extra spec, because cost = priority")
 		}
 		return valued{name, "", o.PrioritySpec, whole}, nil
+	}},
+}
+
+// Costs lists the names of all costs.
+var Costs = func() (names []string) {
+	for _, c := range costs {
+		names = append(names, c.name)
 	}
-	return nil, fault.Field("cost", "%s", fault.Unknown("cost", name, names))
+	return names
+}()
+
+// NewCost returns the cost with that name:
+//   - partial_hour: seconds since the last full Period of running, for which a provider that
+//     terminates an instance does not charge (paper 001, Algorithm 4);
+//   - running_time: seconds since the instance started to run;
+//   - age: seconds since the request for the instance;
+//   - price: the decimal number in the flavor's PriceSpec, in millionths;
+//   - priority: the whole number in the flavor's PrioritySpec.
+//
+// An instance that does not run has a running time of 0; a time in the future, from a clock
+// that is ahead, counts as now. A flavor without the extra spec, or with an invalid number in
+// it, costs 0. NewCost fails with an Invalid fault if it does not know the name, or if the
+// Period or the extra spec is missing.
+func NewCost(name string, o CostOptions) (Cost, error) {
+	for _, c := range costs {
+		if c.name == name {
+			return c.make(name, o)
+		}
+	}
+	return nil, fault.Field("cost", "%s", fault.Unknown("cost", name, Costs))
 }
 
 func launched(i *inventory.Instance) span.Instant { return i.Launched }
 func created(i *inventory.Instance) span.Instant  { return i.Created }
 
-// elapsed costs the seconds since an instant, 0 being never, or since the last full
-// period after it; a period of 0 is none.
+// elapsed is the cost of the seconds since an instant, or since the last full period after
+// it. The instant 0 means never, and a period of 0 means none.
 type elapsed struct {
 	name   string
 	since  func(*inventory.Instance) span.Instant
@@ -77,7 +96,7 @@ func (c elapsed) Of(i *inventory.Instance, now span.Instant) int64 {
 	}
 	seconds := int64(now - since)
 	if seconds < 0 {
-		seconds = math.MaxInt64 // from so long before 1970 that it cannot be counted
+		seconds = math.MaxInt64 // the difference overflows
 	}
 	if c.period > 0 {
 		return seconds % c.period
@@ -113,10 +132,10 @@ func (c elapsed) turn(now span.Instant) int64 {
 	return nothing
 }
 
-// remainder is that of a division, 0 or more whatever the sign of n.
+// remainder returns n modulo by, which is never negative.
 func remainder(n, by int64) int64 { return (n%by + by) % by }
 
-// valued costs what an extra spec of the flavor says.
+// valued is the cost in an extra spec of the flavor.
 type valued struct {
 	name, unit, spec string
 	parse            func(string) int64
@@ -133,8 +152,8 @@ func (c valued) key(i *inventory.Instance) (int64, span.Instant) { return c.Of(i
 func (valued) at(key int64, _ span.Instant) int64                { return key }
 func (valued) turn(span.Instant) int64                           { return nothing }
 
-// whole reads a whole number, the greatest there is for one that is greater. Anything else,
-// and what is below 0, is 0.
+// whole parses a whole number; a larger one than math.MaxInt64 is math.MaxInt64. It returns
+// 0 for negative numbers and other text.
 func whole(word string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 	if err != nil && n != math.MaxInt64 {
@@ -143,8 +162,8 @@ func whole(word string) int64 {
 	return max(0, n)
 }
 
-// millionths reads a decimal number, as "0.25", in the same way. What is less than a
-// millionth does not count.
+// millionths parses a decimal number such as "0.25" in the same way, and ignores digits
+// after the sixth decimal.
 func millionths(word string) int64 {
 	units, parts, _ := strings.Cut(strings.TrimSpace(word), ".")
 	if units+parts == "" || strings.Trim(units+parts, "0123456789") != "" {

@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Costs puts into costs, at the same place, what the Victims of each of hosts cost, which
-// are places in s in ascending order; 0 where there is room. That is exact for the most
-// cheapest. All others cost as much as the last of these: how much more it is is not found
-// out. A host on which no victims are enough costs as much as the dearest.
+// Costs sets costs[k] to the cost of the Victims on hosts[k], and to 0 if there is room. hosts
+// are places in s in ascending order. The costs of the cheapest hosts, as many as most, are
+// exact; the others, and hosts without sufficient victims, have the cost of the dearest of
+// these.
 //
-// A search for many hosts gives up earlier than one for the Victims of one host: where that
-// happens it may be more than what these cost.
+// The search for many hosts stops earlier than that of Victims. In that case a cost may be
+// higher than the cost of the host's Victims.
 func (e *Evictor) Costs(s *inventory.States, hosts []int, resources map[string]int64, now span.Instant, most int, costs []int64) {
 	p := passes.Get().(*pass)
 	defer p.end()
@@ -46,18 +46,17 @@ type pass struct {
 	now      span.Instant
 	demands  []demand
 	hosts    []int
-	costs    []int64 // or one of the following
+	costs    []int64 // or one of the states below
 	most     int
-	cheapest []int64 // costs of so many hosts at most, ascending
+	cheapest []int64 // the lowest costs so far, at most as many as most, ascending
 	search   search
 	lacks    []int64 // of one host
-	lacking  []int   // which of demands these are
-	left     []int64 // by place in hosts and demand: what is lacking still, where the walk has begun
-	aside    []int   // places in hosts of those that the walk does not know
+	lacking  []int   // the indexes of lacks in demands
+	left     []int64 // by place in hosts and demand: what is still lacking, if the walk has visited the host
+	aside    []int   // places in hosts of the hosts for which the order is stale
 }
 
-// passes are passes that have ended: their room, some hundred KiB with 10,000 hosts, serves
-// the next ones.
+// passes reuses the memory of passes, some hundred KiB with 10,000 hosts.
 var passes = sync.Pool{New: func() any { return new(pass) }}
 
 func (p *pass) end() {
@@ -66,14 +65,14 @@ func (p *pass) end() {
 	passes.Put(p)
 }
 
-// Until its cost is known a host has one of these.
+// States of a host in place of its cost.
 const (
 	unknown  = -1
-	begun    = -2 // the walk has come by
-	hopeless = -3 // no victims are enough, or none below the bar
+	begun    = -2 // the walk has visited the host
+	hopeless = -3 // no victims free enough room, or only ones that cost at least the bar
 )
 
-// found notes what a host costs.
+// found records the cost of a host.
 func (p *pass) found(k int, cost int64) {
 	p.costs[k] = cost
 	if cost >= p.bar() {
@@ -86,7 +85,7 @@ func (p *pass) found(k int, cost int64) {
 	p.cheapest = slices.Insert(p.cheapest, at, cost)
 }
 
-// bar is what a host has to be cheaper than to be one of the cheapest.
+// bar returns the cost below which a host is one of the cheapest.
 func (p *pass) bar() int64 {
 	if len(p.cheapest) < p.most {
 		return boundless
@@ -94,8 +93,8 @@ func (p *pass) bar() int64 {
 	return p.cheapest[p.most-1]
 }
 
-// findRoom finds the hosts that cost nothing since there is room, and tells the others
-// apart.
+// findRoom sets the costs of hosts with room to 0 and of the others to unknown. It stops
+// looking for room after as many hosts as most.
 func (p *pass) findRoom() {
 	if len(p.demands) == 0 {
 		clear(p.costs)
@@ -115,7 +114,7 @@ func (p *pass) findRoom() {
 	}
 }
 
-// missing finds out what is lacking on host i. It is false where that cannot be helped.
+// missing sets lacks and lacking for host i. It returns false if no eviction can help.
 func (p *pass) missing(i int) bool {
 	p.lacks, p.lacking = p.lacks[:0], p.lacking[:0]
 	for n, d := range p.demands {
@@ -129,7 +128,7 @@ func (p *pass) missing(i int) bool {
 	return true
 }
 
-// look finds what the kth of hosts costs by its instances.
+// look computes the cost of the kth of hosts from its instances.
 func (p *pass) look(k int) {
 	if !p.missing(p.hosts[k]) {
 		p.costs[k] = hopeless
@@ -159,13 +158,14 @@ func (p *pass) solve(k int) {
 	}
 }
 
-// walk finds the cheapest hosts by going through the instances in the order of their costs
-// (the threshold algorithm of Fagin, Lotem and Naor). A host whose instances up to some
-// cost are enough, and not without the last, costs as much or more: once the bar is not
-// above it no host that is left is one of the cheapest. It is false where it cannot.
+// walk finds the cheapest hosts by visiting the instances in the order of their costs (the
+// threshold algorithm of Fagin, Lotem and Naor). If the instances of a host up to some cost
+// free enough room only together with the last one, the host costs at least as much as that
+// instance. So no other host is one of the cheapest once the cost of the instances has
+// reached the bar. walk returns false if it cannot be used.
 func (p *pass) walk() bool {
 	if len(p.hosts) <= 2*p.most {
-		return false // it is as well to look at all
+		return false // looking at all hosts is as fast
 	}
 	o := p.evictor.index.of(p.states, p.evictor.Cost, p.now)
 	if o == nil {
@@ -199,7 +199,7 @@ func (p *pass) walk() bool {
 	return true
 }
 
-// putAside has a host looked at after the walk, which has nothing or something else of it.
+// putAside marks a host for look after the walk, because the order is stale for it.
 func (p *pass) putAside(host int) {
 	if k, asked := p.place(host); asked && p.costs[k] == unknown {
 		p.costs[k] = hopeless
@@ -207,9 +207,9 @@ func (p *pass) putAside(host int) {
 	}
 }
 
-// place gives the place of a host in hosts.
+// place returns the place of a host in hosts.
 func (p *pass) place(host int) (k int, asked bool) {
-	// As many are left out before it as are left out at all, or fewer.
+	// At most as many hosts are left out before it as in total.
 	from, to := max(0, host-(p.states.Len()-len(p.hosts))), min(host+1, len(p.hosts))
 	if from >= to {
 		return 0, false
@@ -218,8 +218,8 @@ func (p *pass) place(host int) (k int, asked bool) {
 	return from + k, asked
 }
 
-// visit takes the next instance away on the kth of hosts, and looks at it if those so far
-// are enough.
+// visit subtracts the next instance of the kth of hosts from what the host lacks, and
+// computes the host's cost once the instances so far free enough room.
 func (p *pass) visit(o *order, columns []int, k, instance int) {
 	host := p.hosts[k]
 	left := p.left[k*len(columns) : (k+1)*len(columns)]

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// descent decides on one item after the other, whether it is in the set.
+// descent is the depth-first search over the items.
 type descent struct {
-	has, hasNot bits    // what is decided beforehand: items that are in the set, and that are not
-	order       []int   // the others
+	has, hasNot bits    // the items decided beforehand: in the set, and not in the set
+	order       []int   // the other items
 	left        []int64 // by depth and dimension: what is lacking
-	rest        []int64 // by depth and dimension: what all items from there on give
-	most        []int64 // by dimension: what one item gives at most
+	rest        []int64 // by depth and dimension: what all items from this depth on free
+	most        []int64 // by dimension: the most that one item frees
 	in, out     bits
-	any         bool // whether any set will do, not only the best
+	any         bool // stop at the first set below bar
 	nodes       int
-	effort      int // how many nodes are looked at
+	effort      int // maximum of nodes
 }
 
-// How many nodes are looked at: some milliseconds' worth for victims, and less for
-// costs, which many hosts have.
+// Efforts in nodes: some milliseconds for victims, and less for costs, which are computed for
+// many hosts.
 const (
 	victimsEffort = 1 << 16
 	costsEffort   = 1 << 13
 )
 
-// firstOfEquals finds, of the sets with the same price as the one that was found, the one
-// whose ids come first. It asks of one item after the other whether such a set has it and
-// those that were found to be in it.
+// firstOfEquals finds the set with the smallest IDs among those with the price of the set that
+// best found. For one item after the other, it checks whether such a set has it together with
+// the items decided before.
 func (s *search) firstOfEquals() {
 	if s.nodes > s.effort {
-		return // a better one may have been missed
+		return // best may have missed a better set
 	}
 	s.lower(s.bar + 1)
 	s.nodes, s.any = 0, true
@@ -46,7 +46,7 @@ func (s *search) firstOfEquals() {
 	s.any = false
 }
 
-// possible looks for a set of use that has, and has not, what is decided.
+// possible reports whether a set below bar is consistent with has and hasNot.
 func (s *search) possible() bool {
 	left := s.sum
 	copy(left, s.lacks)
@@ -81,11 +81,11 @@ func (s *search) possible() bool {
 	return s.found
 }
 
-// complete looks for a set by taking, one after the other, the item that gives the most of
-// what is lacking still for its price.
+// complete builds a set greedily: it adds the item that frees the most of what is still
+// lacking for its price, until the set is enough. It returns false if that fails.
 func (s *search) complete() bool {
 	copy(s.in, s.has)
-	left, price := s.sum, s.paid // both as possible has left them
+	left, price := s.sum, s.paid // set by possible
 	for !enough(left) {
 		best, most := -1, 0.0
 		for _, i := range s.open {
@@ -114,7 +114,7 @@ func (s *search) complete() bool {
 	return true
 }
 
-// descend looks for sets of use that have, and have not, what is decided.
+// descend searches the sets that are consistent with has and hasNot.
 func (s *search) descend() {
 	copy(s.in, s.has)
 	copy(s.out, s.hasNot)
@@ -158,8 +158,8 @@ func (s *search) descend() {
 	s.decide(0, price, s.floor)
 }
 
-// weight says how much it matters to decide rightly on an item, and given how much the item
-// gives, in parts of what was lacking.
+// weight returns how much a wrong decision on an item raises the floor, and given how much
+// the item frees, as a sum of shares. Items with a large weight are decided first.
 func (s *search) weight(i int) float64 {
 	return math.Round(64 * math.Abs(s.nets[i]) / float64(s.grain))
 }
@@ -171,8 +171,8 @@ func (s *search) given(i int) (all float64) {
 	return all
 }
 
-// decide decides on the items from depth on: those before have that price, and no set with
-// these is cheaper than floor. It says that the descent is over.
+// decide searches the items from depth on. The chosen items before have that price, and every
+// set with them costs at least floor. It returns true if the descent is over.
 func (s *search) decide(depth int, price int64, floor float64) bool {
 	dims := len(s.lacks)
 	left := s.left[depth*dims : (depth+1)*dims]
@@ -208,7 +208,7 @@ func (s *search) decide(depth int, price int64, floor float64) bool {
 	return s.without(i, depth, price, floor) || s.with(i, depth, price, floor)
 }
 
-// near says that one or two items may be enough for what is left.
+// near reports whether one or two items may be enough for what is left.
 func (s *search) near(left []int64) bool {
 	for d, lack := range left {
 		if lack > 2*s.most[d] {
@@ -218,11 +218,11 @@ func (s *search) near(left []int64) bool {
 	return true
 }
 
-// last tries to be enough with one more item, and says whether it is of no use to go on:
-// either no set is left that is cheaper than what was found so, or any will do. Its bound
-// counts of what the items give only what is still left, which matters near the end.
+// last tries to complete the set with one more item, and reports whether the search below this
+// node is over: no cheaper set is left, or any set will do. Its bound counts only the part of
+// an item that is still lacking, which matters near the end.
 func (s *search) last(depth int, left []int64, price int64) bool {
-	s.nodes += len(s.order[depth:]) / 16 // as it takes so much longer
+	s.nodes += len(s.order[depth:]) / 16 // because last takes longer than a node
 	parts := s.slopes
 	floor := float64(price)
 	for d, lack := range left {

@@ -11,58 +11,58 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ordered is a Cost by which instances can be kept in order for as long as they are the
-// same, though what they cost changes with time.
+// ordered is a Cost that keeps instances in a cyclic order, although their costs change with
+// time.
 type ordered interface {
 	Cost
-	// key gives what at takes; nothing is the key of an instance that costs nothing at any
-	// time. It is good from since on.
+	// key returns the key of an instance for at, valid from since. An instance that never
+	// costs anything has the key nothing.
 	key(i *inventory.Instance) (key int64, since span.Instant)
-	// at gives what Of gives for the instance with that key.
+	// at returns the value of Of for the instance with that key.
 	at(key int64, now span.Instant) int64
-	// turn is the lowest key, but for nothing, of those that are the cheapest at now: from
-	// it on costs rise with the keys, and on from the lowest key up to it.
+	// turn returns the key of the cheapest instance at now, except those with the key
+	// nothing. Costs rise with the keys from it to the highest key, and on from the lowest
+	// key up to it.
 	turn(now span.Instant) int64
 }
 
-// nothing is the key of what costs nothing at any time.
+// nothing is the key of an instance that never costs anything.
 const nothing = math.MinInt64
 
-// index has the order for the last States that were asked for.
+// index caches the order of the last States.
 type index struct {
 	mu   sync.Mutex
 	kept *order
 }
 
-// order has all instances that can be evicted, on all hosts of states, in the order of
-// their keys.
+// order has the evictable instances on all hosts of states in the order of their keys.
 type order struct {
 	states  *inventory.States
 	cost    ordered
-	classes []string // that are counted
+	classes []string // columns of amounts
 	entries []entry  // by key
-	never   int      // how many of entries cost nothing at any time
-	from    []int    // by host: the first of its instances in keys; one more, for the end
+	never   int      // number of entries with the key nothing
+	from    []int    // by host: its first instance in keys; one more for the end
 	keys    []int64
 	amounts []int64      // by instance and class
-	since   span.Instant // from then on it is good
-	ahead   map[int]bool // hosts with times that lay ahead when it was made: not in it
+	since   span.Instant // the order is valid from then on
+	ahead   map[int]bool // hosts left out because of times in the future
 }
 
-// entry is an instance on a host, with its place in keys.
+// entry is an instance on a host with its place in keys.
 type entry struct {
 	key            int64
 	host, instance int32
 }
 
-// classesKept is how many classes an order counts: those of flavors, and some.
+// classesKept is the maximum number of classes in an order.
 const classesKept = 8
 
-// Prepare gathers of s what Costs needs, which takes some milliseconds with thousands of
-// hosts, so that the first request does not wait for that. It may be left out.
+// Prepare computes the order that Costs needs, which takes some milliseconds with thousands
+// of hosts, so that the first request need not wait for it. Calling it is optional.
 func (e *Evictor) Prepare(s *inventory.States, now span.Instant) { e.index.of(s, e.Cost, now) }
 
-// of gives the order for s, with its cost; nil where there is none.
+// of returns the order of the instances of s by cost, or nil if there is none.
 func (x *index) of(s *inventory.States, cost Cost, now span.Instant) *order {
 	c, ok := cost.(ordered)
 	if !ok {
@@ -79,7 +79,7 @@ func (x *index) of(s *inventory.States, cost Cost, now span.Instant) *order {
 	return x.kept
 }
 
-// stale says that so many hosts have changed that it is better made anew.
+// stale reports whether so many hosts have changed that a new order is better.
 func (o *order) stale(s *inventory.States) bool {
 	changed := 0
 	for range s.Changed(o.states) {
@@ -105,7 +105,7 @@ func newOrder(s *inventory.States, cost ordered, now span.Instant) *order {
 	return o
 }
 
-// below is how many entries have a lower key.
+// below returns the number of entries with a lower key.
 func (o *order) below(key int64) int {
 	at, _ := slices.BinarySearchFunc(o.entries, key, func(e entry, key int64) int { return cmp.Compare(e.key, key) })
 	return at
@@ -133,8 +133,8 @@ func (o *order) gather(host int, instances []inventory.Instance, now span.Instan
 	}
 }
 
-// classesOf gives the classes that most instances have something of, as far as the first
-// ones on some hundred hosts tell.
+// classesOf returns the classes that most instances hold, judged by the first evictable
+// instance on each of some hundred hosts.
 func classesOf(s *inventory.States) []string {
 	counts := map[string]int{}
 	for host := 0; host < s.Len(); host += 1 + s.Len()/1024 {
@@ -151,7 +151,8 @@ func classesOf(s *inventory.States) []string {
 	return classes[:min(len(classes), classesKept)]
 }
 
-// rising walks the instances from the cheapest at now to the dearest, with their costs.
+// rising visits the instances with their costs, from the cheapest at now to the dearest,
+// until visit returns false.
 func (o *order) rising(now span.Instant, visit func(e *entry, cost int64) (on bool)) {
 	turn := max(o.never, o.below(o.cost.turn(now)))
 	for _, part := range [][]entry{o.entries[:o.never], o.entries[turn:], o.entries[o.never:turn]} {

@@ -1,5 +1,5 @@
-// Package preemption says which preemptible instances make room on a host for a request:
-// the cheapest of those that are enough (paper 001, Algorithm 5, with its errata E001-1
+// Package preemption chooses the victims of a request: the cheapest set of preemptible
+// instances on a host that frees enough room (paper 001, Algorithm 5, with its errata E001-1
 // and E001-3). It only decides; pkg/eviction evicts them.
 package preemption
 
@@ -12,25 +12,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Cost is what it costs to terminate an instance.
+// Cost is the cost of terminating an instance.
 type Cost interface {
-	// Name is that of the option.
+	// Name returns the value of [preemptible] cost.
 	Name() string
-	// Unit says in what it is counted, as "s".
+	// Unit returns the unit of the cost, such as "s".
 	Unit() string
-	// Of gives the cost at now, 0 or more.
+	// Of returns the cost at now, which is not negative.
 	Of(i *inventory.Instance, now span.Instant) int64
 }
 
-// Victims are instances of one host that make room together.
+// Victims are instances of one host that free enough room together.
 type Victims struct {
 	Instances []*inventory.Instance // by ID
-	// Costs are those of the Instances, at the same place; Cost is their sum.
+	// Costs has the cost of each of Instances; Cost is their sum.
 	Costs []int64
 	Cost  int64
 }
 
-// IDs gives those of the Instances.
+// IDs returns the IDs of the Instances.
 func (v Victims) IDs() []string {
 	var ids []string
 	for _, i := range v.Instances {
@@ -39,7 +39,7 @@ func (v Victims) IDs() []string {
 	return ids
 }
 
-// Without gives those of whom drop does not say yes.
+// Without returns the victims except those for which drop returns true.
 func (v Victims) Without(drop func(i *inventory.Instance) bool) (left Victims) {
 	for n, i := range v.Instances {
 		if !drop(i) {
@@ -50,22 +50,21 @@ func (v Victims) Without(drop func(i *inventory.Instance) bool) (left Victims) {
 	return left
 }
 
-// Evictor finds victims. It is safe for concurrent use, and not to be copied.
+// Evictor finds victims. It is safe for concurrent use and must not be copied.
 type Evictor struct {
 	Cost Cost
 
 	index index
 }
 
-// Victims gives the cheapest instances of host i without which it has room for resources:
-// (1) the least cost, (2) the fewest, (3) the smallest ids. There are none where it has
-// room as it is. ok is false where it has none even without all that can be evicted.
+// Victims returns the set of instances of host i whose eviction makes room for resources, with
+// (1) the least cost, (2) the fewest instances, (3) the smallest IDs. The set is empty if there
+// is room already. ok is false if evicting every evictable instance is not enough.
 //
-// That holds for what occurs, as 64 instances on a host with three resources. A search that
-// takes more than some milliseconds is given up, as it may be where the costs of so many
-// follow from their amounts and the request is for several times what each has: then the
-// victims may not be the cheapest. They are enough, and none of them is needless, all the
-// same.
+// The search is exact for realistic hosts, such as 64 instances and three resources. It stops
+// after some milliseconds, which can happen if the costs of that many instances are
+// proportional to their amounts and the request is several times larger than each of them.
+// Then the victims may not be the cheapest, but they free enough room and none is needless.
 func (e *Evictor) Victims(s *inventory.States, i int, resources map[string]int64, now span.Instant) (v Victims, ok bool) {
 	demands := demandsOf(s, resources)
 	lacks := make([]int64, 0, len(demands))
@@ -100,7 +99,7 @@ func (e *Evictor) Victims(s *inventory.States, i int, resources map[string]int64
 	return v, ok
 }
 
-// evictable gives the instances of a host that can be evicted, by ID.
+// evictable returns the evictable instances of a host, sorted by ID.
 func evictable(h *inventory.HostState) []*inventory.Instance {
 	var all []*inventory.Instance
 	for i := range h.Instances {
@@ -112,14 +111,14 @@ func evictable(h *inventory.HostState) []*inventory.Instance {
 	return all
 }
 
-// demand is how much is asked for of a resource class.
+// demand is the amount that a request needs of a resource class.
 type demand struct {
 	class  string
 	amount int64
 	of     *inventory.Column
 }
 
-// demandsOf gives them in the order of their classes.
+// demandsOf returns the demands of a request in the order of their classes.
 func demandsOf(s *inventory.States, resources map[string]int64) []demand {
 	demands := make([]demand, 0, len(resources))
 	for _, class := range slices.Sorted(maps.Keys(resources)) {
@@ -130,9 +129,9 @@ func demandsOf(s *inventory.States, resources map[string]int64) []demand {
 	return demands
 }
 
-// lack is how much of it is missing on host i; 0 or less where nothing is. ok is false
-// where Placement does not give away such an amount there, however empty the host is. Of a
-// class that cannot be counted (inventory.HostState.Split) the column has nothing.
+// lack returns the amount that host i lacks; 0 or less if it has enough. ok is false if
+// Placement would refuse the amount even on an empty host. The column has no amount of a class
+// that cannot be counted (inventory.HostState.Split).
 func (d demand) lack(i int) (lack int64, ok bool) {
 	c := d.of
 	if d.amount > c.Limit[i] || d.amount < c.Min[i] || d.amount > c.Max[i] || d.amount%max(1, c.Step[i]) != 0 {

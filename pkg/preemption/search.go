@@ -6,42 +6,43 @@ import (
 	"sync"
 )
 
-// search finds the cheapest set of candidates that is enough: a covering problem in 0 and 1
-// with as many dimensions as something is lacking in. It is solved by branch and bound, with
-// Lagrange's bound (bound.go) and the rule that a candidate which is in no way better than
-// others comes after them.
+// search finds the cheapest set of candidates that frees enough room: a 0-1 covering problem
+// with one dimension per lacking resource class. It uses branch and bound with Lagrangian
+// bounds (bound.go) and dominance: the set has a candidate only with all candidates that are
+// better in every respect.
 //
-// A search is filled by begin and add, which is called in the order of ids, and asked
-// once. It may be used again then.
+// Callers fill a search with begin and then add, in the order of IDs, and call cheapest or
+// cost once. After that it can be filled again.
 type search struct {
 	lacks   []int64 // by dimension, greater than 0
 	costs   []int64 // by candidate
 	amounts []int64 // by candidate and dimension
 
 	items []item
-	words []uint64 // of all sets of items
-	sum   []int64  // by dimension, of a set that is being made
-	bar   int64    // only a set with a lower price is of use
-	set   bits     // the cheapest that was, if found
+	words []uint64 // memory of all sets of items
+	sum   []int64  // by dimension: scratch
+	bar   int64    // the search is for sets with a lower price
+	set   bits     // the cheapest set so far, if found
 	found bool
 	bound
 	descent
 }
 
-// item is a candidate that may be in the set.
+// item is a candidate that can be in the set.
 type item struct {
 	place int // among the candidates
-	// price is what it costs, and behind that 1: of sets that cost the same the one with
-	// fewer items has the lower price.
+	// price is the cost times a unit, plus 1: of sets with the same cost the one with fewer
+	// items has the lower price.
 	price int64
-	gives []int64
-	// better are the items that give no less and have a lower price, or the same and come
-	// before it: the best set has it only with all of these. worse is the reverse.
+	gives []int64 // by dimension: the amount that it frees
+	// better are the items that free at least as much and have a lower price, or the same
+	// price and a smaller ID: the best set has the item only with all of them. worse is the
+	// inverse.
 	better, worse bits
-	needless      bool // once all better ones are taken
+	needless      bool // its better items are enough together
 }
 
-// boundless is a bar, or a limit, that everything is below.
+// boundless is a bar or limit above every price and cost.
 const boundless = math.MaxInt64
 
 // bits is a set of items.
@@ -62,13 +63,13 @@ func (b bits) meets(o bits) bool {
 
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// begin starts anew with what is lacking: more than 0 in each dimension.
+// begin resets the search. lacks is greater than 0 in each dimension.
 func (s *search) begin(lacks []int64) {
 	s.lacks = append(s.lacks[:0], lacks...)
 	s.costs, s.amounts = s.costs[:0], s.amounts[:0]
 }
 
-// add adds a candidate with its cost, and gives the place for what it gives.
+// add adds a candidate with its cost, and returns the slice for the amounts that it frees.
 func (s *search) add(cost int64) (amounts []int64) {
 	from, to := len(s.amounts), len(s.amounts)+len(s.lacks)
 	s.costs = append(s.costs, max(0, cost))
@@ -76,15 +77,15 @@ func (s *search) add(cost int64) (amounts []int64) {
 	return s.amounts[from:to]
 }
 
-// cheapest gives the places of the candidates that are enough together: those with the
-// least cost, the fewest of these, and of these the set whose ids come first. ok is false
-// where all together are not enough.
+// cheapest returns the places of the candidates in the best set: the least cost, then the
+// fewest candidates, then the smallest IDs. ok is false if all candidates together are not
+// enough.
 func (s *search) cheapest() (places []int, ok bool) {
 	s.effort = victimsEffort
 	return s.within()
 }
 
-// within is cheapest with the effort that is set.
+// within is cheapest with the current effort.
 func (s *search) within() (places []int, ok bool) {
 	if !s.gather(boundless) {
 		return nil, false
@@ -103,7 +104,7 @@ func (s *search) within() (places []int, ok bool) {
 	return places, true
 }
 
-// cost gives the cost of the cheapest set where it is less than limit, else limit.
+// cost returns the cost of the cheapest set, at most limit.
 func (s *search) cost(limit int64) int64 {
 	if !s.gather(limit) || limit < boundless && s.relaxed() >= float64(limit) {
 		return limit
@@ -129,8 +130,9 @@ func (s *search) cost(limit int64) int64 {
 	return min(limit, cost)
 }
 
-// relaxed gives a cost that no set is below: if parts of items could be taken, and only the
-// dimension in which that costs most were lacking. It is far less work than the search.
+// relaxed returns a lower bound of the cost of every set: the cost if fractions of items could
+// be taken and only one dimension were lacking, the most expensive one. It takes far less time
+// than the search.
 func (s *search) relaxed() (cost float64) {
 	for d, lack := range s.lacks {
 		left, sum := lack, 0.0
@@ -152,11 +154,11 @@ func (s *search) relaxed() (cost float64) {
 		}
 		cost = max(cost, sum)
 	}
-	// Sums of floats are off by a little.
+	// Allow for rounding errors.
 	return math.Ceil(cost * (1 - 0x1p-40))
 }
 
-// plus adds what is not negative, up to the most that there is.
+// plus adds numbers that are not negative, up to math.MaxInt64.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -164,11 +166,11 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// gather makes items of the candidates that cost less than limit. It says whether all
-// together are enough.
+// gather makes items of the useful candidates that cost less than limit. It reports whether
+// all of them together are enough.
 func (s *search) gather(limit int64) bool {
 	unit := int64(len(s.costs) + 1)
-	dearest := (1 << 61) / (unit * unit) // that sums of prices do not overflow
+	dearest := (1 << 61) / (unit * unit) // so that sums of prices do not overflow
 	dims := len(s.lacks)
 	s.items = s.items[:0]
 	s.sum = append(s.sum[:0], make([]int64, dims)...)
@@ -179,7 +181,7 @@ func (s *search) gather(limit int64) bool {
 		gives := s.amounts[place*dims : (place+1)*dims]
 		useful := false
 		for d, lack := range s.lacks {
-			gives[d] = min(max(0, gives[d]), lack) // more than that is of no use
+			gives[d] = min(max(0, gives[d]), lack) // more is of no use
 			s.sum[d] = min(s.sum[d]+gives[d], lack)
 			useful = useful || gives[d] > 0
 		}
@@ -190,8 +192,8 @@ func (s *search) gather(limit int64) bool {
 	return slices.Equal(s.sum, s.lacks)
 }
 
-// alone gives the item that is the best set by itself, where that is plain: no two others
-// are cheaper.
+// alone returns the item that is the best set by itself, or -1. It decides only the easy case
+// in which no two other items are cheaper.
 func (s *search) alone() int {
 	one, least, second := -1, int64(math.MaxInt64/2), int64(math.MaxInt64/2)
 	for i := range s.items {
@@ -213,8 +215,8 @@ func (s *search) alone() int {
 	return one
 }
 
-// thin leaves out the items that are needless once all better ones are taken, and tells
-// the others which are better.
+// thin removes the items whose better items are enough together, and sets better and worse
+// of the others.
 func (s *search) thin() {
 	for j := range s.items {
 		clear(s.sum)
@@ -239,7 +241,7 @@ func (s *search) thin() {
 	}
 }
 
-// makeSets makes empty sets of items.
+// makeSets allocates empty sets of items.
 func (s *search) makeSets() {
 	words := (len(s.items) + 63) / 64
 	s.words = append(s.words[:0], make([]uint64, words*(2*len(s.items)+5))...)
@@ -254,7 +256,7 @@ func (s *search) makeSets() {
 	}
 }
 
-// outdoes says that the best set does not have b without a.
+// outdoes reports whether the best set cannot have b without a.
 func (a *item) outdoes(b *item) bool {
 	if a.price > b.price || a.price == b.price && a.place > b.place {
 		return false

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ const (
 	OfFlavor      = "flavor"
 	OfDiagnostics = "diagnostics"
 )
+
+// Needs lists both.
+var Needs = []string{OfFlavor, OfDiagnostics}
 
 // idle are the statuses in which an instance keeps its memory and runs on no CPU.
 var idle = []string{"SHUTOFF", "SUSPENDED", "PAUSED", "SHELVED", "SOFT_DELETED"}
@@ -94,7 +98,7 @@ func (s *Situation) stays(i *inventory.Instance) string {
 	case grouped && group.Policy == "affinity" && s.living(group.Members) > 1:
 		return "it has to be where the other members of its server group are"
 	}
-	for _, key := range slices.Sorted(keys(i.Flavor.ExtraSpecs)) {
+	for _, key := range slices.Sorted(maps.Keys(i.Flavor.ExtraSpecs)) {
 		value := strings.ToLower(strings.TrimSpace(i.Flavor.ExtraSpecs[key]))
 		pinned := key == "hw:cpu_policy" && value != "" && value != "shared"
 		if pinned || slices.ContainsFunc(unjudged, func(start string) bool { return strings.HasPrefix(key, start) }) && value != "" {

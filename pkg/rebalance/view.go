@@ -2,8 +2,6 @@ package rebalance
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -11,8 +9,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
-
-func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
 // view is a situation as a problem of package packing: hosts and jobs have numbers of
 // their own.

@@ -13,32 +13,32 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Desk is the service's own desk on a Timeline, with records in memory. Starts and ends are
-// carried out on time, and what is over is forgotten, so that its memory is bounded by what
-// is live.
+// Desk is the service's booking desk on a Timeline, with records in memory. It carries out
+// starts and ends on time and forgets reservations that have ended, so that live reservations
+// bound its memory.
 type Desk struct {
 	*booking.Service
 	Timeline *Timeline
-	// Happened, where it is not nil, is told of each start and end that was carried out.
+	// Happened, unless it is nil, is called for each start and end that was carried out.
 	Happened func(booking.Happening) error
 
 	records *booking.Memory
 	ids     int64
 }
 
-// DeskOptions are the rules of a Desk, as booking.Options has them.
+// DeskOptions are the rules of a Desk; see booking.Options.
 type DeskOptions struct {
 	Limits   booking.Limits
 	Defaults booking.Defaults // empty: first fit, delete
 	LeadTime int64            // seconds
-	// Images are the newest facts about images; nil leaves them out of all decisions.
+	// Images returns the newest facts about images; nil: decisions ignore images.
 	Images func() *staging.Facts
 }
 
-// tidyEvery is how often, in seconds, a Desk forgets what is over.
+// tidyEvery is the interval, in seconds, between two calls of tidy.
 const tidyEvery = 3600
 
-// NewDesk gives a desk with the hosts of a snapshot.
+// NewDesk returns a desk with the hosts of a snapshot.
 func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o DeskOptions) (*Desk, error) {
 	if o.Defaults.Policy == "" {
 		o.Defaults = booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete}
@@ -57,21 +57,21 @@ func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o Desk
 	return d, nil
 }
 
-// newID gives ids that sort by age.
+// newID returns IDs that sort by age.
 func (d *Desk) newID() string {
 	d.ids++
 	id := strconv.FormatInt(d.ids, 36)
 	return string(rune('a'+len(id))) + id
 }
 
-// tidy forgets what is over, now and again.
+// tidy forgets reservations that have ended, and schedules the next call.
 func (d *Desk) tidy() {
 	d.Prune()
 	d.records.Forget()
 	d.Timeline.After(tidyEvery, Ending, func() error { d.tidy(); return nil })
 }
 
-// Book makes a reservation as booking.Service does, and sees to its start and its end.
+// Book makes a reservation as booking.Service does, and schedules its start and end.
 func (d *Desk) Book(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
 	r, err := d.Service.Book(ctx, by, req, nil)
 	if err == nil {
@@ -80,7 +80,7 @@ func (d *Desk) Book(ctx context.Context, by booking.Caller, req reservation.Requ
 	return r, err
 }
 
-// Change changes a reservation as booking.Service does, and sees to its start and its end.
+// Change changes a reservation as booking.Service does, and schedules its start and end.
 func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booking.Change) (reservation.Reservation, error) {
 	r, err := d.Service.Change(ctx, by, id, c)
 	if err == nil {
@@ -89,7 +89,7 @@ func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booki
 	return r, err
 }
 
-// expect carries out what is due of r on time.
+// expect schedules the events of r.
 func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
 	for _, e := range r.Events {
 		if e.State == reservation.EventDue {
@@ -98,7 +98,7 @@ func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
 	}
 }
 
-// carryOut carries out all that is due.
+// carryOut carries out all events that are due.
 func (d *Desk) carryOut(ctx context.Context) error {
 	done, failed := d.CarryOut(ctx)
 	for id, err := range failed {
@@ -115,8 +115,8 @@ func (d *Desk) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// Hosts gives n hosts of the pool that differ in nothing but their names, which sort as
-// they are numbered.
+// Hosts returns n hosts of the pool that differ only in their names, which sort in the order of
+// their numbers.
 func Hosts(n int) []inventory.Host {
 	hosts := make([]inventory.Host, n)
 	width := len(strconv.Itoa(max(0, n-1)))
@@ -127,6 +127,6 @@ func Hosts(n int) []inventory.Host {
 	return hosts
 }
 
-// Second is the instant that lies so many seconds after the beginning of simulated time: the
-// first of January 2000, midnight, a Saturday. The desk takes the instant 0 for "not given".
+// Second returns the instant n seconds after the start of simulated time, which is Saturday,
+// 2000-01-01 00:00 UTC. It does not start at the instant 0, which means "not given".
 func Second(n int64) span.Instant { return span.Instant(946_684_800 + n) }

@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean over independent runs, and half the width of the interval that covers
-// the true mean with a confidence of 95 % (Student's t); 0 where there was one run only.
+// Estimate is a mean over independent runs with half the width of its 95 % confidence interval
+// (Student's t), which is 0 with a single run.
 type Estimate struct {
 	Mean, Half float64
 	Runs       int
 }
 
-// Mean estimates the mean of what independent runs gave.
+// Mean estimates the mean of the values of independent runs.
 func Mean(values []float64) Estimate {
 	e := Estimate{Runs: len(values)}
 	switch e.Runs {
@@ -32,10 +32,10 @@ func Mean(values []float64) Estimate {
 	return e
 }
 
-// String gives the mean and its interval, such as "0.872 ± 0.004".
+// String returns the mean and its interval, such as "0.872 ± 0.004".
 func (e Estimate) String() string { return e.Format(3) }
 
-// Format is String with so many digits after the point.
+// Format is String with that number of decimals.
 func (e Estimate) Format(digits int) string {
 	if e.Runs < 2 {
 		return fmt.Sprintf("%.*f", digits, e.Mean)

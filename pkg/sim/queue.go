@@ -11,50 +11,50 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Queue works best-effort requests off on a Timeline. What is done when is decided by the
-// service's own planner; the Queue carries it out, and everything takes exactly as long as
-// the rules say. Images is the channel of best-effort work, which whoever has the pools of
-// reservations too may change between events, and then Look.
+// Queue runs best-effort requests on a Timeline. The service's planner decides; the Queue
+// carries out its plans, and every operation takes exactly the time in the rules. Images is
+// the transfer channel of best-effort work. A caller that also simulates the image pools of
+// reservations may change Images between events and must call Look afterwards.
 type Queue struct {
 	Timeline *Timeline
 	Images   staging.Queue
-	// Happened, where it is not nil, is told of each virtual machine that enters a phase.
+	// Happened, unless it is nil, is called for each virtual machine that enters a phase.
 	Happened func(Change) error
-	// Looked, where it is not nil, is told of each plan before it is carried out.
+	// Looked, unless it is nil, is called with each plan before the Queue carries it out.
 	Looked func(besteffort.Situation, besteffort.Plan) error
 
 	options  QueueOptions
 	holds    map[string][]besteffort.Hold
 	requests map[string]*besteffort.Request
-	order    []string // of the requests that are not over
+	order    []string // requests that have not ended
 	machines map[string]*machine
 	outcomes []*Outcome
 	last     besteffort.Plan
 	looking  bool
-	due      span.Instant // the next look that is entered
+	due      span.Instant // of the next scheduled look
 	stuck    int
 	stuckAt  span.Instant
 	transfer int
 }
 
-// QueueOptions are what a Queue works with.
+// QueueOptions configure a Queue.
 type QueueOptions struct {
 	Rules  besteffort.Rules
 	Nodes  []besteffort.Node
 	Images staging.Queue
-	// Keep is for how many seconds an image stays in the pool of its node after it has come:
-	// 0 is not at all, so that each virtual machine has its own; KeepForever is for good.
+	// Keep is how many seconds an image stays in the pool of its node after its transfer: with
+	// 0 each virtual machine has its own transfer, with KeepForever images are never deleted.
 	Keep int64
 }
 
-// KeepForever is the Keep of images that stay.
+// KeepForever is the Keep of images that are never deleted.
 const KeepForever = int64(span.Forever)
 
-// Work is a best-effort request and what becomes of it.
+// Work is a best-effort request with the real run time of its virtual machines.
 type Work struct {
 	besteffort.Request
-	// Real is how many seconds each virtual machine runs before it ends by itself; 0, and
-	// what is not less than the request's Duration, is until it is stopped.
+	// Real is how many seconds each virtual machine runs before it ends by itself. With 0, or
+	// at least the Duration of the request, it runs until it is stopped.
 	Real int64
 }
 
@@ -66,18 +66,18 @@ type Change struct {
 	Node        string
 }
 
-// Outcome is what happened to a virtual machine.
+// Outcome is the history of a virtual machine.
 type Outcome struct {
 	Request, VM string
 	Submitted   span.Instant
 	Pieces      []Piece
-	Ended       span.Instant // Forever while it has not
+	Ended       span.Instant // Forever until it has ended
 	Ran         int64        // seconds in all
 	Moves       int
-	Staged      int // how often an image was awaited for it
+	Staged      int // number of image transfers for it
 }
 
-// Started is when it first had a node; Forever is not yet.
+// Started returns when it first had a node, and Forever if it has had none.
 func (o *Outcome) Started() span.Instant {
 	if len(o.Pieces) == 0 {
 		return span.Forever
@@ -85,23 +85,23 @@ func (o *Outcome) Started() span.Instant {
 	return o.Pieces[0].Node.Start
 }
 
-// Piece is a time in which a virtual machine has a node.
+// Piece is a period in which a virtual machine has a node.
 type Piece struct {
 	Name string    // of the node
 	Node span.Span // from its start or resumption until it is suspended or has ended
-	Runs span.Span // when its time counts
+	Runs span.Span // when it runs
 }
 
-// machine is a virtual machine that is not over.
+// machine is a virtual machine that has not ended.
 type machine struct {
 	request *besteffort.Request
 	vm      *besteffort.VM
 	real    int64
 	outcome *Outcome
-	turn    int // of its phase; what was entered for another is void
+	turn    int // number of its phase; scheduled events of other turns are void
 }
 
-// NewQueue gives an empty queue.
+// NewQueue returns an empty queue.
 func NewQueue(t *Timeline, o QueueOptions) (*Queue, error) {
 	if err := o.Rules.Check(); err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func NewQueue(t *Timeline, o QueueOptions) (*Queue, error) {
 	}, nil
 }
 
-// Submit enters a request now. Its Submitted, and the phases of its virtual machines, are
-// filled in, and its Place where it is 0. The ids of virtual machines differ from all others'.
+// Submit adds a request now. It sets Submitted, the phases of the virtual machines, and Place
+// if it is 0. The IDs of virtual machines must be unique in the Queue.
 func (q *Queue) Submit(w Work) {
 	r := w.Request
 	r.Submitted = q.Timeline.Now()
@@ -132,28 +132,28 @@ func (q *Queue) Submit(w Work) {
 	q.Look()
 }
 
-// Hold says what a reservation has of the nodes, in place of what it had.
+// Hold replaces the holds of a reservation on nodes.
 func (q *Queue) Hold(reservation string, holds ...besteffort.Hold) {
 	q.holds[reservation] = holds
 	q.Look()
 }
 
-// Release says that a reservation has nothing any more.
+// Release removes the holds of a reservation.
 func (q *Queue) Release(reservation string) {
 	delete(q.holds, reservation)
 	q.Look()
 }
 
-// Outcomes are what happened to all virtual machines, in the order in which they came.
+// Outcomes returns the histories of all virtual machines in the order of submission.
 func (q *Queue) Outcomes() []*Outcome { return q.outcomes }
 
-// Left is how many virtual machines are not over.
+// Left returns the number of virtual machines that have not ended.
 func (q *Queue) Left() int { return len(q.machines) }
 
-// Planned is the last plan.
+// Planned returns the last plan.
 func (q *Queue) Planned() besteffort.Plan { return q.last }
 
-// Situation is what the next plan depends on; it shares nothing with the Queue.
+// Situation returns the input of the next plan, which shares no memory with the Queue.
 func (q *Queue) Situation() besteffort.Situation {
 	now := q.Timeline.Now()
 	s := besteffort.Situation{Now: now, Nodes: q.options.Nodes, Images: q.Images}
@@ -172,7 +172,7 @@ func (q *Queue) Situation() besteffort.Situation {
 	return s
 }
 
-// Look has the planner look at the situation, after all else that happens now.
+// Look schedules a plan after all other events of this instant.
 func (q *Queue) Look() {
 	if !q.looking {
 		q.looking = true
@@ -180,7 +180,7 @@ func (q *Queue) Look() {
 	}
 }
 
-// mostLooks is how often the planner may look at one instant before it goes in circles.
+// mostLooks is the number of plans at one instant that counts as an endless loop.
 const mostLooks = 10_000
 
 func (q *Queue) look() error {
@@ -190,7 +190,7 @@ func (q *Queue) look() error {
 		q.stuckAt, q.stuck = now, 0
 	}
 	if q.stuck++; q.stuck > mostLooks {
-		return fmt.Errorf("the plan for best-effort work goes in circles: %+v", q.last.Acts)
+		return fmt.Errorf("the planner of best-effort work does not terminate at one instant: %+v", q.last.Acts)
 	}
 	situation := q.Situation()
 	q.last = q.options.Rules.Plan(situation)
@@ -214,7 +214,7 @@ func (q *Queue) look() error {
 	return nil
 }
 
-// send enters a transfer; when it is over the image may stay in the pool.
+// send starts a transfer, after which the image may stay in the pool.
 func (q *Queue) send(t staging.Transfer) {
 	q.transfer++
 	t.ID = fmt.Sprintf("%s/%d", t.Image.ID, q.transfer)
@@ -238,7 +238,7 @@ func (q *Queue) arrive(t staging.Transfer) {
 	q.Look()
 }
 
-// begun and over are the phases that an act begins, and that follow it.
+// begun has the phase that an act begins and the phase after it.
 var begun = map[besteffort.Action]struct{ begun, over besteffort.Phase }{
 	besteffort.Stage:   {besteffort.Staging, besteffort.Staging},
 	besteffort.Start:   {besteffort.Starting, besteffort.Running},
@@ -248,12 +248,12 @@ var begun = map[besteffort.Action]struct{ begun, over besteffort.Phase }{
 	besteffort.Stop:    {besteffort.Stopping, besteffort.Done},
 }
 
-// carryOut begins what a plan says, and sees to its end.
+// carryOut starts an act of a plan and schedules its end.
 func (q *Queue) carryOut(act besteffort.Act) error {
 	m, known := q.machines[act.VM]
 	phases, sound := begun[act.Action]
 	if !known || !sound {
-		return fmt.Errorf("the plan has %+v, which cannot be carried out", act)
+		return fmt.Errorf("the plan has an act that cannot be carried out: %+v", act)
 	}
 	switch act.Action {
 	case besteffort.Stage:
@@ -275,8 +275,7 @@ func (q *Queue) carryOut(act besteffort.Act) error {
 	return nil
 }
 
-// enter puts a virtual machine into a phase, keeps the account of it, and has the planner
-// look.
+// enter changes the phase of a virtual machine, updates its Outcome and schedules a plan.
 func (q *Queue) enter(m *machine, phase besteffort.Phase, node string, until span.Instant) error {
 	now, vm, o := q.Timeline.Now(), m.vm, m.outcome
 	if vm.Phase == besteffort.Running {
@@ -314,7 +313,7 @@ func (q *Queue) enter(m *machine, phase besteffort.Phase, node string, until spa
 	return q.Happened(Change{At: now, Request: m.request.ID, VM: vm.ID, Phase: phase, Node: vm.Node})
 }
 
-// endEarly has a virtual machine that runs end by itself where it does.
+// endEarly schedules the end of a running virtual machine that ends by itself.
 func (q *Queue) endEarly(m *machine) {
 	if m.real <= 0 || m.real >= m.request.Duration {
 		return
@@ -328,7 +327,7 @@ func (q *Queue) endEarly(m *machine) {
 	})
 }
 
-// finish forgets a virtual machine, and a request of which none is left.
+// finish forgets a virtual machine, and its request after the last one.
 func (q *Queue) finish(m *machine) {
 	m.outcome.Ended = q.Timeline.Now()
 	delete(q.machines, m.vm.ID)

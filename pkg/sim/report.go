@@ -13,13 +13,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/figure"
 )
 
-// Table is rows of cells under the names of their columns.
+// Table is a table of text cells.
 type Table struct {
 	Columns []string
 	Rows    [][]string
 }
 
-// Add adds a row. Numbers are written as they are read back: float64 with six digits.
+// Add adds a row. It writes float64 cells with six significant digits.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
@@ -33,7 +33,7 @@ func (t *Table) Add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// CSV gives the table as comma-separated values with a header.
+// CSV returns the table as comma-separated values with a header.
 func (t *Table) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -43,8 +43,8 @@ func (t *Table) CSV() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Report is what an experiment has to say: text, tables and figures in Markdown, and all
-// results as a table. The same experiment with the same seed gives the same bytes.
+// Report is the report of an experiment: text, tables and figures in Markdown, and all results
+// as a table. The same experiment with the same seed produces the same bytes.
 type Report struct {
 	// Results becomes results.csv.
 	Results Table
@@ -59,7 +59,7 @@ type drawing struct {
 	figure figure.Figure
 }
 
-// NewReport gives a report with a title.
+// NewReport returns a report with a title.
 func NewReport(title string) *Report {
 	r := &Report{}
 	r.Heading(1, title)
@@ -104,14 +104,14 @@ func (r *Report) Table(t Table) {
 	}
 }
 
-// Figure adds a figure, with a caption that says what is to be seen in it. name is that of
-// its files, without folder and suffix.
+// Figure adds a figure with a caption. name is the name of its files without folder and
+// suffix.
 func (r *Report) Figure(name, caption string, f figure.Figure) {
 	r.figures = append(r.figures, drawing{name, f})
 	fmt.Fprintf(&r.text, "\n![%s](%s.svg)\n\n*%s*\n", name, name, caption)
 }
 
-// File adds a table of its own, which becomes a file of that name in CSV.
+// File adds a table that Write writes as a CSV file with that name.
 func (r *Report) File(name string, t Table) {
 	if r.files == nil {
 		r.files = map[string]Table{}
@@ -119,14 +119,14 @@ func (r *Report) File(name string, t Table) {
 	r.files[name] = t
 }
 
-// Markdown gives the text.
+// Markdown returns the text.
 func (r *Report) Markdown() string { return r.text.String() }
 
-// Write writes report.md, results.csv and the figures as SVG and PNG into a folder, which it
-// makes where it is not there.
+// Write writes report.md, results.csv, further tables and the figures as SVG and PNG into a
+// folder, and creates the folder if needed.
 func (r *Report) Write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make the folder for the report: %w", err)
+		return fmt.Errorf("create the folder of the report: %w", err)
 	}
 	contents := map[string][]byte{"report.md": []byte(r.Markdown())}
 	tables := map[string]Table{"results.csv": r.Results}

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// Progress is told how many of a number of steps are done. It may be called by several
+// Progress is called with the number of finished steps and of all steps, possibly by several
 // goroutines.
 type Progress func(done, of int)
 
-// Runs does n runs, side by side as far as there are processors, and gives what they gave in
-// their order. It stops at the first error. progress may be nil.
+// Runs performs n runs, as many in parallel as there are processors, and returns their results
+// in order. It stops at the first error. progress may be nil.
 func Runs[T any](ctx context.Context, n int, progress Progress, run func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -44,8 +44,8 @@ func Runs[T any](ctx context.Context, n int, progress Progress, run func(ctx con
 	return results, nil
 }
 
-// Chance gives random numbers that follow from the seed and the words that say what they are
-// for: the same for the same, and independent of each other for others.
+// Chance returns a source of random numbers determined by the seed and by words that name its
+// purpose. Sources with other words are independent.
 func Chance(seed uint64, words ...any) *rand.Rand {
 	h := fnv.New64a()
 	for _, w := range words {
@@ -55,7 +55,7 @@ func Chance(seed uint64, words ...any) *rand.Rand {
 		case int:
 			_, _ = h.Write([]byte(strconv.Itoa(w)))
 		default:
-			panic("sim: chance is named by strings and ints")
+			panic("sim: the words of Chance must be strings or ints")
 		}
 		_, _ = h.Write([]byte{0})
 	}

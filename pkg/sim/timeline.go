@@ -1,8 +1,8 @@
-// Package sim lets the service's own packages run on a virtual clock: a Timeline of events
-// takes the place of time, a Desk of package booking decides on memory alone, and everything
-// random follows from a seed. It also has what every experiment needs around that: runs side
-// by side, means with their confidence, tables and reports. The experiments are in the rooms
-// beside it: deadline, energy, preemption and replay.
+// Package sim runs the service's own packages on a virtual clock: a Timeline of events replaces
+// time, a Desk runs package booking in memory, and a seed determines all random numbers. It
+// also has the tools of experiments: parallel runs, means with confidence intervals, findings,
+// tables and reports. The experiments are in the packages below it: deadline, energy, packing,
+// preemption, replay and staging.
 package sim
 
 import (
@@ -14,43 +14,43 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Order says which of the events at one instant come first.
+// Order determines which of the events at one instant come first.
 type Order int
 
-// The orders: what ends makes room before new work comes, and who looks sees it all.
+// The orders: ends free hosts before new work arrives, and controllers see both.
 const (
 	Ending   Order = iota // hosts become free, machines come up
 	Arriving              // new work
-	Looking               // who measures and decides, such as the power controller
+	Looking               // controllers measure and decide
 )
 
-// Timeline is a virtual clock and what is to happen. Of what is to happen at one instant,
-// the lower Order comes first, and of equals what was entered first. It is for one goroutine.
+// Timeline is a virtual clock with scheduled events. Events at one instant happen by Order and
+// then in the order of scheduling. It is not safe for concurrent use.
 type Timeline struct {
 	now     span.Instant
 	entered int64
 	ahead   happenings
 }
 
-// NewTimeline gives a Timeline that stands at from.
+// NewTimeline returns a Timeline whose clock shows from.
 func NewTimeline(from span.Instant) *Timeline { return &Timeline{now: from} }
 
-// Now is the instant at which the Timeline stands.
+// Now returns the instant on the clock.
 func (t *Timeline) Now() span.Instant { return t.now }
 
-// At lets something happen at an instant; one that is over is now.
+// At schedules do for an instant; an instant in the past means now.
 func (t *Timeline) At(at span.Instant, order Order, do func() error) {
 	t.entered++
 	heap.Push(&t.ahead, happening{max(at, t.now), order, t.entered, do})
 }
 
-// After is At so many seconds from now.
+// After is At with the number of seconds from now.
 func (t *Timeline) After(seconds int64, order Order, do func() error) {
 	t.At(t.now.Add(seconds), order, do)
 }
 
-// Run lets everything happen that is to happen before until, and stands there then. It
-// stops at the first error, and where ctx ends.
+// Run runs all events before until and sets the clock to until. It stops at the first error,
+// and when ctx ends.
 func (t *Timeline) Run(ctx context.Context, until span.Instant) error {
 	for n := 0; len(t.ahead) > 0 && t.ahead[0].at < until; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -68,7 +68,7 @@ func (t *Timeline) Run(ctx context.Context, until span.Instant) error {
 	return nil
 }
 
-// checkEvery is after how many events it is seen whether the run shall end.
+// checkEvery is the number of events between two checks of the context.
 const checkEvery = 256
 
 type happening struct {

@@ -14,10 +14,11 @@ package notice
 
 import (
 	"context"
-	"crypto/sha1"
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
@@ -128,13 +129,5 @@ func messageID(change reservation.Change, eventType string) string {
 	return nameID(fmt.Sprintf("almanac:%s/%d/%d/%s", r.ID, r.Version, int64(change.At), eventType))
 }
 
-// namespaceURL is the namespace of UUIDs of URLs (RFC 9562, section 6.6).
-const namespaceURL = "\x6b\xa7\xb8\x11\x9d\xad\x11\xd1\x80\xb4\x00\xc0\x4f\xd4\x30\xc8"
-
-// nameID returns the version 5 UUID of a URL.
-func nameID(url string) string {
-	id := sha1.Sum([]byte(namespaceURL + url))
-	id[6] = id[6]&0x0f | 0x50
-	id[8] = id[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
-}
+// nameID returns the UUID, version 5, of a URL.
+func nameID(url string) string { return uuid.NewSHA1(uuid.NameSpaceURL, []byte(url)).String() }

@@ -218,7 +218,7 @@ func (c Cloud) AwaitService(t testing.TB, host, state, status, reason string, li
 		}
 		admin.Must("GET", "compute", "/os-services?binary=nova-compute&host="+host, nil, &list)
 		if len(list.Services) != 1 {
-			return fmt.Errorf("Nova has %d nova-computes on it", len(list.Services))
+			return fmt.Errorf("nova has %d nova-computes on it", len(list.Services))
 		}
 		s := list.Services[0]
 		if state != "" && s.State != state || status != "" && s.Status != status || !strings.HasPrefix(s.Reason, reason) {

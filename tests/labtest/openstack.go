@@ -53,7 +53,7 @@ func (c Cloud) settle(t testing.TB) {
 		for _, host := range c.Hosts(t) {
 			said, err := c.computeState(token, host)
 			if err == nil && said != "up" {
-				err = fmt.Errorf("Nova says that %s is %s", host, said)
+				err = fmt.Errorf("nova says that %s is %s", host, said)
 			}
 			if err != nil {
 				return err
@@ -125,7 +125,7 @@ func (c Cloud) computeState(token, host string) (string, error) {
 	defer reply.Body.Close()
 	var found struct{ Services []struct{ State string } }
 	if err := json.NewDecoder(reply.Body).Decode(&found); err != nil || len(found.Services) != 1 {
-		return "", fmt.Errorf("Nova knows %d nova-computes of %s (%s): %v", len(found.Services), host, reply.Status, err)
+		return "", fmt.Errorf("nova knows %d nova-computes of %s (%s): %v", len(found.Services), host, reply.Status, err)
 	}
 	return found.Services[0].State, nil
 }
@@ -137,7 +137,7 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	err := await(patience, func() error {
 		said, err := c.computeState(token, host)
 		if err == nil && said != state {
-			err = fmt.Errorf("Nova says that it is %s", said)
+			err = fmt.Errorf("nova says that it is %s", said)
 		}
 		return err
 	})

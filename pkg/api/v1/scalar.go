@@ -3,14 +3,13 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Duration is a number of whole seconds. In JSON it is written as a number; it is
-// read from a number, or from a string as people write durations: "90", "2h30m",
+// Duration is a number of whole seconds. In JSON it is written as a number, and read
+// from a number or from a string in the form of span.ParseDuration: "90", "2h30m",
 // "3d", "1w12h".
 type Duration int64
 
@@ -31,51 +30,15 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 }
 
 // String writes the duration in days, hours, minutes and seconds: "2h30m".
-func (d Duration) String() string {
-	if d == 0 {
-		return "0s"
-	}
-	rest, text := int64(d), ""
-	if rest < 0 {
-		rest, text = -rest, "-"
-	}
-	for _, unit := range units[1:] {
-		if n := rest / unit.seconds; n > 0 {
-			text += strconv.FormatInt(n, 10) + unit.name
-			rest %= unit.seconds
-		}
-	}
-	return text
-}
+func (d Duration) String() string { return span.FormatDuration(int64(d)) }
 
-var units = []struct {
-	name    string
-	seconds int64
-}{{"w", 7 * 86400}, {"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
-
-// ParseDuration reads whole seconds ("90") or amounts with the units w, d, h, m
-// and s, largest first ("1d12h").
+// ParseDuration returns the duration of a text in the form of span.ParseDuration.
 func ParseDuration(text string) (Duration, error) {
-	wrong := fmt.Errorf("%q is not a duration; write seconds, or text such as \"2h30m\" or \"3d\"", text)
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return Duration(seconds), nil
+	seconds, err := span.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration; write seconds, or text such as \"2h30m\" or \"3d\"", text)
 	}
-	rest, sum := text, int64(0)
-	for _, unit := range units {
-		digits, after, found := strings.Cut(rest, unit.name)
-		if !found {
-			continue
-		}
-		n, err := strconv.ParseUint(digits, 10, 32)
-		if err != nil || sum > math.MaxInt64-int64(n)*unit.seconds {
-			return 0, wrong
-		}
-		sum, rest = sum+int64(n)*unit.seconds, after
-	}
-	if rest != "" || text == "" {
-		return 0, wrong
-	}
-	return Duration(sum), nil
+	return Duration(seconds), nil
 }
 
 // Marker is the marker of the next page; on the last page it is empty, and null in

@@ -5,12 +5,10 @@ package cells
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 )
-
-var uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 // Single is a cloud whose hosts are all in one cell.
 type Single struct{ cell string }
@@ -18,7 +16,7 @@ type Single struct{ cell string }
 // NewSingle gives the cloud with the cell. It fails with an Invalid fault where cell is
 // no UUID.
 func NewSingle(cell string) (Single, error) {
-	if !uuid.MatchString(cell) {
+	if !placing.IsUUID(cell) {
 		return Single{}, fault.Field("cell", "must be the UUID of a cell, as `nova-manage cell_v2 list_cells` prints it, not %q", cell)
 	}
 	return Single{cell}, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 // File is a file with what `nova-manage cell_v2 list_hosts` prints: a table with the
@@ -72,7 +73,7 @@ func (t *table) read(line string) error {
 		return nil
 	}
 	cell, host := strings.TrimSpace(columns[last-1]), strings.TrimSpace(columns[last])
-	if !uuid.MatchString(cell) {
+	if !placing.IsUUID(cell) {
 		return fmt.Errorf("%q is not the UUID of a cell", shortened(cell))
 	}
 	if host == "" {

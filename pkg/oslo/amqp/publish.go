@@ -25,7 +25,6 @@ const (
 type publisher struct {
 	link  *link
 	slots chan struct{}
-	tasks sync.WaitGroup
 
 	mu   sync.Mutex
 	idle []*outlet

@@ -55,8 +55,8 @@ func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 		}
 	}
 	for _, steps := range [][]setting{larger, denser} {
-		if f := r.along("acceptance falls", acceptance, scan{settings: steps, at: func(s setting) float64 { return s.UMed }}, -1, calendar.Policies...); !f.whole() {
-			t.Errorf("%s: %s, %s", f.statement, f.verdict(), f.detail)
+		if f := r.along("acceptance falls", acceptance, scan{settings: steps, at: func(s setting) float64 { return s.UMed }}, -1, calendar.Policies...); !f.Verdict.Holds() {
+			t.Errorf("%s: %s, %s", f.Claim, f.Verdict, f.Seen)
 		}
 	}
 }
@@ -235,16 +235,16 @@ func TestFindingsFollowFromTheResults(t *testing.T) {
 	}
 	accept(asThePaper)
 	for _, f := range r.findings()[:1] {
-		if !f.whole() || f.of != 78 || !strings.Contains(f.detail, "78 by more than") || !strings.Contains(f.detail, "0.0100") {
-			t.Errorf("%s: %s, %s", f.statement, f.verdict(), f.detail)
+		if f.Verdict != sim.Counted(78, 78) || !strings.Contains(f.Seen, "78 by more than") || !strings.Contains(f.Seen, "0.0100") {
+			t.Errorf("%s: %s, %s", f.Claim, f.Verdict, f.Seen)
 		}
 	}
 	asThePaper[calendar.FirstFit] = 1
 	accept(asThePaper)
-	if f := r.findings()[0]; f.held != 65 || f.verdict() != "**held in 65 of 78**" {
-		t.Errorf("%s: %s", f.statement, f.verdict())
+	if f := r.findings()[0]; f.Verdict != sim.Counted(65, 78) {
+		t.Errorf("%s: %s", f.Claim, f.Verdict)
 	}
-	if f := r.findings()[4]; f.held != 0 || f.verdict() != "**did not hold** (0 of 52)" {
-		t.Errorf("%s: %s", f.statement, f.verdict())
+	if f := r.findings()[4]; f.Verdict != sim.Counted(0, 52) {
+		t.Errorf("%s: %s", f.Claim, f.Verdict)
 	}
 }

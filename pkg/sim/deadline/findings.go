@@ -10,47 +10,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// finding is whether what the paper says came out.
-type finding struct {
-	statement string
-	held, of  int    // comparisons
-	detail    string // in numbers
-	// because is why it may not hold throughout.
-	because string
-}
-
-// since gives the finding with a reason.
-func (f finding) since(because string) finding {
-	f.because = because
-	return f
-}
-
-// whole says that it came out throughout.
-func (f finding) whole() bool { return f.held == f.of }
-
-func (f finding) verdict() string {
-	switch f.held {
-	case f.of:
-		return fmt.Sprintf("held (%d of %d)", f.held, f.of)
-	case 0:
-		return fmt.Sprintf("**did not hold** (0 of %d)", f.of)
-	}
-	return fmt.Sprintf("**held in %d of %d**", f.held, f.of)
-}
-
 // comparing counts comparisons of two series of a run each, of which the first shall be the
 // larger one.
 type comparing struct {
-	finding
-	// How many hold, and how many are the other way round, by more than their interval.
+	statement string
+	held, of  int
+	// clear counts the comparisons that hold by more than their interval, and reversed those
+	// that are the other way round by more than it.
 	clear, reversed int
 	narrowest       sim.Estimate
+	where           string // the narrowest is
 }
 
 func (c *comparing) larger(what string, a, b []float64) {
 	apart := sim.Mean(differences(a, b))
 	if c.of == 0 || apart.Mean < c.narrowest.Mean {
-		c.narrowest, c.detail = apart, what
+		c.narrowest, c.where = apart, what
 	}
 	c.of++
 	if apart.Mean > 0 {
@@ -64,14 +39,13 @@ func (c *comparing) larger(what string, a, b []float64) {
 	}
 }
 
-// found gives the finding; its detail is the narrowest of the comparisons.
-func (c *comparing) found() finding {
-	f := c.finding
-	f.detail = fmt.Sprintf("narrowest: %s, by %s", f.detail, c.narrowest.Format(4))
+// found returns the finding, with the narrowest of the comparisons.
+func (c *comparing) found() sim.Finding {
+	seen := fmt.Sprintf("narrowest: %s, by %s", c.where, c.narrowest.Format(4))
 	if c.narrowest.Runs > 1 {
-		f.detail = fmt.Sprintf("%d by more than the 95 %% interval of the difference, %d the other way round by more than that; %s", c.clear, c.reversed, f.detail)
+		seen = fmt.Sprintf("%d by more than the 95 %% interval of the difference, %d the other way round by more than that; %s", c.clear, c.reversed, seen)
 	}
-	return f
+	return sim.Finding{Claim: c.statement, Verdict: sim.Counted(c.held, c.of), Seen: seen}
 }
 
 func differences(a, b []float64) []float64 {
@@ -96,8 +70,8 @@ func others(than calendar.Policy) []calendar.Policy {
 }
 
 // above compares each of the policies a with each of b, in each of the settings.
-func (r *results) above(statement string, m measure, settings []setting, a, b []calendar.Policy) finding {
-	c := comparing{finding: finding{statement: statement}}
+func (r *results) above(statement string, m measure, settings []setting, a, b []calendar.Policy) sim.Finding {
+	c := comparing{statement: statement}
 	for _, s := range settings {
 		for _, p := range a {
 			for _, q := range b {
@@ -110,8 +84,8 @@ func (r *results) above(statement string, m measure, settings []setting, a, b []
 
 // along compares each setting of a scan with the one before. sign is 1 where the measure
 // shall rise, and −1 where it shall fall.
-func (r *results) along(statement string, m measure, along scan, sign float64, policies ...calendar.Policy) finding {
-	c := comparing{finding: finding{statement: statement}}
+func (r *results) along(statement string, m measure, along scan, sign float64, policies ...calendar.Policy) sim.Finding {
+	c := comparing{statement: statement}
 	for _, p := range policies {
 		for i, s := range along.settings[1:] {
 			a, b := r.values(m, s, p), r.values(m, along.settings[i], p)
@@ -125,37 +99,35 @@ func (r *results) along(statement string, m measure, along scan, sign float64, p
 }
 
 // near asks whether the means of two policies are within a tolerance in each of the settings.
-func (r *results) near(statement string, m measure, settings []setting, tolerance float64, a, b calendar.Policy) finding {
-	f, widest := finding{statement: statement}, -1.0
+func (r *results) near(statement string, m measure, settings []setting, tolerance float64, a, b calendar.Policy) sim.Finding {
+	held, widest, seen := 0, -1.0, ""
 	for _, s := range settings {
 		apart := math.Abs(r.mean(m, s, a).Mean - r.mean(m, s, b).Mean)
-		f.of++
 		if apart <= tolerance {
-			f.held++
+			held++
 		}
 		if apart > widest {
 			widest = apart
-			f.detail = fmt.Sprintf("within %v is near; widest: %.3f at %v", tolerance, apart, s)
+			seen = fmt.Sprintf("within %v is near; widest: %.3f at %v", tolerance, apart, s)
 		}
 	}
-	return f
+	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(settings)), Seen: seen}
 }
 
 // differ asks whether two policies differ by more than the interval of their difference.
-func (r *results) differ(statement string, m measure, settings []setting, a, b calendar.Policy) finding {
-	f, narrowest := finding{statement: statement}, math.Inf(1)
+func (r *results) differ(statement string, m measure, settings []setting, a, b calendar.Policy) sim.Finding {
+	held, narrowest, seen := 0, math.Inf(1), ""
 	for _, s := range settings {
 		apart := sim.Mean(differences(r.values(m, s, a), r.values(m, s, b)))
-		f.of++
 		if math.Abs(apart.Mean) > apart.Half {
-			f.held++
+			held++
 		}
 		if math.Abs(apart.Mean) < narrowest {
 			narrowest = math.Abs(apart.Mean)
-			f.detail = fmt.Sprintf("narrowest: %s at %v", apart.Format(4), s)
+			seen = fmt.Sprintf("narrowest: %s at %v", apart.Format(4), s)
 		}
 	}
-	return f
+	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(settings)), Seen: seen}
 }
 
 // steps gives by how much the acceptance of a policy changes with each step of a scan.
@@ -177,66 +149,62 @@ func inWords(p calendar.Policy, steps []float64) string {
 
 // linear asks whether the acceptance of policies rises with each step of a scan, by no less
 // than half of the mean step.
-func (r *results) linear(statement string, along scan, policies ...calendar.Policy) finding {
-	f := finding{statement: statement}
+func (r *results) linear(statement string, along scan, policies ...calendar.Policy) sim.Finding {
+	held := 0
 	var details []string
 	for _, p := range policies {
 		steps, sum := r.steps(along, p), 0.0
 		for _, step := range steps {
 			sum += step
 		}
-		f.of++
 		if sum > 0 && slices.Min(steps) >= sum/float64(len(steps))/2 {
-			f.held++
+			held++
 		}
 		details = append(details, inWords(p, steps))
 	}
-	f.detail = "steps: " + strings.Join(details, ", ")
-	return f
+	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(policies)), Seen: "steps: " + strings.Join(details, ", ")}
 }
 
 // unsteady asks whether the acceptance of each of the policies falls in some step of a scan.
-func (r *results) unsteady(statement string, along scan, policies ...calendar.Policy) finding {
-	f := finding{statement: statement}
+func (r *results) unsteady(statement string, along scan, policies ...calendar.Policy) sim.Finding {
+	held := 0
 	var details []string
 	for _, p := range policies {
 		steps := r.steps(along, p)
-		f.of++
 		if slices.Min(steps) < 0 {
-			f.held++
+			held++
 		}
 		details = append(details, inWords(p, steps))
 	}
-	f.detail = "steps: " + strings.Join(details, ", ")
-	return f
+	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(policies)), Seen: "steps: " + strings.Join(details, ", ")}
 }
 
 // findings holds the results against what section 6.2 of the paper says.
-func (r *results) findings() []finding {
+func (r *results) findings() []sim.Finding {
 	all, scans := distinct(r.scans()...), r.scans()
 	sizes, arrivals, flexibility := scans[0], scans[1], scans[2]
 	mild, free := flexibility.settings[0], flexibility.settings[len(flexibility.settings)-1]
-	gain := comparing{finding: finding{statement: "PE_W gains on Du_B as flexibility increases (6.2.3)"}}
+	gain := comparing{statement: "PE_W gains on Du_B as flexibility increases (6.2.3)"}
 	gain.larger("the lead of PE_W at {5,5} over that at {1,1}",
 		differences(r.values(acceptance, free, calendar.PEWorstFit), r.values(acceptance, free, calendar.DurationBestFit)),
 		differences(r.values(acceptance, mild, calendar.PEWorstFit), r.values(acceptance, mild, calendar.DurationBestFit)))
-	return []finding{
+	return []sim.Finding{
 		r.above("PE_W accepts the most, everywhere (figures 2, 4, 6)", acceptance, all, upper[:1], others(calendar.PEWorstFit)).
-			since("With small jobs and a low load PE_W and Du_B may be level."),
+			Since("With small jobs and a low load PE_W and Du_B may be level."),
 		r.above("FF has the lowest slowdown, everywhere (figures 3, 5, 7)", slowdown, all, others(calendar.FirstFit), first),
 		r.above("Three groups: PE_W and Du_B accept more than PEDu_B and PEDu_W", acceptance, all, upper, middle),
 		r.above("Three groups: PEDu_B and PEDu_W accept more than PE_B and Du_W", acceptance, all, middle, lower),
 		r.above("All but PE_B and Du_W accept more than FF", acceptance, all, slices.Concat(upper, middle), first),
 		r.above("PE_B and Du_W accept less than FF", acceptance, all, first, lower).
-			since("FF, PE_B and Du_W may be nearly level wherever there is little to choose from: with large jobs, which leave few feasible starts, and with little flexibility."),
+			Since("FF, PE_B and Du_W may be nearly level wherever there is little to choose from: with large jobs, which leave few feasible starts, and with little flexibility."),
 		r.near("PE_W and Du_B accept almost the same", acceptance, all, 0.02, calendar.PEWorstFit, calendar.DurationBestFit),
 		r.near("PEDu_B and PEDu_W accept almost the same", acceptance, all, 0.02, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
-			since("Their order may change with the load, with the one ahead where there is much room and the other where there is little."),
+			Since("Their order may change with the load, with the one ahead where there is much room and the other where there is little."),
 		r.near("PE_B and Du_W accept almost the same", acceptance, all, 0.02, calendar.PEBestFit, calendar.DurationWorstFit),
 		r.near("PE_W and Du_B have a similar slowdown", slowdown, all, 0.1, calendar.PEWorstFit, calendar.DurationBestFit),
 		r.near("PE_B and Du_W have a similar slowdown", slowdown, all, 0.1, calendar.PEBestFit, calendar.DurationWorstFit),
 		r.differ("The slowdowns of PEDu_B and PEDu_W differ", slowdown, all, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
-			since("Their order may change with the load here too, so that their curves cross; and where they cross they do not differ."),
+			Since("Their order may change with the load here too, so that their curves cross; and where they cross they do not differ."),
 		r.along("Acceptance falls with UMed (figure 2)", acceptance, sizes, -1, calendar.Policies...),
 		r.along("Slowdown rises with UMed (figure 3)", slowdown, sizes, 1, calendar.Policies...),
 		r.along("Acceptance falls with the arrival factor (figure 4)", acceptance, arrivals, -1, calendar.Policies...),
@@ -244,7 +212,7 @@ func (r *results) findings() []finding {
 		r.along("Slowdown rises with flexibility (figure 7)", slowdown, flexibility, 1, calendar.Policies...),
 		gain.found(),
 		r.linear("Acceptance of PE_W, Du_B and PEDu_B rises almost linearly with flexibility (figure 6)", flexibility, calendar.PEWorstFit, calendar.DurationBestFit, calendar.PEDurationBestFit).
-			since("It may depend on how jobs arrive; see \"Beside the paper\" below."),
+			Since("It may depend on how jobs arrive; see \"Beside the paper\" below."),
 		r.unsteady("The other four do not rise steadily (figure 6)", flexibility, calendar.FirstFit, calendar.PEBestFit, calendar.DurationWorstFit, calendar.PEDurationWorstFit),
 	}
 }

@@ -89,24 +89,12 @@ var preference = map[calendar.Policy]string{
 func (r *results) tellFindings(report *sim.Report) {
 	report.Heading(2, "What the paper says, and what came out")
 	report.Text("The paper has plots and no numbers. Its statements are checked here by comparisons, of two policies in one setting or of two settings under one policy.")
-	t := sim.Table{Columns: []string{"the paper", "here", "in numbers"}}
-	all := r.findings()
-	var not []string
-	for _, f := range all {
-		t.Add(f.statement, f.verdict(), f.detail)
-		if !f.whole() {
-			not = append(not, strings.TrimSpace(fmt.Sprintf("%s: %s. %s", f.statement, f.verdict(), f.because)))
-		}
-	}
-	report.Text("%d of %d statements held throughout.", len(all)-len(not), len(all))
-	report.Table(t)
+	list := r.findings()
+	report.Text("%d of %d statements held throughout.", sim.CountHeld(list), len(list))
 	if r.Runs < 2 {
 		report.Text("One run decides nothing: it has no intervals, and what held in it may be chance.")
 	}
-	if len(not) > 0 {
-		report.Text("What did not hold throughout, and what may be the reason:")
-		report.List(not...)
-	}
+	report.Findings("the paper", list)
 }
 
 // show draws a scan and gives its numbers.

@@ -26,8 +26,8 @@ func TestTheOrderingsOfThePaperComeOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range r.findings() {
-		if !f.held {
-			t.Errorf("it did not hold: %s %s", f.claim, f.seen)
+		if !f.Verdict.Holds() {
+			t.Errorf("it did not hold: %s %s", f.Claim, f.Seen)
 		}
 	}
 	before := -1.0
@@ -198,8 +198,8 @@ func TestARealLogComesOutAsThePaperSays(t *testing.T) {
 			t.Fatalf("%s: %v", path, err)
 		}
 		for _, f := range r.findings() {
-			if !f.held {
-				t.Errorf("%s: it did not hold: %s %s", path, f.claim, f.seen)
+			if !f.Verdict.Holds() {
+				t.Errorf("%s: it did not hold: %s %s", path, f.Claim, f.Seen)
 			}
 		}
 		t.Logf("%s: %d requests on %d hosts", path, len(r.demands[0].requests), r.demands[0].hosts)

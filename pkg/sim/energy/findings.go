@@ -3,14 +3,9 @@ package energy
 import (
 	"fmt"
 	"math"
-)
 
-// finding is something that is said to come out, and whether it did.
-type finding struct {
-	claim string
-	held  bool
-	seen  string // what was seen, a sentence
-}
+	"github.com/almanac-cloud/almanac/pkg/sim"
+)
 
 // aFew is by how many percent e_savings may differ where it is said to be about the same, and
 // muchLess which share of a delay is much less than all of it.
@@ -22,7 +17,7 @@ const (
 // findings hold the base, run by run, to what is known of the results of paper 004: its draft
 // has no numbers, and the abstract of the paper that came of it says that reservations reduce
 // the time to deliver a cluster at savings like those of switching idle hosts off.
-func (r *results) findings() []finding {
+func (r *results) findings() []sim.Finding {
 	on, off, reserved := r.of(AlwaysOn, r.options.Base), r.of(SwitchOff, r.options.Base), r.of(Reservations, r.options.Base)
 	within, difference, share, late, known := true, 0.0, 0.0, 0, 0
 	most, waits := int64(0), 0.0 // where all hosts stay on
@@ -35,15 +30,17 @@ func (r *results) findings() []finding {
 		}
 		late, known = late+reserved[i].late, known+reserved[i].ahead
 	}
-	return []finding{
-		{"Where all hosts stay on, nothing is saved and nobody waits.", most == 0 && waits == 0,
-			fmt.Sprintf("At most e_savings is %d and delay_req %v in a run.", most, waits)},
-		{"No more is saved than is idle.", within, fmt.Sprintf("e_savings is %s of res_idle with switch-off and %s with reservations.",
-			saved.estimate(off).Format(1)+" %", saved.estimate(reserved).Format(1)+" %")},
-		{fmt.Sprintf("With reservations about as much is saved, within %.0f %%.", aFew), difference <= aFew,
-			fmt.Sprintf("The largest difference in a run is %.1f %%.", difference)},
-		{fmt.Sprintf("With reservations requests wait much less: delay_req is less than %.0f %% of what it is without.", 100*muchLess), share < muchLess,
-			fmt.Sprintf("In the worst run it is %.0f %%.", 100*share)},
-		{"What was asked for ahead of the horizon begins on time.", late == 0, fmt.Sprintf("Of %d reservations %d began late.", known, late)},
+	return []sim.Finding{
+		{Claim: "Where all hosts stay on, nothing is saved and nobody waits.", Verdict: sim.HeldIf(most == 0 && waits == 0),
+			Seen: fmt.Sprintf("At most e_savings is %d and delay_req %v in a run.", most, waits)},
+		{Claim: "No more is saved than is idle.", Verdict: sim.HeldIf(within),
+			Seen: fmt.Sprintf("e_savings is %s of res_idle with switch-off and %s with reservations.",
+				saved.estimate(off).Format(1)+" %", saved.estimate(reserved).Format(1)+" %")},
+		{Claim: fmt.Sprintf("With reservations about as much is saved, within %.0f %%.", aFew), Verdict: sim.HeldIf(difference <= aFew),
+			Seen: fmt.Sprintf("The largest difference in a run is %.1f %%.", difference)},
+		{Claim: fmt.Sprintf("With reservations requests wait much less: delay_req is less than %.0f %% of what it is without.", 100*muchLess), Verdict: sim.HeldIf(share < muchLess),
+			Seen: fmt.Sprintf("In the worst run it is %.0f %%.", 100*share)},
+		{Claim: "What was asked for ahead of the horizon begins on time.", Verdict: sim.HeldIf(late == 0),
+			Seen: fmt.Sprintf("Of %d reservations %d began late.", known, late)},
 	}
 }

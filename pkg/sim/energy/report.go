@@ -22,15 +22,7 @@ func (r *results) report() *sim.Report {
 	report.Heading(2, "Against the paper")
 	report.Text("The draft of the paper has no numbers: its section of results is empty. What can be held against it is what the abstract of the " +
 		"paper that came of it says (CNSM 2016): reservations reduce the time to deliver a cluster, at savings like those of switching idle hosts off.")
-	table := sim.Table{Columns: []string{"expected", "held", "seen"}}
-	for _, f := range r.findings() {
-		held := "held"
-		if !f.held {
-			held = "did not hold"
-		}
-		table.Add(f.claim, held, f.seen)
-	}
-	report.Table(table)
+	report.Findings("expected", r.findings())
 	report.Heading(2, "The strategies")
 	report.Table(r.base())
 	r.figures(report)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
 // counted are instances of which so many have no placement, and on so many of the others two
@@ -20,11 +22,11 @@ func TestTheCountsOfThePaperAreComparedWithinWhatIsSaid(t *testing.T) {
 	r := &results{}
 	for _, tc := range []struct {
 		none, mcb8, sg int
-		verdict        string
-	}{{60, 1, 15, held}, {45, 0, 8, held}, {75, 5, 30, held}, {44, 1, 15, broken}, {76, 1, 15, broken}, {60, 6, 15, broken}, {60, 1, 7, broken}, {60, 1, 31, broken}} {
+		verdict        sim.Verdict
+	}{{60, 1, 15, sim.Held}, {45, 0, 8, sim.Held}, {75, 5, 30, sim.Held}, {44, 1, 15, sim.NotHeld}, {76, 1, 15, sim.NotHeld}, {60, 6, 15, sim.NotHeld}, {60, 1, 7, sim.NotHeld}, {60, 1, 31, sim.NotHeld}} {
 		f := r.unplaced(counted(tc.none, tc.mcb8, tc.sg))
-		if f.verdict != tc.verdict || !strings.Contains(f.within, "45 to 75, at most 5, 8 to 30") {
-			t.Errorf("%d, %d and %d: %s, within %s; want %s", tc.none, tc.mcb8, tc.sg, f.verdict, f.within, tc.verdict)
+		if f.Verdict != tc.verdict || !strings.Contains(f.Within, "45 to 75, at most 5, 8 to 30") {
+			t.Errorf("%d, %d and %d: %s, within %s; want %s", tc.none, tc.mcb8, tc.sg, f.Verdict, f.Within, tc.verdict)
 		}
 	}
 }
@@ -37,7 +39,7 @@ func TestEachVerdictHasWhatItIsBy(t *testing.T) {
 	}
 	r := &results{Options: o, trials: found}
 	list := r.findings()
-	if i := slices.IndexFunc(list, func(f finding) bool { return f.verdict != open && f.within == "" }); i >= 0 || len(list) < 20 {
+	if i := slices.IndexFunc(list, func(f sim.Finding) bool { return f.Verdict != sim.NotChecked && f.Within == "" }); i >= 0 || len(list) < 20 {
 		t.Errorf("of %d findings, number %d has none", len(list), i)
 	}
 }

@@ -137,21 +137,9 @@ func label(name string) string {
 
 func (r *results) tellFindings(report *sim.Report) {
 	report.Heading(2, "What the paper says, and what came out")
-	t := sim.Table{Columns: []string{"the paper", "here", "it holds where", "in numbers"}}
-	var not []string
-	all := r.findings()
-	for _, f := range all {
-		t.Add(f.statement, f.verdict, f.within, f.seen)
-		if f.verdict != held {
-			not = append(not, fmt.Sprintf("%s %s. %s", f.statement, strings.ToUpper(f.verdict[:1])+f.verdict[1:], f.because))
-		}
-	}
-	report.Text("%d of %d statements held.", len(all)-len(not), len(all))
-	report.Table(t)
-	if len(not) > 0 {
-		report.Text("The others, and what may be the reason:")
-		report.List(not...)
-	}
+	list := r.findings()
+	report.Text("%d of %d statements held.", sim.CountHeld(list), len(list))
+	report.Findings("the paper", list)
 }
 
 // printed are tables 1 and 2 of the paper.

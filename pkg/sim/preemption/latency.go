@@ -195,7 +195,7 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 }
 
 // latencyOrderings are what the paper says of Figure 2.
-func latencyOrderings(times []timing) (list []ordering) {
+func latencyOrderings(times []timing) (list []sim.Finding) {
 	find := func(hosts int, contender string, s scene) timing {
 		return times[slices.IndexFunc(times, func(t timing) bool { return t.hosts == hosts && t.contender == contender && t.scene == s.name })]
 	}
@@ -218,10 +218,10 @@ func latencyOrderings(times []timing) (list []ordering) {
 
 // slower expects one to take longer than another; means differ where the 95 % interval of
 // their difference does not have 0 in it.
-func slower(expected string, one, other timing) ordering {
+func slower(expected string, one, other timing) sim.Finding {
 	const z = 1.96
 	half := z * math.Hypot(one.deviation, other.deviation) / math.Sqrt(timed)
 	o := judge(expected, 1, named{Estimate: sim.Estimate{Mean: one.mean - other.mean, Half: half, Runs: timed}})
-	o.numbers = fmt.Sprintf("%s µs, %.2f times", strings.TrimSpace(o.numbers), ratio(one.mean, other.mean))
+	o.Seen = fmt.Sprintf("%s µs, %.2f times", strings.TrimSpace(o.Seen), ratio(one.mean, other.mean))
 	return o
 }

@@ -1,7 +1,7 @@
 package preemption
 
 import (
-	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
 // measure is something that is told of each setting.
@@ -83,7 +83,7 @@ func measures() []measure {
 		{"survival_1h", "share of preemptible", 3, spots(func(_ Options, t *tally) float64 { return survives(t, 1) })},
 		{"survival_24h", "share of preemptible", 3, spots(func(_ Options, t *tally) float64 { return survives(t, 24) })},
 	}
-	for n, name := range config.Costs {
+	for n, name := range preemption.Costs {
 		unit, per := costUnit(name)
 		list = append(list, measure{costMeasure(name), unit, 1, spots(func(_ Options, t *tally) float64 { return t.charged[n] / per / t.days() })})
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Seed: 1, Runs: 5, Hosts: 48, Days: 21, WarmUp: 2, Load: 1, Share: 0.4, Shares: []float64{0.2, 0.3, 0.4, 0.5, 0.6},
-		Costs: slices.Clone(config.Costs), Period: hour, LatencyHosts: []int{4, 100, 1000, 10_000},
+		Costs: slices.Clone(preemption.Costs), Period: hour, LatencyHosts: []int{4, 100, 1000, 10_000},
 	}
 }
 
@@ -129,8 +129,8 @@ func (o Options) checkCosts() error {
 		return fault.Field("costs", "there is none to compare")
 	}
 	for i, name := range o.Costs {
-		if !slices.Contains(config.Costs, name) {
-			return fault.Field("costs", "%s; the costs are %s", fault.Unknown("cost", name, config.Costs), strings.Join(config.Costs, ", "))
+		if !slices.Contains(preemption.Costs, name) {
+			return fault.Field("costs", "%s; the costs are %s", fault.Unknown("cost", name, preemption.Costs), strings.Join(preemption.Costs, ", "))
 		}
 		if slices.Contains(o.Costs[:i], name) {
 			return fault.Field("costs", "%s is there twice", strconv.Quote(name))

@@ -5,54 +5,46 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// The verdicts on what was expected.
-const (
-	held      = "held"
-	undecided = "not decided" // the interval of a difference has 0 in it
-	broken    = "did not hold"
-)
-
-// ordering is something that was expected, and whether it came so.
-type ordering struct {
-	expected, verdict, numbers string
-}
-
-// judge says whether all differences, which are expected to be above 0, are. Less than two
-// runs decide nothing, and neither does what is equal in all, but where it cannot differ.
-func judge(expected string, digits int, differences ...named) ordering {
-	verdict := held
+// judge returns the finding that all differences, which are expected to be greater than 0,
+// are. Fewer than two runs decide nothing, and neither does a difference of 0 in all runs,
+// unless it cannot be anything else.
+func judge(expected string, digits int, differences ...named) sim.Finding {
+	verdict := sim.Held
 	if !slices.ContainsFunc(differences, func(d named) bool { return !d.identity }) {
-		verdict = undecided
+		verdict = sim.Undecided
 	}
 	var numbers []string
 	for _, d := range differences {
-		switch clear := d.Runs > 1; {
-		case clear && d.Mean-d.Half > 0:
-		case clear && d.identity && d.Mean == 0 && d.Half == 0:
-		case clear && d.Mean+d.Half < 0:
-			verdict = broken
-		case verdict == held:
-			verdict = undecided
-		}
+		verdict = sim.Worst(verdict, d.verdict())
 		number := "–"
 		if d.Runs > 0 {
 			number = d.Format(digits)
 		}
 		numbers = append(numbers, d.name+" "+number)
 	}
-	return ordering{expected, verdict, strings.Join(numbers, ", ")}
+	return sim.Finding{Claim: expected, Verdict: verdict, Seen: strings.Join(numbers, ", ")}
 }
 
 // named is an estimate of the difference to a setting.
 type named struct {
 	name string
 	sim.Estimate
-	// identity says that both settings choose alike, so that there cannot be a difference.
+	// identity: both settings choose the same victims, so that there cannot be a difference.
 	identity bool
+}
+
+func (d named) verdict() sim.Verdict {
+	switch {
+	case d.Runs < 2:
+		return sim.Undecided
+	case d.identity && d.Mean == 0 && d.Half == 0:
+		return sim.Held
+	}
+	return sim.Positive(d.Estimate)
 }
 
 // alike says that two costs choose alike here: instances are never shelved, so that their age
@@ -63,7 +55,7 @@ func alike(a, b string) bool {
 }
 
 // orderings are what was expected of the weeks.
-func (o Options) orderings(c compared) (list []ordering) {
+func (o Options) orderings(c compared) (list []sim.Finding) {
 	by := map[string]measure{}
 	for _, m := range measures() {
 		by[m.name] = m
@@ -88,7 +80,7 @@ func (o Options) orderings(c compared) (list []ordering) {
 		list = append(list, judge("More are refused where preemptible instances stay than where they make room.", by[refusedShare].digits,
 			over(refusedShare, func(one outcome) sim.Estimate { return o.difference(by[refusedShare], one, never) })...))
 	}
-	for _, cost := range config.Costs {
+	for _, cost := range preemption.Costs {
 		list = o.leastBy(list, c, cost, by[costMeasure(cost)], fmt.Sprintf("What the victims cost by %s is least where %s chooses them.", cost, cost))
 	}
 	list = o.leastBy(list, c, "partial_hour", by[unpaidWork], "So are the VCPU-hours that are not paid for, where partial_hour chooses.")
@@ -96,7 +88,7 @@ func (o Options) orderings(c compared) (list []ordering) {
 }
 
 // leastBy adds that a measure is least with a cost, where that is compared.
-func (o Options) leastBy(list []ordering, c compared, cost string, m measure, expected string) []ordering {
+func (o Options) leastBy(list []sim.Finding, c compared, cost string, m measure, expected string) []sim.Finding {
 	own, ok := c.named(cost)
 	if !ok {
 		return list

@@ -18,21 +18,21 @@ func TestAnOrderingIsHeldOnlyByClearDifferences(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		differences []named
-		want        string
+		want        sim.Verdict
 	}{
-		{"all above", []named{above, above}, held},
-		{"above, and one that cannot differ", []named{same, above}, held},
-		{"above, and one that is equal by chance", []named{above, zero}, undecided},
-		{"all equal", []named{zero, zero}, undecided},
-		{"none that can differ", []named{same}, undecided},
-		{"nothing to compare", nil, undecided},
-		{"an interval with 0 in it", []named{above, about}, undecided},
-		{"one below", []named{above, about, below}, broken},
-		{"one run above", []named{once}, undecided},
-		{"one run below", []named{onceBelow}, undecided},
-		{"no values", []named{{}}, undecided},
+		{"all above", []named{above, above}, sim.Held},
+		{"above, and one that cannot differ", []named{same, above}, sim.Held},
+		{"above, and one that is equal by chance", []named{above, zero}, sim.Undecided},
+		{"all equal", []named{zero, zero}, sim.Undecided},
+		{"none that can differ", []named{same}, sim.Undecided},
+		{"nothing to compare", nil, sim.Undecided},
+		{"an interval with 0 in it", []named{above, about}, sim.Undecided},
+		{"one below", []named{above, about, below}, sim.NotHeld},
+		{"one run above", []named{once}, sim.Undecided},
+		{"one run below", []named{onceBelow}, sim.Undecided},
+		{"no values", []named{{}}, sim.Undecided},
 	} {
-		if got := judge("", 1, tc.differences...).verdict; got != tc.want {
+		if got := judge("", 1, tc.differences...).Verdict; got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -50,8 +50,8 @@ func TestOneRunDecidesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range o.orderings(c) {
-		if one.verdict != undecided {
-			t.Errorf("%s: %s", one.expected, one.verdict)
+		if one.Verdict != sim.Undecided {
+			t.Errorf("%s: %s", one.Claim, one.Verdict)
 		}
 	}
 	text := run(t, o).Markdown()

@@ -97,8 +97,8 @@ func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
 		t.Errorf("%d orderings", len(list))
 	}
 	for n, one := range list {
-		if one.verdict == broken || n < 5 && n != 2 && one.verdict != held {
-			t.Errorf("%s: %s (%s)", one.expected, one.verdict, one.numbers)
+		if one.Verdict == sim.NotHeld || n < 5 && n != 2 && one.Verdict != sim.Held {
+			t.Errorf("%s: %s (%s)", one.Claim, one.Verdict, one.Seen)
 		}
 	}
 	for _, one := range c.main {

@@ -47,11 +47,7 @@ func (r report) snapshots(tables []found) {
 			}
 			row = append(row, cell)
 		}
-		verdict := held
-		if !t.agrees() {
-			verdict = broken
-		}
-		cheapest.Add(append(row, t.ours.String(), t.paper.String(), verdict)...)
+		cheapest.Add(append(row, t.ours.String(), t.paper.String(), sim.HeldIf(t.agrees()))...)
 		printed.Add(t.name, t.ours.String(), t.period.String(), t.count.String(), t.paper.String())
 	}
 	r.Table(cheapest)
@@ -85,18 +81,10 @@ func (r report) figure2(times []timing) {
 	}
 	r.Table(t)
 	r.File("latency.csv", t)
-	r.Table(orderingTable(latencyOrderings(times)))
+	r.Findings("expected", latencyOrderings(times))
 	r.Text("In the paper the second pass of the retrying scheduler costs as much as the first. Here the first pass ends early where there is no room: the " +
 		"filter of capacity leaves no host, and there is nothing to weigh.")
 	r.Figure("latency", "Time to schedule an instance, mean and one standard deviation on each side. The default scheduler knows no preemptible instances.", latencyBars(times))
-}
-
-func orderingTable(list []ordering) sim.Table {
-	t := sim.Table{Columns: []string{"expected", "came out", "differences"}}
-	for _, one := range list {
-		t.Add(one.expected, one.verdict, one.numbers)
-	}
-	return t
 }
 
 // weeks tells of the simulation.
@@ -113,7 +101,7 @@ func (r report) weeks(from source, c compared) {
 	if r.o.Runs < 2 {
 		r.Text("One run decides nothing.")
 	}
-	r.Table(orderingTable(list))
+	r.Findings("expected", list)
 	r.Text("What a cost says is least at each choice, not over weeks: who is spared now may have to leave later, when it costs more, and who takes little room " +
 		"seldom leaves alone. So an ordering need not come out, though each choice is right; that each is, the tests recount.")
 	r.wrong(c)
@@ -243,7 +231,7 @@ func (r report) summary(c compared) {
 			r.Text("partial_hour, the paper's cost, takes those who have just begun another hour, be it the first or the hundredth: what they had run "+
 				"is %s times the least of all costs. A tenant whose instances do not save what they have done loses all of it.", e.Format(2))
 		}
-		if paid := r.o.leastBy(nil, c, paper.name, unpaid, ""); paid != nil && paid[0].verdict == held {
+		if paid := r.o.leastBy(nil, c, paper.name, unpaid, ""); paid != nil && paid[0].Verdict == sim.Held {
 			r.Text("By it the provider gives away least of what it could have charged for.")
 		}
 	}

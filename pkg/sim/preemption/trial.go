@@ -8,7 +8,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -67,7 +66,7 @@ func (o Options) costOptions(s setting) preemption.CostOptions {
 // pipeline gives the scheduler of the service, with the filters and weighers of its default,
 // on hosts that nobody has reserved.
 func (o Options) pipeline(s setting, desk *sim.Desk) (*scheduler.Pipeline, error) {
-	period, err := preemption.NewCost(config.Costs[0], o.costOptions(s))
+	period, err := preemption.NewCost(preemption.PartialHour, o.costOptions(s))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Des
 
 func (o Options) tally() (*tally, error) {
 	var costs []preemption.Cost
-	for _, name := range config.Costs {
+	for _, name := range preemption.Costs {
 		cost, err := preemption.NewCost(name, o.costOptions(setting{}))
 		if err != nil {
 			return nil, err

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -185,7 +185,7 @@ func shown(value any) string { return fmt.Sprintf("%.40q", fmt.Sprint(value)) }
 
 func (r *settingsReader) number(m map[string]any, prefix, key string, to *float64) {
 	const most = 1e12
-	n := *to
+	var n float64
 	switch v := m[key].(type) {
 	case nil:
 		return
@@ -216,7 +216,7 @@ func (r *settingsReader) count(m map[string]any, prefix, key string, to *int) {
 	*to = int(n)
 }
 
-// seconds reads seconds, or a duration as 90s, 2h30m or 2d.
+// seconds reads a number of seconds or a duration in the form of span.ParseDuration.
 func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64) {
 	text, ok := m[key].(string)
 	if !ok {
@@ -229,17 +229,12 @@ func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64
 		*to = int64(n)
 		return
 	}
-	days, isDays := strings.CutSuffix(text, "d")
-	unit := time.Duration(1)
-	if isDays {
-		text, unit = days+"h", 24
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > longest*time.Second/unit || d*unit%time.Second != 0 {
+	seconds, err := span.ParseDuration(text)
+	if err != nil || seconds < 0 || seconds > longest {
 		r.fail(prefix+key, "is %s; it must be whole seconds, or as 90s, 2h30m or 2d, up to a year", shown(m[key]))
 		return
 	}
-	*to = int64(d * unit / time.Second)
+	*to = seconds
 }
 
 // policyNames are the names of all policies.

@@ -34,6 +34,7 @@ type part struct {
 	waits, slowdowns, bounded float64
 }
 
+//lint:ignore U1000 slots calls it through its constraint
 func (p part) plus(o part) part {
 	return part{
 		reserved: asked{p.reserved.jobs + o.reserved.jobs, p.reserved.accepted + o.reserved.accepted},
@@ -44,6 +45,7 @@ func (p part) plus(o part) part {
 
 type hostSeconds float64
 
+//lint:ignore U1000 slots calls it through its constraint
 func (h hostSeconds) plus(o hostSeconds) hostSeconds { return h + o }
 
 // shortest is the run time, in seconds, below which a bounded slowdown takes a job for one

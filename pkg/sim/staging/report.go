@@ -3,7 +3,6 @@ package staging
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/sim"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
@@ -58,26 +57,12 @@ func (r *results) overheads() string {
 
 func (r *results) tellFindings(report *sim.Report) {
 	report.Heading(2, "Against the thesis")
-	t := sim.Table{Columns: []string{"the thesis", "here", "in numbers"}}
-	var not []string
-	list, whole := r.findings(), 0
-	for _, f := range list {
-		t.Add(f.claim, f.verdict, f.seen)
-		if strings.HasPrefix(f.verdict, didHold) {
-			whole++
-		} else if f.because != "" {
-			not = append(not, f.claim+": "+f.because)
-		}
-	}
-	report.Text("%d of %d statements held.", whole, len(list))
-	report.Table(t)
+	list := r.findings()
+	report.Text("%d of %d statements held.", sim.CountHeld(list), len(list))
 	if r.Runs < 2 || r.MixRuns < 2 {
 		report.Text("One run decides nothing: it has no intervals, and what held in it may be chance.")
 	}
-	if len(not) > 0 {
-		report.Text("What did not hold throughout, and what may be the reason:")
-		report.List(not...)
-	}
+	report.Findings("the thesis", list)
 }
 
 func (r *results) tellAccuracy(report *sim.Report) {

@@ -44,7 +44,7 @@ const (
 )
 
 // ErrNotSent means that Nova was not asked for a server: none will appear.
-var ErrNotSent = errors.New("Nova was not asked")
+var ErrNotSent = errors.New("nova was not asked")
 
 // ServerActions are calls that change servers.
 type ServerActions interface {

@@ -142,10 +142,3 @@ func (r *Rules) tidy(s *Stored, needed map[string]bool, exists func(host string)
 	}
 	return c
 }
-
-// merge adds what another change stores.
-func (c *Change) merge(o Change) {
-	c.Images, c.Transfers, c.Cached = append(c.Images, o.Images...), append(c.Transfers, o.Transfers...), append(c.Cached, o.Cached...)
-	c.Forgotten, c.ForgetImages = append(c.Forgotten, o.Forgotten...), append(c.ForgetImages, o.ForgetImages...)
-	c.ForgetBefore = max(c.ForgetBefore, o.ForgetBefore)
-}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/glance"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
@@ -23,10 +23,8 @@ type Images struct {
 
 var _ controller.Glance = Images{}
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
 // IsID implements controller.Glance.
-func (i Images) IsID(text string) bool { return uuid.MatchString(text) }
+func (i Images) IsID(text string) bool { return placing.IsUUID(text) }
 
 // Find implements controller.Glance.
 func (i Images) Find(ctx context.Context, text, project string) (controller.Image, error) {
@@ -53,7 +51,7 @@ func known(i glance.Image) controller.Image {
 
 // meant gives the image that a user of a project means.
 func (i Images) meant(ctx context.Context, text, project string) (glance.Image, error) {
-	if uuid.MatchString(text) {
+	if placing.IsUUID(text) {
 		found, err := i.Glance.Image(ctx, strings.ToLower(text))
 		if err == nil {
 			if seen, err := i.sees(ctx, found, project, false); seen || err != nil {

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/power/command"
+	"github.com/almanac-cloud/almanac/pkg/power/ipmi"
+	ironicpower "github.com/almanac-cloud/almanac/pkg/power/ironic"
+	"github.com/almanac-cloud/almanac/pkg/power/redfish"
+	"github.com/almanac-cloud/almanac/pkg/power/simulated"
+)
+
+// driver is a power driver. docs/energy.md, docs/architecture.md and etc/almanac/power.yaml
+// describe the drivers to users; a test compares them with the list drivers.
+type driver struct {
+	name string
+	// options returns empty options, whose keys an entry of the machines file may have.
+	options func() options
+	// yieldsToIronic: the driver leaves alone the hosts that are Ironic nodes.
+	yieldsToIronic bool
+	// advice tells what to check if a machine cannot be read; empty is nothing.
+	advice string
+}
+
+// options are the keys of an entry of the machines file.
+type options interface {
+	// open returns the machine. Relative paths start at folder.
+	open(host, folder string, ironic *owner) (power.Machine, error)
+}
+
+// drivers lists all power drivers, as docs/energy.md does.
+var drivers = []driver{
+	{
+		name: "ironic", options: func() options { return &ironicEntry{} },
+		advice: "look at `openstack baremetal node show`: its power state, maintenance and last error",
+	},
+	{
+		name: "redfish", options: func() options { return &redfishEntry{} }, yieldsToIronic: true,
+		advice: "open url/redfish/v1/ from here; check that cafile signed the certificate and that the user has the role Operator",
+	},
+	{
+		name: "ipmi", options: func() options { return &ipmiEntry{} }, yieldsToIronic: true,
+		advice: "check that the address of the BMC responds from here (UDP), that IPMI over LAN is enabled, and that the user may control the power",
+	},
+	{
+		name: "command", options: func() options { return &commandEntry{} }, yieldsToIronic: true,
+		advice: "run the status program by hand as the user of almanac-power; it must print on, off or standby",
+	},
+	{name: "simulated", options: func() options { return &simulatedEntry{} }},
+}
+
+func driverNamed(name string) (driver, bool) {
+	for _, d := range drivers {
+		if d.name == name {
+			return d, true
+		}
+	}
+	return driver{}, false
+}
+
+func driverNames() []string {
+	names := make([]string, len(drivers))
+	for i, d := range drivers {
+		names[i] = d.name
+	}
+	return names
+}
+
+type simulatedEntry struct {
+	Head     `yaml:",inline"`
+	Boot     timeSpan `yaml:"boot"`
+	Shutdown timeSpan `yaml:"shutdown"`
+}
+
+func (e *simulatedEntry) open(string, string, *owner) (power.Machine, error) {
+	return simulated.New(simulated.Options{Boot: time.Duration(e.Boot), Shutdown: time.Duration(e.Shutdown)}), nil
+}
+
+type commandEntry struct {
+	Head    `yaml:",inline"`
+	On      []string `yaml:"on"`
+	Off     []string `yaml:"off"`
+	Cut     []string `yaml:"cut"`
+	Standby []string `yaml:"standby"`
+	Status  []string `yaml:"status"`
+	Timeout timeSpan `yaml:"timeout"`
+}
+
+func (e *commandEntry) open(host, _ string, _ *owner) (power.Machine, error) {
+	m, err := command.New(command.Options{
+		Host: host, On: e.On, Off: e.Off, Cut: e.Cut, Standby: e.Standby, Status: e.Status, Timeout: time.Duration(e.Timeout),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+type ipmiEntry struct {
+	Head         `yaml:",inline"`
+	Address      string   `yaml:"address"`
+	Port         int      `yaml:"port"`
+	User         string   `yaml:"user"`
+	PasswordFile string   `yaml:"password_file"`
+	Cipher       int      `yaml:"cipher_suite"`
+	Privilege    string   `yaml:"privilege"`
+	Sensor       string   `yaml:"watts_sensor"`
+	Timeout      timeSpan `yaml:"timeout"`
+}
+
+func (e *ipmiEntry) open(_, folder string, _ *owner) (power.Machine, error) {
+	m, err := ipmi.New(ipmi.Options{
+		Address: e.Address, Port: e.Port, User: e.User, PasswordFile: beside(folder, e.PasswordFile), Cipher: e.Cipher,
+		Privilege: e.Privilege, Sensor: e.Sensor, Timeout: time.Duration(e.Timeout),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+type redfishEntry struct {
+	Head         `yaml:",inline"`
+	URL          string   `yaml:"url"`
+	User         string   `yaml:"user"`
+	PasswordFile string   `yaml:"password_file"`
+	Auth         string   `yaml:"auth"`
+	CAFile       string   `yaml:"cafile"`
+	Insecure     bool     `yaml:"insecure"`
+	System       string   `yaml:"system"`
+	Timeout      timeSpan `yaml:"timeout"`
+}
+
+func (e *redfishEntry) open(_, folder string, _ *owner) (power.Machine, error) {
+	if e.Auth != "" && e.Auth != "basic" && e.Auth != "session" {
+		return nil, fault.Field("auth", "is basic or session, not %q", e.Auth)
+	}
+	m, err := redfish.New(redfish.Options{
+		URL: e.URL, User: e.User, PasswordFile: beside(folder, e.PasswordFile), Session: e.Auth == "session",
+		CAFile: beside(folder, e.CAFile), Insecure: e.Insecure, System: e.System, Timeout: time.Duration(e.Timeout),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+type ironicEntry struct {
+	Head `yaml:",inline"`
+	Node string `yaml:"node"`
+}
+
+func (e *ironicEntry) open(host, _ string, ironic *owner) (power.Machine, error) {
+	if ironic == nil {
+		return nil, fault.New(fault.Invalid, "the driver ironic needs [ironic] enabled = true")
+	}
+	return ironicpower.New(ironic.client, host, e.Node, nil), nil
+}
