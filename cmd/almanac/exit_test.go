@@ -90,7 +90,7 @@ func TestMistakesInTheCommandLineAreUsage(t *testing.T) {
 		"reservation delete":                                     "at least 1",
 		"reservation import /no/such/file":                       "/no/such/file",
 		"reservation import x --workers 0":                       "--workers",
-		"reservation import - --input-format swf --shift-to +1h": `no format "swf"`,
+		"reservation import - --trace-format xls --shift-to +1h": `--trace-format: there is no format "xls"`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			almanac(t, a, strings.Fields(line)...).wantFailure(t, exitUsage, mention)

@@ -106,9 +106,9 @@ func (a *Azure) Next() (Job, error) {
 
 // The reasons for which lines of the traces are skipped.
 const (
-	azureAlone    = "has no partner of the same time in the other file"
-	azureUneven   = "has not as many batches and machines as its partner"
-	azureEarlier  = "is not later than the line before"
+	azureAlone  = "has no partner of the same time in the other file"
+	azureUneven = "has not as many batches and machines as its partner"
+
 	azureFlavor   = "has a flavor that is not in the map"
 	azureLifetime = "has a lifetime that is none, or in a bin that is not in the map"
 )
@@ -200,7 +200,7 @@ func (l *azureLines) advance() (why string, err error) {
 	case l.row.why != "":
 		return l.row.why, nil
 	case l.begun && at <= before:
-		return azureEarlier, nil
+		return notLater, nil
 	}
 	l.time, l.begun, l.cells = at, true, nil
 	if len(l.row.fields) > 1 {

@@ -76,7 +76,7 @@ func eachRow(r io.Reader, use func(fields [][]byte) (why string)) error {
 			return nil
 		case err != nil:
 			return err
-		case why == isBlank:
+		case why == Blank:
 			continue
 		}
 		fields.split(line)
