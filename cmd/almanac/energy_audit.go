@@ -16,7 +16,7 @@ import (
 func entryFields(e v1.EnergyEntry) []field {
 	return []field{
 		{"Time", e.At, inLists}, {"Host", e.Host, inLists}, {"Kind", e.Kind, inLists}, {"By", e.By, inLists},
-		{"What", prose(e.Text), inLists}, {"Operation", e.Operation, inLongLists}, {"ID", e.ID, inLongLists},
+		{"Message", prose(e.Text), inLists}, {"Operation", e.Operation, inLongLists}, {"ID", e.ID, inLongLists},
 	}
 }
 
@@ -114,7 +114,7 @@ func explanation(h v1.EnergyHost) []string {
 		add("held %s", plain(holdLine(h.Hold)))
 	}
 	if h.Proof != nil {
-		add("%s", plain(proofLine(h.Proof)))
+		add("%s", plain(wakeTestLine(h.Proof)))
 	}
 	if len(h.Explanation) > 0 {
 		text = append(text, "Why:")

@@ -21,12 +21,12 @@ func energyHostFields(h v1.EnergyHost) []field {
 	boots := each(h.Boots, func(s int64) string { return v1.Duration(s).String() })
 	return []field{
 		{"Name", h.Name, inLists}, {"Phase", h.Phase, inLists}, {"Since", h.Since, inLists}, {"Power", h.State, inLists},
-		{"Watts", watts, inLists}, {"Mode", h.EffectiveMode, inLists}, {"Held", holdLine(h.Hold), inLists},
+		{"Watts", watts, inLists}, {"Mode", h.EffectiveMode, inLists}, {"Manual Hold", holdLine(h.Hold), inLists},
 		{"Problem", prose(problemOf(h)), inLists}, {"Reason", prose(h.Reason), inLongLists}, {"Agent", h.Agent, inLongLists},
 		{"Driver", h.Driver, inLongLists}, {"Idle", h.Idle, inLongLists}, {"Reserved From", h.ReservedFrom, inLongLists},
-		{"Boot Seconds", h.BootSeconds, inLongLists}, {"Proof", prose(proofLine(h.Proof)), inLongLists},
-		{"Own Mode", string(h.Mode), inShows}, {"Target", h.Target, inShows}, {"Operation", h.Operation, inShows},
-		{"States", h.States, inShows}, {"Busy", h.Busy, inShows}, {"Read", h.ReadAt, inShows}, {"Last On", h.LastOn, inShows},
+		{"Boot Seconds", h.BootSeconds, inLongLists}, {"Wake Test", prose(wakeTestLine(h.Proof)), inLongLists},
+		{"Mode Override", string(h.Mode), inShows}, {"Target", h.Target, inShows}, {"Operation", h.Operation, inShows},
+		{"States", h.States, inShows}, {"Busy", h.Busy, inShows}, {"Read At", h.ReadAt, inShows}, {"Last On", h.LastOn, inShows},
 		{"Last Off", h.LastOff, inShows}, {"Boots", boots, inShows}, {"Explanation", lines(h.Explanation), inShows},
 		{"History", lines(each(h.History, entryLine)), inShows},
 	}
@@ -59,7 +59,7 @@ func holdLine(h *v1.EnergyHold) string {
 	return text
 }
 
-func proofLine(proof *v1.EnergyProof) string {
+func wakeTestLine(proof *v1.EnergyProof) string {
 	switch {
 	case proof == nil:
 		return ""

@@ -196,7 +196,7 @@ func (p *process) reportTest(h v1.EnergyHost, ordered time.Time) bool {
 		p.inform("%s: the test was abandoned; 'almanac energy explain %s' shows why", h.Name, h.Name)
 		return false
 	}
-	p.inform("%s: %s", h.Name, plain(proofLine(h.Proof)))
+	p.inform("%s: %s", h.Name, plain(wakeTestLine(h.Proof)))
 	return h.Proof.Woke
 }
 
