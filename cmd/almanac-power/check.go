@@ -12,21 +12,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// advice says for each driver what to look at where a machine cannot be read.
+// advice is what to check for each driver if a machine cannot be read.
 var advice = map[string]string{
-	"command": "run the status program by hand as the user of almanac-power; it has to print on, off or standby",
-	"ipmi":    "look whether the BMC's address answers from here (UDP), IPMI over LAN is enabled, and the user may operate the power",
-	"redfish": "open url/redfish/v1/ from here, and look whether the certificate is signed by cafile and the user is an operator",
-	"ironic":  "look at `openstack baremetal node show`: its power state, maintenance and last error",
+	"command": "run the status program manually as the user of almanac-power; it must print on, off or standby",
+	"ipmi":    "check that the address of the BMC answers from here (UDP), that IPMI over LAN is enabled, and that the user may control the power",
+	"redfish": "open url/redfish/v1/ from here, and check that the certificate is signed by cafile and that the user is an operator",
+	"ironic":  "check the power state, maintenance and last error in `openstack baremetal node show`",
 }
 
 func (s *service) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check HOST", Args: cobra.ExactArgs(1),
-		Short: "Ask a host's machine how it is, and say what is wrong; nothing is switched",
-		Long: "Asks the machine now, with the driver of the machines file, and prints its power state, its watts and the states\n" +
-			"that it can be brought to. The exit status is 0 where it may be switched, 1 where it cannot be read, 3 where the\n" +
-			"machines file does not have it, 4 where nobody may switch it now.",
+		Short: "Read the power state of a host's machine; nothing is switched",
+		Long: "Reads the machine with the driver of the machines file, and prints its power state, its watts and the states that\n" +
+			"it supports. The exit status is 0 if it may be switched, 1 if it cannot be read, 3 if the machines file does not\n" +
+			"have it, 4 if it must not be switched now.",
 		Example: "  almanac-power check cmp-017",
 		RunE: func(c *cobra.Command, arguments []string) error {
 			cfg, machines, err := s.machines()
@@ -43,7 +43,7 @@ func (s *service) checkCommand() *cobra.Command {
 	}
 }
 
-// of gives the machine of a host.
+// of returns the machine of a host.
 func (m *machines) of(cfg config.PowerAgent, host string) (power.Driven, error) {
 	d, ok := m.driven[host]
 	if !ok {
@@ -59,13 +59,13 @@ func check(c *cobra.Command, cfg config.PowerAgent, host string, m power.Driven)
 		if known, err := g.owns(ctx); known {
 			return owned(host)
 		} else if err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "almanac-power: Ironic does not say whether it owns the host, which is not switched off meanwhile: %v\n", err)
+			fmt.Fprintf(c.ErrOrStderr(), "almanac-power: could not find out whether Ironic owns the host; until then the host is not switched off: %v\n", err)
 		}
 	}
 	r, err := m.Machine.Read(ctx)
 	if err != nil {
 		if hint := advice[m.Driver]; hint != "" {
-			fmt.Fprintf(c.ErrOrStderr(), "What to do: %s.\n", hint)
+			fmt.Fprintf(c.ErrOrStderr(), "To fix this, %s.\n", hint)
 		}
 		return err
 	}
@@ -83,9 +83,9 @@ func check(c *cobra.Command, cfg config.PowerAgent, host string, m power.Driven)
 	}
 	switch {
 	case r.Untouchable != "":
-		return fault.New(fault.Denied, "nobody may switch host %s now: %s", host, r.Untouchable)
+		return fault.New(fault.Denied, "host %s must not be switched now: %s", host, r.Untouchable)
 	case r.State == "":
-		return fault.New(fault.Unavailable, "the machine of host %s does not tell its power state", host)
+		return fault.New(fault.Unavailable, "the machine of host %s does not report its power state", host)
 	}
 	return nil
 }

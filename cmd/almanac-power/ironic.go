@@ -50,13 +50,13 @@ func (e *ironicEntry) open(host, _ string, ironic *owner) (power.Machine, error)
 	return ironicpower.New(ironic.client, host, e.Node, nil), nil
 }
 
-// owned says in which sentence a driver must leave a host of Ironic alone.
+// owned returns the error for a host that Ironic owns.
 func owned(host string) error {
 	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; give its machine the driver ironic", host)
 }
 
-// check refuses machines that Ironic owns and another driver would switch. Where Ironic
-// does not answer nothing is refused: the machines ask again before they are switched off.
+// check returns an error for a machine that Ironic owns and another driver would switch. If
+// Ironic does not answer, check accepts all machines: each asks again before it switches off.
 func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *slog.Logger) error {
 	for _, host := range slices.Sorted(maps.Keys(driven)) {
 		if _, guarded := driven[host].Machine.(*guarded); !guarded {
@@ -64,7 +64,7 @@ func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *
 		}
 		known, err := ironicpower.Knows(ctx, o.client, host)
 		if err != nil {
-			log.Warn("Ironic does not say which hosts it owns; those of other drivers are not switched off while it does not", "error", err)
+			log.Warn("could not find out which hosts Ironic owns; until it answers, hosts of other drivers are not switched off", "error", err)
 			return nil
 		}
 		if known {
@@ -74,13 +74,13 @@ func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *
 	return nil
 }
 
-// guard gives the machine with Ironic asked before it is switched.
+// guard returns a machine that asks Ironic before it switches.
 func (o *owner) guard(host string, m power.Machine) power.Machine {
 	return &guarded{Machine: m, host: host, owns: func(ctx context.Context) (bool, error) { return ironicpower.Knows(ctx, o.client, host) }}
 }
 
-// guarded is a machine that Ironic may come to own. While that is in doubt it is woken and
-// not switched off.
+// guarded is a machine that Ironic may own. While that is unknown, the machine can be switched
+// on and not off.
 type guarded struct {
 	power.Machine
 	host string
@@ -93,12 +93,12 @@ func (g *guarded) Switch(ctx context.Context, to energy.State, how power.Manner)
 	case known:
 		return owned(g.host)
 	case err != nil && to != energy.On:
-		return fault.New(fault.Denied, "Ironic does not say whether it owns host %s: %v", g.host, err)
+		return fault.New(fault.Denied, "could not find out whether Ironic owns host %s: %v", g.host, err)
 	}
 	return g.Machine.Switch(ctx, to, how)
 }
 
-// Close ends what the machine holds.
+// Close closes the machine.
 func (g *guarded) Close() error {
 	if held, ok := g.Machine.(io.Closer); ok {
 		return held.Close()

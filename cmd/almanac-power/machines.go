@@ -21,10 +21,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power/simulated"
 )
 
-// machines are those of the machines file.
+// machines is the content of the machines file.
 type machines struct {
 	driven map[string]power.Driven // by host
-	ironic *owner                  // nil: there is no Ironic
+	ironic *owner                  // nil without Ironic
 }
 
 // close ends the sessions with the BMCs.
@@ -38,7 +38,7 @@ func (m *machines) close() error {
 	return errors.Join(errs...)
 }
 
-// openMachines reads the machines file of the configuration. Nothing is asked yet.
+// openMachines reads the machines file of the configuration. It contacts no machine.
 func openMachines(cfg config.PowerAgent) (*machines, error) {
 	path := cfg.Beside(cfg.Agent.MachinesFile)
 	text, err := os.ReadFile(path)
@@ -75,13 +75,13 @@ func openMachines(cfg config.PowerAgent) (*machines, error) {
 	return m, nil
 }
 
-// driver is what an entry says to its driver.
+// driver has the values of an entry for its driver.
 type driver interface {
-	// open gives the machine. Relative paths begin at folder.
+	// open returns the machine. Relative paths start at folder.
 	open(host, folder string, ironic *owner) (power.Machine, error)
 }
 
-// drivers gives an empty entry for each driver.
+// drivers returns an empty entry for each driver.
 var drivers = map[string]func() driver{
 	"simulated": func() driver { return &simulatedEntry{} },
 	"command":   func() driver { return &commandEntry{} },
@@ -90,7 +90,7 @@ var drivers = map[string]func() driver{
 	"ironic":    func() driver { return &ironicEntry{} },
 }
 
-// Head is what every entry has.
+// Head has the keys of every entry.
 type Head struct {
 	Host   string `yaml:"host"`
 	Driver string `yaml:"driver"`
@@ -103,7 +103,7 @@ type entry struct {
 	driver driver
 }
 
-// UnmarshalYAML reads the keys that the entry's driver has, and no others.
+// UnmarshalYAML reads the keys of the entry's driver, and refuses others.
 func (e *entry) UnmarshalYAML(node ast.Node) error {
 	e.line = node.GetToken().Position.Line
 	if mapping, ok := node.(*ast.MappingNode); ok && len(mapping.Values) > 0 {
@@ -160,7 +160,7 @@ func (s *timeSpan) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// beside gives where a file lies that the machines file names.
+// beside returns the path of a file that the machines file names.
 func beside(folder, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -79,7 +79,7 @@ func TestBacktestOfReservations(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if diff := cmp.Diff([]notUsed{
-		{4, "was cancelled before its start"}, {5, "ends before it starts, or as it starts"}, {7, "has something else where a number should be"},
+		{4, "was canceled before its start"}, {5, "ends before it starts, or as it starts"}, {7, "has something else where a number should be"},
 	}, got.NotUsedRows); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}

@@ -89,7 +89,7 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 	want := importSummary{
 		Rows: 8,
 		NotSent: map[string]int{
-			"was cancelled before its start": 1, "ends before it starts, or as it starts": 2, "has too few or too many columns": 1,
+			"was canceled before its start": 1, "ends before it starts, or as it starts": 2, "has too few or too many columns": 1,
 			"has something else where a number should be": 1, "has a number out of range": 1,
 		},
 		Accepted: 1, Refused: map[string]int{"pool": 1},
@@ -117,7 +117,7 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(`line,id,start,end,quantity,answer,constraint,message
-3,,,,,not sent,,was cancelled before its start
+3,,,,,not sent,,was canceled before its start
 4,842,2026-12-01T10:10:00Z,2026-12-01T11:10:00Z,3,accepted,,r-job-842
 5,,,,,not sent,,"ends before it starts, or as it starts"
 6,844,2026-12-01T10:00:00Z,2026-12-01T10:01:00Z,5,refused,pool,not enough hosts available
@@ -155,7 +155,7 @@ func TestRowsLimitsTheRowsThatAreRead(t *testing.T) {
 	booker(a, 8)
 	got := almanac(t, a, "reservation", "import", write(t, "trace.log", trace), "--shift-to", "+1h", "--rows", "2", "-f", "json")
 	sum := summaryOf(t, got)
-	if sum.Rows != 2 || sum.Accepted != 1 || sum.NotSent["was cancelled before its start"] != 1 {
+	if sum.Rows != 2 || sum.Accepted != 1 || sum.NotSent["was canceled before its start"] != 1 {
 		t.Errorf("got %+v", sum)
 	}
 	// The offset is that of the rows that are read.

@@ -45,7 +45,7 @@ The format of each trace, compressed with gzip or not, is recognized from its co
 
 ` + workload.FormatsHelp + `
 
-What oar lacks is made up, and the report says so: the size 1 + JobID mod 8, the submission
+The report states what is made up for oar: the size 1 + JobID mod 8, the submission
 JobID mod 48 hours before the start. Lines that cannot be used are counted by reason, with
 the numbers of the first ones.
 

@@ -17,7 +17,7 @@ const OARBare = "The log has neither how many hosts were reserved nor when they 
 
 const (
 	oarColumns   = 3
-	oarCancelled = "was cancelled before its start"
+	oarCancelled = "was canceled before its start"
 	oarBackwards = "ends before it starts, or as it starts"
 	oarStray     = "starts outside of the time of the log"
 )

@@ -173,7 +173,7 @@ func TestOARCountsWhatWasCancelledAndWhatIsBackwardsOrStray(t *testing.T) {
 		{ID: "895", Line: 11, Submit: 1084363552, Reserved: true, Start: 1084363552, Runtime: 472, Waited: -1, Size: 1},
 	})
 	same(t, "skipped", skipped(a), map[string][]int64{
-		"is blank": {2, 4}, "was cancelled before its start": {5, 7}, "ends before it starts, or as it starts": {8}, "starts outside of the time of the log": {9, 10},
+		"is blank": {2, 4}, "was canceled before its start": {5, 7}, "ends before it starts, or as it starts": {8}, "starts outside of the time of the log": {9, 10},
 	})
 	same(t, "lines", a.Lines, 9)
 }
