@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// order is a command that gives hosts a manual order.
+// order is a command that sends a manual order to hosts.
 type order struct {
 	action      energy.Action
 	short, long string
@@ -95,7 +95,7 @@ func (run *ordering) body() v1.EnergyOrder {
 	return body
 }
 
-// order gives all hosts that args select an order, and shows those that accept it.
+// order sends an order to all hosts that args select, and shows those that accept it.
 func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
 	return with(p, c, energyHostFields, inLists, func(ctx context.Context, almanac *client.Client, out printer[v1.EnergyHost]) error {
 		ordered, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyHost, error) {

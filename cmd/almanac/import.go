@@ -209,7 +209,7 @@ func (l load) valid() (count int) {
 	return count
 }
 
-// shift returns the number of seconds by which all rows move, and prints it.
+// shift returns the offset of all rows in seconds, and prints it.
 func (p *process) shift(m *migration, l load) (int64, error) {
 	first, found := l.first()
 	if !found {

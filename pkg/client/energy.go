@@ -28,7 +28,7 @@ func (c *Client) ChangeEnergy(ctx context.Context, change v1.EnergyChange) (v1.E
 	return answer[v1.Energy](ctx, c, call{method: http.MethodPatch, path: energyPath, body: change})
 }
 
-// EnergyPlan returns the latest plan of which hosts to switch.
+// EnergyPlan returns the latest plan, with the hosts to switch.
 func (c *Client) EnergyPlan(ctx context.Context) (v1.EnergyPlan, error) {
 	return answer[v1.EnergyPlan](ctx, c, call{method: http.MethodGet, path: energyPlanPath})
 }
@@ -58,7 +58,7 @@ func (c *Client) EnergyHost(ctx context.Context, name string) (v1.EnergyHost, er
 	return answer[v1.EnergyHost](ctx, c, call{method: http.MethodGet, path: energyHostsPath, name: &name})
 }
 
-// OrderPower gives a host a manual order and returns the host. The controller carries the
+// OrderPower sends a manual order to a host and returns the host. The controller carries the
 // order out later.
 func (c *Client) OrderPower(ctx context.Context, name string, order v1.EnergyOrder) (v1.EnergyHost, error) {
 	return answer[v1.EnergyHost](ctx, c, call{method: http.MethodPost, path: energyHostsPath, name: &name, body: order})
