@@ -53,10 +53,11 @@ type ordering struct {
 func (p *process) orderCommand(o order) *cobra.Command {
 	run := &ordering{order: o, waitTime: 3600}
 	run.until.clock = p.now
-	long := o.short + `. An argument is a name, a range
-such as 'node-[01-16]', or a pattern with * and ?. If one host fails, the command
-continues with the others. Almanac starts to carry out the order within seconds; the
-order takes precedence over every plan.`
+	long := o.short + `.
+
+An argument is a name, a range such as 'node-[01-16]', or a pattern with * and ?. If one
+host fails, the command continues with the others. Almanac starts to carry out the order
+within seconds; the order takes precedence over every plan.`
 	if o.long != "" {
 		long += "\n\n" + o.long
 	}

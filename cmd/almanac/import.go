@@ -45,8 +45,8 @@ The file may be compressed with gzip; - is standard input. Its format is one of
 
 Each request is for whole hosts, from the start (or the submission of a job without a
 start) for the estimate or the run time. swf and gwf count processors: each becomes a
-host. The reservations of oar receive the synthetic
-size 1 + JobID mod 8. A reservation without a name is called job-ID or line-NUMBER.
+host. The reservations of oar receive the synthetic size 1 + JobID mod 8. A reservation
+without a name is called job-ID or line-NUMBER.
 
 The command counts lines that cannot be used, and does not send them. --shift-to moves
 all starts by the same time, so that the first start is then. You can import the same

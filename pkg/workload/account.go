@@ -11,7 +11,7 @@ type ledger struct {
 	lines, jobs int64
 	reasons     []Skipped // in the order of their first line
 	places      map[string]int
-	skipped     func(line int64, reason string) // nil: nobody asks
+	skipped     func(line int64, reason string) // nil: not reported
 }
 
 // skip counts a skipped line. Reasons are phrases of this package, so that there are few of

@@ -15,7 +15,7 @@ const TooLate = "is out of order by more than the reader looks ahead"
 
 // AfterGap is the reason to skip a job that comes too long after the one before; see
 // OpenOptions.Longest.
-const AfterGap = "comes longer after the job before it than is looked at"
+const AfterGap = "comes longer after the job before it than the limit"
 
 // InOrder returns the jobs of a stream in the order of their Submit, equal ones in the order of
 // the stream. It buffers ahead jobs; a job that comes later than that is skipped and counted.

@@ -20,8 +20,8 @@ const (
 	noRun        = "has a run time that is not positive"
 	noSize       = "has a size that is not positive"
 	shortTime    = "has a deadline before which it cannot be over"
-	tooLasting   = "lasts longer than is looked at"
-	tooFar       = "starts farther ahead than is looked at"
+	tooLasting   = "lasts longer than the limit"
+	tooFar       = "starts farther ahead than the limit"
 )
 
 // reader reads the jobs of a file in its order, and counts the lines that it skips.

@@ -426,7 +426,7 @@ func TestWhatLastsOrLiesLongerAheadThanIsLookedAtIsCounted(t *testing.T) {
 	same(t, "jobs", len(jobs), 2)
 	same(t, "estimate", jobs[0].Estimate, 1000)
 	same(t, "skipped", skipped(a), map[string][]int64{
-		"lasts longer than is looked at": {3}, "starts farther ahead than is looked at": {4}, workload.AfterGap: {5},
+		"lasts longer than the limit": {3}, "starts farther ahead than the limit": {4}, workload.AfterGap: {5},
 	})
 	same(t, "account", []int64{a.Lines, a.Jobs}, []int64{5, 2})
 }
