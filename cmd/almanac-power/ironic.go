@@ -52,7 +52,7 @@ func (e *ironicEntry) open(host, _ string, ironic *owner) (power.Machine, error)
 
 // owned returns the error for a host that Ironic owns.
 func owned(host string) error {
-	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; give its machine the driver ironic", host)
+	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; set the driver of its machine to ironic", host)
 }
 
 // check returns an error for a machine that Ironic owns and another driver would switch. If
