@@ -17,7 +17,9 @@ var plain = []string{
 	"cmd/",
 	"pkg/client",
 	"pkg/workload",
-	"tests",
+	"pkg/job",
+	"reservation/besteffort", "reservation/besteffort/",
+	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
 }
 
 // unclear lists the forms that readers have to read twice, each with what to write instead.

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // submission has the flags of "besteffort submit".
@@ -109,10 +109,10 @@ func (p *process) submit(c *cobra.Command, s *submission) error {
 func (p *process) awaitRunning(ctx context.Context, almanac *client.Client, r v1.BestEffort, most period) (v1.BestEffort, error) {
 	p.inform("best-effort request %s is queued; waiting until it runs", r.ID)
 	runs := func(r v1.BestEffort) (bool, error) {
-		switch status := controller.Status(r.Status); {
-		case running(r) > 0 || status == controller.Done:
+		switch status := state.Status(r.Status); {
+		case running(r) > 0 || status == state.StatusDone:
 			return true, nil
-		case status == controller.Failed || status == controller.Cancelled:
+		case status == state.StatusFailed || status == state.StatusCancelled:
 			return false, &outcome{exitFailed, fmt.Sprintf("best-effort request %s has the status %s; 'almanac besteffort show %s' shows why", r.ID, status, r.ID)}
 		}
 		return false, nil

@@ -91,7 +91,7 @@ too; manual orders to switch on do not.`,
 			Use:   "rearm",
 			Short: "Allow switching hosts off again after too many failed boots",
 			Long: `Allow switching hosts off again after too many boots in a row have failed. First find
-out why: 'almanac energy host list --phase broken', 'almanac energy audit'.`,
+out why: 'almanac energy host list --phase failed', 'almanac energy audit'.`,
 			Example: "  almanac energy rearm --reason 'the firmware is repaired'",
 		}, v1.EnergyChange{Rearm: true}),
 	)

@@ -113,8 +113,8 @@ func explanation(h v1.EnergyHost) []string {
 	if h.Hold != nil {
 		add("held %s", plain(holdLine(h.Hold)))
 	}
-	if h.Proof != nil {
-		add("%s", plain(wakeTestLine(h.Proof)))
+	if h.LastWakeTest != nil {
+		add("%s", plain(wakeTestLine(h.LastWakeTest)))
 	}
 	if len(h.Explanation) > 0 {
 		text = append(text, "Why:")

@@ -24,7 +24,7 @@ func energyHostFields(h v1.EnergyHost) []field {
 		{"Watts", watts, inLists}, {"Mode", h.EffectiveMode, inLists}, {"Manual Hold", holdLine(h.Hold), inLists},
 		{"Problem", prose(problemOf(h)), inLists}, {"Reason", prose(h.Reason), inLongLists}, {"Agent", h.Agent, inLongLists},
 		{"Driver", h.Driver, inLongLists}, {"Idle", h.Idle, inLongLists}, {"Reserved From", h.ReservedFrom, inLongLists},
-		{"Boot Seconds", h.BootSeconds, inLongLists}, {"Wake Test", prose(wakeTestLine(h.Proof)), inLongLists},
+		{"Boot Seconds", h.BootSeconds, inLongLists}, {"Wake Test", prose(wakeTestLine(h.LastWakeTest)), inLongLists},
 		{"Mode Override", string(h.Mode), inShows}, {"Target", h.Target, inShows}, {"Operation", h.Operation, inShows},
 		{"States", h.States, inShows}, {"Busy", h.Busy, inShows}, {"Read At", h.ReadAt, inShows}, {"Last On", h.LastOn, inShows},
 		{"Last Off", h.LastOff, inShows}, {"Boots", boots, inShows}, {"Explanation", lines(h.Explanation), inShows},
@@ -59,7 +59,7 @@ func holdLine(h *v1.EnergyHold) string {
 	return text
 }
 
-func wakeTestLine(proof *v1.EnergyProof) string {
+func wakeTestLine(proof *v1.EnergyWakeTest) string {
 	switch {
 	case proof == nil:
 		return ""
@@ -89,7 +89,7 @@ func (p *process) energyHostCommand() *cobra.Command {
 	return c
 }
 
-var phaseWords = []string{"awake", "leaving", "stopping", "asleep", "waking", "broken"}
+var phaseWords = []string{"awake", "draining", "stopping", "asleep", "waking", "failed"}
 
 func (p *process) energyHostListCommand() *cobra.Command {
 	var phases []string

@@ -16,7 +16,7 @@ import (
 
 // order is a command that sends a manual order to hosts.
 type order struct {
-	action      energy.Action
+	action      energy.ManualAction
 	short, long string
 	down        bool // switches the host off
 	held        bool // holds until a time
@@ -193,12 +193,12 @@ func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts 
 // reportTest prints the result of a wake test that was ordered at a time, and reports whether
 // the host has passed it.
 func (p *process) reportTest(h v1.EnergyHost, ordered time.Time) bool {
-	if h.Proof == nil || h.Proof.At.Before(ordered) {
+	if h.LastWakeTest == nil || h.LastWakeTest.At.Before(ordered) {
 		p.inform("%s: the test was abandoned; 'almanac energy explain %s' shows why", h.Name, h.Name)
 		return false
 	}
-	p.inform("%s: %s", h.Name, plain(wakeTestLine(h.Proof)))
-	return h.Proof.Woke
+	p.inform("%s: %s", h.Name, plain(wakeTestLine(h.LastWakeTest)))
+	return h.LastWakeTest.Woke
 }
 
 func phaseLine(h v1.EnergyHost) string {

@@ -22,9 +22,9 @@ func testTrail(t *testing.T, s Subject) {
 	r.Resources.Custom = map[string]int64{"CUSTOM_GPU": 2}
 	var want []reservation.Change
 	for _, cause := range []reservation.Cause{
-		{Action: reservation.Create, UserID: "ada", RequestID: "req-1"},
-		{Action: reservation.Modify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
-		{Action: reservation.Start},
+		{Action: reservation.ActionCreate, UserID: "ada", RequestID: "req-1"},
+		{Action: reservation.ActionModify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
+		{Action: reservation.ActionStart},
 	} {
 		r.Name, r.Updated = cause.RequestID, 1_799_000_000+span.Instant(r.Version)
 		if err := s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: cause}); err != nil {
@@ -101,10 +101,10 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 			t.Fatal(err)
 		}
 		r.Version, r.Updated = 2, span.Instant(n*day)
-		r.Status = []reservation.Status{reservation.Ended, reservation.Cancelled, reservation.Failed, reservation.Active}[n%4]
+		r.Status = []reservation.Status{reservation.Ended, reservation.Canceled, reservation.Failed, reservation.Active}[n%4]
 		mustUpdate(t, s, r)
 	}
-	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and one is not sent.
+	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and 1 is not sent.
 	list, err := out.Unsent(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,20 +135,20 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 			t.Errorf("the key of %s is used: %v (%v)", id, used, err)
 		}
 	}
-	// 1 was cancelled.
+	// 1 was canceled.
 	for _, c := range list {
 		if err := out.MarkSent(t.Context(), job.Lease{}, []int64{c.Place}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := s.Get(t.Context(), "1"); err != nil {
-		t.Errorf("a cancelled reservation before it is purged: %v", err)
+		t.Errorf("a canceled reservation before it is purged: %v", err)
 	}
 	if n, err := p.Purge(t.Context(), job.Lease{}, 5*day, false, 2, nil); n != 1 || err != nil {
 		t.Errorf("once it is sent %d are purged, want 1 (%v)", n, err)
 	}
 	if _, err := s.Get(t.Context(), "1"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a cancelled reservation that is purged: %v, want a not_found fault", err)
+		t.Errorf("a canceled reservation that is purged: %v, want a not_found fault", err)
 	}
 	for _, r := range kept {
 		if len(r.Claims) != 2 || len(r.Events) != 2 {

@@ -13,19 +13,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// booked gives a pending reservation of two hosts.
+// booked returns a pending reservation of two hosts.
 func booked(id string) reservation.Reservation {
 	held := span.New(1_800_000_000, 7200)
 	return reservation.Reservation{
 		ID: id, ProjectID: "demo", UserID: "ada", Status: reservation.Pending, Span: held,
 		Terms: reservation.Terms{
 			Name: "night run", Kind: reservation.Hosts, Quantity: 2,
-			Policy: calendar.FirstFit, OnEnd: reservation.Delete, BeforeEnd: 3600,
+			Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 3600,
 		},
 		Claims: []reservation.Claim{{Host: "node-1", Span: held}, {Host: "node-2", Span: held}},
 		Events: []reservation.Event{
-			{Type: reservation.StartEvent, Time: held.Start, State: reservation.Due},
-			{Type: reservation.EndEvent, Time: held.End, State: reservation.Due},
+			{Type: reservation.StartEvent, Time: held.Start, State: reservation.EventDue},
+			{Type: reservation.EndEvent, Time: held.End, State: reservation.EventDue},
 		},
 		Created: 1_799_000_000, Updated: 1_799_000_000, Version: 1,
 	}
@@ -39,11 +39,11 @@ func ids(list []reservation.Reservation) []string {
 	return names
 }
 
-// diff says how got is not want; what is empty may be nil.
+// diff returns the difference between want and got; empty and nil are the same.
 func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
 
-// anyReservation draws a reservation whose fields are legal one by one, and as
-// long and large as they may be.
+// anyReservation draws a reservation whose fields are legal one by one, up to their largest
+// size.
 func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 	return rapid.Custom(func(t *rapid.T) reservation.Reservation {
 		return reservation.Reservation{
@@ -98,7 +98,7 @@ func anyEvent() *rapid.Generator[reservation.Event] {
 	return rapid.Custom(func(t *rapid.T) reservation.Event {
 		return reservation.Event{
 			Type: rapid.SampledFrom(types).Draw(t, "type"), Time: anyInstant().Draw(t, "time"),
-			State: rapid.SampledFrom([]reservation.EventState{reservation.Due, reservation.Running, reservation.Done}).Draw(t, "state"),
+			State: rapid.SampledFrom([]reservation.EventState{reservation.EventDue, reservation.EventRunning, reservation.EventDone}).Draw(t, "state"),
 			Done:  anyInstant().Draw(t, "done"), Detail: rapid.String().Draw(t, "detail"),
 			Holder: name().Draw(t, "holder"), Until: anyInstant().Draw(t, "until"),
 		}
@@ -115,7 +115,7 @@ func anyVector() *rapid.Generator[resource.Vector] {
 	})
 }
 
-// numbered gives a source of ids that do not repeat.
+// numbered returns a source of ids that do not repeat.
 func numbered(prefix string) func() string {
 	n := 0
 	return func() string { n++; return fmt.Sprintf("%s-%d", prefix, n) }

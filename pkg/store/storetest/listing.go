@@ -31,12 +31,12 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a marker stays good when its reservation leaves the list", func(t *testing.T) {
 		s := open(t)
-		offered[settings](t, s) // booking.Memory knows the markers of its own list only
+		offered[settings](t, s) // booking.Memory accepts only markers of its own list
 		for _, id := range []string{"a", "b", "c"} {
 			mustCreate(t, s, booked(id))
 		}
 		gone := booked("b")
-		gone.Status, gone.Version = reservation.Cancelled, 2
+		gone.Status, gone.Version = reservation.Canceled, 2
 		mustUpdate(t, s, gone)
 		if list := mustList(t, s, reservation.Query{Marker: "b"}); diff([]string{"c"}, ids(list)) != "" {
 			t.Errorf("after b come %v, want c", ids(list))
@@ -44,7 +44,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
-// testSelection holds lists against a plain reading of the query.
+// testSelection compares lists with a plain reading of the query.
 func testSelection(t *testing.T, s Subject) {
 	all := population(rand.New(rand.NewPCG(1, 0)), 120)
 	for _, r := range all {
@@ -67,7 +67,7 @@ func testSelection(t *testing.T, s Subject) {
 	})
 }
 
-// population gives n reservations that have much in common.
+// population returns n reservations that have much in common.
 func population(random *rand.Rand, n int) []reservation.Reservation {
 	all := make([]reservation.Reservation, n)
 	for i := range all {
@@ -112,7 +112,7 @@ func selected(q reservation.Query, r reservation.Reservation) bool {
 		q.Kind != "" && q.Kind != r.Kind,
 		q.Overlaps != (span.Span{}) && !q.Overlaps.Overlaps(r.Span),
 		len(q.Statuses) > 0 && !slices.Contains(q.Statuses, r.Status),
-		len(q.Statuses) == 0 && r.Status == reservation.Cancelled:
+		len(q.Statuses) == 0 && r.Status == reservation.Canceled:
 		return false
 	}
 	return true

@@ -55,7 +55,7 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("the largest filter fits beside many hosts", func(t *testing.T) {
 		s, want := open(t), booked("r")
-		want.HostProperties = strings.Repeat(`"`, 1<<20) // takes the most where it is quoted
+		want.HostProperties = strings.Repeat(`"`, 1<<20) // the longest text when it is quoted
 		for n := range 10_000 {
 			want.Claims = append(want.Claims, reservation.Claim{Host: fmt.Sprintf("%060d", n), Span: want.Span})
 		}
@@ -80,9 +80,9 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a stale update is a conflict and changes nothing", func(t *testing.T) { testStaleUpdate(t, open(t)) })
 	t.Run("a failed create leaves nothing", func(t *testing.T) { testFailedCreate(t, open(t)) })
-	t.Run("a cancelled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
+	t.Run("a canceled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
 	t.Run("live are those that hold claims", func(t *testing.T) { testLive(t, open(t)) })
-	t.Run("a cancelled reservation is found, and listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
+	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
 }
 
 // spliced keeps a part of was before and after next, as changes do.
@@ -173,15 +173,15 @@ func testLive(t *testing.T, s Subject) {
 func testCancelled(t *testing.T, s Subject) {
 	r := booked("r")
 	mustCreate(t, s, r)
-	r.Status, r.Version = reservation.Cancelled, 2
+	r.Status, r.Version = reservation.Canceled, 2
 	mustUpdate(t, s, r)
 	wantStored(t, s, r)
 	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
-		t.Errorf("listed without being asked for: %v", ids(list))
+		t.Errorf("listed without a request for it: %v", ids(list))
 	}
-	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Cancelled}})
+	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Canceled}})
 	if d := diff([]reservation.Reservation{r}, list); d != "" {
-		t.Errorf("cancelled reservations (-want +got):\n%s", d)
+		t.Errorf("canceled reservations (-want +got):\n%s", d)
 	}
 }
 
@@ -195,12 +195,12 @@ type reporter interface {
 
 // create stores a new reservation.
 func create(t reporter, s Subject, r reservation.Reservation, key *reservation.Key) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.Create, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.ActionCreate, UserID: r.UserID}})
 }
 
 // update stores the next version of a reservation.
 func update(t reporter, s Subject, r reservation.Reservation) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.Modify, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionModify, UserID: r.UserID}})
 }
 
 func mustCreate(t reporter, s Subject, r reservation.Reservation) {
