@@ -109,7 +109,7 @@ func TestNoTraceIsLeft(t *testing.T) {
 			t.Errorf("%s still has %s", lists[len(lists)-3+i], name)
 		}
 	}
-	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "nothing of Almanac is there") {
+	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "there is nothing to remove") {
 		t.Errorf("again: %s", said)
 	}
 }

@@ -143,13 +143,13 @@ func compareAnswers(t *testing.T, folder string, want map[string]logRow, shift i
 	}
 	hostSeconds := int64(0)
 	for _, record := range records[1:] {
-		row, sent := want[record[0]]
-		switch answer := record[4]; {
+		row, sent := want[record[1]] // by the id; without one it was not sent
+		switch answer := record[5]; {
 		case !sent && answer != "not sent":
 			t.Errorf("row %s should not have been sent: %v", record[0], record)
 		case answer == "accepted":
 			hostSeconds += (row.stop - row.start) * (1 + row.job%8)
-		case answer == "refused" && (record[5] == "" || record[6] == ""):
+		case answer == "refused" && (record[6] == "" || record[7] == ""):
 			t.Errorf("row %s is refused without a reason: %v", record[0], record)
 		}
 	}

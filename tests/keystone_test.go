@@ -207,7 +207,7 @@ func TestThePolicyIsTakenOverAtAHangup(t *testing.T) {
 	if got := booking(); got != http.StatusCreated {
 		t.Errorf("by the new policy: %d", got)
 	}
-	reload("\"reservations:create\": \"role:\"\n", "the configuration was not taken over")
+	reload("\"reservations:create\": \"role:\"\n", "could not apply the configuration")
 	if got := booking(); got != http.StatusCreated {
 		t.Errorf("a wrong policy changes nothing: %d", got)
 	}

@@ -15,6 +15,9 @@ import (
 // docs/glossary.md; a name with a slash at its end stands for all packages below it.
 var plain = []string{
 	"pkg/config", "pkg/keystone", "pkg/preemption", "pkg/sim",
+	"cmd/",
+	"pkg/client",
+	"pkg/workload",
 	"pkg/job",
 	"reservation/besteffort", "reservation/besteffort/",
 	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",

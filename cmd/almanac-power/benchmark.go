@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// side is that of the matrices, and block that of the parts that are multiplied at a
-	// time: three of them take 96 KiB, which caches of the second level hold.
+	// side is the side of the matrices, and block the side of the blocks that are multiplied at
+	// once: three of them need 96 KiB, which fits in second-level caches.
 	side  = 512
 	block = 64
-	// flop is how many floating-point operations one multiplication is: for each of the
+	// flop is the number of floating-point operations of one multiplication: for each of the
 	// side² results side multiplications and side additions.
 	flop = 2 * side * side * side
 )
@@ -35,7 +35,7 @@ type benchmark struct {
 	seconds, idle time.Duration
 	wattsCommand  string
 	machine       string
-	watts         func(ctx context.Context) (float64, error) // nil: nobody measures
+	watts         func(ctx context.Context) (float64, error) // nil: not measured
 	errors        io.Writer
 }
 
@@ -45,11 +45,11 @@ func (s *service) benchmarkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "benchmark", Args: cobra.NoArgs,
 		Short: "Measure this machine's floating-point operations per second and per watt",
-		Long: fmt.Sprintf("Run it on the host itself, while nothing else runs there. Every core multiplies its own matrices of %d × %d doubles,\n"+
-			"in blocks of %d × %d, again and again: 2 × %d³ floating-point operations each time. Watts are sampled every second,\n"+
-			"before that while the machine is idle, and then while it works, after the first tenth of the time; the means count.\n"+
-			"It is plain Go without vector instructions: use it to compare hosts with each other, not with other benchmarks.\n\n"+
-			"The last lines are those of the table that [energy] efficiency_file names. What was not measured is empty there.",
+		Long: fmt.Sprintf("Run this on the host itself, while nothing else runs there. Every core repeatedly multiplies its own matrices of\n"+
+			"%d × %d doubles, in blocks of %d × %d: 2 × %d³ floating-point operations each time. The watts are sampled every second,\n"+
+			"first while the machine is idle, then while it works, after the first tenth of the time; the means count. The program\n"+
+			"is plain Go without vector instructions: compare hosts with each other, not with other benchmarks.\n\n"+
+			"The last lines have the form of the table that [energy] efficiency_file names. Values that were not measured are empty.",
 			side, side, block, block, side),
 		Example: "  almanac-power benchmark --machine cmp-017\n  almanac-power benchmark --watts-command '/usr/local/bin/pdu-watts outlet-4' --seconds 120",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,16 +66,16 @@ func (s *service) benchmarkCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.IntVar(&seconds, "seconds", 60, "how long the cores work")
-	flags.IntVar(&idle, "idle-seconds", 15, "how long the idle machine is measured before")
-	flags.StringVar(&b.host, "host", "", "name of the host in the table (default that of --machine, else [DEFAULT] host)")
-	flags.StringVar(&b.wattsCommand, "watts-command", "", "program with arguments, between spaces, that prints the watts that this machine takes")
-	flags.StringVar(&b.machine, "machine", "", "host of the machines file whose BMC tells the watts")
+	flags.IntVar(&seconds, "seconds", 60, "duration of the work in seconds")
+	flags.IntVar(&idle, "idle-seconds", 15, "duration of the idle measurement before the work, in seconds")
+	flags.StringVar(&b.host, "host", "", "name of the host in the table (default: the name of --machine, else [DEFAULT] host)")
+	flags.StringVar(&b.wattsCommand, "watts-command", "", "program with arguments, separated by spaces, that prints the power draw of this machine in watts")
+	flags.StringVar(&b.machine, "machine", "", "host of the machines file whose BMC reports the watts")
 	c.MarkFlagsMutuallyExclusive("watts-command", "machine")
 	return c
 }
 
-// meter opens what measures the watts.
+// meter opens the source of the watts.
 func (s *service) meter(b *benchmark) (done func() error, err error) {
 	done = func() error { return nil }
 	cfg, err := s.load()
@@ -96,7 +96,7 @@ func (s *service) meter(b *benchmark) (done func() error, err error) {
 			}
 			watts, err := strconv.ParseFloat(strings.TrimSpace(said), 64)
 			if err != nil {
-				return 0, fault.New(fault.Unavailable, "%s printed %.40q, which is no number of watts", argv[0], said)
+				return 0, fault.New(fault.Unavailable, "%s printed %.40q, which is not a number of watts", argv[0], said)
 			}
 			return watts, nil
 		}
@@ -140,7 +140,7 @@ func (b *benchmark) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "%-15s %s\n", line.name, value)
 	}
 	if full == 0 {
-		fmt.Fprintln(b.errors, "almanac-power: no watts were measured, so the efficiency is not known; give --machine or --watts-command")
+		fmt.Fprintln(b.errors, "almanac-power: no watts were measured, so the efficiency is not known; set --machine or --watts-command")
 	}
 	fmt.Fprintln(out)
 	table := csv.NewWriter(out)
@@ -151,7 +151,7 @@ func (b *benchmark) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// known writes a number; nothing where it is not known.
+// known formats a number; empty if it is not known.
 func known(value float64, digits int) string {
 	if value <= 0 {
 		return ""
@@ -159,8 +159,7 @@ func known(value float64, digits int) string {
 	return strconv.FormatFloat(value, 'f', digits, 64)
 }
 
-// sample gives the mean of the watts from after on until the end of a time; 0 where they
-// are not measured.
+// sample returns the mean of the watts from after to until; 0 if they are not measured.
 func (b *benchmark) sample(ctx context.Context, after, until time.Duration) float64 {
 	if b.watts == nil {
 		return 0
@@ -173,7 +172,7 @@ func (b *benchmark) sample(ctx context.Context, after, until time.Duration) floa
 		watts, err := b.watts(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil && !said:
-			fmt.Fprintf(b.errors, "almanac-power: the watts were not measured: %v\n", err)
+			fmt.Fprintf(b.errors, "almanac-power: could not measure the watts: %v\n", err)
 			said = true
 		case err == nil && watts > 0 && time.Since(began) >= after:
 			sum += watts
@@ -183,7 +182,8 @@ func (b *benchmark) sample(ctx context.Context, after, until time.Duration) floa
 	return sum / float64(max(1, count))
 }
 
-// work lets all cores multiply, and gives the operations done, the watts taken, and the time.
+// work makes all cores multiply, and returns the number of operations, the watts and the
+// duration.
 func (b *benchmark) work(ctx context.Context) (operations, watts float64, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, b.seconds)
 	defer cancel()
@@ -204,7 +204,7 @@ func (b *benchmark) work(ctx context.Context) (operations, watts float64, took t
 	return float64(done.Load()) * flop, watts, time.Since(began)
 }
 
-// square gives a matrix of numbers near one, row after row.
+// square returns a matrix of numbers near one, row after row.
 func square(seed int) []float64 {
 	m := make([]float64, side*side)
 	for i := range m {

@@ -15,10 +15,10 @@ import (
 func (s *service) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check HOST", Args: cobra.ExactArgs(1),
-		Short: "Read the state of a host's machine and report problems; switches nothing",
-		Long: "Reads the machine with its driver and prints its power state, its watts and the states to which it can be\n" +
-			"switched. The exit status is 0 if it may be switched, 1 if it cannot be read, 3 if the machines file does not\n" +
-			"list it, 4 if it may not be switched now.",
+		Short: "Read the power state of a host's machine; nothing is switched",
+		Long: "Reads the machine with the driver of the machines file, and prints its power state, its watts and the states that\n" +
+			"it supports. The exit status is 0 if it may be switched, 1 if it cannot be read, 3 if the machines file does not\n" +
+			"have it, 4 if it must not be switched now.",
 		Example: "  almanac-power check cmp-017",
 		RunE: func(c *cobra.Command, arguments []string) error {
 			cfg, machines, err := s.machines()
@@ -51,13 +51,13 @@ func check(c *cobra.Command, cfg config.PowerAgent, host string, m power.Driven)
 		if known, err := g.owns(ctx); known {
 			return owned(host)
 		} else if err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "almanac-power: Ironic does not report whether it owns the host, which is not switched off meanwhile: %v\n", err)
+			fmt.Fprintf(c.ErrOrStderr(), "almanac-power: could not find out whether Ironic owns the host; until then the host is not switched off: %v\n", err)
 		}
 	}
 	r, err := m.Machine.Read(ctx)
 	if err != nil {
 		if d, _ := driverNamed(m.Driver); d.advice != "" {
-			fmt.Fprintf(c.ErrOrStderr(), "What to do: %s.\n", d.advice)
+			fmt.Fprintf(c.ErrOrStderr(), "To fix this, %s.\n", d.advice)
 		}
 		return err
 	}
@@ -75,7 +75,7 @@ func check(c *cobra.Command, cfg config.PowerAgent, host string, m power.Driven)
 	}
 	switch {
 	case r.Untouchable != "":
-		return fault.New(fault.Denied, "host %s may not be switched now: %s", host, r.Untouchable)
+		return fault.New(fault.Denied, "host %s must not be switched now: %s", host, r.Untouchable)
 	case r.State == "":
 		return fault.New(fault.Unavailable, "the machine of host %s does not report its power state", host)
 	}

@@ -38,13 +38,13 @@ func openIronic(cfg config.PowerAgent) (*owner, error) {
 	return &owner{client}, nil
 }
 
-// owned returns the error of a driver that may not switch a host of Ironic.
+// owned returns the error for a host that Ironic owns.
 func owned(host string) error {
-	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; give its machine the driver ironic", host)
+	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; set the driver of its machine to ironic", host)
 }
 
-// check refuses machines that Ironic owns and another driver would switch. If Ironic does
-// not respond, it refuses none: the machines ask Ironic again before they are switched off.
+// check returns an error for a machine that Ironic owns and another driver would switch. If
+// Ironic does not answer, check accepts all machines: each asks again before it switches off.
 func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *slog.Logger) error {
 	for _, host := range slices.Sorted(maps.Keys(driven)) {
 		if _, guarded := driven[host].Machine.(*guarded); !guarded {
@@ -52,7 +52,7 @@ func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *
 		}
 		known, err := ironicpower.Knows(ctx, o.client, host)
 		if err != nil {
-			log.Warn("Ironic does not report which hosts it owns; hosts of other drivers are not switched off meanwhile", "error", err)
+			log.Warn("could not find out which hosts Ironic owns; until it answers, hosts of other drivers are not switched off", "error", err)
 			return nil
 		}
 		if known {
@@ -62,13 +62,13 @@ func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *
 	return nil
 }
 
-// guard returns the machine, with a question to Ironic before each switch.
+// guard returns a machine that asks Ironic before it switches.
 func (o *owner) guard(host string, m power.Machine) power.Machine {
 	return &guarded{Machine: m, host: host, owns: func(ctx context.Context) (bool, error) { return ironicpower.Knows(ctx, o.client, host) }}
 }
 
-// guarded is a machine that Ironic may come to own. While that is unknown it may be switched
-// on but not off.
+// guarded is a machine that Ironic may own. While that is unknown, the machine can be switched
+// on and not off.
 type guarded struct {
 	power.Machine
 	host string
@@ -81,12 +81,12 @@ func (g *guarded) Switch(ctx context.Context, to energy.State, how power.PowerOf
 	case known:
 		return owned(g.host)
 	case err != nil && to != energy.On:
-		return fault.New(fault.Denied, "Ironic does not report whether it owns host %s: %v", g.host, err)
+		return fault.New(fault.Denied, "could not find out whether Ironic owns host %s: %v", g.host, err)
 	}
 	return g.Machine.Switch(ctx, to, how)
 }
 
-// Close closes the connections of the machine.
+// Close closes the machine.
 func (g *guarded) Close() error {
 	if held, ok := g.Machine.(io.Closer); ok {
 		return held.Close()

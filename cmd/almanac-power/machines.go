@@ -17,10 +17,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// machines are the machines of the machines file.
+// machines is the content of the machines file.
 type machines struct {
 	driven map[string]power.Driven // by host
-	ironic *owner                  // nil: without Ironic
+	ironic *owner                  // nil without Ironic
 }
 
 // close ends the sessions with the BMCs.
@@ -85,7 +85,7 @@ type entry struct {
 	options options
 }
 
-// UnmarshalYAML reads the keys of the entry's driver, and no others.
+// UnmarshalYAML reads the keys of the entry's driver, and refuses others.
 func (e *entry) UnmarshalYAML(node ast.Node) error {
 	e.line = node.GetToken().Position.Line
 	if mapping, ok := node.(*ast.MappingNode); ok && len(mapping.Values) > 0 {
@@ -141,7 +141,7 @@ func (s *timeSpan) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// beside returns the path of a file named in the machines file, which lies in folder.
+// beside returns the path of a file that the machines file names.
 func beside(folder, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

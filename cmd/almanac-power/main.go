@@ -1,5 +1,5 @@
-// Command almanac-power is the agent that switches machines for Almanac. It runs where
-// their BMCs can be reached, and carries out the orders that almanacd gives over AMQP.
+// Command almanac-power is the agent that switches machines for Almanac. It runs where their
+// BMCs are reachable, and carries out the orders that almanacd sends over AMQP.
 package main
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// version is set when a release is built.
+// version is set by the build of a release.
 var version = "development"
 
-// usualConfig is read where no --config-file is given and it is there.
+// usualConfig is the configuration file without --config-file, if it exists.
 const usualConfig = "/etc/almanac/almanac-power.conf"
 
-// Exit codes, as almanac has them.
+// The exit codes of almanac.
 const (
 	exitFailed   = 1
 	exitUsage    = 2
@@ -59,7 +59,7 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// service is what the commands share.
+// service holds the state that the commands share.
 type service struct {
 	files, dirs []string
 	environment map[string]string
@@ -69,8 +69,8 @@ func newCommand(s *service) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "almanac-power",
 		Short: "Switch machines for Almanac",
-		Long: "almanac-power runs where the BMCs of hosts can be reached. It tells almanacd over AMQP which hosts it can\n" +
-			"switch, and carries out its orders.",
+		Long: "almanac-power runs where the BMCs of hosts are reachable. It reports to almanacd over AMQP which hosts it can\n" +
+			"switch, and carries out the orders of almanacd.",
 		Example:       "  almanac-power --config-file /etc/almanac/almanac-power.conf\n  almanac-power check cmp-017",
 		Args:          cobra.NoArgs,
 		Version:       version,
@@ -80,7 +80,7 @@ func newCommand(s *service) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fault.New(fault.Invalid, "%v", err) })
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
-		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
+		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
 	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand())
 	return root
@@ -120,14 +120,14 @@ func (s *service) machines() (config.PowerAgent, *machines, error) {
 }
 
 func (s *service) configCommand() *cobra.Command {
-	group := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	group := &cobra.Command{Use: "config", Short: "Show and validate the configuration"}
 	group.AddCommand(
 		&cobra.Command{
-			Use: "sample", Args: cobra.NoArgs, Short: "Print every option with its default and what it means",
+			Use: "sample", Args: cobra.NoArgs, Short: "Print every option with its default and description",
 			RunE: func(c *cobra.Command, _ []string) error { return config.SamplePowerAgent(c.OutOrStdout()) },
 		},
 		&cobra.Command{
-			Use: "validate", Args: cobra.NoArgs, Short: "Say what is wrong with the configuration and the machines file; nothing is asked or started",
+			Use: "validate", Args: cobra.NoArgs, Short: "Validate the configuration and the machines file; nothing is contacted or started",
 			RunE: func(c *cobra.Command, _ []string) error {
 				cfg, machines, err := s.machines()
 				if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// exchange is that of Almanac's own topics, and queues is how they are declared.
+// exchange is the exchange of Almanac's own topics, and queues the options of their queues.
 const exchange = "almanac"
 
 var queues = oslo.QueueOptions{Quorum: true}
@@ -36,7 +36,7 @@ type bus struct {
 
 func openBus(cfg config.PowerAgent, log *slog.Logger) (*bus, error) {
 	if cfg.Default.TransportURL == "" {
-		return nil, fault.Field("[DEFAULT] transport_url", "is needed: the message broker of almanacd")
+		return nil, fault.Field("[DEFAULT] transport_url", "is required: the message broker of almanacd")
 	}
 	at, err := oslo.ParseURL(cfg.Default.TransportURL)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
 	return serve(ctx, cfg, agent, bus, log.Logger)
 }
 
-// serve lets the agent work until ctx ends or its queue is refused.
+// serve runs the agent until ctx ends or the broker refuses its queue.
 func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *bus, log *slog.Logger) error {
 	server := oslo.NewServer(bus, oslo.ServerOptions{
 		Exchange: exchange, Topic: power.Topic, Name: cfg.Agent.Name, Queues: queues, Endpoints: []oslo.Endpoint{agent.Endpoint()},
@@ -115,7 +115,7 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 	running.Go(func() { agent.Run(ctx) })
 	running.Go(func() {
 		select {
-		case <-server.Ready(): // who is told of the agent may send orders at once
+		case <-server.Ready(): // a process that learns of the agent may send orders at once
 		case <-ctx.Done():
 			return
 		}
@@ -128,8 +128,8 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 	return err
 }
 
-// reloads takes over what may change in the log at each SIGHUP, and opens its file anew,
-// until it is stopped.
+// reloads applies the changed log options at each SIGHUP, and opens the log file again, until
+// it is stopped.
 func (s *service) reloads(log *app.Log) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -143,7 +143,7 @@ func (s *service) reloads(log *app.Log) (stop func()) {
 					err = log.Reload(cfg.Default)
 				}
 				if err != nil {
-					log.Error("the configuration was not taken over", "error", err)
+					log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
 				}
 			case <-done:
 				return

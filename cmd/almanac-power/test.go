@@ -22,11 +22,11 @@ func (s *service) testCommand() *cobra.Command {
 	var timeout time.Duration
 	test := &cobra.Command{
 		Use: "test HOST", Args: cobra.ExactArgs(1),
-		Short: "Have almanacd switch a host off and on once, and say how long it took to wake",
-		Long: "The wake test: almanacd closes the host to new instances, makes sure that nobody is on it, has it switched off and\n" +
-			"on again, and opens it. This command asks for that and shows how far it is; it switches nothing by itself, behind\n" +
-			"Nova. Interrupted, it leaves the test to almanacd. The exit status is 0 where the host woke, 1 where it did not,\n" +
-			"6 where it is not over after --timeout.",
+		Short: "Run the wake test of a host: almanacd switches it off and on once",
+		Long: "The wake test: almanacd closes the host to new instances, checks that it has none, switches it off and on again, and\n" +
+			"opens it. This command requests the test and shows its progress; it switches nothing itself, without Nova's knowledge.\n" +
+			"If the command is interrupted, almanacd continues the test. The exit status is 0 if the host woke, 1 if it did not,\n" +
+			"6 if the test is not over after --timeout.",
 		Example: "  almanac-power test cmp-017",
 		RunE: func(c *cobra.Command, arguments []string) error {
 			cfg, err := s.load()
@@ -47,11 +47,11 @@ func (s *service) testCommand() *cobra.Command {
 			return t.run(ctx, who(cfg))
 		},
 	}
-	test.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to look on")
+	test.Flags().DurationVar(&timeout, "timeout", time.Hour, "maximum time to wait")
 	return test
 }
 
-// served fails where no almanacd answers on the topic.
+// served returns an error if no almanacd answers on the topic.
 func served(ctx context.Context, bus *bus) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -66,16 +66,16 @@ func served(ctx context.Context, bus *bus) error {
 	return nil
 }
 
-// who names the one who asks: the account on this machine.
+// who names the user: the account on this machine.
 func who(cfg config.PowerAgent) string {
-	account := "somebody"
+	account := "unknown"
 	if u, err := user.Current(); err == nil {
 		account = u.Username
 	}
 	return account + "@" + cfg.Default.Host
 }
 
-// trial is a wake test that somebody looks on at.
+// trial is a wake test that the command watches.
 type trial struct {
 	power.Trials
 	host  string
@@ -100,7 +100,7 @@ func (t *trial) run(ctx context.Context, by string) error {
 		now, err := t.HostRecord(ctx, t.host)
 		switch {
 		case fault.Is(err, fault.Unavailable):
-			continue // another almanacd takes over, or the time is over
+			continue // another almanacd becomes active, or the timeout ends the loop
 		case err != nil:
 			return err
 		}
@@ -113,7 +113,7 @@ func (t *trial) run(ctx context.Context, by string) error {
 		}
 		held := now.Hold != nil && now.Hold.Action == energy.Test
 		if begun && !held && now.Phase == energy.Awake || now.Phase == energy.Failed {
-			return fault.New(fault.Unavailable, "host %s was not tested: %s", t.host, cmp.Or(now.Reason, "the order was taken back"))
+			return fault.New(fault.Unavailable, "host %s was not tested: %s", t.host, cmp.Or(now.Reason, "the order was withdrawn"))
 		}
 		begun = begun || held
 	}

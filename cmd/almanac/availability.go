@@ -1,17 +1,16 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-var windowColumns = []column[v1.Window]{
-	{"Start", func(w v1.Window) any { return w.Start }, inLists},
-	{"Latest Start", func(w v1.Window) any { return w.LatestStart }, inLists},
-	{"End", func(w v1.Window) any { return w.End }, inLists},
-	{"Free", func(w v1.Window) any { return w.Free }, inLists},
+func windowFields(w v1.Window) []field {
+	return []field{{"Start", w.Start, inLists}, {"Latest Start", w.LatestStart, inLists}, {"End", w.End, inLists}, {"Free", w.Free, inLists}}
 }
 
 func (p *process) availabilityCommand() *cobra.Command {
@@ -21,22 +20,14 @@ func (p *process) availabilityCommand() *cobra.Command {
 	start, end := moment{clock: p.now}, moment{clock: p.now}
 	c := &cobra.Command{
 		Use:   "availability",
-		Short: "Show when hosts are free for long enough",
-		Long: `Show when hosts are free for long enough: a reservation may start at any time from
-Start to Latest Start. Free counts the hosts that are free at Start.`,
+		Short: "Show when enough hosts are free for a duration",
+		Long: `Show when enough hosts are free for a duration. A reservation may start at any time
+from Start to Latest Start. Free is the number of hosts that are free at Start.`,
 		Example: `  almanac availability --quantity 2 --duration 2h
   almanac availability --quantity 4 --duration 1d --start +1d --end +2w --properties '[">=", "$memory_mb", 262144]'`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, windowColumns, inLists)
-			if err != nil {
-				return err
-			}
 			filter, err := p.filter(properties)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
 			if err != nil {
 				return err
 			}
@@ -46,20 +37,21 @@ Start to Latest Start. Free counts the hosts that are free at Start.`,
 			if at := start.ahead(); at != nil {
 				question.Start = *at
 			}
-			answer, err := almanac.Availability(c.Context(), question)
-			if err != nil {
-				return err
-			}
-			p.warnUnknown(answer.UnknownProperties)
-			p.inform("matching hosts: %d", answer.Matched)
-			return out.list(answer.Windows, answer)
+			return list(p, c, windowFields, inLists, func(ctx context.Context, almanac *client.Client) ([]v1.Window, v1.Availability, error) {
+				answer, err := almanac.Availability(ctx, question)
+				if err == nil {
+					p.warnUnknown(answer.UnknownProperties)
+					p.inform("matching hosts: %d", answer.Matched)
+				}
+				return answer.Windows, answer, err
+			})
 		},
 	}
 	flags := c.Flags()
-	flags.IntVar(&quantity, "quantity", 1, "how many hosts")
+	flags.IntVar(&quantity, "quantity", 1, "number of hosts")
 	flags.Var(&duration, "duration", "how long")
-	flags.Var(&start, "start", "look from here on (default now)")
-	flags.Var(&end, "end", "look up to here (default 7 days on)")
-	flags.StringVar(&properties, "properties", "", "which hosts will do: a filter in JSON, or @FILE with one")
+	flags.Var(&start, "start", "start of the search (default now)")
+	flags.Var(&end, "end", "end of the search (default in 7 days)")
+	flags.StringVar(&properties, "properties", "", "filter that hosts must pass: JSON, or @FILE that contains it")
 	return c
 }

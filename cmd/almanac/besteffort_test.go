@@ -78,8 +78,8 @@ func TestSubmitWaitsUntilOneOfTheServersRuns(t *testing.T) {
 		says string
 	}{
 		"it runs":  {render(), exitDone, "is queued; waiting until it runs"},
-		"it fails": {failed, exitFailed, "'almanac besteffort show b-1' says why"},
-		"it waits": {waiting, exitTimedOut, "it keeps its place"},
+		"it fails": {failed, exitFailed, "'almanac besteffort show b-1' shows why"},
+		"it waits": {waiting, exitTimedOut, "it stays in the queue"},
 	} {
 		a := newAPI(t)
 		a.on("POST /v1/besteffort", http.StatusCreated, waiting)
@@ -98,7 +98,7 @@ func TestBestEffortWorkIsCancelledByIdOrByANameThatOneHas(t *testing.T) {
 	other.ID = "b-9"
 	a.on("GET /v1/besteffort", http.StatusOK, v1.BestEfforts{Requests: []v1.BestEffort{over, render()}})
 	a.on("DELETE /v1/besteffort/b-1", http.StatusNoContent, nil)
-	almanac(t, a, "besteffort", "cancel", "nothing", "render").wantFailure(t, exitNotFound, `"nothing"`, "b-1 render is cancelled")
+	almanac(t, a, "besteffort", "cancel", "nothing", "render").wantFailure(t, exitNotFound, `"nothing"`, "b-1 render is canceled")
 
 	a = newAPI(t)
 	a.on("GET /v1/besteffort", http.StatusOK, v1.BestEfforts{Requests: []v1.BestEffort{render(), other}})

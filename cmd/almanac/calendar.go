@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
 // hostClaim is a claim with the name of its host.
@@ -12,63 +15,44 @@ type hostClaim struct {
 	v1.Claim
 }
 
-var claimColumns = []column[hostClaim]{
-	{"Host", func(c hostClaim) any { return c.host }, inLists},
-	{"Start", func(c hostClaim) any { return c.Start }, inLists},
-	{"End", func(c hostClaim) any { return c.End }, inLists},
-	{"Kind", func(c hostClaim) any { return c.Kind }, inLists},
-	{"Instances", func(c hostClaim) any { return instances(c) }, inLists},
-	{"Reservation", func(c hostClaim) any { return c.ReservationID }, inLists},
-	{"Name", func(c hostClaim) any { return c.Name }, inLists},
-	{"Project", func(c hostClaim) any { return c.ProjectID }, inLongLists},
-}
-
-// instances is nothing for a claim of a whole host.
-func instances(c hostClaim) any {
-	if c.Instances == 0 {
-		return nil
+func claimFields(c hostClaim) []field {
+	var instances any // empty for a claim of a whole host
+	if c.Instances != 0 {
+		instances = c.Instances
 	}
-	return c.Instances
+	return []field{
+		{"Host", c.host, inLists}, {"Start", c.Start, inLists}, {"End", c.End, inLists}, {"Kind", c.Kind, inLists},
+		{"Instances", instances, inLists}, {"Reservation", c.ReservationID, inLists}, {"Name", c.Name, inLists},
+		{"Project", c.ProjectID, inLongLists},
+	}
 }
 
 func (p *process) calendarCommand() *cobra.Command {
 	start, end := moment{clock: p.now}, moment{clock: p.now}
 	var hosts []string
-	var long bool
 	c := &cobra.Command{
 		Use:   "calendar",
-		Short: "Show which hosts are promised, and when",
+		Short: "Show which hosts are reserved, and when",
 		Example: `  almanac calendar
   almanac calendar --start 2026-12-01T00:00Z --end 2026-12-02T00:00Z --host node-01 --host node-02`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, claimColumns, listed(long))
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := almanac.Calendar(c.Context(), start.at, end.at, hosts...)
-			if err != nil {
-				return err
-			}
-			var claims []hostClaim
-			for _, h := range answer.Hosts {
-				for _, claim := range h.Claims {
-					claims = append(claims, hostClaim{h.Host, claim})
-				}
-			}
-			p.inform("from %s to %s", stamp(answer.Start), stamp(answer.End))
-			return out.list(claims, answer)
-		},
 	}
+	listCommand(p, c, claimFields, func(ctx context.Context, almanac *client.Client) ([]hostClaim, v1.Calendar, error) {
+		answer, err := almanac.Calendar(ctx, start.at, end.at, hosts...)
+		var claims []hostClaim
+		for _, h := range answer.Hosts {
+			for _, claim := range h.Claims {
+				claims = append(claims, hostClaim{h.Host, claim})
+			}
+		}
+		if err == nil {
+			p.inform("from %s to %s", stamp(answer.Start), stamp(answer.End))
+		}
+		return claims, answer, err
+	})
 	flags := c.Flags()
-	flags.Var(&start, "start", "show from here on (default now)")
-	flags.Var(&end, "end", "show up to here (default 7 days on)")
+	flags.Var(&start, "start", "start of the period (default now)")
+	flags.Var(&end, "end", "end of the period (default in 7 days)")
 	flags.StringArrayVar(&hosts, "host", nil, "only this host (repeatable)")
-	flags.BoolVar(&long, "long", false, "print more columns")
-	completeFlag(c, "host", p.completeHosts)
+	completeFlag(c, "host", p.completeHosts())
 	return c
 }

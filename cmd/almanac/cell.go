@@ -17,20 +17,20 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// lines is a value of several lines, in a table.
+// lines is a value that has several lines in a table.
 type lines []string
 
-// prose is a text of any length. A table has it in lines of proseWidth.
+// prose is a text of any length. A table wraps it at proseWidth.
 type prose string
 
 const proseWidth = 60
 
-// sample is a list of which a table shows the first few.
+// sample is a list. A table shows its first few elements.
 type sample []any
 
 const sampleShown = 8
 
-// cell writes a value of the API as text, in a table or outside.
+// cell formats a value of the API, for a table or elsewhere.
 func cell(value any, inTable bool) string {
 	switch v := value.(type) {
 	case nil:
@@ -82,7 +82,7 @@ func cell(value any, inTable bool) string {
 	return ""
 }
 
-// compact writes JSON in one line, with < and > as they are.
+// compact formats JSON in one line and does not escape < and >.
 func compact(raw json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

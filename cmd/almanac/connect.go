@@ -19,11 +19,11 @@ import (
 
 const defaultURL = "http://127.0.0.1:1234"
 
-// serviceType is Almanac's in the catalog.
+// serviceType is Almanac's service type in the catalog.
 const serviceType = "reservation"
 
-// connect gives a client of the Almanac that the flags and the environment name, for
-// the user that they name.
+// connect returns a client of the Almanac and for the user that the flags and the environment
+// name.
 func (p *process) connect(ctx context.Context) (*client.Client, error) {
 	o := client.Options{
 		URL:       cmp.Or(p.url, p.env("ALMANAC_URL")),
@@ -54,7 +54,7 @@ func (p *process) connect(ctx context.Context) (*client.Client, error) {
 	return client.New(o)
 }
 
-// login gives the user's login to Keystone, nil where nothing names a user.
+// login returns the user's login to Keystone; nil if nothing names a user.
 func (p *process) login() (*keystone.Login, error) {
 	user, found, err := keystone.FindUser(p.env, p.choice)
 	if err != nil || !found {
@@ -63,16 +63,16 @@ func (p *process) login() (*keystone.Login, error) {
 	return keystone.NewLogin(user, p.timeout.time(), p.now)
 }
 
-// stay follows no redirect: the token would go to another server.
+// stay follows no redirect, because that would send the token to another server.
 func stay(req *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it redirects to %s", req.URL.Redacted())
 }
 
-// tracer prints requests as curl would be called for them, and their answers.
+// tracer prints requests as calls of curl, and their answers.
 type tracer struct {
 	next http.RoundTripper
 	out  io.Writer
-	mu   sync.Mutex // keeps what is printed in one piece
+	mu   sync.Mutex // keeps the lines of a request together
 }
 
 func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -99,7 +99,7 @@ func (t *tracer) print(format string, args ...any) {
 	fmt.Fprintf(t.out, format, args...)
 }
 
-// curl writes the request as a command line, with its secrets masked.
+// curl formats the request as a command line with masked secrets.
 func curl(req *http.Request) (string, error) {
 	parts := []string{"curl", "-g", "-i", "-X", req.Method, quote(req.URL.String())}
 	var headers []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,34 +11,30 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
 const (
-	// reasonsShown is how many reasons of refused hosts a decision shows, and
-	// hostsShown how many hosts of each.
+	// reasonsShown is the maximum number of reasons for refused hosts that a decision shows,
+	// and hostsShown the maximum number of hosts for each reason.
 	reasonsShown = 20
 	hostsShown   = 8
 )
 
-var decisionColumns = []column[v1.Decision]{
-	{"Verdict", func(d v1.Decision) any { return prose(verdictOf(d)) }, inLists},
-	{"Time", func(d v1.Decision) any { return d.At }, inLists},
-	{"Request", func(d v1.Decision) any { return d.RequestID }, inLists},
-	{"Project", func(d v1.Decision) any { return d.ProjectID }, inLists},
-	{"Reservation", func(d v1.Decision) any { return d.ReservationID }, inLists},
-	{"Way", func(d v1.Decision) any { return d.Way }, inLists},
-	{"Milliseconds", func(d v1.Decision) any { return d.TookMS }, inLists},
-	{"Instances", func(d v1.Decision) any { return lines(instancesOf(d)) }, inLists},
-	{"Evicted", func(d v1.Decision) any { return lines(each(evictedBy(d), victim)) }, inLists},
-	{"Filters", func(d v1.Decision) any { return lines(filtersOf(d)) }, inLists},
-	{"Best Hosts", func(d v1.Decision) any { return lines(each(d.Ranked, ranked)) }, inLists},
-	{"Refused Hosts", func(d v1.Decision) any { return lines(refusedHosts(d)) }, inLists},
+func decisionFields(d v1.Decision) []field {
+	return []field{
+		{"Verdict", prose(verdictOf(d)), inLists}, {"Time", d.At, inLists}, {"Request", d.RequestID, inLists},
+		{"Project", d.ProjectID, inLists}, {"Reservation", d.ReservationID, inLists}, {"Handled By", d.Way, inLists},
+		{"Milliseconds", d.TookMS, inLists}, {"Instances", lines(instancesOf(d)), inLists},
+		{"Evicted", lines(each(evictedBy(d), victim)), inLists}, {"Filters", lines(filtersOf(d)), inLists},
+		{"Best Hosts", lines(each(d.Ranked, ranked)), inLists}, {"Refused Hosts", lines(refusedHosts(d)), inLists},
+	}
 }
 
 func (p *process) decisionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "decision",
-		Short:   "See why instances were placed where they are, or nowhere",
+		Short:   "Show why instances were placed on their hosts, or refused",
 		Example: "  almanac decision show 0d5cbe0f-98c7-4a91-9d63-2d56c1b6f00a",
 	}
 	c.AddCommand(p.decisionShowCommand())
@@ -47,43 +44,37 @@ func (p *process) decisionCommand() *cobra.Command {
 func (p *process) decisionShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show what was decided about an instance, or in a request",
-		Long: `Show what was decided about an instance, or in the request (req-…) that asked Nova
-for instances; the newest first. Of an instance that had to leave for others, what was
-decided about these is shown, and to its owner that it had to leave. How many hosts
-each filter left, which were best and why the others were refused is told of the first
-instance of a request, and the names of hosts only to those who may see them.`,
+		Short: "Show the placement decisions about an instance or a request",
+		Long: `Show the placement decisions about an instance, or about the request (req-…) that asked
+Nova for instances; the newest first. For an evicted instance the decision about the
+instances that replaced it is shown; its owner sees only the eviction. The number of
+hosts that each filter left, the best hosts and the refused hosts are those of the
+first instance of a request. Only users who may see hosts see their names.`,
 		Example: `  almanac decision show 0d5cbe0f-98c7-4a91-9d63-2d56c1b6f00a
   almanac decision show req-6f1f0f1c-58a2-4a5b-93b9-0b0ce0f3a1d2 -f value -c Verdict`,
 		Args:              needsOne("ID"),
-		ValidArgsFunction: cobra.NoFileCompletions, // nothing lists what there are decisions about
+		ValidArgsFunction: cobra.NoFileCompletions, // no call lists the ids
 		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, decisionColumns, inShows)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := almanac.Decisions(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if p.format != "table" {
-				return out.list(found.Decisions, found)
-			}
-			for _, d := range found.Decisions {
-				if err := out.one(d, d); err != nil {
+			return with(p, c, decisionFields, inShows, func(ctx context.Context, almanac *client.Client, out printer[v1.Decision]) error {
+				found, err := almanac.Decisions(ctx, args[0])
+				if err != nil {
 					return err
 				}
-			}
-			return nil
+				if p.format != "table" {
+					return out.list(found.Decisions, found)
+				}
+				for _, d := range found.Decisions {
+					if err := out.one(d, d); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		},
 	}
 }
 
-// verdictOf says in a sentence what was decided.
+// verdictOf summarizes a decision in a phrase.
 func verdictOf(d v1.Decision) string {
 	if len(d.Evicted) > 0 {
 		return "evicted, to make room for others"
@@ -103,7 +94,7 @@ func verdictOf(d v1.Decision) string {
 	return "placed on " + few(hosts)
 }
 
-// evictedBy gives the instances that had to leave.
+// evictedBy returns the instances that the decision evicted.
 func evictedBy(d v1.Decision) []v1.Victim {
 	list := slices.Clone(d.Evicted)
 	for _, p := range d.Placements {
@@ -139,7 +130,7 @@ func filtersOf(d v1.Decision) []string {
 
 func ranked(r v1.RankedHost) string { return weighed(r.Host, r.Weight, r.Parts) }
 
-// weighed writes a host with its weight and, the heaviest first, what makes it up.
+// weighed formats a host with its weight and the weight of each weigher, the largest first.
 func weighed(host string, weight float64, parts map[string]float64) string {
 	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(parts[b], parts[a]), strings.Compare(a, b))
@@ -151,7 +142,7 @@ func weighed(host string, weight float64, parts map[string]float64) string {
 	return text
 }
 
-// refusedHosts writes the reasons of refused hosts, the most frequent first, each with its
+// refusedHosts formats the reasons for refused hosts, the most frequent first, each with its
 // hosts.
 func refusedHosts(d v1.Decision) []string {
 	hosts := make(map[string][]string) // by reason
@@ -168,7 +159,7 @@ func refusedHosts(d v1.Decision) []string {
 		shown += len(hosts[why])
 		return fmt.Sprintf("%d by %s: %s", len(hosts[why]), why, few(hosts[why]))
 	})
-	// Of many only some are kept.
+	// A decision keeps only some of many refused hosts.
 	all := len(d.Refused)
 	if last := len(d.Filters) - 1; all > 0 && last >= 0 {
 		all = max(all, d.Considered-d.Filters[last].Left)
@@ -179,7 +170,7 @@ func refusedHosts(d v1.Decision) []string {
 	return texts
 }
 
-// few writes the first names of a list.
+// few formats the first names of a list.
 func few(names []string) string {
 	if more := len(names) - hostsShown; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:hostsShown], ", "), more)

@@ -56,7 +56,7 @@ func TestADecisionIsExplained(t *testing.T) {
 | Request       | req-2                                                                                                      |
 | Project       | demo                                                                                                       |
 | Reservation   |                                                                                                            |
-| Way           | passed on                                                                                                  |
+| Handled By    | passed on                                                                                                  |
 | Milliseconds  | 20                                                                                                         |
 | Instances     | i-1                                                                                                        |
 | Evicted       |                                                                                                            |
@@ -76,7 +76,7 @@ func TestADecisionIsExplained(t *testing.T) {
 | Request       | req-1                                 |
 | Project       | demo                                  |
 | Reservation   | r-1                                   |
-| Way           | replaced                              |
+| Handled By    | replaced                              |
 | Milliseconds  | 1.5                                   |
 | Instances     | i-1 on a, else c, d                   |
 |               | i-2 on b (b.example)                  |

@@ -44,7 +44,7 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 			call: "POST", body: `{"dry_run":false}`, args: []string{"--fix"}, code: exitNoRoom,
 			answer: v1.Examination{Cloud: true, Doubt: "the hosts are old", Findings: []v1.Finding{became(orphan, "refused", "in doubt"), stranger}},
 			stdout: "orphan_flavor reservation:r1 it is left refused: in doubt\nstranger i-1 it does not belong on node-01 left: ask its owner\n",
-			stderr: "nothing is taken away while the inventory is in doubt: the hosts are old",
+			stderr: "the doctor removes nothing while the inventory is in doubt: the hosts are old",
 		},
 		"a plan": {
 			call: "POST", body: `{"dry_run":true}`, args: []string{"--fix", "--dry-run"}, code: exitNoRoom,
@@ -68,7 +68,7 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 
 func TestADryRunWithoutAFixIsAMistake(t *testing.T) {
 	a := newAPI(t)
-	almanac(t, a, "doctor", "--dry-run").wantFailure(t, exitUsage, "--dry-run goes with --fix")
+	almanac(t, a, "doctor", "--dry-run").wantFailure(t, exitUsage, "--dry-run requires --fix")
 	if asked := a.lines(); len(asked) > 0 {
 		t.Errorf("it asked %v", asked)
 	}

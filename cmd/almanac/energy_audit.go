@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,97 +9,71 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-var entryColumns = []column[v1.EnergyEntry]{
-	{"Time", func(e v1.EnergyEntry) any { return e.At }, inLists},
-	{"Host", func(e v1.EnergyEntry) any { return e.Host }, inLists},
-	{"Kind", func(e v1.EnergyEntry) any { return e.Kind }, inLists},
-	{"By", func(e v1.EnergyEntry) any { return e.By }, inLists},
-	{"What", func(e v1.EnergyEntry) any { return prose(e.Text) }, inLists},
-	{"Operation", func(e v1.EnergyEntry) any { return e.Operation }, inLongLists},
-	{"ID", func(e v1.EnergyEntry) any { return e.ID }, inLongLists},
+func entryFields(e v1.EnergyEntry) []field {
+	return []field{
+		{"Time", e.At, inLists}, {"Host", e.Host, inLists}, {"Kind", e.Kind, inLists}, {"By", e.By, inLists},
+		{"Message", prose(e.Text), inLists}, {"Operation", e.Operation, inLongLists}, {"ID", e.ID, inLongLists},
+	}
 }
 
 func (p *process) energyAuditCommand() *cobra.Command {
 	var host string
-	var limit int
-	var long bool
+	most := limit(100)
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "List who did what to which host's power, why, and what came of it",
-		Long:  "List who did what to which host's power, why, and what came of it; the latest first.",
+		Short: "List the changes of the power of hosts: who, why and with what result",
+		Long:  "List the changes of the power of hosts: who, why and with what result; the latest first.",
 		Example: `  almanac energy audit --limit 20
   almanac energy audit --host node-01 --long`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, entryColumns, listed(long))
-			if err != nil {
-				return err
-			}
-			size, err := pageSize(limit)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := collect(almanac.EnergyAudit(c.Context(), host, size), limit)
-			if err != nil {
-				return err
-			}
-			return out.list(found, v1.EnergyAudit{Entries: found})
-		},
 	}
-	c.Flags().StringVar(&host, "host", "", "only what is about this host")
-	c.Flags().IntVar(&limit, "limit", 100, "at most this many; 0 is all")
-	c.Flags().BoolVar(&long, "long", false, "print more columns")
-	completeFlag(c, "host", p.completeHosts)
+	listCommand(p, c, entryFields, func(ctx context.Context, almanac *client.Client) ([]v1.EnergyEntry, v1.EnergyAudit, error) {
+		found, err := collect(almanac.EnergyAudit(ctx, host, most.page()), most)
+		return found, v1.EnergyAudit{Entries: found}, err
+	})
+	c.Flags().StringVar(&host, "host", "", "only changes of this host")
+	most.add(c)
+	completeFlag(c, "host", p.completeHosts())
 	return c
 }
 
-// storyLength is how many entries are looked through for the last operation of a host.
+// storyLength is how many entries story searches for the last operation of a host.
 const storyLength = 100
 
 func (p *process) energyExplainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain NAME",
-		Short: "Say why a host is on or off, what would change it, and how it came to that",
-		Long: `Say why a host is on or off, what would change it, and how it came to that: what the audit
-has of the last time that it went to sleep or woke, in the order of time.`,
+		Short: "Explain why a host is on or off, and what would change it",
+		Long: `Explain why a host is on or off, what would change it, and what led to it: the audit
+entries of the last time that the host was put to sleep or woken, in the order of time.`,
 		Example: `  almanac energy explain node-01
   almanac energy explain node-01 -f json`,
 		Args:              needsOne("NAME"),
-		ValidArgsFunction: p.completeOneHost,
+		ValidArgsFunction: onlyOne(p.completeHosts()),
 		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, energyHostColumns, inShows)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			h, err := almanac.EnergyHost(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			entries, err := collect(almanac.EnergyAudit(c.Context(), h.Name, storyLength), storyLength)
-			if err != nil {
-				return err
-			}
-			if h.History = story(entries); p.format != "table" || out.chosen {
-				return out.one(h, h)
-			}
-			return out.print(strings.Join(told(h), "\n"))
+			return with(p, c, energyHostFields, inShows, func(ctx context.Context, almanac *client.Client, out printer[v1.EnergyHost]) error {
+				h, err := almanac.EnergyHost(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				entries, err := collect(almanac.EnergyAudit(ctx, h.Name, storyLength), storyLength)
+				if err != nil {
+					return err
+				}
+				if h.History = story(entries); p.format != "table" || out.chosen {
+					return out.one(h, h)
+				}
+				return out.print(strings.Join(explanation(h), "\n"))
+			})
 		},
 	}
 }
 
-// story gives the entries of the last operation, in the order of time, with the manual
-// order that led to it and what has happened since; the last few where there was none.
+// story returns the entries of the last operation in the order of time, with the manual order
+// that led to it and the entries since then. Without an operation it returns the last few.
 func story(entries []v1.EnergyEntry) []v1.EnergyEntry {
 	const few = 5
 	first := min(few, len(entries)) - 1
@@ -117,8 +92,8 @@ func story(entries []v1.EnergyEntry) []v1.EnergyEntry {
 	return entries
 }
 
-// told gives the lines of an explanation.
-func told(h v1.EnergyHost) []string {
+// explanation returns the lines that explain the power of a host.
+func explanation(h v1.EnergyHost) []string {
 	text := []string{plain(h.Name) + " is " + h.Phase}
 	if h.Since != nil {
 		text[0] += " since " + stamp(*h.Since)
@@ -128,11 +103,11 @@ func told(h v1.EnergyHost) []string {
 	}
 	add := func(format string, args ...any) { text = append(text, "  "+fmt.Sprintf(format, args...)) }
 	if h.State != "" && h.Watts > 0 {
-		add("its machine says %s, and takes %g W", h.State, h.Watts)
+		add("its machine reports %s and draws %g W", h.State, h.Watts)
 	} else if h.State != "" {
-		add("its machine says %s", h.State)
+		add("its machine reports %s", h.State)
 	}
-	if why := troubleOf(h); why != "" {
+	if why := problemOf(h); why != "" {
 		add("%s", plain(why))
 	}
 	if h.Hold != nil {
@@ -148,7 +123,7 @@ func told(h v1.EnergyHost) []string {
 		}
 	}
 	if len(h.History) > 0 {
-		text = append(text, "How it came to that:")
+		text = append(text, "History:")
 		for _, e := range h.History {
 			add("%s", plain(entryLine(e)))
 		}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
 // backtest has the flags of "energy backtest".
@@ -26,7 +30,7 @@ type backtest struct {
 	out         string
 }
 
-// trialAnswer is how one forecaster did, as it is printed.
+// trialAnswer is the printed result of one forecaster.
 type trialAnswer struct {
 	Forecaster       string  `json:"forecaster"`
 	MeanError        float64 `json:"mean_error"` // hosts
@@ -37,7 +41,7 @@ type trialAnswer struct {
 	Score            float64 `json:"score"` // host-hours
 }
 
-// backtestAnswer is how all of them did, the best first, and on what.
+// backtestAnswer is the printed result of all forecasters, the best first.
 type backtestAnswer struct {
 	Forecasters []trialAnswer `json:"forecasters"`
 	Winner      string        `json:"winner"`
@@ -46,7 +50,7 @@ type backtestAnswer struct {
 	Until       string        `json:"until"`
 	Samples     int           `json:"samples"`
 	Hosts       int           `json:"hosts"`
-	// AlwaysOn are the host-hours that are idle where nothing is ever switched off.
+	// AlwaysOn is the host-hours that are idle if no host is ever switched off.
 	AlwaysOn       float64        `json:"always_on_host_hours"`
 	Rows           int            `json:"rows"`
 	NotUsed        map[string]int `json:"not_used"`        // rows by reason
@@ -54,68 +58,68 @@ type backtestAnswer struct {
 	SyntheticSizes bool           `json:"synthetic_sizes"` // 1 + JobID mod 8
 }
 
-// notUsed is a row of the file that says nothing of the demand.
+// notUsed is a line of the file that was skipped.
 type notUsed struct {
-	Row    string `json:"row"`
+	Line   int64  `json:"line"`
 	Reason string `json:"reason"`
 }
 
-var trialColumns = []column[trialAnswer]{
-	{"Forecaster", func(a trialAnswer) any { return a.Forecaster }, inLists},
-	{"Mean Error", func(a trialAnswer) any { return a.MeanError }, inLists},
-	{"Missed Host Hours", func(a trialAnswer) any { return a.MissedHostHours }, inLists},
-	{"Surplus Host Hours", func(a trialAnswer) any { return a.SurplusHostHours }, inLists},
-	{"Worst Miss", func(a trialAnswer) any { return a.WorstMiss }, inLists},
-	{"Worst At", func(a trialAnswer) any { return a.WorstAt }, inLists},
-	{"Score", func(a trialAnswer) any { return a.Score }, inLists},
+func trialFields(a trialAnswer) []field {
+	return []field{
+		{"Forecaster", a.Forecaster, inLists}, {"Mean Error", a.MeanError, inLists}, {"Missed Host Hours", a.MissedHostHours, inLists},
+		{"Surplus Host Hours", a.SurplusHostHours, inLists}, {"Worst Miss", a.WorstMiss, inLists}, {"Worst At", a.WorstAt, inLists},
+		{"Score", a.Score, inLists},
+	}
 }
 
 func (p *process) energyBacktestCommand() *cobra.Command {
 	b := &backtest{step: 300, ahead: 900}
 	c := &cobra.Command{
 		Use:   "backtest",
-		Short: "Which forecaster would have done best",
-		Long: `Which forecaster would have done best on what has been in use. Each is told of the
-past step by step, and the plan keeps on as many hosts as it forecasts, or as are
-reserved if these are more. What a plan asks for is on, and what it does not ask for
-is off, --ahead later. Then
+		Short: "Compare forecasters on past demand",
+		Long: `Compare forecasters on past demand. Each forecaster receives the past step by step, and
+the plan keeps on as many hosts as it forecasts, or as are reserved if that is more. A
+host is on --ahead after a plan requires it, and off if the plan does not. Then
 
-  missed   are the host-hours that were in use and not on: somebody waited for a boot
-  surplus  are the host-hours that were on and not in use
+  missed   is the host-hours that were in use and not on: users waited for a boot
+  surplus  is the host-hours that were on and not in use
   score    is --weight × missed + surplus; less is better
-  error    is that of the forecast in hosts, against the most in use within --ahead
+  error    is the mean error of the forecast in hosts, against the largest number of
+           hosts in use within --ahead
 
-The demand is that which Almanac has recorded (--service), or a file (--trace),
-compressed with gzip or not; - is standard input. It is one of
+The demand is what Almanac has recorded (--service), or a file (--trace), compressed
+with gzip or not; - is standard input. The file is
 
-  time,in_use  a CSV file of measurements with that header; times in epoch seconds or
+  time,in_use  a CSV file of measurements with these columns; times in epoch seconds or
                RFC 3339
-  any file that "reservation import" reads: each reservation is in use from its start
-               to its end, as if nobody had known of it before. The table of Grid'5000
-               has no sizes: each gets the synthetic size 1 + JobID mod 8
+  or any file that "reservation import" reads: each job or reservation is in use from
+               its start to its end, as if it had not been known before. The
+               reservations of oar receive the synthetic size 1 + JobID mod 8
 
-Rows that cannot be used are counted, and named in JSON and in the folder of --out,
-which gets results.csv, unused.csv, and forecast.svg and .png: the busiest week, and the
-scores with 0.3, 1 and 3 times the weight.`,
+The command counts lines that it cannot use, and lists them in JSON and in the folder of
+--out. That folder receives results.csv, unused.csv, and forecast.svg and .png with the
+busiest week, and the scores for 0.3, 1 and 3 times the weight.`,
 		Example: `  almanac energy backtest --service --days 28
   almanac energy backtest --trace grid5000_reservation_jobs.log.gz --weight 10 --out figures`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.backtest(c.Context(), b) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagged(c.LocalNonPersistentFlags(), p.backtest(c.Context(), b))
+		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&b.trace, "trace", "", "file with what was in use, or with reservations")
-	flags.BoolVar(&b.service, "service", false, "take what Almanac has recorded")
-	flags.IntVar(&b.days, "days", 28, "of --service: how many days back")
-	flags.IntVar(&b.hosts, "hosts", 0, "how many hosts there are; 0 is as many as were in use at most")
+	flags.StringVar(&b.trace, "trace", "", "file with measurements, jobs or reservations")
+	flags.BoolVar(&b.service, "service", false, "use the demand that Almanac has recorded")
+	flags.IntVar(&b.days, "days", 28, "with --service: number of days back")
+	flags.IntVar(&b.hosts, "hosts", 0, "number of hosts; 0 is the largest number in use")
 	flags.Var(&b.step, "step", "time between two measurements and plans")
-	flags.Var(&b.ahead, "ahead", "how far is forecast, and how long a host takes until it is on")
-	flags.Float64Var(&b.weight, "weight", 10, "how many idle host-hours a missed one costs")
-	flags.StringVar(&b.out, "out", "", "folder for the picture and the tables; it is made")
+	flags.Var(&b.ahead, "ahead", "forecast horizon, and the time until a host is on")
+	flags.Float64Var(&b.weight, "weight", 10, "cost of a missed host-hour, in idle host-hours")
+	flags.StringVar(&b.out, "out", "", "folder for the figure and the tables; it is created")
 	return c
 }
 
 func (p *process) backtest(ctx context.Context, b *backtest) error {
-	out, err := newPrinter(p, trialColumns, inShows)
+	out, err := newPrinter(p, trialFields, inShows)
 	if err != nil {
 		return err
 	}
@@ -128,26 +132,26 @@ func (p *process) backtest(ctx context.Context, b *backtest) error {
 	}
 	rules := energy.Backtest{Ahead: int64(b.ahead), Hosts: b.hosts, Weight: b.weight}
 	if rules.Hosts == 0 {
-		rules.Hosts = slices.MaxFunc(demand.series, func(a, b energy.Demand) int { return a.InUse - b.InUse }).InUse
+		rules.Hosts = energy.MostInUse(demand.series)
 	}
 	trials, err := rules.Run(demand.series, energy.Forecasters...)
 	if err != nil {
 		return err
 	}
-	answer := b.answer(demand, rules, trials)
+	answer := demand.answer(rules, trials)
 	if b.out != "" {
 		if err := b.write(demand, trials, answer); err != nil {
 			return err
 		}
 	}
-	p.judgedOn(answer)
+	p.describeBacktest(answer)
 	return out.list(answer.Forecasters, answer)
 }
 
 func (b *backtest) check() error {
 	switch {
 	case b.service == (b.trace != ""):
-		return fault.New(fault.Invalid, "either --trace or --service says what was in use")
+		return fault.New(fault.Invalid, "either --trace or --service selects the demand")
 	case b.step < 1:
 		return fault.Field("--step", "must be 1 second or more")
 	case b.ahead < 1:
@@ -162,56 +166,104 @@ func (b *backtest) check() error {
 	return nil
 }
 
-// demand reads what was in use.
-func (p *process) demand(ctx context.Context, b *backtest) (measured, error) {
+// measured is the demand in the order of time, and the lines of its file that were skipped.
+type measured struct {
+	series    []energy.Demand
+	rows      int
+	unused    []notUsed
+	synthetic bool
+}
+
+// reasons counts the lines that were skipped.
+func (m *measured) reasons() map[string]int {
+	count := map[string]int{}
+	for _, line := range m.unused {
+		count[line.Reason]++
+	}
+	return count
+}
+
+// demand returns the demand that the flags select, sampled.
+func (p *process) demand(ctx context.Context, b *backtest) (m measured, err error) {
 	if b.service {
-		return p.recorded(ctx, b)
-	}
-	content, err := p.read(b.trace)
-	if err != nil {
-		return measured{}, err
-	}
-	found, err := readDemand(content, int64(b.step))
-	if err == nil && len(found.series) == 0 {
-		err = fault.Field("--trace", "none of the %d rows of the file can be used%s", found.rows, why(found.reasons()))
-	}
-	return found, err
-}
-
-// recorded asks Almanac.
-func (p *process) recorded(ctx context.Context, b *backtest) (measured, error) {
-	service, err := p.connect(ctx)
-	if err != nil {
-		return measured{}, err
-	}
-	found, err := service.EnergyDemand(ctx, p.now().Add(-time.Duration(b.days)*24*time.Hour))
-	if err != nil {
-		return measured{}, fmt.Errorf("ask for the demand: %w", err)
-	}
-	if len(found.Demand) == 0 {
-		return measured{}, fault.New(fault.NotFound, "nothing is recorded yet; the demand is once the mode is observe, recommend or auto")
-	}
-	all := measured{rows: len(found.Demand)}
-	for _, d := range found.Demand {
-		all.series = append(all.series, energy.Demand{At: span.At(d.At), InUse: d.InUse, Reserved: d.Reserved})
-	}
-	all.series, err = sampled(all.series, int64(b.step))
-	return all, err
-}
-
-func (b *backtest) answer(demand measured, rules energy.Backtest, trials []energy.Trial) backtestAnswer {
-	series := demand.series
-	a := backtestAnswer{
-		Winner: trials[0].Forecaster, Weight: b.weight, Hosts: rules.Hosts, Samples: len(series),
-		From: series[0].At.String(), Until: series[len(series)-1].At.String(),
-		Rows: demand.rows, NotUsed: demand.reasons(), NotUsedRows: demand.unused, SyntheticSizes: demand.synthetic,
-	}
-	for i, d := range series[:len(series)-1] {
-		if d.At >= series[0].At.Add(rules.Ahead) { // as the forecasters are judged
-			a.AlwaysOn += float64(max(rules.Hosts-d.InUse, 0)) * float64(series[i+1].At-d.At) / 3600
+		err = p.recorded(ctx, b, &m)
+	} else {
+		var content []byte
+		if content, err = p.read(b.trace); err == nil {
+			err = m.read(content, b.trace)
 		}
 	}
-	a.AlwaysOn = rounded(a.AlwaysOn)
+	if err != nil {
+		return m, err
+	}
+	if len(m.series) == 0 {
+		return m, fault.Field("--trace", "none of the %d rows of the file can be used%s", m.rows, counted(m.reasons()))
+	}
+	m.series, err = energy.Sample(m.series, int64(b.step))
+	return m, err
+}
+
+// recorded requests the demand from Almanac.
+func (p *process) recorded(ctx context.Context, b *backtest, m *measured) error {
+	almanac, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := almanac.EnergyDemand(ctx, p.now().Add(-time.Duration(b.days)*24*time.Hour))
+	if err != nil {
+		return fmt.Errorf("request the demand: %w", err)
+	}
+	if m.rows = len(found.Demand); m.rows == 0 {
+		return fault.New(fault.NotFound, "nothing is recorded yet; Almanac records the demand in the modes observe, recommend and auto")
+	}
+	for _, d := range found.Demand {
+		m.series = append(m.series, energy.Demand{At: span.At(d.At), InUse: d.InUse, Reserved: d.Reserved})
+	}
+	return nil
+}
+
+// read reads a file of measurements, jobs or reservations.
+func (m *measured) read(content []byte, name string) error {
+	skipped := func(line int64, reason string) {
+		if reason != workload.Blank {
+			m.unused = append(m.unused, notUsed{line, reason})
+		}
+	}
+	uses, found, err := workload.ReadUse(bytes.NewReader(content), skipped)
+	if err != nil {
+		return err
+	}
+	for _, u := range uses {
+		m.series = append(m.series, energy.Demand{At: span.Instant(u.At), InUse: u.InUse})
+	}
+	if m.rows = len(uses) + len(m.unused); found {
+		return nil
+	}
+	file, err := workload.Read(bytes.NewReader(content), name, workload.OpenOptions{MakeUp: true, FileOrder: true, Skipped: skipped})
+	if err != nil {
+		return err
+	}
+	var busy []energy.Use
+	for {
+		job, err := file.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			m.series, m.rows, m.synthetic = energy.DemandOf(busy), len(busy)+len(m.unused), file.Header().MadeUp != ""
+			return nil
+		case err != nil:
+			return err
+		}
+		start := span.Instant(job.Begin() + max(0, job.Waited))
+		busy = append(busy, energy.Use{Span: span.Span{Start: start, End: start.Add(job.Runtime)}, Hosts: job.Size})
+	}
+}
+
+func (m *measured) answer(rules energy.Backtest, trials []energy.Trial) backtestAnswer {
+	a := backtestAnswer{
+		Winner: trials[0].Forecaster, Weight: rules.Weight, Hosts: rules.Hosts, Samples: len(m.series),
+		From: m.series[0].At.String(), Until: m.series[len(m.series)-1].At.String(), AlwaysOn: rounded(rules.AlwaysOn(m.series)),
+		Rows: m.rows, NotUsed: m.reasons(), NotUsedRows: m.unused, SyntheticSizes: m.synthetic,
+	}
 	for _, t := range trials {
 		one := trialAnswer{
 			Forecaster: t.Forecaster, MeanError: rounded(t.MAE), MissedHostHours: rounded(t.Missed), SurplusHostHours: rounded(t.Surplus),
@@ -227,24 +279,24 @@ func (b *backtest) answer(demand measured, rules energy.Backtest, trials []energ
 
 func rounded(x float64) float64 { return math.Round(x*100) / 100 }
 
-// judgedOn says on what the forecasters were judged.
-func (p *process) judgedOn(a backtestAnswer) {
+// describeBacktest prints the demand of a backtest.
+func (p *process) describeBacktest(a backtestAnswer) {
 	p.inform("%d samples from %s to %s, %d hosts; always on they would be idle for %.0f host-hours.", a.Samples, a.From, a.Until, a.Hosts, a.AlwaysOn)
 	p.inform("A missed host-hour costs %g idle ones.", a.Weight)
 	if unused := len(a.NotUsedRows); unused > 0 {
-		p.inform("%d of %d rows are not used%s.", unused, a.Rows, why(a.NotUsed))
+		p.inform("%d of %d rows are not used%s.", unused, a.Rows, counted(a.NotUsed))
 	}
 	if a.SyntheticSizes {
 		p.inform("The file has no sizes: each reservation has the synthetic size 1 + JobID mod 8.")
 	}
 }
 
-// why lists reasons with how often each was given.
-func why(reasons map[string]int) string {
+// counted lists reasons with their counts.
+func counted(reasons map[string]int) string {
 	if len(reasons) == 0 {
 		return ""
 	}
 	return ": " + strings.Join(each(slices.Sorted(maps.Keys(reasons)), func(reason string) string {
-		return fmt.Sprintf("%d %s", reasons[reason], reason)
+		return fmt.Sprintf("%s (%d)", reason, reasons[reason])
 	}), ", ")
 }

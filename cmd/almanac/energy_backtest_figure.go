@@ -6,27 +6,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/figure"
 )
 
-// write puts the picture and the tables into the folder.
+// write writes the figure and the tables to the folder.
 func (b *backtest) write(demand measured, trials []energy.Trial, answer backtestAnswer) error {
 	if err := os.MkdirAll(b.out, 0o755); err != nil {
-		return fmt.Errorf("make the folder of --out: %w", err)
+		return fmt.Errorf("create the folder of --out: %w", err)
 	}
 	results := [][]string{{"forecaster", "mean_error_hosts", "missed_host_hours", "surplus_host_hours", "worst_miss_hosts", "worst_at", "score_host_hours"}}
 	for _, t := range answer.Forecasters {
-		row := make([]string, 0, len(trialColumns))
-		for _, c := range trialColumns {
-			row = append(row, cell(c.value(t), false))
-		}
-		results = append(results, row)
+		results = append(results, each(trialFields(t), func(f field) string { return cell(f.value, false) }))
 	}
-	unused := [][]string{{"row", "reason"}}
+	unused := [][]string{{"line", "reason"}}
 	for _, row := range answer.NotUsedRows {
-		unused = append(unused, []string{row.Row, row.Reason})
+		unused = append(unused, []string{strconv.FormatInt(row.Line, 10), row.Reason})
 	}
 	for name, table := range map[string][][]string{"results.csv": results, "unused.csv": unused} {
 		file, err := os.Create(filepath.Join(b.out, name))
@@ -46,9 +43,9 @@ func (b *backtest) write(demand measured, trials []energy.Trial, answer backtest
 	return drawing.WriteFiles(filepath.Join(b.out, "forecast"))
 }
 
-// part shows what was in use in the busiest time of a length, and what was on.
+// part shows the hosts in use in the busiest period of a length, and the hosts that were on.
 func (b *backtest) part(title string, long int64, series []energy.Demand, trials []energy.Trial) figure.Panel {
-	first, last := busiest(series, long)
+	first, last := energy.Busiest(series, long)
 	inUse := figure.Line{Name: "in use", Step: true}
 	for _, d := range series[first:last] {
 		inUse.Points = append(inUse.Points, figure.Point{X: float64(d.At), Y: float64(d.InUse)})
@@ -67,24 +64,7 @@ func (b *backtest) part(title string, long int64, series []energy.Demand, trials
 	return panel
 }
 
-// busiest gives the part of the series that is at most so many seconds long and in which
-// the most was in use.
-func busiest(series []energy.Demand, long int64) (first, last int) {
-	from, sum, most := 0, 0, -1
-	for i, d := range series {
-		sum += d.InUse
-		for series[from].At < d.At.Add(-long) {
-			sum -= series[from].InUse
-			from++
-		}
-		if sum > most {
-			first, last, most = from, i+1, sum
-		}
-	}
-	return first, last
-}
-
-// scores shows the scores with 0.3, 1 and 3 times the weight.
+// scores shows the scores for 0.3, 1 and 3 times the weight.
 func (b *backtest) scores(trials []energy.Trial) figure.Panel {
 	panel := figure.Panel{
 		Title: "Scores", X: figure.Axis{Label: "idle host-hours that a missed one costs"},

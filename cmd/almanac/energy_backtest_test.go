@@ -44,8 +44,14 @@ func TestBacktestOfMeasurements(t *testing.T) {
 	want := backtestAnswer{
 		Winner: "last_value", Weight: 4, From: "2027-01-15T08:00:00Z", Until: "2027-01-15T09:15:00Z", Samples: 6, Hosts: 8,
 		AlwaysOn: (2 + 2 + 7 + 7) / 4.0, Rows: 10,
-		NotUsed:     map[string]int{unreadable: 2, negativeUse: 1, outOfOrder: 1},
-		NotUsedRows: []notUsed{{"4", unreadable}, {"5", negativeUse}, {"7", outOfOrder}, {"9", unreadable}},
+		NotUsed: map[string]int{
+			"has something else where a number should be": 1, "has a number out of range": 1, "is not later than the line before": 1,
+			"has too few or too many columns": 1,
+		},
+		NotUsedRows: []notUsed{
+			{5, "has something else where a number should be"}, {6, "has a number out of range"}, {8, "is not later than the line before"},
+			{10, "has too few or too many columns"},
+		},
 		Forecasters: got.Forecasters,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -56,7 +62,7 @@ func TestBacktestOfMeasurements(t *testing.T) {
 	if diff := cmp.Diff(best, got.Forecasters[0]); diff != "" || len(got.Forecasters) != len(energy.Forecasters) {
 		t.Errorf("%d forecasters; want -, got +\n%s", len(got.Forecasters), diff)
 	}
-	for _, text := range []string{"A missed host-hour costs 4 idle ones.", "4 of 10 rows are not used: 1 in_use under 0, 1 not after the row before, 2 unreadable."} {
+	for _, text := range []string{"A missed host-hour costs 4 idle ones.", "4 of 10 rows are not used: has a number out of range (1), has something else where a number should be (1)"} {
 		if !strings.Contains(said.stderr, text) {
 			t.Errorf("stderr lacks %q:\n%s", text, said.stderr)
 		}
@@ -72,7 +78,9 @@ func TestBacktestOfReservations(t *testing.T) {
 	if got.Hosts != 8 || got.Samples != 6 || got.AlwaysOn != (7+5+0+3)/2.0 || !got.SyntheticSizes {
 		t.Errorf("got %+v", got)
 	}
-	if diff := cmp.Diff([]notUsed{{"10", cancelledRow}, {"11", endsTooEarly}, {"x", unreadable}}, got.NotUsedRows); diff != "" {
+	if diff := cmp.Diff([]notUsed{
+		{4, "was canceled before its start"}, {5, "ends before it starts, or as it starts"}, {7, "has something else where a number should be"},
+	}, got.NotUsedRows); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 	if !strings.Contains(said.stderr, "synthetic size 1 + JobID mod 8") {
@@ -105,7 +113,7 @@ func TestBacktestWritesAPictureAndTables(t *testing.T) {
 	backtested(t, measurements, "--trace", "-", "--step", "15m", "--out", folder)
 	for name, text := range map[string]string{
 		"results.csv":  "forecaster,mean_error_hosts,missed_host_hours,surplus_host_hours,worst_miss_hosts,worst_at,score_host_hours\nlast_value,0.67,1,1.25,4,2027-01-15T08:15:00Z,11.25\n",
-		"unused.csv":   "row,reason\n4,unreadable\n5,in_use under 0\n7,not after the row before\n9,unreadable\n",
+		"unused.csv":   "line,reason\n5,has something else where a number should be\n6,has a number out of range\n8,is not later than the line before\n10,has too few",
 		"forecast.svg": "The busiest week", "forecast.png": "PNG",
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, name))
@@ -131,8 +139,8 @@ func TestABadBacktestIsRefused(t *testing.T) {
 		"negative hosts":   {measurements, []string{"--trace", "-", "--hosts", "-1"}, "--hosts"},
 		"too short":        {measurements, []string{"--trace", "-", "--ahead", "3h"}, "series"},
 		"a step too short": {"time,in_use\n0,1\n9000000,1\n", []string{"--trace", "-", "--step", "1"}, "--step"},
-		"no usable row":    {"time,in_use\n1800000000,x\n", []string{"--trace", "-"}, "none of the 1 rows of the file can be used: 1 unreadable"},
-		"another table":    {"name,size\nx,1\n", []string{"--trace", "-"}, "size"},
+		"no usable row":    {"time,in_use\n1800000000,x\n", []string{"--trace", "-"}, "none of the 1 rows of the file can be used: has something else where a number should be (1)"},
+		"another table":    {"name,size\nx,1\n", []string{"--trace", "-"}, "--trace: there is neither a column submit nor a column start"},
 		"unknown column":   {measurements, []string{"--trace", "-", "-c", "Best"}, "Best"},
 	} {
 		t.Run(name, func(t *testing.T) {

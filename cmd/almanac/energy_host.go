@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,47 +13,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-var energyHostColumns = []column[v1.EnergyHost]{
-	{"Name", func(h v1.EnergyHost) any { return h.Name }, inLists},
-	{"Phase", func(h v1.EnergyHost) any { return h.Phase }, inLists},
-	{"Since", func(h v1.EnergyHost) any { return h.Since }, inLists},
-	{"Power", func(h v1.EnergyHost) any { return h.State }, inLists},
-	{"Watts", func(h v1.EnergyHost) any { return known(h.Watts) }, inLists},
-	{"Mode", func(h v1.EnergyHost) any { return h.EffectiveMode }, inLists},
-	{"Held", func(h v1.EnergyHost) any { return holdLine(h.Hold) }, inLists},
-	{"Problem", func(h v1.EnergyHost) any { return prose(troubleOf(h)) }, inLists},
-	{"Reason", func(h v1.EnergyHost) any { return prose(h.Reason) }, inLongLists},
-	{"Agent", func(h v1.EnergyHost) any { return h.Agent }, inLongLists},
-	{"Driver", func(h v1.EnergyHost) any { return h.Driver }, inLongLists},
-	{"Idle", func(h v1.EnergyHost) any { return h.Idle }, inLongLists},
-	{"Reserved From", func(h v1.EnergyHost) any { return h.ReservedFrom }, inLongLists},
-	{"Boot Seconds", func(h v1.EnergyHost) any { return h.BootSeconds }, inLongLists},
-	{"Wake Test", func(h v1.EnergyHost) any { return prose(wakeTestLine(h.LastWakeTest)) }, inLongLists},
-	{"Own Mode", func(h v1.EnergyHost) any { return string(h.Mode) }, inShows},
-	{"Target", func(h v1.EnergyHost) any { return h.Target }, inShows},
-	{"Operation", func(h v1.EnergyHost) any { return h.Operation }, inShows},
-	{"States", func(h v1.EnergyHost) any { return h.States }, inShows},
-	{"Busy", func(h v1.EnergyHost) any { return h.Busy }, inShows},
-	{"Read", func(h v1.EnergyHost) any { return h.ReadAt }, inShows},
-	{"Last On", func(h v1.EnergyHost) any { return h.LastOn }, inShows},
-	{"Last Off", func(h v1.EnergyHost) any { return h.LastOff }, inShows},
-	{"Boots", func(h v1.EnergyHost) any {
-		return each(h.Boots, func(s int64) string { return v1.Duration(s).String() })
-	}, inShows},
-	{"Explanation", func(h v1.EnergyHost) any { return lines(h.Explanation) }, inShows},
-	{"History", func(h v1.EnergyHost) any { return lines(each(h.History, entryLine)) }, inShows},
-}
-
-// known is nothing for a number that is not known.
-func known(x float64) any {
-	if x == 0 {
-		return ""
+func energyHostFields(h v1.EnergyHost) []field {
+	var watts any = h.Watts
+	if h.Watts == 0 { // not known
+		watts = ""
 	}
-	return x
+	boots := each(h.Boots, func(s int64) string { return v1.Duration(s).String() })
+	return []field{
+		{"Name", h.Name, inLists}, {"Phase", h.Phase, inLists}, {"Since", h.Since, inLists}, {"Power", h.State, inLists},
+		{"Watts", watts, inLists}, {"Mode", h.EffectiveMode, inLists}, {"Manual Hold", holdLine(h.Hold), inLists},
+		{"Problem", prose(problemOf(h)), inLists}, {"Reason", prose(h.Reason), inLongLists}, {"Agent", h.Agent, inLongLists},
+		{"Driver", h.Driver, inLongLists}, {"Idle", h.Idle, inLongLists}, {"Reserved From", h.ReservedFrom, inLongLists},
+		{"Boot Seconds", h.BootSeconds, inLongLists}, {"Wake Test", prose(wakeTestLine(h.LastWakeTest)), inLongLists},
+		{"Mode Override", string(h.Mode), inShows}, {"Target", h.Target, inShows}, {"Operation", h.Operation, inShows},
+		{"States", h.States, inShows}, {"Busy", h.Busy, inShows}, {"Read At", h.ReadAt, inShows}, {"Last On", h.LastOn, inShows},
+		{"Last Off", h.LastOff, inShows}, {"Boots", boots, inShows}, {"Explanation", lines(h.Explanation), inShows},
+		{"History", lines(each(h.History, entryLine)), inShows},
+	}
 }
 
-// troubleOf says what an operator should know of a host before all else.
-func troubleOf(h v1.EnergyHost) string {
+// problemOf returns the most important problem of a host; empty is none.
+func problemOf(h v1.EnergyHost) string {
 	for _, why := range []struct{ prefix, text string }{
 		{"in quarantine: ", h.Quarantine}, {"", h.Problem}, {"not to be touched: ", h.Untouchable},
 	} {
@@ -77,14 +59,14 @@ func holdLine(h *v1.EnergyHold) string {
 	return text
 }
 
-func wakeTestLine(test *v1.EnergyWakeTest) string {
+func wakeTestLine(proof *v1.EnergyWakeTest) string {
 	switch {
-	case test == nil:
+	case proof == nil:
 		return ""
-	case test.Woke:
-		return fmt.Sprintf("woke in %s at %s", v1.Duration(test.Seconds), stamp(test.At))
+	case proof.Woke:
+		return fmt.Sprintf("woke in %s at %s", v1.Duration(proof.Seconds), stamp(proof.At))
 	}
-	return fmt.Sprintf("did not wake at %s: %s", stamp(test.At), test.Reason)
+	return fmt.Sprintf("did not wake at %s: %s", stamp(proof.At), proof.Reason)
 }
 
 func entryLine(e v1.EnergyEntry) string {
@@ -94,7 +76,7 @@ func entryLine(e v1.EnergyEntry) string {
 func (p *process) energyHostCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "See the power of hosts, and switch them by hand",
+		Short: "Show the power of hosts, and switch them manually",
 		Example: `  almanac energy host list --phase asleep
   almanac energy host test node-01 --wait
   almanac energy host off 'node-[01-04]' --reason 'the rack moves'
@@ -111,67 +93,35 @@ var phaseWords = []string{"awake", "draining", "stopping", "asleep", "waking", "
 
 func (p *process) energyHostListCommand() *cobra.Command {
 	var phases []string
-	var limit int
-	var long bool
+	var most limit
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List hosts with their power, by name",
 		Example: `  almanac energy host list --long
   almanac energy host list --phase asleep --phase waking -f value -c Name`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, energyHostColumns, listed(long))
-			if err != nil {
-				return err
-			}
-			for _, phase := range phases {
-				if !slices.Contains(phaseWords, phase) {
-					return fault.Field("--phase", "%s", unknown("phase", phase, phaseWords))
-				}
-			}
-			size, err := pageSize(limit)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := collect(almanac.EnergyHosts(c.Context(), client.EnergyFilter{Phases: phases, PageSize: size}), limit)
-			if err != nil {
-				return err
-			}
-			return out.list(found, v1.EnergyHosts{Hosts: found})
-		},
 	}
-	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: awake, draining, stopping, asleep, waking or failed (repeatable)")
-	c.Flags().IntVar(&limit, "limit", 0, "at most this many; 0 is all")
-	c.Flags().BoolVar(&long, "long", false, "print more columns")
+	listCommand(p, c, energyHostFields, func(ctx context.Context, almanac *client.Client) ([]v1.EnergyHost, v1.EnergyHosts, error) {
+		for _, phase := range phases {
+			if !slices.Contains(phaseWords, phase) {
+				return nil, v1.EnergyHosts{}, fault.Field("--phase", "%s", unknown("phase", phase, phaseWords))
+			}
+		}
+		found, err := collect(almanac.EnergyHosts(ctx, client.EnergyFilter{Phases: phases, PageSize: most.page()}), most)
+		return found, v1.EnergyHosts{Hosts: found}, err
+	})
+	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: "+strings.Join(phaseWords, ", ")+" (repeatable)")
+	most.add(c)
 	completeFlag(c, "phase", oneOf(phaseWords))
 	return c
 }
 
 func (p *process) energyHostShowCommand() *cobra.Command {
-	return &cobra.Command{
+	return showCommand(p, &cobra.Command{
 		Use:               "show NAME",
-		Short:             "Show the power of a host, and what was done with it",
+		Short:             "Show the power of a host, and its history",
 		Example:           "  almanac energy host show node-01",
-		Args:              needsOne("NAME"),
-		ValidArgsFunction: p.completeOneHost,
-		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, energyHostColumns, inShows)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := almanac.EnergyHost(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return out.one(found, found)
-		},
-	}
+		ValidArgsFunction: onlyOne(p.completeHosts()),
+	}, energyHostFields, func(ctx context.Context, almanac *client.Client, name string) (v1.EnergyHost, error) {
+		return almanac.EnergyHost(ctx, name)
+	})
 }

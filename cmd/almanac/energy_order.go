@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,29 +14,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// order is a manual order as a command.
+// order is a command that sends a manual order to hosts.
 type order struct {
 	action      energy.ManualAction
 	short, long string
-	down        bool // it switches the host off
-	held        bool // it holds until a time
+	down        bool // switches the host off
+	held        bool // holds until a time
 	example     string
 }
 
 var orders = []order{
-	{energy.HoldOn, "Switch hosts on, and keep them on", "", false, true,
+	{energy.HoldOn, "Switch hosts on and keep them on", "", false, true,
 		"  almanac energy host on node-01 --reason 'the vendor comes' --until +4h"},
-	{energy.HoldOff, "Switch empty hosts off, and keep them off", `A host with instances is refused, and so is one that is reserved now, that would not be up
-again before its next reservation, or whose property forbids it. One that is held off
-without an end counts as failed, so that its reservations get another host.`, true, true,
+	{energy.HoldOff, "Switch empty hosts off and keep them off", `Almanac refuses a host that has instances, that is reserved now, that would not be up
+again before its next reservation, or whose property forbids it. A host that is held
+off without an end counts as failed: its reservations move to another host.`, true, true,
 		"  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --dry-run\n  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --until 2026-12-01T18:00Z"},
-	{energy.HoldStandby, "Put empty hosts in standby, and keep them so", `As 'almanac energy host off', where the machine has a standby.`, true, true,
+	{energy.HoldStandby, "Put empty hosts in standby and keep them there", `As 'almanac energy host off', for machines that have a standby state.`, true, true,
 		"  almanac energy host standby node-01"},
-	{energy.Release, "Leave hosts to the plan again, and end their quarantine", `A host that has left the inventory is forgotten.`, false, false,
+	{energy.Release, "Release manual holds and end the quarantine of hosts", `Almanac forgets a host that has left the inventory.`, false, false,
 		"  almanac energy host release 'node-[01-04]'"},
-	{energy.Test, "Switch empty hosts off and on once, to see whether they wake", `Almanac switches off by itself only what was seen to wake, unless it is configured
-otherwise. One that sleeps is only switched on. With --wait the exit code is 1 where a host
-did not wake.`, true, false,
+	{energy.Test, "Switch empty hosts off and on once, to test whether they wake", `Unless it is configured otherwise, Almanac switches off only hosts that have passed
+this test. It only switches on a host that is asleep. With --wait the exit code is 1
+if a host did not wake.`, true, false,
 		"  almanac energy host test node-01 --wait\n  almanac energy host test 'node-*' --dry-run"},
 }
 
@@ -52,16 +53,18 @@ type ordering struct {
 func (p *process) orderCommand(o order) *cobra.Command {
 	run := &ordering{order: o, waitTime: 3600}
 	run.until.clock = p.now
-	long := o.short + `. Hosts are named one by one, in ranges such as
-'node-[01-16]', or by patterns with * and ?; what fails for one does not keep the
-others from it. The order is begun within seconds, and wins over every plan.`
+	long := o.short + `.
+
+An argument is a name, a range such as 'node-[01-16]', or a pattern with * and ?. If one
+host fails, the command continues with the others. Almanac starts to carry out the order
+within seconds; the order takes precedence over every plan.`
 	if o.long != "" {
 		long += "\n\n" + o.long
 	}
 	c := &cobra.Command{
 		Use: string(o.action) + " NAME...", Short: o.short, Long: long, Example: o.example,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: p.completeHosts,
+		ValidArgsFunction: p.completeHosts(),
 		RunE: func(c *cobra.Command, args []string) error {
 			if run.dryRun {
 				return p.foresee(c, args, run)
@@ -70,16 +73,16 @@ others from it. The order is begun within seconds, and wins over every plan.`
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&run.reason, "reason", "", "why, for the audit and for those who look at the host")
+	flags.StringVar(&run.reason, "reason", "", "reason, for the status of the host and the audit")
 	if o.held {
-		flags.Var(&run.until, "until", "when the order is over (default: when it is released)")
+		flags.Var(&run.until, "until", "when the order ends (default: at its release)")
 	}
 	if o.down {
-		flags.BoolVar(&run.dryRun, "dry-run", false, "only say what would happen")
+		flags.BoolVar(&run.dryRun, "dry-run", false, "only show what would happen")
 	}
 	if o.action == energy.Test {
-		flags.BoolVar(&run.wait, "wait", false, "wait until the hosts have woken, or have not")
-		flags.Var(&run.waitTime, "wait-timeout", "how long to wait at most")
+		flags.BoolVar(&run.wait, "wait", false, "wait until the test is over")
+		flags.Var(&run.waitTime, "wait-timeout", "maximum time to wait")
 		c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	}
 	return c
@@ -93,82 +96,65 @@ func (run *ordering) body() v1.EnergyOrder {
 	return body
 }
 
-// order gives an order for all that args stand for, and shows the hosts that take it.
+// order sends an order to all hosts that args select, and shows those that accept it.
 func (p *process) order(c *cobra.Command, args []string, run *ordering) error {
-	out, err := newPrinter(p, energyHostColumns, inLists)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	ordered, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyHost, error) {
-		return almanac.OrderPower(ctx, name, run.body())
+	return with(p, c, energyHostFields, inLists, func(ctx context.Context, almanac *client.Client, out printer[v1.EnergyHost]) error {
+		ordered, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyHost, error) {
+			return almanac.OrderPower(ctx, name, run.body())
+		})
+		if len(ordered) == 0 {
+			return failure
+		}
+		for _, h := range ordered {
+			if h.Outcome != "" {
+				p.inform("%s: %s", h.Name, h.Outcome)
+			}
+		}
+		if run.wait {
+			var waited error
+			if ordered, waited = p.awaitTests(ctx, almanac, ordered, run.waitTime); waited != nil {
+				failure = waited
+			}
+		} else {
+			p.inform("ordered; 'almanac energy explain %s' shows the progress", ordered[0].Name)
+		}
+		return errors.Join(failure, out.list(ordered, v1.EnergyHosts{Hosts: ordered}))
 	})
-	if len(ordered) == 0 {
-		return failure
-	}
-	for _, h := range ordered {
-		if h.Outcome != "" {
-			p.inform("%s: %s", h.Name, h.Outcome)
-		}
-	}
-	if run.wait {
-		var waited error
-		if ordered, waited = p.awaitTests(c.Context(), almanac, ordered, run.waitTime.time()); waited != nil {
-			failure = waited
-		}
-	} else {
-		p.inform("ordered; 'almanac energy explain %s' says how far it is", ordered[0].Name)
-	}
-	return errors.Join(failure, out.list(ordered, v1.EnergyHosts{Hosts: ordered}))
 }
 
-var foreseenColumns = []column[v1.EnergyForeseen]{
-	{"Name", func(f v1.EnergyForeseen) any { return f.Name }, inLists},
-	{"Phase", func(f v1.EnergyForeseen) any { return f.Phase }, inLists},
-	{"Outcome", func(f v1.EnergyForeseen) any { return prose(f.Outcome) }, inLists},
+func foreseenFields(f v1.EnergyForeseen) []field {
+	return []field{{"Name", f.Name, inLists}, {"Phase", f.Phase, inLists}, {"Outcome", prose(f.Outcome), inLists}}
 }
 
-// foresee says what an order for all that args stand for would come to now.
+// foresee shows what an order would do now to all hosts that args select.
 func (p *process) foresee(c *cobra.Command, args []string, run *ordering) error {
-	out, err := newPrinter(p, foreseenColumns, inLists)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	list, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyForeseen, error) {
-		f, err := almanac.ForeseePower(ctx, name, run.body())
-		if refused, is := errors.AsType[*client.Error](err); is && refused.Kind == fault.Conflict {
-			return v1.EnergyForeseen{Name: name, Outcome: "refused: " + refused.Message}, nil
+	return with(p, c, foreseenFields, inLists, func(_ context.Context, almanac *client.Client, out printer[v1.EnergyForeseen]) error {
+		foreseen, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.EnergyForeseen, error) {
+			f, err := almanac.ForeseePower(ctx, name, run.body())
+			if refused, is := errors.AsType[*client.Error](err); is && refused.Kind == fault.Conflict {
+				return v1.EnergyForeseen{Name: name, Outcome: "refused: " + refused.Message}, nil
+			}
+			return f, err
+		})
+		p.inform("dry run: nothing is ordered")
+		if len(foreseen) == 0 {
+			return failure
 		}
-		return f, err
+		return errors.Join(failure, out.list(foreseen, foreseen))
 	})
-	p.inform("dry run: nothing is ordered")
-	if len(list) == 0 {
-		return failure
-	}
-	return errors.Join(failure, out.list(list, list))
 }
 
-// awaitTests looks at hosts until the wake test of each is over, for so long at most, and
-// tells whenever a phase changes.
-func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts []v1.EnergyHost, most time.Duration) ([]v1.EnergyHost, error) {
-	const failed = "not every host has woken"
-	last, phases, ended := p.now().Add(most), map[string]string{}, map[string]bool{}
-	given := make([]time.Time, len(hosts))
-	for i, h := range hosts {
-		if given[i] = p.now(); h.Hold != nil {
-			given[i] = h.Hold.At
+// awaitTests waits until the wake test of each host is over, and prints each change of phase.
+func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts []v1.EnergyHost, most period) ([]v1.EnergyHost, error) {
+	phases, ended, ordered := map[string]string{}, map[string]bool{}, map[string]time.Time{}
+	for _, h := range hosts {
+		if ordered[h.Name] = p.now(); h.Hold != nil {
+			ordered[h.Name] = h.Hold.At
 		}
 	}
 	var failure error
-	for {
-		for i, h := range hosts {
+	over := func(hosts []v1.EnergyHost) (bool, error) {
+		for _, h := range hosts {
 			if ended[h.Name] {
 				continue
 			}
@@ -180,23 +166,13 @@ func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts 
 				continue
 			}
 			ended[h.Name] = true
-			if h.LastWakeTest == nil || h.LastWakeTest.At.Before(given[i]) {
-				p.inform("%s: the test was given up; 'almanac energy explain %s' says why", h.Name, h.Name)
-				failure = &outcome{exitFailed, failed}
-			} else if p.inform("%s: %s", h.Name, plain(wakeTestLine(h.LastWakeTest))); !h.LastWakeTest.Woke {
-				failure = &outcome{exitFailed, failed}
+			if !p.reportTest(h, ordered[h.Name]) {
+				failure = &outcome{exitFailed, "not every host has woken"}
 			}
 		}
-		if len(ended) == len(hosts) {
-			return hosts, failure
-		}
-		left := last.Sub(p.now())
-		if left <= 0 {
-			return hosts, &outcome{exitTimedOut, "the test goes on; 'almanac energy host list' shows how far it is"}
-		}
-		if err := p.pause(ctx, min(left, pollTime)); err != nil {
-			return hosts, err
-		}
+		return len(ended) == len(hosts), nil
+	}
+	again := func(ctx context.Context, hosts []v1.EnergyHost) ([]v1.EnergyHost, error) {
 		for i, h := range hosts {
 			if ended[h.Name] {
 				continue
@@ -206,7 +182,23 @@ func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts 
 				return hosts, err
 			}
 		}
+		return hosts, nil
 	}
+	hosts, err := await(ctx, p, hosts, most, over, again, func([]v1.EnergyHost) string {
+		return "the test continues; 'almanac energy host list' shows its progress"
+	})
+	return hosts, cmp.Or(err, failure)
+}
+
+// reportTest prints the result of a wake test that was ordered at a time, and reports whether
+// the host has passed it.
+func (p *process) reportTest(h v1.EnergyHost, ordered time.Time) bool {
+	if h.LastWakeTest == nil || h.LastWakeTest.At.Before(ordered) {
+		p.inform("%s: the test was abandoned; 'almanac energy explain %s' shows why", h.Name, h.Name)
+		return false
+	}
+	p.inform("%s: %s", h.Name, plain(wakeTestLine(h.LastWakeTest)))
+	return h.LastWakeTest.Woke
 }
 
 func phaseLine(h v1.EnergyHost) string {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-// planMove is one line of a plan: a host that is switched, or that stays on.
+// planMove is one line of a plan: a host that Almanac switches, or that stays on.
 type planMove struct {
 	Host   string `json:"host"`
 	Move   string `json:"move"` // "switch off", "stay on" and so on
@@ -14,16 +17,13 @@ type planMove struct {
 	Reason string `json:"reason"`
 }
 
-var planColumns = []column[planMove]{
-	{"Host", func(m planMove) any { return m.Host }, inLists},
-	{"Move", func(m planMove) any { return m.Move }, inLists},
-	{"Urgent", func(m planMove) any { return m.Urgent }, inLists},
-	{"Reason", func(m planMove) any { return prose(m.Reason) }, inLists},
+func planFields(m planMove) []field {
+	return []field{{"Host", m.Host, inLists}, {"Move", m.Move, inLists}, {"Urgent", m.Urgent, inLists}, {"Reason", prose(m.Reason), inLists}}
 }
 
 var moveWords = map[string]string{"on": "switch on", "standby": "put in standby", "off": "switch off"}
 
-// planMoves gives the switches of a plan for which wanted holds.
+// planMoves returns the wanted switches of a plan.
 func planMoves(plan v1.EnergyPlan, wanted func(v1.EnergySwitch) bool) []planMove {
 	moves := []planMove{}
 	for _, s := range plan.Switches {
@@ -38,41 +38,42 @@ func (p *process) energyPlanCommand() *cobra.Command {
 	var long bool
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show which hosts should be switched, and why",
-		Long: `Show the last plan: which hosts should be switched, and why; with --long also the idle
-hosts that stay on. Where the mode is recommend, 'almanac energy approve ID' lets it be
-carried out. What is urgent waits for no approval.`,
+		Short: "Show which hosts the last plan switches, and why",
+		Long: `Show which hosts the last plan switches, and why; with --long also the idle hosts that
+stay on. In the mode recommend, 'almanac energy approve ID' lets Almanac carry the
+plan out. Urgent switches need no approval.`,
 		Example: `  almanac energy plan --long
   almanac energy plan -f json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, planColumns, inLists)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			plan, err := almanac.EnergyPlan(c.Context())
-			if err != nil {
-				return err
-			}
-			p.describePlan(plan)
-			moves := planMoves(plan, func(v1.EnergySwitch) bool { return true })
-			if long {
-				for _, k := range plan.Kept {
-					moves = append(moves, planMove{Host: k.Host, Move: "stay on", Reason: k.Reason})
-				}
-			}
-			return out.list(moves, plan)
+			return p.showPlan(c, long, func(ctx context.Context, almanac *client.Client) (v1.EnergyPlan, error) {
+				return almanac.EnergyPlan(ctx)
+			})
 		},
 	}
 	c.Flags().BoolVar(&long, "long", false, "list the idle hosts that stay on too")
 	return c
 }
 
-// describePlan says what a plan is about.
+// showPlan prints the plan that ask returns.
+func (p *process) showPlan(c *cobra.Command, long bool, ask func(context.Context, *client.Client) (v1.EnergyPlan, error)) error {
+	return list(p, c, planFields, inLists, func(ctx context.Context, almanac *client.Client) ([]planMove, v1.EnergyPlan, error) {
+		plan, err := ask(ctx, almanac)
+		if err != nil {
+			return nil, plan, err
+		}
+		p.describePlan(plan)
+		moves := planMoves(plan, func(v1.EnergySwitch) bool { return true })
+		if long {
+			for _, k := range plan.Kept {
+				moves = append(moves, planMove{Host: k.Host, Move: "stay on", Reason: k.Reason})
+			}
+		}
+		return moves, plan, nil
+	})
+}
+
+// describePlan prints the summary of a plan.
 func (p *process) describePlan(plan v1.EnergyPlan) {
 	p.inform("plan %s of %s: %d hosts are required (%d forecast, %d reserved), %d more stay as spare, and %d are on",
 		plan.ID, stamp(plan.At), plan.Required, plan.Forecast, plan.Reserved, plan.Spare, plan.On)
@@ -87,27 +88,16 @@ func (p *process) describePlan(plan v1.EnergyPlan) {
 func (p *process) energyApproveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "approve ID",
-		Short: "Let a plan be carried out",
-		Long: `Let the plan with that id be carried out, as 'almanac energy plan' shows it. It fails where
-another plan has been made since.`,
+		Short: "Approve a plan",
+		Long: `Approve the plan with an id, which 'almanac energy plan' shows, so that Almanac carries
+it out. The command fails if Almanac has made another plan since.`,
 		Example:           "  almanac energy approve 0197c2a4-7f5e-7b1a-9d55-1f9a0c4b2e77",
 		Args:              needsOne("ID"),
-		ValidArgsFunction: cobra.NoFileCompletions, // whoever approves a plan has looked at it
+		ValidArgsFunction: cobra.NoFileCompletions, // a user should read a plan before the approval
 		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, planColumns, inLists)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			plan, err := almanac.ApproveEnergyPlan(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			p.describePlan(plan)
-			return out.list(planMoves(plan, func(v1.EnergySwitch) bool { return true }), plan)
+			return p.showPlan(c, false, func(ctx context.Context, almanac *client.Client) (v1.EnergyPlan, error) {
+				return almanac.ApproveEnergyPlan(ctx, args[0])
+			})
 		},
 	}
 }

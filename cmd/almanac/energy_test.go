@@ -216,9 +216,9 @@ func TestAWakeTestIsWaitedFor(t *testing.T) {
 		},
 		"given up": {
 			[]v1.EnergyHost{tested("draining", held, old), tested("awake", nil, old)},
-			exitFailed, []string{"n1: draining", "n1: awake", "the test was given up", "not every host has woken"},
+			exitFailed, []string{"n1: draining", "n1: awake", "the test was abandoned", "not every host has woken"},
 		},
-		"too long": {[]v1.EnergyHost{tested("waking", held, nil)}, exitTimedOut, []string{"n1: waking", "the test goes on"}},
+		"too long": {[]v1.EnergyHost{tested("waking", held, nil)}, exitTimedOut, []string{"n1: waking", "the test continues"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
@@ -261,14 +261,14 @@ func TestExplainTellsTheLastOperationAsAStory(t *testing.T) {
 	got := almanac(t, a, "energy", "explain", "n1")
 	got.wantDone(t)
 	const want = `n1 is asleep since 2026-12-01T09:00:00Z: it was idle
-  its machine says off, and takes 4.5 W
+  its machine reports off and draws 4.5 W
   in quarantine: it was late
   held off by ann: repair
   woke in 1m30s at 2026-12-01T09:00:00Z
 Why:
   nothing needs it
   "it is\x1b held"
-How it came to that:
+History:
   2026-12-01T09:02:00Z ann manual: ordered off
   2026-12-01T09:03:00Z almanac phase: draining
   2026-12-01T09:04:00Z almanac phase: asleep

@@ -26,8 +26,7 @@ const (
 	exitTimedOut = 6
 )
 
-// outcome is an error that knows its exit code. Without a text there is nothing
-// to add to what was printed.
+// outcome is an error with an exit code. Its text is empty if the error was printed already.
 type outcome struct {
 	code int
 	text string
@@ -35,7 +34,7 @@ type outcome struct {
 
 func (o *outcome) Error() string { return o.text }
 
-// codeOf maps an error to an exit code.
+// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	if o, ok := errors.AsType[*outcome](err); ok {
 		return o.code
@@ -67,7 +66,7 @@ func codeOfKind(kind fault.Kind) int {
 	}
 }
 
-// report prints err for the one who typed command.
+// report prints the error of a command for its user.
 func (p *process) report(command *cobra.Command, err error) {
 	if errors.Is(err, context.Canceled) {
 		p.inform("almanac: interrupted")
@@ -89,15 +88,15 @@ func (p *process) report(command *cobra.Command, err error) {
 	case failed.Refusal != nil:
 		p.explain(command, failed.Refusal)
 	case failed.Timeout():
-		p.inform("  hint: --timeout gives it more time")
+		p.inform("  hint: --timeout allows more time")
 	case failed.Status == http.StatusUnauthorized:
-		p.inform("  hint: --os-cloud, OS_CLOUD or the OS_* variables say who you are")
+		p.inform("  hint: set your credentials with --os-cloud, OS_CLOUD or the OS_* variables")
 	case failed.Status == 0:
-		p.inform("  hint: --url or ALMANAC_URL says where Almanac is")
+		p.inform("  hint: set the address of Almanac with --url or ALMANAC_URL")
 	}
 }
 
-// reportJSON prints a refusal as the API answered it.
+// reportJSON prints a refusal as in the answer of the API.
 func (p *process) reportJSON(failed *client.Error) {
 	text, err := indent(v1.ErrorAnswer{
 		Error: v1.Error{
@@ -112,8 +111,8 @@ func (p *process) reportJSON(failed *client.Error) {
 	p.inform("%s", text)
 }
 
-// inFlags writes an error with the flag of command that set the field at fault,
-// where there is one.
+// inFlags formats an error with the flag of the command that sets the wrong field, if there is
+// one.
 func inFlags(command *cobra.Command, failed *client.Error, err error) string {
 	name := strings.NewReplacer("_time", "", "host_properties", "properties", "_", "-").Replace(failed.Field)
 	if failed.Field == "" || command.Flags().Lookup(name) == nil {
@@ -122,7 +121,7 @@ func inFlags(command *cobra.Command, failed *client.Error, err error) string {
 	return fmt.Sprintf("--%s: %s", name, failed.Message)
 }
 
-// indent writes JSON as people read it.
+// indent formats JSON for people.
 func indent(value any) ([]byte, error) {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

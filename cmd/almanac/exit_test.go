@@ -90,7 +90,7 @@ func TestMistakesInTheCommandLineAreUsage(t *testing.T) {
 		"reservation delete":                                     "at least 1",
 		"reservation import /no/such/file":                       "/no/such/file",
 		"reservation import x --workers 0":                       "--workers",
-		"reservation import - --input-format swf --shift-to +1h": `no format "swf"`,
+		"reservation import - --trace-format xls --shift-to +1h": `--trace-format: there is no format "xls"`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			almanac(t, a, strings.Fields(line)...).wantFailure(t, exitUsage, mention)
@@ -186,7 +186,7 @@ func TestAHintNamesOnlyFlagsOfTheCommand(t *testing.T) {
 	})
 	a.on("PATCH /v1/reservations/r-1", http.StatusConflict, refusal())
 	for line, want := range map[string]string{
-		"reservation create properties --duration 1h": "hint: try other --properties ('almanac properties' lists what there is to ask for)\n",
+		"reservation create properties --duration 1h": "hint: try other --properties ('almanac properties' lists the properties that exist)\n",
 		"reservation create length --duration 1h":     "hint: try a shorter --duration\n",
 		"reservation create far --duration 1h":        "hint: try an earlier --start\n",
 		"reservation create pool --duration 1h":       "largest quantity: 0\n",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,24 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-var hostColumns = []column[v1.Host]{
-	{"Name", func(h v1.Host) any { return h.Name }, inLists},
-	{"VCPUs", func(h v1.Host) any { return h.Resources.VCPUs }, inLists},
-	{"Memory MB", func(h v1.Host) any { return h.Resources.MemoryMB }, inLists},
-	{"Disk GB", func(h v1.Host) any { return h.Resources.DiskGB }, inLists},
-	{"Zone", func(h v1.Host) any { return h.Zone }, inLists},
-	{"Reservable", func(h v1.Host) any { return h.Reservable }, inLists},
-	{"Power", func(h v1.Host) any { return h.Power }, inLists},
-	{"Guests", func(h v1.Host) any { return h.Guests }, inLists},
-	{"Trouble", func(h v1.Host) any { return prose(h.Trouble) }, inLongLists},
-	{"Used", func(h v1.Host) any { return h.Used }, inShows},
-	{"Custom", func(h v1.Host) any { return custom(h.Resources) }, inShows},
-	{"Aggregates", func(h v1.Host) any { return h.Aggregates }, inLongLists},
-	{"Traits", func(h v1.Host) any { return h.Traits }, inShows},
-	{"Properties", func(h v1.Host) any { return h.Properties }, inLongLists},
-	{"Boot Seconds", func(h v1.Host) any { return h.BootSeconds }, inShows},
-	{"FLOPS Per Watt", func(h v1.Host) any { return h.FlopsPerWatt }, inLongLists},
-	{"Instances", func(h v1.Host) any { return lines(each(h.Instances, instanceLine)) }, inShows},
+func hostFields(h v1.Host) []field {
+	return []field{
+		{"Name", h.Name, inLists}, {"VCPUs", h.Resources.VCPUs, inLists}, {"Memory MB", h.Resources.MemoryMB, inLists},
+		{"Disk GB", h.Resources.DiskGB, inLists}, {"Zone", h.Zone, inLists}, {"Reservable", h.Reservable, inLists},
+		{"Power", h.Power, inLists}, {"Instances", h.Guests, inLists}, {"Problem", prose(h.Trouble), inLongLists},
+		{"Used", h.Used, inShows}, {"Custom", custom(h.Resources), inShows}, {"Aggregates", h.Aggregates, inLongLists},
+		{"Traits", h.Traits, inShows}, {"Properties", h.Properties, inLongLists}, {"Boot Seconds", h.BootSeconds, inShows},
+		{"FLOPS Per Watt", h.FlopsPerWatt, inLongLists}, {"Instance Details", lines(each(h.Instances, instanceLine)), inShows},
+	}
 }
 
 func instanceLine(i v1.Instance) string {
@@ -54,7 +46,7 @@ func custom(r v1.Resources) map[string]any {
 func (p *process) hostCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "Look at hosts, and set what users can ask for",
+		Short: "List and show hosts, and set their properties",
 		Example: `  almanac host list
   almanac host set node-01 --property rack=4 --not-reservable
   almanac host set 'node-[01-08]' --reservable`,
@@ -65,77 +57,44 @@ func (p *process) hostCommand() *cobra.Command {
 
 func (p *process) hostListCommand() *cobra.Command {
 	var properties string
-	var limit int
-	var long bool
+	var most limit
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List hosts by name",
 		Example: `  almanac host list --long
   almanac host list --properties '["=", "$gpu", "a100"]' -f value -c Name`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, hostColumns, listed(long))
-			if err != nil {
-				return err
-			}
-			filter, err := p.filter(properties)
-			if err != nil {
-				return err
-			}
-			size, err := pageSize(limit)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			var answer v1.HostList
-			answer.Hosts, err = collect(almanac.Hosts(c.Context(), client.HostFilter{
-				HostProperties: string(filter), PageSize: size,
-				Unknown: func(names []string) { answer.UnknownProperties = names },
-			}), limit)
-			if err != nil {
-				return err
-			}
-			p.warnUnknown(answer.UnknownProperties)
-			return out.list(answer.Hosts, answer)
-		},
 	}
-	c.Flags().StringVar(&properties, "properties", "", "only hosts that pass this filter: JSON, or @FILE with it")
-	c.Flags().IntVar(&limit, "limit", 0, "at most this many; 0 is all")
-	c.Flags().BoolVar(&long, "long", false, "print more columns")
+	listCommand(p, c, hostFields, func(ctx context.Context, almanac *client.Client) (hosts []v1.Host, answer v1.HostList, err error) {
+		filter, err := p.filter(properties)
+		if err != nil {
+			return nil, answer, err
+		}
+		answer.Hosts, err = collect(almanac.Hosts(ctx, client.HostFilter{
+			HostProperties: string(filter), PageSize: most.page(),
+			Unknown: func(names []string) { answer.UnknownProperties = names },
+		}), most)
+		p.warnUnknown(answer.UnknownProperties)
+		return answer.Hosts, answer, err
+	})
+	c.Flags().StringVar(&properties, "properties", "", "only hosts that pass this filter: JSON, or @FILE that contains it")
+	most.add(c)
 	return c
 }
 
 func (p *process) hostShowCommand() *cobra.Command {
-	return &cobra.Command{
+	return showCommand(p, &cobra.Command{
 		Use:               "show NAME",
 		Short:             "Show a host",
 		Example:           "  almanac host show node-01",
-		Args:              needsOne("NAME"),
-		ValidArgsFunction: p.completeOneHost,
-		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, hostColumns, inShows)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := almanac.Host(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return out.one(found, found)
-		},
-	}
+		ValidArgsFunction: onlyOne(p.completeHosts()),
+	}, hostFields, func(ctx context.Context, almanac *client.Client, name string) (v1.Host, error) {
+		return almanac.Host(ctx, name)
+	})
 }
 
-// warnUnknown tells of properties in a filter that no host has.
+// warnUnknown names the properties of a filter that no host has.
 func (p *process) warnUnknown(names []string) {
 	if len(names) > 0 {
-		p.inform("no host has a property $%s; 'almanac properties' lists what there is to ask for", strings.Join(names, ", $"))
+		p.inform("no host has a property $%s; 'almanac properties' lists the properties that exist", strings.Join(names, ", $"))
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// isPattern says that text stands for any number of hosts, not for one by name.
+// isPattern reports whether text selects any number of hosts instead of naming one.
 func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
 
-// hostNames gives the hosts that the arguments stand for, each once: names, ranges as
-// in a hosts file ("node-[01-16]"), and patterns with * and ?.
+// hostNames returns the hosts that the arguments select, each once: names, ranges as in a
+// hosts file ("node-[01-16]"), and patterns with * and ?.
 func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]string, error) {
 	var all, names []string
 	for _, arg := range args {
@@ -29,9 +29,11 @@ func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]st
 		switch {
 		case strings.ContainsAny(arg, "*?"):
 			if all == nil {
-				if all, err = everyHost(ctx, almanac); err != nil {
+				hosts, err := collect(almanac.Hosts(ctx, client.HostFilter{PageSize: largestPage}), 0)
+				if err != nil {
 					return nil, err
 				}
+				all = each(hosts, func(h v1.Host) string { return h.Name })
 			}
 			found, err = matching(arg, all)
 		case isPattern(arg):
@@ -51,22 +53,13 @@ func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]st
 	return names, nil
 }
 
-func everyHost(ctx context.Context, almanac *client.Client) ([]string, error) {
-	size, err := pageSize(0)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := collect(almanac.Hosts(ctx, client.HostFilter{PageSize: size}), 0)
-	return each(hosts, func(h v1.Host) string { return h.Name }), err
-}
-
-// matching gives those of names that match pattern.
+// matching returns the names that match pattern.
 func matching(pattern string, names []string) (found []string, err error) {
 	if strings.ContainsAny(pattern, `[\`) {
-		return nil, fault.New(fault.Invalid, "%q has both a range and * or ?; give one after the other", pattern)
+		return nil, fault.New(fault.Invalid, "%q has both a range and * or ?; use two arguments", pattern)
 	}
 	for _, name := range names {
-		if matches, _ := path.Match(pattern, name); matches { // without [ and \ no pattern is wrong
+		if matches, _ := path.Match(pattern, name); matches { // a pattern without [ and \ is always valid
 			found = append(found, name)
 		}
 	}
@@ -76,8 +69,7 @@ func matching(pattern string, names []string) (found []string, err error) {
 	return found, nil
 }
 
-// eachHost does something with every host that args stand for, and gives what came of it. It
-// tells where that fails, and goes on; then it fails too, without a text.
+// eachHost calls do for every host that args select, as eachOf does.
 func eachHost[T any](
 	p *process, c *cobra.Command, almanac *client.Client, args []string, do func(ctx context.Context, name string) (T, error),
 ) (done []T, failure error) {
@@ -85,11 +77,23 @@ func eachHost[T any](
 	if err != nil {
 		return nil, err
 	}
-	done = []T{}
-	for _, name := range names {
+	return eachOf(p, c, names, func(name string) (T, error) {
 		one, err := do(c.Context(), name)
 		if err != nil {
-			p.report(c, fmt.Errorf("host %s: %w", name, err))
+			err = fmt.Errorf("host %s: %w", name, err)
+		}
+		return one, err
+	})
+}
+
+// eachOf calls do for each argument and returns the results. It reports failures and
+// continues; then it returns an error without a text, with the exit code of the first.
+func eachOf[T any](p *process, c *cobra.Command, args []string, do func(string) (T, error)) (done []T, failure error) {
+	done = []T{}
+	for _, arg := range args {
+		one, err := do(arg)
+		if err != nil {
+			p.report(c, err)
 			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
 			continue
 		}

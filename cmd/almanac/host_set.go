@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
@@ -21,7 +22,7 @@ type hostEdit struct {
 	power                     string
 }
 
-// source is the word for the power that a host has of its source.
+// source is the word for the power state that the inventory source reports.
 const source = "source"
 
 var powerWords = append(each(inventory.Powers, func(p inventory.Power) string { return string(p) }), source)
@@ -30,80 +31,59 @@ func (p *process) hostSetCommand() *cobra.Command {
 	var edit hostEdit
 	c := &cobra.Command{
 		Use:   "set NAME...",
-		Short: "Set properties and power of hosts, or take them into the pool or out of it",
-		Long: `Set properties and power of hosts, take them into the pool of hosts that can be
-reserved, or out of it. Hosts are named one by one, in ranges such as
-'node-[01-16]', or by patterns with * and ?; what fails for one does not keep the
-others from being changed.
+		Short: "Set the properties and power state of hosts, or add them to the pool or remove them",
+		Long: `Set the properties and power state of hosts, and add them to the pool of reservable
+hosts or remove them from it. An argument is a name, a range such as 'node-[01-16]',
+or a pattern with * and ?. If one host fails, the command continues with the others.
 
-The value of --property is a number, true, false or a JSON list of texts where it
-reads as one, else a text. --power switches nothing: it says what a host is taken
-for, until it is set to source, which is what the source of the hosts says.`,
+The value of --property is a number, true, false or a JSON list of strings if it
+reads as one, else a string. --power switches nothing: it sets the state that
+Almanac assumes, until it is set to source, the state that the inventory source
+reports.`,
 		Example: `  almanac host set node-01 --property rack=4 --property nvme=true --property 'networks=["ethernet"]'
   almanac host set node-01 --property-string serial=00417 --unset gpu
   almanac host set 'node-[01-08]' --reservable
   almanac host set 'old-*' --not-reservable --power sleeping`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: p.completeHosts,
+		ValidArgsFunction: p.completeHosts(),
 		RunE: func(c *cobra.Command, args []string) error {
 			change, err := edit.change(c)
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 && !isPattern(args[0]) {
-				return p.setHost(c, args[0], change)
+				return show(p, c, hostFields, func(ctx context.Context, almanac *client.Client) (v1.Host, error) {
+					return almanac.ChangeHost(ctx, args[0], change)
+				})
 			}
 			return p.setHosts(c, args, change)
 		},
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&edit.values, "property", nil, "NAME=VALUE to set (repeatable)")
-	flags.StringArrayVar(&edit.texts, "property-string", nil, "NAME=TEXT to set, whatever it reads as (repeatable)")
+	flags.StringArrayVar(&edit.texts, "property-string", nil, "NAME=TEXT to set as a string (repeatable)")
 	flags.StringArrayVar(&edit.gone, "unset", nil, "name of a property to remove (repeatable)")
-	flags.BoolVar(&edit.reservable, "reservable", false, "take the hosts into the pool")
-	flags.BoolVar(&edit.notReservable, "not-reservable", false, "take the hosts out of the pool")
-	flags.StringVar(&edit.power, "power", "", "what the hosts are taken for: on, sleeping, waking, failed, or source")
+	flags.BoolVar(&edit.reservable, "reservable", false, "add the hosts to the pool")
+	flags.BoolVar(&edit.notReservable, "not-reservable", false, "remove the hosts from the pool")
+	flags.StringVar(&edit.power, "power", "", "power state to assume: on, sleeping, waking, failed, or source")
 	c.MarkFlagsMutuallyExclusive("reservable", "not-reservable")
 	c.MarkFlagsOneRequired("property", "property-string", "unset", "reservable", "not-reservable", "power")
-	completeFlag(c, "unset", p.completeProperties)
+	completeFlag(c, "unset", p.completeProperties())
 	completeFlag(c, "power", oneOf(powerWords))
 	return c
 }
 
-// setHost changes one host and shows it.
-func (p *process) setHost(c *cobra.Command, name string, change v1.HostChange) error {
-	out, err := newPrinter(p, hostColumns, inShows)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	changed, err := almanac.ChangeHost(c.Context(), name, change)
-	if err != nil {
-		return err
-	}
-	return out.one(changed, changed)
-}
-
-// setHosts changes all that args stand for and lists those that it has changed.
+// setHosts changes all hosts that args select and lists those that it has changed.
 func (p *process) setHosts(c *cobra.Command, args []string, change v1.HostChange) error {
-	out, err := newPrinter(p, hostColumns, inLists)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	changed, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.Host, error) {
-		return almanac.ChangeHost(ctx, name, change)
+	return with(p, c, hostFields, inLists, func(_ context.Context, almanac *client.Client, out printer[v1.Host]) error {
+		changed, failure := eachHost(p, c, almanac, args, func(ctx context.Context, name string) (v1.Host, error) {
+			return almanac.ChangeHost(ctx, name, change)
+		})
+		if failure != nil && len(changed) == 0 {
+			return failure
+		}
+		return errors.Join(failure, out.list(changed, v1.HostList{Hosts: changed}))
 	})
-	if failure != nil && len(changed) == 0 {
-		return failure
-	}
-	return errors.Join(failure, out.list(changed, v1.HostList{Hosts: changed}))
 }
 
 func (e *hostEdit) change(c *cobra.Command) (v1.HostChange, error) {
@@ -122,7 +102,7 @@ func (e *hostEdit) change(c *cobra.Command) (v1.HostChange, error) {
 	}
 	set := func(name string, value any) error {
 		if _, twice := change.Properties[name]; twice {
-			return fault.New(fault.Invalid, "property %s is given twice", name)
+			return fault.New(fault.Invalid, "property %s is set twice", name)
 		}
 		change.Properties[name] = value
 		return nil
@@ -153,7 +133,7 @@ func (e *hostEdit) change(c *cobra.Command) (v1.HostChange, error) {
 	return change, nil
 }
 
-// propertyValue reads numbers, true, false and JSON lists; all else is text.
+// propertyValue reads numbers, true, false and JSON lists; everything else is a string.
 func propertyValue(text string) any {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {

@@ -108,17 +108,17 @@ func TestHostShowHasPowerTroubleAndInstances(t *testing.T) {
 			{ID: "i-2", Name: "db\x1b[2J", ProjectID: "q", Status: "BUILD", Flavor: "m1.large", ReservationID: "r-1"},
 		},
 	})
-	got := almanac(t, a, "host", "show", "n1", "-c", "Power", "-c", "Trouble", "-c", "Instances")
+	got := almanac(t, a, "host", "show", "n1", "-c", "Power", "-c", "Problem", "-c", "Instance Details")
 	got.wantDone(t)
 	want := `
-+-----------+-------------------------------------------------------------------------+
-| Field     | Value                                                                   |
-+-----------+-------------------------------------------------------------------------+
-| Power     | failed                                                                  |
-| Trouble   | it is marked as failed                                                  |
-| Instances | i-1 web ACTIVE m1.tiny project p since 2026-12-01T08:00:00Z preemptible |
-|           | "i-2 db\x1b[2J BUILD m1.large project q reservation r-1"                |
-+-----------+-------------------------------------------------------------------------+
++------------------+-------------------------------------------------------------------------+
+| Field            | Value                                                                   |
++------------------+-------------------------------------------------------------------------+
+| Power            | failed                                                                  |
+| Problem          | it is marked as failed                                                  |
+| Instance Details | i-1 web ACTIVE m1.tiny project p since 2026-12-01T08:00:00Z preemptible |
+|                  | "i-2 db\x1b[2J BUILD m1.large project q reservation r-1"                |
++------------------+-------------------------------------------------------------------------+
 `
 	if diff := cmp.Diff(want[1:], got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)

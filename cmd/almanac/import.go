@@ -1,15 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/workload"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -31,48 +38,43 @@ func (p *process) reservationImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Book the reservations of a file",
-		Long: `Book the reservations of a file, one request for each row, in the order of the file.
-The file may be compressed with gzip; - is standard input. It is one of
+		Long: `Book the reservations of a file, one request for each line, in the order of the file.
+The file may be compressed with gzip; - is standard input. Its format is one of
 
-  csv       a header line, then one reservation a line: name, start, end, quantity and
-            if wanted properties (a filter in JSON); times in epoch seconds or RFC 3339.
-            A reservation without a name is named after its row: row-7
-  grid5000  the reservation table of the Grid Workloads Archive, GWA-T-2: JobID,
-            StartTime, StopTime in epoch seconds, separated by tabs. It has no sizes:
-            each reservation gets the synthetic size 1 + JobID mod 8
+` + workload.FormatsHelp + `
 
-Rows that were cancelled before their start, that have no start, or that cannot be
-read are counted and not sent. --shift-to moves all rows by the same time, so that
-the first start of the file falls there. The same file with the same shift can be
-imported again: what was booked is not booked twice.
+Each request is for whole hosts, from the start (or the submission of a job without a
+start) for the estimate or the run time. swf and gwf count processors: each becomes a
+host. The reservations of oar receive the synthetic size 1 + JobID mod 8. A reservation
+without a name is called job-ID or line-NUMBER.
 
-The summary is printed as data. The exit code is 0 when every row that was sent was
-accepted or refused.`,
+The command counts lines that cannot be used, and does not send them. --shift-to moves
+all starts by the same time, so that the first start is then. You can import the same
+file with the same shift again: nothing is booked twice.
+
+The summary is printed as data. The exit code is 0 if Almanac accepted or refused every
+request.`,
 		Example: `  almanac reservation import plan.csv
   almanac reservation import grid5000_reservation_jobs.log.gz --rows 5000 --shift-to now+1h --report answers.csv`,
 		Args: needsOne("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.migrate(c.Context(), m, args[0])
+			return flagged(c.LocalNonPersistentFlags(), p.migrate(c, m, args[0]))
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&m.format, "input-format", "", "format of the file: csv or grid5000 (default: what its first line looks like)")
-	flags.Var(&m.shiftTo, "shift-to", "move all rows so that the first start is then (default: as in the file)")
-	flags.IntVar(&m.rows, "rows", 0, "take only the first rows of the file; 0 is all")
-	flags.IntVar(&m.workers, "workers", 1, "how many requests to have under way at once")
-	flags.StringVar(&m.policy, "policy", "", "how to choose among the starts that would do (default first-fit)")
-	flags.BoolVar(&m.dryRun, "dry-run", false, "ask for offers only; each row is judged without the others")
-	flags.StringVar(&m.report, "report", "", "write the answer to every row to this CSV file")
-	completeFlag(c, "input-format", cobra.FixedCompletions(workloadFormats, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&m.format, "trace-format", "", "format of the file (default: recognized from its content)")
+	flags.Var(&m.shiftTo, "shift-to", "move all starts so that the first is then (default: as in the file)")
+	flags.IntVar(&m.rows, "rows", 0, "use only the first lines with data; 0 is all")
+	flags.IntVar(&m.workers, "workers", 1, "number of concurrent requests")
+	flags.StringVar(&m.policy, "policy", "", "how to choose among the possible starts (default first-fit)")
+	flags.BoolVar(&m.dryRun, "dry-run", false, "only request offers, each without the other reservations of the file")
+	flags.StringVar(&m.report, "report", "", "write the answer to each line to this CSV file")
+	completeFlag(c, "trace-format", oneOf(workload.Formats))
 	completeFlag(c, "policy", oneOf(calendar.Policies))
 	return c
 }
 
-func (p *process) migrate(ctx context.Context, m *migration, name string) error {
-	out, err := newPrinter(p, summaryColumns, inShows)
-	if err != nil {
-		return err
-	}
+func (p *process) migrate(c *cobra.Command, m *migration, name string) error {
 	if m.workers < 1 || m.workers > mostWorkers || m.rows < 0 {
 		return fault.New(fault.Invalid, "--workers must be from 1 to %d, and --rows not negative", mostWorkers)
 	}
@@ -80,7 +82,7 @@ func (p *process) migrate(ctx context.Context, m *migration, name string) error 
 	if err != nil {
 		return err
 	}
-	load, err := readWorkload(content, m.format, m.rows)
+	load, err := readLoad(content, name, m.format, m.rows)
 	if err != nil {
 		return err
 	}
@@ -88,40 +90,128 @@ func (p *process) migrate(ctx context.Context, m *migration, name string) error 
 	if err != nil {
 		return err
 	}
-	var report *os.File
-	if m.report != "" {
-		if report, err = os.Create(m.report); err != nil {
-			return &fault.Error{Kind: fault.Invalid, Field: "--report", Message: "the file cannot be written", Err: err}
+	return with(p, c, summaryFields, inShows, func(ctx context.Context, almanac *client.Client, out printer[importSummary]) error {
+		var report *os.File
+		if m.report != "" {
+			if report, err = os.Create(m.report); err != nil {
+				return &fault.Error{Kind: fault.Invalid, Field: "--report", Message: "the file cannot be written", Err: err}
+			}
 		}
-	}
-	almanac, err := p.connect(ctx)
-	if err != nil {
-		return err
-	}
-	begun := p.now()
-	s := &sender{almanac: almanac, load: load, shift: shift, policy: m.policy, dryRun: m.dryRun}
-	stopped := s.send(ctx, m.workers, p.newProgress(load.valid(), "rows"))
-	sum := summarize(s, p.now().Sub(begun))
-	if report != nil {
-		if err := errors.Join(writeReport(report, s), report.Close()); err != nil {
-			return fmt.Errorf("write the report: %w", err)
+		begun := p.now()
+		s := &sender{almanac: almanac, load: load, shift: shift, policy: m.policy, dryRun: m.dryRun}
+		stopped := s.send(ctx, m.workers, p.newProgress(load.valid(), "rows"))
+		sum := summarize(s, p.now().Sub(begun))
+		if report != nil {
+			if err := errors.Join(writeReport(report, s), report.Close()); err != nil {
+				return fmt.Errorf("write the report: %w", err)
+			}
 		}
-	}
-	if err := out.one(sum, sum); err != nil {
-		return err
-	}
-	if stopped != nil {
-		return fmt.Errorf("the import stopped: %w", stopped)
-	}
-	if sum.Failed > 0 {
-		return &outcome{exitFailed, fmt.Sprintf("%d rows were neither accepted nor refused; --report FILE says why", sum.Failed)}
-	}
-	return nil
+		if err := out.one(sum, sum); err != nil {
+			return err
+		}
+		if stopped != nil {
+			return fmt.Errorf("the import stopped: %w", stopped)
+		}
+		if sum.Failed > 0 {
+			return &outcome{exitFailed, fmt.Sprintf("%d rows were neither accepted nor refused; --report FILE shows why", sum.Failed)}
+		}
+		return nil
+	})
 }
 
-// shift gives by how many seconds the rows are moved, and prints it.
-func (p *process) shift(m *migration, load workload) (int64, error) {
-	first, found := load.first()
+// load is a file of reservations.
+type load struct {
+	rows []row
+	// digest is the beginning of the SHA-256 of the file as it is stored.
+	digest string
+	// synthetic reports whether the file has no sizes and the reader made them up.
+	synthetic bool
+}
+
+// row is one line of a file.
+type row struct {
+	workload.Job
+	problem string // why the row cannot be sent; empty if it can
+}
+
+// The reasons of the import for which a row is not sent.
+const (
+	tooLate       = "ends after the year 9000"
+	importStopped = "import stopped"
+)
+
+var lastEnd = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+
+// readLoad reads the rows of a file, at most limit of them; 0 is all.
+func readLoad(content []byte, name, format string, limit int) (load, error) {
+	sum := sha256.Sum256(content)
+	l := load{digest: hex.EncodeToString(sum[:])[:12]}
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	file, err := workload.Read(bytes.NewReader(content), name, workload.OpenOptions{
+		Format: format, MakeUp: true, FileOrder: true,
+		Skipped: func(line int64, reason string) {
+			if reason != workload.Blank {
+				l.rows = append(l.rows, row{workload.Job{Line: line}, reason})
+			}
+		},
+	})
+	if err != nil {
+		return l, aboutFile(err)
+	}
+	l.synthetic = file.Header().MadeUp != ""
+	for len(l.rows) < limit {
+		job, err := file.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			limit = min(limit, len(l.rows))
+			continue
+		case err != nil:
+			return l, aboutFile(err)
+		}
+		r := row{Job: job}
+		if job.Begin()+job.Booked() > lastEnd {
+			r.problem = tooLate
+		}
+		l.rows = append(l.rows, r)
+	}
+	l.rows = l.rows[:limit]
+	return l, nil
+}
+
+// aboutFile names the argument FILE in an error of the reader, which calls it a trace.
+func aboutFile(err error) error {
+	about := *fault.Of(err)
+	if about.Field == "" || about.Field == "trace" {
+		about.Field = "FILE"
+	}
+	return &about
+}
+
+// first returns the earliest start of the rows that can be sent; false if there are none.
+func (l load) first() (first int64, found bool) {
+	for _, r := range l.rows {
+		if r.problem == "" && (!found || r.Begin() < first) {
+			first, found = r.Begin(), true
+		}
+	}
+	return first, found
+}
+
+// valid counts the rows that can be sent.
+func (l load) valid() (count int) {
+	for _, r := range l.rows {
+		if r.problem == "" {
+			count++
+		}
+	}
+	return count
+}
+
+// shift returns the offset of all rows in seconds, and prints it.
+func (p *process) shift(m *migration, l load) (int64, error) {
+	first, found := l.first()
 	if !found {
 		return 0, nil
 	}
@@ -131,10 +221,10 @@ func (p *process) shift(m *migration, load workload) (int64, error) {
 	}
 	start := time.Unix(first+shift, 0)
 	if !start.After(p.now()) {
-		return 0, fault.New(fault.Invalid, "the first reservation would start at %s, which is past; move all with --shift-to now+1h", stamp(start))
+		return 0, fault.New(fault.Invalid, "the first reservation would start in the past, at %s; move all with --shift-to now+1h", stamp(start))
 	}
-	if load.synthetic {
-		p.inform("the file has no sizes; each reservation gets the synthetic size 1 + JobID mod 8")
+	if l.synthetic {
+		p.inform("the file has no sizes; each reservation has the synthetic size 1 + JobID mod 8")
 	}
 	p.inform("offset of all rows: %d s; the first start moves from %s to %s", shift, stamp(time.Unix(first, 0)), stamp(start))
 	return shift, nil

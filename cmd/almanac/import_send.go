@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// verdict is how a row of an import was answered.
+// verdict is the answer to a row of an import.
 type verdict string
 
 const (
@@ -22,26 +23,26 @@ const (
 	failed   verdict = "failed" // neither accepted nor refused
 )
 
-// answer is what came back for a row.
+// answer is what Almanac answered to a row.
 type answer struct {
 	verdict    verdict
 	constraint string // of a refusal
-	message    string // the id of what was booked, or why it was not
+	message    string // the id of the reservation, or why there is none
 }
 
-// sender asks Almanac for the rows of a workload.
+// sender requests the rows of a file from Almanac.
 type sender struct {
 	almanac *client.Client
-	load    workload
+	load    load
 	shift   int64 // seconds
 	policy  string
 	dryRun  bool
 	answers []answer // one for each row
 }
 
-// send sends the rows in their order, so many at once, and fills answers. It
-// fails, and leaves the rest unsent, where going on is of no use: Almanac does
-// not answer or does not let the caller in, or the context ends.
+// send sends the rows in their order, with a number of concurrent requests, and fills answers.
+// It stops with an error if the other rows would fail too: Almanac does not answer or denies
+// access, or the context ends.
 func (s *sender) send(ctx context.Context, workers int, p progress) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -75,7 +76,7 @@ func (s *sender) send(ctx context.Context, workers int, p progress) error {
 	return context.Cause(ctx)
 }
 
-// sendRow asks for row i and keeps the answer.
+// sendRow requests row i and stores the answer.
 func (s *sender) sendRow(ctx context.Context, i int) error {
 	message, err := s.ask(ctx, s.load.rows[i])
 	s.answers[i] = answer{verdict: accepted, message: message}
@@ -88,27 +89,34 @@ func (s *sender) sendRow(ctx context.Context, i int) error {
 	return err
 }
 
-// ask books a row, or asks for an offer, and gives what to tell of it.
+// ask books a row, or requests an offer, and returns the message for the report.
 func (s *sender) ask(ctx context.Context, r row) (string, error) {
 	if s.dryRun {
 		_, err := s.almanac.OfferReservation(ctx, s.request(r))
 		return "offer", err
 	}
-	key := fmt.Sprintf("import-%s-%s-%d", s.load.digest, r.id, s.shift)
+	key := fmt.Sprintf("import-%s-%d-%d", s.load.digest, r.Line, s.shift)
 	made, err := s.almanac.CreateReservation(ctx, s.request(r), client.CreateOptions{IdempotencyKey: key})
 	return made.ID, err
 }
 
-// request asks for a row, moved.
+// request returns the request for a row, moved by the shift.
 func (s *sender) request(r row) v1.ReservationRequest {
-	start, end := time.Unix(r.start+s.shift, 0).UTC(), time.Unix(r.end+s.shift, 0).UTC()
+	start := time.Unix(r.Begin()+s.shift, 0).UTC()
+	end := start.Add(time.Duration(r.Booked()) * time.Second)
+	name := r.Name
+	switch {
+	case name == "" && r.ID != "":
+		name = "job-" + r.ID
+	case name == "":
+		name = fmt.Sprintf("line-%d", r.Line)
+	}
 	return v1.ReservationRequest{
-		Name: r.name, Quantity: &r.quantity, StartTime: &start, EndTime: &end,
-		HostProperties: r.properties, Policy: s.policy,
+		Name: name, Quantity: &r.Size, StartTime: &start, EndTime: &end, HostProperties: json.RawMessage(r.Properties), Policy: s.policy,
 	}
 }
 
-// hopeless says that the next row would end as this one did.
+// hopeless reports whether the next row would fail as this one did.
 func hopeless(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Kind == fault.Unauthorized || e.Kind == fault.Denied)

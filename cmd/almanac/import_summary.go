@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"strconv"
@@ -21,17 +22,12 @@ type importSummary struct {
 	RowsPerSecond  float64        `json:"rows_per_second"` // answered rows
 }
 
-var summaryColumns = []column[importSummary]{
-	{"Rows", func(s importSummary) any { return s.Rows }, inLists},
-	{"Not Sent", func(s importSummary) any { return s.NotSent }, inLists},
-	{"Accepted", func(s importSummary) any { return s.Accepted }, inLists},
-	{"Refused", func(s importSummary) any { return s.Refused }, inLists},
-	{"Failed", func(s importSummary) any { return s.Failed }, inLists},
-	{"Shift Seconds", func(s importSummary) any { return s.ShiftSeconds }, inLists},
-	{"Synthetic Sizes", func(s importSummary) any { return s.SyntheticSizes }, inLists},
-	{"Dry Run", func(s importSummary) any { return s.DryRun }, inLists},
-	{"Seconds", func(s importSummary) any { return s.Seconds }, inLists},
-	{"Rows Per Second", func(s importSummary) any { return s.RowsPerSecond }, inLists},
+func summaryFields(s importSummary) []field {
+	return []field{
+		{"Rows", s.Rows, inLists}, {"Not Sent", s.NotSent, inLists}, {"Accepted", s.Accepted, inLists}, {"Refused", s.Refused, inLists},
+		{"Failed", s.Failed, inLists}, {"Shift Seconds", s.ShiftSeconds, inLists}, {"Synthetic Sizes", s.SyntheticSizes, inLists},
+		{"Dry Run", s.DryRun, inLists}, {"Seconds", s.Seconds, inLists}, {"Rows Per Second", s.RowsPerSecond, inLists},
+	}
 }
 
 func summarize(s *sender, took time.Duration) importSummary {
@@ -52,7 +48,7 @@ func summarize(s *sender, took time.Duration) importSummary {
 		case failed:
 			sum.Failed++
 		default:
-			sum.NotSent[s.load.rows[i].reason()]++
+			sum.NotSent[cmp.Or(s.load.rows[i].problem, importStopped)]++
 		}
 	}
 	if took > 0 {
@@ -63,18 +59,17 @@ func summarize(s *sender, took time.Duration) importSummary {
 
 // writeReport writes the answer to each row.
 func writeReport(out io.Writer, s *sender) error {
-	table := csv.NewWriter(out)
-	records := [][]string{{"row", "start", "end", "quantity", "answer", "constraint", "message"}}
+	records := [][]string{{"line", "id", "start", "end", "quantity", "answer", "constraint", "message"}}
 	for i, a := range s.answers {
-		r, message := s.load.rows[i], a.message
-		record := []string{r.id, "", "", "", string(a.verdict), a.constraint, message}
+		r := s.load.rows[i]
+		record := []string{strconv.FormatInt(r.Line, 10), r.ID, "", "", "", string(a.verdict), a.constraint, a.message}
 		if a.verdict == unsent {
-			record[6] = r.reason()
+			record[7] = cmp.Or(r.problem, importStopped)
 		} else {
 			request := s.request(r)
-			record[1], record[2], record[3] = stamp(*request.StartTime), stamp(*request.EndTime), strconv.Itoa(r.quantity)
+			record[2], record[3], record[4] = stamp(*request.StartTime), stamp(*request.EndTime), strconv.Itoa(r.Size)
 		}
 		records = append(records, record)
 	}
-	return table.WriteAll(records)
+	return csv.NewWriter(out).WriteAll(records)
 }

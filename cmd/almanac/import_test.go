@@ -87,8 +87,11 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 		"--policy", "pe-best-fit", "--report", report)
 	got.wantDone(t)
 	want := importSummary{
-		Rows:     8,
-		NotSent:  map[string]int{"cancelled before start": 1, "no start": 1, "end not after start": 1, "unreadable": 3},
+		Rows: 8,
+		NotSent: map[string]int{
+			"was canceled before its start": 1, "ends before it starts, or as it starts": 2, "has too few or too many columns": 1,
+			"has something else where a number should be": 1, "has a number out of range": 1,
+		},
 		Accepted: 1, Refused: map[string]int{"pool": 1},
 		ShiftSeconds: 1796119200 - 1084363500, SyntheticSizes: true,
 	}
@@ -97,8 +100,8 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 	}
 	bodies := each(a.asked(), func(q ask) string { return q.Body })
 	if diff := cmp.Diff([]string{
-		`{"name":"grid5000-842","start_time":"2026-12-01T10:10:00Z","end_time":"2026-12-01T11:10:00Z","quantity":3,"policy":"pe-best-fit"}`,
-		`{"name":"grid5000-844","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T10:01:00Z","quantity":5,"policy":"pe-best-fit"}`,
+		`{"name":"job-842","start_time":"2026-12-01T10:10:00Z","end_time":"2026-12-01T11:10:00Z","quantity":3,"policy":"pe-best-fit"}`,
+		`{"name":"job-844","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T10:01:00Z","quantity":5,"policy":"pe-best-fit"}`,
 	}, bodies); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}
@@ -113,15 +116,15 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(`row,start,end,quantity,answer,constraint,message
-841,,,,not sent,,cancelled before start
-842,2026-12-01T10:10:00Z,2026-12-01T11:10:00Z,3,accepted,,r-grid5000-842
-843,,,,not sent,,no start
-844,2026-12-01T10:00:00Z,2026-12-01T10:01:00Z,5,refused,pool,not enough hosts available
-845,,,,not sent,,end not after start
-846,,,,not sent,,unreadable
-seven,,,,not sent,,unreadable
-848,,,,not sent,,unreadable
+	if diff := cmp.Diff(`line,id,start,end,quantity,answer,constraint,message
+3,,,,,not sent,,was canceled before its start
+4,842,2026-12-01T10:10:00Z,2026-12-01T11:10:00Z,3,accepted,,r-job-842
+5,,,,,not sent,,"ends before it starts, or as it starts"
+6,844,2026-12-01T10:00:00Z,2026-12-01T10:01:00Z,5,refused,pool,not enough hosts available
+8,,,,,not sent,,"ends before it starts, or as it starts"
+9,,,,,not sent,,has too few or too many columns
+10,,,,,not sent,,has something else where a number should be
+11,,,,,not sent,,has a number out of range
 `, string(written)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -142,7 +145,7 @@ func TestTheSameImportHasTheSameKeys(t *testing.T) {
 	if len(distinct) != 4 {
 		t.Errorf("rows and shifts share keys: %v", keys)
 	}
-	if !strings.HasPrefix(keys[0], "import-") || !strings.HasSuffix(keys[0], "-842-711755700") || len(keys[0]) != len("import-012345678901-842-711755700") {
+	if !strings.HasPrefix(keys[0], "import-") || !strings.HasSuffix(keys[0], "-4-711755700") || len(keys[0]) != len("import-012345678901-4-711755700") {
 		t.Errorf("key %s", keys[0])
 	}
 }
@@ -152,7 +155,7 @@ func TestRowsLimitsTheRowsThatAreRead(t *testing.T) {
 	booker(a, 8)
 	got := almanac(t, a, "reservation", "import", write(t, "trace.log", trace), "--shift-to", "+1h", "--rows", "2", "-f", "json")
 	sum := summaryOf(t, got)
-	if sum.Rows != 2 || sum.Accepted != 1 || sum.NotSent["cancelled before start"] != 1 {
+	if sum.Rows != 2 || sum.Accepted != 1 || sum.NotSent["was canceled before its start"] != 1 {
 		t.Errorf("got %+v", sum)
 	}
 	// The offset is that of the rows that are read.
@@ -175,7 +178,10 @@ func TestACSVImport(t *testing.T) {
 		" ,3,1796119200,1796122800,\n"
 	got := almanac(t, a, "reservation", "import", write(t, "plan.csv", table), "-f", "json")
 	got.wantDone(t)
-	want := importSummary{Rows: 7, NotSent: map[string]int{"unreadable": 3, "quantity under 1": 1}, Accepted: 3, Refused: map[string]int{}}
+	want := importSummary{Rows: 7, NotSent: map[string]int{
+		"has too few or too many columns": 1, "has a size that is not positive": 1, "has something else where a number should be": 1,
+		"has properties that are not JSON": 1,
+	}, Accepted: 3, Refused: map[string]int{}}
 	if diff := cmp.Diff(want, summaryOf(t, got)); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
@@ -183,7 +189,7 @@ func TestACSVImport(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		`{"name":"night","host_properties":["=","$gpu","a100"],"start_time":"2026-12-01T21:00:00Z","end_time":"2026-12-01T23:00:00Z","quantity":2}`,
 		`{"name":"day","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":1}`,
-		`{"name":"row-7","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":3}`,
+		`{"name":"line-9","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":3}`,
 	}, bodies); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}
@@ -192,10 +198,10 @@ func TestACSVImport(t *testing.T) {
 func TestWhatIsNoWorkloadIsUsage(t *testing.T) {
 	a := newAPI(t)
 	for content, mention := range map[string]string{
-		"":                                   "header",
-		"name,start,end\nx,1,2\n":            "column quantity is missing",
+		"":                                   "FILE: the file is empty",
+		"name,start,quantity\nx,1,2\n":       "neither a column runtime nor a column end",
 		"name,start,end,quantty\nx,1,2,3\n":  `did you mean "quantity"?`,
-		"\x1f\x8bbroken":                     "damaged",
+		"\x1f\x8bbroken":                     "breaks off before its first line",
 		trace:                                "--shift-to now+1h", // its first start is past
 		"name,start,end,quantity\nx,1,2,3\n": "--shift-to now+1h",
 	} {
@@ -203,6 +209,35 @@ func TestWhatIsNoWorkloadIsUsage(t *testing.T) {
 	}
 	if len(a.asked()) > 0 {
 		t.Errorf("asked %v", a.lines())
+	}
+}
+
+// The columns of a simulation's trace and of a plan are those of one form.
+func TestAnImportReadsEveryFormatOfWorkloads(t *testing.T) {
+	const swf = "1 0 5 1200 4 -1 -1 4 3600 -1 1 7 1 -1 -1 -1 -1 -1\n"
+	for name, content := range map[string]string{
+		"columns of a trace": "id,submit,start,end,size\n1,1796112000,1796119200,1796122800,4\n",
+		"columns of a plan":  "name,start,end,quantity\njob-1,1796119200,1796122800,4\n",
+		"a log of jobs":      swf,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			booker(a, 8)
+			almanacWith(t, a, content, "reservation", "import", "-", "--shift-to", "now+1h").wantDone(t)
+			want := `{"name":"job-1","start_time":"2026-12-01T10:00:00Z","end_time":"2026-12-01T11:00:00Z","quantity":4}`
+			if got := a.asked()[0].Body; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestAnImportRefusesATimeThatRESTCannotWrite(t *testing.T) {
+	a := newAPI(t)
+	got := almanacWith(t, a, "start,end\n1796119200,1000000000000\n", "reservation", "import", "-", "-f", "json")
+	got.wantDone(t)
+	if sum := summaryOf(t, got); sum.NotSent["ends after the year 9000"] != 1 {
+		t.Errorf("got %+v", sum)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// filter gives the JSON of --properties, which may name a file.
+// filter returns the JSON of --properties, which may name a file.
 func (p *process) filter(text string) (json.RawMessage, error) {
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		content, err := p.read(name)
@@ -29,7 +29,7 @@ func (p *process) filter(text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// read gives the content of a file; "-" is standard input.
+// read returns the content of a file; "-" is standard input.
 func (p *process) read(name string) ([]byte, error) {
 	if name == "-" {
 		content, err := io.ReadAll(p.stdin)

@@ -52,11 +52,11 @@ func TestHostListPassesTheFilterOn(t *testing.T) {
 	got := almanac(t, a, "host", "list", "--properties", `["=","$gpu","a100"]`)
 	got.wantDone(t)
 	want := `
-+------+-------+-----------+---------+------+------------+-------+--------+
-| Name | VCPUs | Memory MB | Disk GB | Zone | Reservable | Power | Guests |
-+------+-------+-----------+---------+------+------------+-------+--------+
-| n1   | 8     | 4096      | 10      | az1  | true       | on    | 3      |
-+------+-------+-----------+---------+------+------------+-------+--------+
++------+-------+-----------+---------+------+------------+-------+-----------+
+| Name | VCPUs | Memory MB | Disk GB | Zone | Reservable | Power | Instances |
++------+-------+-----------+---------+------+------------+-------+-----------+
+| n1   | 8     | 4096      | 10      | az1  | true       | on    | 3         |
++------+-------+-----------+---------+------+------------+-------+-----------+
 `
 	if diff := cmp.Diff(want[1:], got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)

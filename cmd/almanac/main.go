@@ -1,6 +1,6 @@
-// Command almanac is the command line of Almanac: it reserves, lists, changes and
-// cancels reservations, looks at hosts and their calendar, and brings in the
-// reservations of another system. It speaks to the service over REST.
+// Command almanac is the command line of Almanac: it creates, lists, changes, cancels and
+// imports reservations, and shows hosts, their calendar and the state of the service. It uses
+// the REST API.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second signal ends what does not end
+	context.AfterFunc(ctx, stop) // so that a second signal kills the process
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now)
 	stop()
 	os.Exit(code)

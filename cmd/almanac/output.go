@@ -32,15 +32,16 @@ func (f *format) String() string { return string(*f) }
 
 func (f *format) Type() string { return "format" }
 
-// column is a column in a list of T, and a field where one T is shown.
-type column[T any] struct {
+// field is one value of a resource: a cell where resources are listed, a line where one is
+// shown.
+type field struct {
 	header string
-	value  func(T) any
+	value  any
 	in     place
 }
 
-// place is where a column appears without being asked for. All appear where one
-// T is shown.
+// place is where a field appears unless --column selects it. All fields appear where one
+// resource is shown.
 type place int
 
 const (
@@ -49,23 +50,30 @@ const (
 	inShows           // never in lists
 )
 
-// printer prints T in the format and the columns that were asked for.
+// columns returns the fields of a resource in the order in which they are printed. For the
+// zero value it returns the same headers.
+type columns[T any] func(T) []field
+
+// printer prints resources in the format and the columns of the command line.
 type printer[T any] struct {
-	out     io.Writer
-	format  format
-	columns []column[T]
-	chosen  bool // by --column
+	out      io.Writer
+	format   format
+	columns  columns[T]
+	headers  []string
+	selected []int // indexes of the headers among the fields
+	chosen   bool  // by --column
 }
 
-// newPrinter takes those of all columns that belong to a place and those before
-// it, or those named by --column. A name that is none of all is an Invalid fault.
-func newPrinter[T any](p *process, all []column[T], in place) (printer[T], error) {
-	w := printer[T]{out: p.stdout, format: p.format, chosen: len(p.columns) > 0}
+// newPrinter selects the fields of a place and of the places before it, or those that
+// --column names. An unknown name is an Invalid fault.
+func newPrinter[T any](p *process, all columns[T], in place) (printer[T], error) {
+	w := printer[T]{out: p.stdout, format: p.format, columns: all, chosen: len(p.columns) > 0}
+	var none T
 	var known []string
-	for _, c := range all {
-		known = append(known, c.header)
-		if !w.chosen && c.in <= in {
-			w.columns = append(w.columns, c)
+	for i, f := range all(none) {
+		known = append(known, f.header)
+		if !w.chosen && f.in <= in {
+			w.selected = append(w.selected, i)
 		}
 	}
 	for _, name := range p.columns {
@@ -73,12 +81,15 @@ func newPrinter[T any](p *process, all []column[T], in place) (printer[T], error
 		if i < 0 {
 			return w, fault.Field("--column", "%s", unknown("column", name, known))
 		}
-		w.columns = append(w.columns, all[i])
+		w.selected = append(w.selected, i)
+	}
+	for _, i := range w.selected {
+		w.headers = append(w.headers, known[i])
 	}
 	return w, nil
 }
 
-// list prints items; answer is the same as the API has it.
+// list prints items. answer is the answer of the API, which has them.
 func (w printer[T]) list(items []T, answer any) error {
 	switch w.format {
 	case "json", "yaml":
@@ -93,7 +104,7 @@ func (w printer[T]) list(items []T, answer any) error {
 	case "csv", "value":
 		return w.lines(items)
 	default:
-		t := newTable(w.headers())
+		t := newTable(w.headers)
 		for _, item := range items {
 			t.AppendRow(tableRow(w.cells(item, true)))
 		}
@@ -101,7 +112,7 @@ func (w printer[T]) list(items []T, answer any) error {
 	}
 }
 
-// one prints an item; answer is the same as the API has it.
+// one prints an item. answer is the answer of the API, which has it.
 func (w printer[T]) one(item T, answer any) error {
 	switch w.format {
 	case "json", "yaml":
@@ -116,17 +127,17 @@ func (w printer[T]) one(item T, answer any) error {
 	default:
 		t := newTable([]string{"Field", "Value"})
 		for i, cell := range w.cells(item, true) {
-			t.AppendRow(table.Row{w.columns[i].header, cell})
+			t.AppendRow(table.Row{w.headers[i], cell})
 		}
 		return w.print(t.Render())
 	}
 }
 
-// object gives the item's values under the headers of their columns.
+// object returns the selected values of an item by their headers.
 func (w printer[T]) object(item T) map[string]any {
-	values := make(map[string]any, len(w.columns))
-	for _, c := range w.columns {
-		values[c.header] = c.value(item)
+	fields, values := w.columns(item), make(map[string]any, len(w.selected))
+	for i, header := range w.headers {
+		values[header] = fields[w.selected[i]].value
 	}
 	return values
 }
@@ -155,26 +166,18 @@ func (w printer[T]) lines(items []T) error {
 		return nil
 	}
 	out := csv.NewWriter(w.out)
-	records := [][]string{w.headers()}
+	records := [][]string{w.headers}
 	for _, item := range items {
 		records = append(records, w.cells(item, false))
 	}
 	return out.WriteAll(records)
 }
 
-func (w printer[T]) headers() []string {
-	headers := make([]string, len(w.columns))
-	for i, c := range w.columns {
-		headers[i] = c.header
-	}
-	return headers
-}
-
-// cells gives the item's values as texts, for a table or for lines.
+// cells returns the selected values of an item as texts, for a table or for lines.
 func (w printer[T]) cells(item T, inTable bool) []string {
-	cells := make([]string, len(w.columns))
-	for i, c := range w.columns {
-		cells[i] = cell(c.value(item), inTable)
+	fields, cells := w.columns(item), make([]string, len(w.selected))
+	for i, at := range w.selected {
+		cells[i] = cell(fields[at].value, inTable)
 	}
 	return cells
 }
@@ -184,7 +187,7 @@ func (w printer[T]) print(text string) error {
 	return err
 }
 
-// newTable gives a table in the style of the OpenStack clients.
+// newTable returns a table in the style of the OpenStack clients.
 func newTable(headers []string) table.Writer {
 	t := table.NewWriter()
 	style := table.StyleDefault

@@ -14,13 +14,13 @@ import (
 func (p *process) packCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pack",
-		Short: "Move servers so that all get a fair share of CPU, or so that hosts become empty",
-		Long: `Move servers so that all get a fair share of CPU, or so that hosts become empty.
+		Short: "Migrate servers for a fair share of CPU, or to empty hosts",
+		Long: `Migrate servers so that all receive a fair share of CPU, or so that hosts become empty.
 
-The yield of a server is the part of the CPU that it could use which it can have where
-all on its host get the same part. A plan makes the smallest yield as large as it can
-within a budget of migrations, or empties the least efficient hosts so that they can be
-switched off. A run carries a plan out by live migration, one server at a time.`,
+The yield of a server is the fraction of its CPU need that it receives when all servers
+on its host receive the same fraction. A plan maximizes the smallest yield within a
+budget of migrations, or empties the least efficient hosts so that they can be switched
+off. A run carries out a plan by live migration, one server at a time.`,
 		Example: `  almanac pack plan --migrations 5
   almanac pack apply --migrations 5 --wait
   almanac pack plan --consolidate 2 --floor 0.8
@@ -31,7 +31,7 @@ switched off. A run carries a plan out by live migration, one server at a time.`
 	return c
 }
 
-// packFlags say what is wanted of a plan.
+// packFlags are the flags that select a plan.
 type packFlags struct {
 	migrations, consolidate int
 	memory                  int64
@@ -42,48 +42,32 @@ type packFlags struct {
 
 func (k *packFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.IntVar(&k.migrations, "migrations", 0, "at most so many migrations; 0 is any number (default: as configured)")
-	flags.Int64Var(&k.memory, "memory", 0, "move at most so many MB of memory; 0 is any (default: as configured)")
-	flags.StringVar(&k.algorithm, "algorithm", "", "adapt or exact (default: exact where that is quick)")
-	flags.IntVar(&k.consolidate, "consolidate", 0, "empty so many hosts, the least efficient first")
-	flags.BoolVar(&k.empty, "empty", false, "empty as many hosts as can be")
-	flags.Float64Var(&k.floor, "floor", 0, "the smallest yield that is kept while hosts are emptied (default: the one that is now)")
+	flags.IntVar(&k.migrations, "migrations", 0, "maximum number of migrations; 0 is unlimited (default: as configured)")
+	flags.Int64Var(&k.memory, "memory", 0, "maximum memory to migrate in MB; 0 is unlimited (default: as configured)")
+	flags.StringVar(&k.algorithm, "algorithm", "", "adapt or exact (default: exact where it is fast)")
+	flags.IntVar(&k.consolidate, "consolidate", 0, "number of hosts to empty, the least efficient first")
+	flags.BoolVar(&k.empty, "empty", false, "empty as many hosts as possible")
+	flags.Float64Var(&k.floor, "floor", 0, "smallest yield to keep while hosts are emptied (default: the present one)")
 	c.MarkFlagsMutuallyExclusive("consolidate", "empty")
-	completeFlag(c, "algorithm", cobra.FixedCompletions([]string{"adapt", "exact"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "algorithm", oneOf([]string{"adapt", "exact"}))
 }
 
-// request is what the flags say, where they were given.
+// request returns the request of the flags that are set.
 func (k *packFlags) request(c *cobra.Command) v1.PackingRequest {
-	r := v1.PackingRequest{Algorithm: k.algorithm, Empty: k.empty}
-	given := c.Flags().Changed
-	if given("migrations") {
-		r.Migrations = &k.migrations
+	return v1.PackingRequest{
+		Algorithm: k.algorithm, Empty: k.empty,
+		Migrations: given(c, "migrations", &k.migrations), MemoryMB: given(c, "memory", &k.memory),
+		Consolidate: given(c, "consolidate", &k.consolidate), Floor: given(c, "floor", &k.floor),
 	}
-	if given("memory") {
-		r.MemoryMB = &k.memory
-	}
-	if given("consolidate") {
-		r.Consolidate = &k.consolidate
-	}
-	if given("floor") {
-		r.Floor = &k.floor
-	}
-	return r
 }
 
-var moveColumns = []column[v1.PackingMove]{
-	{"Server", func(m v1.PackingMove) any { return m.Instance }, inLists},
-	{"Name", func(m v1.PackingMove) any { return m.Name }, inLists},
-	{"From", func(m v1.PackingMove) any { return m.From }, inLists},
-	{"To", func(m v1.PackingMove) any { return m.To }, inLists},
-	{"Memory MB", func(m v1.PackingMove) any { return m.MemoryMB }, inLists},
-	{"CPU Need", func(m v1.PackingMove) any { return rounded(m.Need) }, inLists},
-	{"Min Yield", func(m v1.PackingMove) any { return yieldText(m.MinYield) }, inLists},
-	{"State", func(m v1.PackingMove) any { return m.State }, inShows},
-	{"Reason", func(m v1.PackingMove) any { return prose(m.Reason) }, inShows},
-	{"Between", func(m v1.PackingMove) any { return m.Between }, inLongLists},
-	{"Project", func(m v1.PackingMove) any { return m.ProjectID }, inLongLists},
-	{"vCPUs", func(m v1.PackingMove) any { return m.VCPUs }, inLongLists},
+func moveFields(m v1.PackingMove) []field {
+	return []field{
+		{"Server", m.Instance, inLists}, {"Name", m.Name, inLists}, {"From", m.From, inLists}, {"To", m.To, inLists},
+		{"Memory MB", m.MemoryMB, inLists}, {"CPU Need", rounded(m.Need), inLists}, {"Min Yield", yieldText(m.MinYield), inLists},
+		{"State", m.State, inShows}, {"Reason", prose(m.Reason), inShows}, {"Between", m.Between, inLongLists},
+		{"Project", m.ProjectID, inLongLists}, {"vCPUs", m.VCPUs, inLongLists},
+	}
 }
 
 func yieldText(yield float64) string { return fmt.Sprintf("%.4f", yield) }
@@ -93,9 +77,9 @@ func (p *process) packPlanCommand() *cobra.Command {
 	var long bool
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show which servers would be moved, and what comes of it; nothing is",
-		Long: `Show which servers would be moved, and what comes of it; nothing is. The moves are in the
-order in which they can be made, each with the smallest yield after it.`,
+		Short: "Show which servers would be moved and the resulting yields. Nothing is moved.",
+		Long: `Show which servers would be moved and the resulting yields. Nothing is moved. The moves
+are in a possible order, each with the smallest yield after it.`,
 		Example: `  almanac pack plan --migrations 5
   almanac pack plan --memory 65536 --algorithm exact -f json
   almanac pack plan --consolidate 2`,
@@ -103,34 +87,31 @@ order in which they can be made, each with the smallest yield after it.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.showPacking(c, &k, long) },
 	}
 	k.add(c)
-	c.Flags().BoolVar(&long, "long", false, "print more columns, and what stays where it is and why")
+	c.Flags().BoolVar(&long, "long", false, "print more columns, and the hosts and servers that stay with the reason")
 	return c
 }
 
-// showPacking prints the plan that the flags ask for.
+// showPacking prints the plan that the flags select.
 func (p *process) showPacking(c *cobra.Command, k *packFlags, long bool) error {
-	out, err := newPrinter(p, moveColumns, listed(long))
-	if err != nil {
-		return err
+	in := inLists
+	if long {
+		in = inLongLists
 	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	plan, err := almanac.PlanPacking(c.Context(), k.request(c))
-	if err != nil {
-		return err
-	}
-	p.describePacking(plan, long)
-	return out.list(plan.Moves, plan)
+	return list(p, c, moveFields, in, func(ctx context.Context, almanac *client.Client) ([]v1.PackingMove, v1.PackingPlan, error) {
+		plan, err := almanac.PlanPacking(ctx, k.request(c))
+		if err == nil {
+			p.describePacking(plan, long)
+		}
+		return plan.Moves, plan, err
+	})
 }
 
-// describePacking says what a plan is about.
+// describePacking prints the summary of a plan.
 func (p *process) describePacking(plan v1.PackingPlan, long bool) {
 	p.inform("plan %s: the smallest yield of %d servers on %d hosts is %s now and %s after %d moves of %d MB; no placement has more than %s",
 		plan.ID, plan.Instances, plan.Hosts, yieldText(plan.MinYield), yieldText(plan.PlannedYield), len(plan.Moves), plan.MemoryMB, yieldText(plan.UpperBound))
 	if plan.Measured > 0 {
-		p.inform("of %d servers the CPU need was measured, of the others it is that of their flavors", plan.Measured)
+		p.inform("the CPU need of %d servers is measured; the need of the others comes from their flavors", plan.Measured)
 	}
 	for _, host := range plan.Emptied {
 		p.inform("%s becomes empty", plain(host))
@@ -155,16 +136,16 @@ func (p *process) describePacking(plan v1.PackingPlan, long bool) {
 func (p *process) packApplyCommand() *cobra.Command {
 	var k packFlags
 	var plan string
-	var wait, dryRun bool
-	waitTime := period(3600)
+	var dryRun bool
+	w := newWaiting()
 	c := &cobra.Command{
 		Use:   "apply",
-		Short: "Plan, and have the servers moved",
-		Long: `Plan as 'almanac pack plan' does, and have the servers moved by live migration, one after
-the other. Each is looked at again before it is moved: one that has changed, or whose
-target has, is left out, and where the rest no longer helps the run ends. 'almanac pack
-stop' ends it after the move that is under way. With --wait the exit code is 1 where the
-run has failed or was stopped.`,
+		Short: "Plan and carry out migrations",
+		Long: `Plan as 'almanac pack plan' does, and carry out the plan by live migration, one server
+after the other. Almanac checks each server again before it moves it. It leaves out a
+server if the server or its target has changed, and ends the run when the remaining
+moves no longer help. 'almanac pack stop' ends the run after the move in progress. With
+--wait the exit code is 1 if the run has failed or was stopped.`,
 		Example: `  almanac pack apply --migrations 5 --wait
   almanac pack apply --migrations 5 --plan 4be5a83c0d7f
   almanac pack apply --consolidate 2 --dry-run`,
@@ -173,7 +154,7 @@ run has failed or was stopped.`,
 			if dryRun {
 				return p.showPacking(c, &k, false)
 			}
-			return p.showRun(c, wait, waitTime, func(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
+			return p.showRun(c, w, func(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
 				r := k.request(c)
 				r.Plan = plan
 				return almanac.ApplyPacking(ctx, r)
@@ -182,78 +163,61 @@ run has failed or was stopped.`,
 	}
 	k.add(c)
 	flags := c.Flags()
-	flags.StringVar(&plan, "plan", "", "only where the plan is still this one, by its id")
+	flags.StringVar(&plan, "plan", "", "apply only if the plan still has this id")
 	flags.BoolVar(&dryRun, "dry-run", false, "only show the plan")
-	addWait(c, &wait, &waitTime)
+	w.add(c)
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	return c
 }
 
-func addWait(c *cobra.Command, wait *bool, most *period) {
-	c.Flags().BoolVar(wait, "wait", false, "wait until the run is over")
-	c.Flags().Var(most, "wait-timeout", "how long to wait at most")
-}
-
 func (p *process) packStatusCommand() *cobra.Command {
-	var wait bool
-	waitTime := period(3600)
-	c := &cobra.Command{
+	return p.runCommand(&cobra.Command{
 		Use:   "status [ID]",
-		Short: "Show how far a run is (default: the latest)",
+		Short: "Show the progress of a run (default: the latest)",
 		Example: `  almanac pack status
   almanac pack status -f json
   almanac pack status --wait`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.showRun(c, wait, waitTime, func(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
-				if len(args) == 1 {
-					return almanac.PackingRun(ctx, args[0])
-				}
-				return latestRun(ctx, almanac)
-			})
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	addWait(c, &wait, &waitTime)
-	return c
+	}, func(ctx context.Context, almanac *client.Client, r v1.PackingRun) (v1.PackingRun, error) {
+		if r.Status != "" { // the latest, with all its values
+			return r, nil
+		}
+		return almanac.PackingRun(ctx, r.ID)
+	})
 }
 
 func (p *process) packStopCommand() *cobra.Command {
-	var wait bool
-	waitTime := period(3600)
-	c := &cobra.Command{
+	return p.runCommand(&cobra.Command{
 		Use:   "stop [ID]",
-		Short: "Have no more servers moved (default: in the latest run)",
-		Long: `Have no more servers moved. The move that is under way is finished first; what was moved
-stays where it is.`,
+		Short: "Stop a run (default: the latest)",
+		Long: `Stop a run. Almanac finishes the move in progress; the servers that it has moved stay
+where they are.`,
 		Example: `  almanac pack stop
   almanac pack stop --wait`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.showRun(c, wait, waitTime, func(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
-				if len(args) == 1 {
-					return almanac.StopPacking(ctx, args[0])
-				}
-				last, err := latestRun(ctx, almanac)
-				if err != nil {
-					return last, err
-				}
-				return almanac.StopPacking(ctx, last.ID)
-			})
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	addWait(c, &wait, &waitTime)
-	return c
+	}, func(ctx context.Context, almanac *client.Client, r v1.PackingRun) (v1.PackingRun, error) {
+		return almanac.StopPacking(ctx, r.ID)
+	})
 }
 
-func latestRun(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
-	list, err := almanac.PackingRuns(ctx, 1)
-	if err != nil {
-		return v1.PackingRun{}, err
+// runCommand completes c: it calls ask for the run with an id, by default for the latest, and
+// shows the result. Of a run with an id, ask receives only the id.
+func (p *process) runCommand(c *cobra.Command, ask func(context.Context, *client.Client, v1.PackingRun) (v1.PackingRun, error)) *cobra.Command {
+	w := newWaiting()
+	w.add(c)
+	c.Args, c.ValidArgsFunction = cobra.MaximumNArgs(1), cobra.NoFileCompletions
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return p.showRun(c, w, func(ctx context.Context, almanac *client.Client) (v1.PackingRun, error) {
+			if len(args) == 1 {
+				return ask(ctx, almanac, v1.PackingRun{ID: args[0]})
+			}
+			runs, err := almanac.PackingRuns(ctx, 1)
+			switch {
+			case err != nil:
+				return v1.PackingRun{}, err
+			case len(runs.Runs) == 0:
+				return v1.PackingRun{}, fault.New(fault.NotFound, "there is no run yet; 'almanac pack apply' starts one")
+			}
+			return ask(ctx, almanac, runs.Runs[0])
+		})
 	}
-	if len(list.Runs) == 0 {
-		return v1.PackingRun{}, fault.New(fault.NotFound, "no plan was ever carried out")
-	}
-	return list.Runs[0], nil
+	return c
 }

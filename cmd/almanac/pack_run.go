@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,27 +11,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-var runColumns = []column[v1.PackingRun]{
-	{"ID", func(r v1.PackingRun) any { return r.ID }, inLists},
-	{"Status", func(r v1.PackingRun) any { return r.Status }, inLists},
-	{"Moved", func(r v1.PackingRun) any { return r.Moved }, inLists},
-	{"Skipped", func(r v1.PackingRun) any { return r.Skipped }, inLists},
-	{"Failed", func(r v1.PackingRun) any { return r.Failed }, inLists},
-	{"Left", func(r v1.PackingRun) any { return r.Left }, inLists},
-	{"Created", func(r v1.PackingRun) any { return r.Created }, inLists},
-	{"Reason", func(r v1.PackingRun) any { return prose(r.Reason) }, inLists},
-	{"By", func(r v1.PackingRun) any { return r.By }, inShows},
-	{"Ended", func(r v1.PackingRun) any { return r.Ended }, inShows},
-	{"Plan", func(r v1.PackingRun) any { return r.Plan.ID }, inShows},
-	{"Yield Before", func(r v1.PackingRun) any { return yieldText(r.Plan.MinYield) }, inShows},
-	{"Yield Planned", func(r v1.PackingRun) any { return yieldText(r.Plan.PlannedYield) }, inShows},
-	{"Yield After", func(r v1.PackingRun) any {
-		if r.MinYield == nil {
-			return ""
-		}
-		return yieldText(*r.MinYield)
-	}, inShows},
-	{"Moves", func(r v1.PackingRun) any { return lines(each(r.Plan.Moves, runMove)) }, inShows},
+func runFields(r v1.PackingRun) []field {
+	after := ""
+	if r.MinYield != nil {
+		after = yieldText(*r.MinYield)
+	}
+	return []field{
+		{"ID", r.ID, inLists}, {"Status", r.Status, inLists}, {"Moved", r.Moved, inLists}, {"Skipped", r.Skipped, inLists},
+		{"Failed", r.Failed, inLists}, {"Left", r.Left, inLists}, {"Created", r.Created, inLists}, {"Reason", prose(r.Reason), inLists},
+		{"By", r.By, inShows}, {"Ended", r.Ended, inShows}, {"Plan", r.Plan.ID, inShows},
+		{"Yield Before", yieldText(r.Plan.MinYield), inShows}, {"Yield Planned", yieldText(r.Plan.PlannedYield), inShows},
+		{"Yield After", after, inShows}, {"Moves", lines(each(r.Plan.Moves, runMove)), inShows},
+	}
 }
 
 func runMove(m v1.PackingMove) string {
@@ -46,81 +36,71 @@ func runMove(m v1.PackingMove) string {
 func (p *process) packListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the plans that are or were carried out, the last one first",
+		Short:   "List the runs, the latest first",
 		Example: "  almanac pack list",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, runColumns, inLists)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := almanac.PackingRuns(c.Context(), 0)
-			if err != nil {
-				return err
-			}
-			return out.list(found.Runs, found)
+			return list(p, c, runFields, inLists, func(ctx context.Context, almanac *client.Client) ([]v1.PackingRun, v1.PackingRuns, error) {
+				found, err := almanac.PackingRuns(ctx, 0)
+				return found.Runs, found, err
+			})
 		},
 	}
 }
 
-// showRun prints the run that ask gives, where that is wanted when it is over.
-func (p *process) showRun(c *cobra.Command, wait bool, most period, ask func(context.Context, *client.Client) (v1.PackingRun, error)) error {
-	out, err := newPrinter(p, runColumns, inShows)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	r, err := ask(c.Context(), almanac)
-	if err != nil {
-		return err
-	}
-	var waited error
-	if wait {
-		r, waited = p.awaitRun(c.Context(), almanac, r, most.time())
-	}
-	return errors.Join(waited, out.one(r, r))
+// waiting are the flags --wait and --wait-timeout.
+type waiting struct {
+	wait bool
+	most period
 }
 
-func over(r v1.PackingRun) bool { return r.Status != "running" && r.Status != "stopping" }
+func newWaiting() *waiting { return &waiting{most: 3600} }
 
-// awaitRun looks at a run until it is over, for so long at most.
-func (p *process) awaitRun(ctx context.Context, almanac *client.Client, r v1.PackingRun, most time.Duration) (v1.PackingRun, error) {
-	last, told := p.now().Add(most), map[string]string{}
-	for {
+func (w *waiting) add(c *cobra.Command) {
+	c.Flags().BoolVar(&w.wait, "wait", false, "wait until the run is over")
+	c.Flags().Var(&w.most, "wait-timeout", "maximum time to wait")
+}
+
+// showRun prints the run that ask returns, after its end if the flags ask to wait.
+func (p *process) showRun(c *cobra.Command, w *waiting, ask func(context.Context, *client.Client) (v1.PackingRun, error)) error {
+	return with(p, c, runFields, inShows, func(ctx context.Context, almanac *client.Client, out printer[v1.PackingRun]) error {
+		r, err := ask(ctx, almanac)
+		if err != nil {
+			return err
+		}
+		var waited error
+		if w.wait {
+			r, waited = p.awaitRun(ctx, almanac, r, w.most)
+		}
+		return errors.Join(waited, out.one(r, r))
+	})
+}
+
+// awaitRun waits until a run is over, and prints each move that changes its state.
+func (p *process) awaitRun(ctx context.Context, almanac *client.Client, r v1.PackingRun, most period) (v1.PackingRun, error) {
+	printed := map[string]string{}
+	over := func(r v1.PackingRun) (bool, error) {
 		for _, m := range r.Plan.Moves {
 			key := m.Instance + m.To
-			if m.State != told[key] && m.State != "waiting" {
+			if m.State != printed[key] && m.State != "waiting" {
 				p.inform("%s", runMove(m))
 			}
-			told[key] = m.State
+			printed[key] = m.State
 		}
-		if over(r) {
-			break
+		switch r.Status {
+		case "running", "stopping":
+			return false, nil
+		case "done":
+			return true, nil
+		case "stopped":
+			return false, &outcome{exitFailed, "the run was stopped: " + plain(r.Reason)}
 		}
-		left := last.Sub(p.now())
-		if left <= 0 {
-			return r, &outcome{exitTimedOut, "the run goes on; 'almanac pack status' shows how far it is"}
-		}
-		if err := p.pause(ctx, min(left, pollTime)); err != nil {
-			return r, err
-		}
-		var err error
-		if r, err = almanac.PackingRun(ctx, r.ID); err != nil {
-			return r, err
-		}
+		return false, &outcome{exitFailed, "the run has failed: " + plain(r.Reason)}
 	}
-	if r.Status != "done" {
-		return r, &outcome{exitFailed, fmt.Sprintf("the run has %s: %s", ended[r.Status], plain(r.Reason))}
+	again := func(ctx context.Context, r v1.PackingRun) (v1.PackingRun, error) {
+		return almanac.PackingRun(ctx, r.ID)
 	}
-	return r, nil
+	return await(ctx, p, r, most, over, again, func(v1.PackingRun) string {
+		return "the run continues; 'almanac pack status' shows its progress"
+	})
 }
-
-// ended are the words for how a run has.
-var ended = map[string]string{"failed": "failed", "stopped": "been stopped"}

@@ -9,15 +9,14 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far something is that takes long; its methods may be called by
-// several goroutines.
+// progress shows the progress of a long task; it is safe for concurrent use.
 type progress interface {
 	step()
 	finish()
 }
 
-// newProgress gives a bar where stderr is a terminal, and a line for every tenth of the
-// whole elsewhere. what names the steps, such as "rows".
+// newProgress returns a bar if stderr is a terminal, and else a line for every tenth of the
+// whole. what names the steps, such as "rows".
 func (p *process) newProgress(whole int, what string) progress {
 	if file, ok := p.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return bar{progressbar.NewOptions(whole,
@@ -38,7 +37,7 @@ type bar struct {
 	process *process
 }
 
-// A bar that cannot be drawn is no reason to stop what it shows.
+// A bar that cannot be drawn does not stop the task.
 func (b bar) step() { _ = b.Add(1) }
 
 func (b bar) finish() { b.process.inform("") }
@@ -64,8 +63,8 @@ func (t *tenths) step() {
 
 func (t *tenths) finish() {}
 
-// stepped is the progress of a simulation, which says how many steps there are when the
-// first is done.
+// stepped is the progress of a simulation, which reports the number of its steps after the
+// first step.
 type stepped struct {
 	process *process
 	mu      sync.Mutex

@@ -1,26 +1,33 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-var propertyColumns = []column[v1.Property]{
-	{"Name", func(p v1.Property) any { return p.Name }, inLists},
-	{"Type", func(p v1.Property) any { return p.Type }, inLists},
-	{"Values", func(p v1.Property) any { return sample(p.Values) }, inLists},
-	{"Built In", func(p v1.Property) any { return p.BuiltIn }, inLists},
-	{"Hidden", func(p v1.Property) any { return p.Hidden }, inLists},
+func propertyFields(p v1.Property) []field {
+	return []field{
+		{"Name", p.Name, inLists}, {"Type", p.Type, inLists}, {"Values", sample(p.Values), inLists},
+		{"Built In", p.BuiltIn, inLists}, {"Hidden", p.Hidden, inLists},
+	}
 }
 
 func (p *process) propertiesCommand() *cobra.Command {
-	list := p.propertiesListCommand()
+	properties := func(c *cobra.Command, _ []string) error {
+		return list(p, c, propertyFields, inLists, func(ctx context.Context, almanac *client.Client) ([]v1.Property, v1.Properties, error) {
+			found, err := almanac.Properties(ctx)
+			return found.Properties, found, err
+		})
+	}
 	c := &cobra.Command{
 		Use:   "properties",
-		Short: "Show what hosts can be asked for, and hide it or show it to users",
-		Long: `Show what hosts can be asked for: the properties that a filter may use, with their
-types and the values that hosts have.`,
+		Short: "List the properties that a filter may use, and hide or show them",
+		Long: `List the properties that a filter may use, with their types and the values that
+hosts have, and hide properties from users or show them.`,
 		Example: `  almanac properties
   almanac properties set rack --hidden`,
 		Args: cobra.ArbitraryArgs,
@@ -28,35 +35,17 @@ types and the values that hosts have.`,
 			if len(args) > 0 {
 				return unknownCommand(c, args)
 			}
-			return list.RunE(c, args)
+			return properties(c, args)
 		},
 	}
-	c.AddCommand(list, p.propertiesSetCommand())
-	return c
-}
-
-func (p *process) propertiesListCommand() *cobra.Command {
-	return &cobra.Command{
+	c.AddCommand(&cobra.Command{
 		Use:     "list",
 		Short:   "List the properties that a filter may use",
 		Example: "  almanac properties list -f json",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			out, err := newPrinter(p, propertyColumns, inLists)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			found, err := almanac.Properties(c.Context())
-			if err != nil {
-				return err
-			}
-			return out.list(found.Properties, found)
-		},
-	}
+		RunE:    properties,
+	}, p.propertiesSetCommand())
+	return c
 }
 
 func (p *process) propertiesSetCommand() *cobra.Command {
@@ -67,26 +56,16 @@ func (p *process) propertiesSetCommand() *cobra.Command {
 		Example: `  almanac properties set rack --hidden
   almanac properties set rack --shown`,
 		Args:              needsOne("NAME"),
-		ValidArgsFunction: p.completeProperties,
+		ValidArgsFunction: onlyOne(p.completeProperties()),
 		RunE: func(c *cobra.Command, args []string) error {
-			out, err := newPrinter(p, propertyColumns, inShows)
-			if err != nil {
-				return err
-			}
-			almanac, err := p.connect(c.Context())
-			if err != nil {
-				return err
-			}
 			hidden = hidden || c.Flags().Changed("shown") && !shown
-			changed, err := almanac.ChangeProperty(c.Context(), args[0], v1.PropertyChange{Hidden: &hidden})
-			if err != nil {
-				return err
-			}
-			return out.one(changed, changed)
+			return show(p, c, propertyFields, func(ctx context.Context, almanac *client.Client) (v1.Property, error) {
+				return almanac.ChangeProperty(ctx, args[0], v1.PropertyChange{Hidden: &hidden})
+			})
 		},
 	}
-	c.Flags().BoolVar(&hidden, "hidden", false, "only admins may use it")
-	c.Flags().BoolVar(&shown, "shown", false, "everyone may use it")
+	c.Flags().BoolVar(&hidden, "hidden", false, "only admins may use the property")
+	c.Flags().BoolVar(&shown, "shown", false, "all users may use the property")
 	c.MarkFlagsMutuallyExclusive("hidden", "shown")
 	c.MarkFlagsOneRequired("hidden", "shown")
 	return c

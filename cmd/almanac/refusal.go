@@ -11,10 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// blocksShown is how many of the claims in the way are printed.
+// blocksShown is the maximum number of blocking claims to print.
 const blocksShown = 5
 
-// explain prints why there is no room, and what would do.
+// explain prints why there is no capacity, and what would fit.
 func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 	p.inform("  constraint:       %s", r.Constraint)
 	p.inform("  matched:          %d", r.Matched)
@@ -41,7 +41,7 @@ func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 	}
 }
 
-// advise names the flags of command that could be set otherwise.
+// advise returns flags of the command that would make the request fit.
 func advise(command *cobra.Command, r *v1.Refusal) string {
 	has := func(flag string) bool { return command.Flags().Lookup(flag) != nil }
 	var ways []string
@@ -58,7 +58,7 @@ func advise(command *cobra.Command, r *v1.Refusal) string {
 	switch reservation.Constraint(r.Constraint) {
 	case reservation.HostsMatching:
 		if has("properties") {
-			ways = append(ways, "other --properties ('almanac properties' lists what there is to ask for)")
+			ways = append(ways, "other --properties ('almanac properties' lists the properties that exist)")
 		}
 	case reservation.MaxDuration:
 		if has("duration") {
@@ -72,5 +72,5 @@ func advise(command *cobra.Command, r *v1.Refusal) string {
 	return strings.Join(ways, ", or ")
 }
 
-// stamp writes a time as it is printed everywhere: RFC 3339 in UTC.
+// stamp formats a time as all commands print it: RFC 3339 in UTC.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

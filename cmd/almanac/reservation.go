@@ -1,21 +1,25 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 func (p *process) reservationCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reservation",
-		Short: "Reserve hosts or instances, and look after reservations",
-		Long: `Reserve hosts or instances, and look after reservations.
+		Short: "Create, list, change and cancel reservations",
+		Long: `Create, list, change and cancel reservations of hosts or instances.
 
-Where a reservation is expected its id may be given, or its name if no other one
-that is not over has it.`,
+A command accepts the id of a reservation, or its name if no other reservation that
+is not over has the same name.`,
 		Example: `  almanac reservation create training --quantity 2 --duration 2h --start +1d
   almanac reservation list
   almanac reservation extend training --by 1h`,
@@ -33,33 +37,21 @@ that is not over has it.`,
 	return c
 }
 
-var reservationColumns = []column[v1.Reservation]{
-	{"ID", func(r v1.Reservation) any { return r.ID }, inLists},
-	{"Name", func(r v1.Reservation) any { return r.Name }, inLists},
-	{"Kind", func(r v1.Reservation) any { return r.Kind }, inLists},
-	{"Quantity", func(r v1.Reservation) any { return r.Quantity }, inLists},
-	{"Status", func(r v1.Reservation) any { return r.Status }, inLists},
-	{"Start", func(r v1.Reservation) any { return r.Start }, inLists},
-	{"End", func(r v1.Reservation) any { return r.End }, inLists},
-	{"Project", func(r v1.Reservation) any { return r.ProjectID }, inLongLists},
-	{"User", func(r v1.Reservation) any { return r.UserID }, inLongLists},
-	{"Policy", func(r v1.Reservation) any { return r.Policy }, inLongLists},
-	{"Hosts", func(r v1.Reservation) any { return r.Hosts }, inLongLists},
-	{"Host Properties", func(r v1.Reservation) any { return r.HostProperties }, inShows},
-	{"Resources", func(r v1.Reservation) any { return r.Resources }, inShows},
-	{"Affinity", func(r v1.Reservation) any { return r.Affinity }, inShows},
-	{"Image", func(r v1.Reservation) any { return r.Image }, inShows},
-	{"Image On Hosts", func(r v1.Reservation) any { return lines(each(r.Images, hostImage)) }, inShows},
-	{"On End", func(r v1.Reservation) any { return r.OnEnd }, inShows},
-	{"Before End", func(r v1.Reservation) any { return r.BeforeEnd }, inShows},
-	{"Delayed By Boot", func(r v1.Reservation) any { return r.DelayedByBoot }, inShows},
-	{"Degraded", func(r v1.Reservation) any { return r.DegradedReason }, inLongLists},
-	{"Created", func(r v1.Reservation) any { return r.CreatedAt }, inLongLists},
-	{"Updated", func(r v1.Reservation) any { return r.UpdatedAt }, inShows},
-	{"Events", func(r v1.Reservation) any { return lines(each(r.Events, event)) }, inShows},
+func reservationFields(r v1.Reservation) []field {
+	return []field{
+		{"ID", r.ID, inLists}, {"Name", r.Name, inLists}, {"Kind", r.Kind, inLists}, {"Quantity", r.Quantity, inLists},
+		{"Status", r.Status, inLists}, {"Start", r.Start, inLists}, {"End", r.End, inLists},
+		{"Project", r.ProjectID, inLongLists}, {"User", r.UserID, inLongLists}, {"Policy", r.Policy, inLongLists},
+		{"Hosts", r.Hosts, inLongLists}, {"Host Properties", r.HostProperties, inShows}, {"Resources", r.Resources, inShows},
+		{"Affinity", r.Affinity, inShows}, {"Image", r.Image, inShows},
+		{"Image On Hosts", lines(each(r.Images, hostImage)), inShows},
+		{"On End", r.OnEnd, inShows}, {"Before End", r.BeforeEnd, inShows}, {"Delayed By Boot", r.DelayedByBoot, inShows},
+		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
+		{"Events", lines(each(r.Events, eventLine)), inShows},
+	}
 }
 
-func event(e v1.Event) string {
+func eventLine(e v1.Event) string {
 	text := fmt.Sprintf("%s %s %s", stamp(e.Time), e.Type, e.State)
 	if e.DoneAt != nil && !e.DoneAt.Equal(e.Time) {
 		text += " at " + stamp(*e.DoneAt)
@@ -70,13 +62,104 @@ func event(e v1.Event) string {
 	return text
 }
 
-var offerColumns = []column[v1.Offer]{
-	{"Start", func(o v1.Offer) any { return o.Start }, inLists},
-	{"End", func(o v1.Offer) any { return o.End }, inLists},
-	{"Quantity", func(o v1.Offer) any { return o.Quantity }, inLists},
-	{"Kind", func(o v1.Offer) any { return o.Kind }, inLists},
-	{"Policy", func(o v1.Offer) any { return o.Policy }, inLists},
-	{"Hosts", func(o v1.Offer) any { return o.Hosts }, inLists},
-	{"Matched", func(o v1.Offer) any { return o.Matched }, inLists},
-	{"Delayed By Boot", func(o v1.Offer) any { return o.DelayedByBoot }, inLists},
+func offerFields(a v1.OfferAnswer) []field {
+	o := a.Offer
+	return []field{
+		{"Start", o.Start, inLists}, {"End", o.End, inLists}, {"Quantity", o.Quantity, inLists}, {"Kind", o.Kind, inLists},
+		{"Policy", o.Policy, inLists}, {"Hosts", o.Hosts, inLists}, {"Matched", o.Matched, inLists},
+		{"Delayed By Boot", o.DelayedByBoot, inLists},
+	}
+}
+
+var reservations = catalog[v1.Reservation]{
+	kind: "reservation", command: "almanac reservation list",
+	id:   func(r v1.Reservation) string { return r.ID },
+	name: func(r v1.Reservation) string { return r.Name },
+	live: func(r v1.Reservation) bool { return reservation.Status(r.Status).Live() },
+	get: func(ctx context.Context, almanac *client.Client, id string) (v1.Reservation, error) {
+		return almanac.GetReservation(ctx, id)
+	},
+	list: func(ctx context.Context, almanac *client.Client, name string) iter.Seq2[v1.Reservation, error] {
+		return almanac.ListReservations(ctx, client.ReservationFilter{Name: name})
+	},
+}
+
+func (p *process) reservationListCommand() *cobra.Command {
+	var filter client.ReservationFilter
+	var most limit
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List reservations by start",
+		Example: `  almanac reservation list
+  almanac reservation list --status active,pending --kind host --long
+  almanac reservation list -f value -c ID --name training`,
+	}
+	listCommand(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) ([]v1.Reservation, v1.Reservations, error) {
+		filter.PageSize = most.page()
+		found, err := collect(almanac.ListReservations(ctx, filter), most)
+		return found, v1.Reservations{Reservations: found}, err
+	})
+	flags := c.Flags()
+	flags.StringSliceVar(&filter.Statuses, "status", nil, "only reservations with this status (repeatable; default: all except canceled ones)")
+	flags.StringVar(&filter.Name, "name", "", "only reservations with exactly this name")
+	flags.StringVar(&filter.Kind, "kind", "", "only reservations of this kind: host or instance")
+	flags.BoolVar(&filter.AllProjects, "all-projects", false, "reservations of all projects (admins only)")
+	most.add(c)
+	completeFlag(c, "status", oneOf(reservation.Statuses))
+	completeFlag(c, "kind", oneOf(reservation.Kinds))
+	return c
+}
+
+func (p *process) reservationShowCommand() *cobra.Command {
+	return showCommand(p, &cobra.Command{
+		Use:   "show ID|NAME",
+		Short: "Show a reservation with its hosts and events",
+		Example: `  almanac reservation show training
+  almanac reservation show training -f value -c Hosts`,
+		ValidArgsFunction: onlyOne(reservations.complete(p)),
+	}, reservationFields, reservations.find)
+}
+
+func feedFields(f v1.Feed) []field { return []field{{"URL", f.URL, inLists}} }
+
+func (p *process) reservationFeedCommand() *cobra.Command {
+	var urlOnly bool
+	c := &cobra.Command{
+		Use:   "feed",
+		Short: "Show the link of your project's calendar feed",
+		Long: `Show the link of your project's calendar feed. A calendar program can read the
+project's reservations with it. The link needs no token: keep it secret.`,
+		Example: `  almanac reservation feed
+  almanac reservation feed --url-only`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if urlOnly {
+				p.format, p.columns = "value", nil
+			}
+			return show(p, c, feedFields, func(ctx context.Context, almanac *client.Client) (v1.Feed, error) { return almanac.Feed(ctx) })
+		},
+	}
+	c.Flags().BoolVar(&urlOnly, "url-only", false, "print only the link, as -f value does")
+	return c
+}
+
+// awaitActive waits until a reservation is active.
+func (p *process) awaitActive(ctx context.Context, almanac *client.Client, r v1.Reservation, most period) (v1.Reservation, error) {
+	p.inform("reservation %s is booked from %s; waiting until it is active", r.ID, stamp(r.Start))
+	active := func(r v1.Reservation) (bool, error) {
+		switch status := reservation.Status(r.Status); status {
+		case reservation.Active:
+			return true, nil
+		case reservation.Pending, reservation.Starting:
+			return false, nil
+		default:
+			return false, &outcome{exitFailed, fmt.Sprintf("reservation %s is %s and will not become active", r.ID, status)}
+		}
+	}
+	again := func(ctx context.Context, r v1.Reservation) (v1.Reservation, error) {
+		return almanac.GetReservation(ctx, r.ID)
+	}
+	return await(ctx, p, r, most, active, again, func(r v1.Reservation) string {
+		return fmt.Sprintf("reservation %s is still %s; it stays booked, and 'almanac reservation show %s' shows it", r.ID, r.Status, r.ID)
+	})
 }

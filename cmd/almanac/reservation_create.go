@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 
 	"github.com/spf13/cobra"
@@ -14,7 +16,7 @@ import (
 
 // booking has the flags of "reservation create".
 type booking struct {
-	request             v1.ReservationRequest // what is sent as it is given
+	request             v1.ReservationRequest // fields that flags set directly
 	resources           v1.Resources
 	quantity            int
 	start, end          moment
@@ -28,15 +30,16 @@ func (p *process) reservationCreateCommand() *cobra.Command {
 	b := &booking{waitTime: 600}
 	c := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Reserve hosts, or room for instances",
-		Long: `Reserve hosts, or room for instances of one size.
+		Short: "Reserve hosts, or capacity for instances",
+		Long: `Reserve hosts, or capacity for instances of one size.
 
 With --duration alone the reservation starts now. --start and --duration together
-fix its time. With --start, --end and --duration it lasts that long somewhere in
-between, where --policy puts it; without --duration it takes the whole time.
+fix its time. With --start, --end and --duration it lasts that long, and --policy
+chooses its start between the two times; without --duration it lasts from --start
+to --end.
 
-What is refused says why, and what would do instead. A repeated request books
-once: each carries an idempotency key.`,
+A refusal explains its reason and suggests what would fit. Each request carries an
+idempotency key, so that a repeated request books once.`,
 		Example: `  almanac reservation create training --quantity 2 --duration 2h --start +1d
   almanac reservation create batch --duration 90m --end 2026-12-01T18:00+01:00 --policy pe-best-fit
   almanac reservation create gpu --duration 3d --properties '["=", "$gpu", "a100"]' --wait
@@ -63,26 +66,26 @@ once: each carries an idempotency key.`,
 func (b *booking) flags(p *process, flags *pflag.FlagSet) {
 	b.start.clock, b.end.clock = p.now, p.now
 	flags.IntVar(&b.quantity, "quantity", 1, "how many hosts or instances")
-	flags.Var(&b.duration, "duration", "how long; needed without --end")
+	flags.Var(&b.duration, "duration", "how long; required without --end")
 	flags.Var(&b.start, "start", "the earliest start (default now)")
 	flags.Var(&b.end, "end", "the latest end")
-	flags.StringVar(&b.properties, "properties", "", "which hosts will do: a filter in JSON, or @FILE with one")
-	flags.StringVar(&b.request.Kind, "kind", "", "what to count: host or instance (default host)")
-	flags.Int64Var(&b.resources.VCPUs, "vcpus", 0, "size of one instance")
-	flags.Int64Var(&b.resources.MemoryMB, "memory-mb", 0, "size of one instance")
-	flags.Int64Var(&b.resources.DiskGB, "disk-gb", 0, "size of one instance")
-	flags.StringVar(&b.request.Affinity, "affinity", "", "how instances lie on hosts: none, same or different (default none)")
-	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the starts that would do (default first-fit)")
-	flags.StringVar(&b.request.Image, "image", "", "the image that the hosts should have at the start")
-	flags.StringVar(&b.request.OnEnd, "on-end", "", "what happens to the instances at the end: delete, shelve, stop or leave, as far as the cloud offers it")
-	flags.Var(&b.beforeEnd, "before-end", "how long before the end to warn; 0 is never")
-	flags.BoolVar(&b.dryRun, "dry-run", false, "only show what would be reserved")
+	flags.StringVar(&b.properties, "properties", "", "filter that hosts must pass: JSON, or @FILE that contains it")
+	flags.StringVar(&b.request.Kind, "kind", "", "what to reserve: host or instance (default host)")
+	flags.Int64Var(&b.resources.VCPUs, "vcpus", 0, "VCPUs of one instance")
+	flags.Int64Var(&b.resources.MemoryMB, "memory-mb", 0, "memory of one instance in MB")
+	flags.Int64Var(&b.resources.DiskGB, "disk-gb", 0, "disk of one instance in GB")
+	flags.StringVar(&b.request.Affinity, "affinity", "", "placement of the instances on hosts: none, same or different (default none)")
+	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the possible starts (default first-fit)")
+	flags.StringVar(&b.request.Image, "image", "", "image to transfer to the hosts before the start")
+	flags.StringVar(&b.request.OnEnd, "on-end", "", "action on the instances at the end: delete, shelve, stop or leave, if the cloud offers it")
+	flags.Var(&b.beforeEnd, "before-end", "how long before the end to send a warning; 0 is never")
+	flags.BoolVar(&b.dryRun, "dry-run", false, "only show what would be booked")
 	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")
-	flags.Var(&b.waitTime, "wait-timeout", "how long to wait at most")
-	flags.StringVar(&b.key, "idempotency-key", "", "a key of your own: the same key never books twice (default random)")
+	flags.Var(&b.waitTime, "wait-timeout", "maximum time to wait")
+	flags.StringVar(&b.key, "idempotency-key", "", "key that identifies the request: the same key never books twice (default random)")
 }
 
-// body gives the request that the flags ask for.
+// body returns the request of the flags.
 func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, error) {
 	req := b.request
 	req.Quantity = &b.quantity
@@ -99,57 +102,42 @@ func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, err
 }
 
 func (p *process) offer(c *cobra.Command, b *booking) error {
-	out, err := newPrinter(p, offerColumns, inShows)
-	if err != nil {
-		return err
-	}
 	req, err := b.body(p, c)
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	offer, err := almanac.OfferReservation(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	p.inform("dry run: nothing is reserved")
-	return out.one(offer, v1.OfferAnswer{Offer: offer})
+	return show(p, c, offerFields, func(ctx context.Context, almanac *client.Client) (offer v1.OfferAnswer, err error) {
+		if offer.Offer, err = almanac.OfferReservation(ctx, req); err == nil {
+			p.inform("dry run: nothing is reserved")
+		}
+		return offer, err
+	})
 }
 
 func (p *process) book(c *cobra.Command, b *booking) error {
-	out, err := newPrinter(p, reservationColumns, inShows)
-	if err != nil {
-		return err
-	}
 	req, err := b.body(p, c)
 	if err != nil {
 		return err
 	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	key := b.key
-	if key == "" {
-		key = rand.Text()
-	}
-	made, err := almanac.CreateReservation(c.Context(), req, client.CreateOptions{IdempotencyKey: key})
-	if err != nil {
-		return err
-	}
-	switch {
-	case made.DelayedByBoot:
-		p.inform("the start is delayed until %s: hosts must boot first", stamp(made.Start))
-	case req.StartTime == nil && req.EndTime == nil && made.Image != "" && made.Start.After(made.CreatedAt):
-		p.inform("the start is delayed until %s: the image must be on the hosts first", stamp(made.Start))
-	}
-	if b.wait {
-		if made, err = p.await(c.Context(), almanac, made, b.waitTime.time()); err != nil {
-			return err
+	return show(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) (v1.Reservation, error) {
+		made, err := almanac.CreateReservation(ctx, req, idempotent(b.key))
+		if err != nil {
+			return made, err
 		}
-	}
-	return out.one(made, made)
+		switch {
+		case made.DelayedByBoot:
+			p.inform("the start is delayed until %s: hosts must boot first", stamp(made.Start))
+		case req.StartTime == nil && req.EndTime == nil && made.Image != "" && made.Start.After(made.CreatedAt):
+			p.inform("the start is delayed until %s: the hosts must receive the image first", stamp(made.Start))
+		}
+		if b.wait {
+			return p.awaitActive(ctx, almanac, made, b.waitTime)
+		}
+		return made, nil
+	})
+}
+
+// idempotent returns options with a key, by default a random one.
+func idempotent(key string) client.CreateOptions {
+	return client.CreateOptions{IdempotencyKey: cmp.Or(key, rand.Text())}
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"cmp"
+	"context"
 	"os"
 	"strings"
 
@@ -24,62 +24,49 @@ func (p *process) reservationDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete ID|NAME...",
 		Short: "Cancel reservations",
-		Long: `Cancel reservations. What fails does not keep the others from being cancelled.
+		Long: `Cancel reservations. If one of them fails, the command continues with the others.
 
-The servers of a reservation become what its --on-end says: by default they are
-deleted. Where servers would be deleted, they are named, and you are asked; without
-a terminal nothing is done unless --yes is given. --dry-run names them only.`,
+Almanac treats the servers of a canceled reservation as its --on-end states: by
+default it deletes them. Before servers are deleted, the command lists them and
+asks for confirmation; without a terminal it needs --yes. --dry-run only lists them.`,
 		Example: `  almanac reservation delete training
   almanac reservation delete training --yes
   almanac reservation delete training batch --dry-run`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: p.completeReservations,
+		ValidArgsFunction: reservations.complete(p),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.delete(c, args, d)
 		},
 	}
-	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only show what would be cancelled, and what would become of its servers")
-	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "do not ask, even where servers are deleted")
+	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only show what would be canceled, and what would happen to its servers")
+	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "delete servers without confirmation")
 	return c
 }
 
 func (p *process) delete(c *cobra.Command, wanted []string, d *deletion) error {
-	out, err := newPrinter(p, reservationColumns, inLists)
-	if err != nil {
-		return err
-	}
-	almanac, err := p.connect(c.Context())
-	if err != nil {
-		return err
-	}
-	var failure error
-	found := []v1.Reservation{}
-	for _, what := range wanted {
-		r, err := find(c.Context(), almanac, what)
-		if err == nil {
-			err = p.deleteOne(c, almanac, r, d)
+	return with(p, c, reservationFields, inLists, func(ctx context.Context, almanac *client.Client, out printer[v1.Reservation]) error {
+		found, failure := eachOf(p, c, wanted, func(what string) (v1.Reservation, error) {
+			r, err := reservations.find(ctx, almanac, what)
+			if err == nil {
+				err = p.deleteOne(ctx, almanac, r, d)
+			}
+			if err == nil && !d.dryRun {
+				p.inform("reservation %s %s is canceled", r.ID, plain(r.Name))
+			}
+			return r, err
+		})
+		if d.dryRun && failure == nil {
+			p.inform("dry run: nothing is canceled")
+			return out.list(found, v1.Reservations{Reservations: found})
 		}
-		if err != nil {
-			p.report(c, err)
-			failure = cmp.Or(failure, error(&outcome{code: codeOf(err)}))
-			continue
-		}
-		found = append(found, r)
-		if !d.dryRun {
-			p.inform("reservation %s %s is cancelled", r.ID, plain(r.Name))
-		}
-	}
-	if d.dryRun && failure == nil {
-		p.inform("dry run: nothing is cancelled")
-		return out.list(found, v1.Reservations{Reservations: found})
-	}
-	return failure
+		return failure
+	})
 }
 
-// deleteOne cancels a reservation, unless it deletes servers and nobody agrees to that.
-func (p *process) deleteOne(c *cobra.Command, almanac *client.Client, r v1.Reservation, d *deletion) error {
+// deleteOne cancels a reservation, unless that deletes servers and the user does not confirm it.
+func (p *process) deleteOne(ctx context.Context, almanac *client.Client, r v1.Reservation, d *deletion) error {
 	if !d.yes || d.dryRun {
-		foreseen, err := almanac.OfferDeletion(c.Context(), r.ID)
+		foreseen, err := almanac.OfferDeletion(ctx, r.ID)
 		if err != nil {
 			return err
 		}
@@ -88,16 +75,17 @@ func (p *process) deleteOne(c *cobra.Command, almanac *client.Client, r v1.Reser
 			return nil
 		}
 		if deleted > 0 && !p.agreed(r, deleted) {
-			return fault.New(fault.Conflict, "reservation %s %s stays: it has servers that would be deleted; say --yes to delete them", r.ID, plain(r.Name))
+			return fault.New(fault.Conflict, "reservation %s %s stays: canceling it would delete servers; add --yes to delete them", r.ID, plain(r.Name))
 		}
 	}
-	return almanac.DeleteReservation(c.Context(), r.ID)
+	return almanac.DeleteReservation(ctx, r.ID)
 }
 
-// nameServers says what would become of each server, and returns how many are deleted.
+// nameServers prints what would happen to each server, and returns how many Almanac would
+// delete.
 func (p *process) nameServers(foreseen v1.Cancellation) (deleted int) {
 	for _, s := range foreseen.Servers {
-		p.inform("server %s %s (%s) of reservation %s %s: to be %s", s.ID, plain(s.Name), s.Status, foreseen.ID, plain(foreseen.Name), s.Becomes)
+		p.inform("server %s %s (%s) of reservation %s %s would be %s", s.ID, plain(s.Name), s.Status, foreseen.ID, plain(foreseen.Name), s.Becomes)
 		if s.Becomes == "deleted" {
 			deleted++
 		}
@@ -105,7 +93,7 @@ func (p *process) nameServers(foreseen v1.Cancellation) (deleted int) {
 	return deleted
 }
 
-// agreed asks the one at the terminal; without a terminal nobody agrees.
+// agreed asks the user for confirmation; without a terminal the answer is no.
 func (p *process) agreed(r v1.Reservation, deleted int) bool {
 	if !p.interactive() {
 		return false

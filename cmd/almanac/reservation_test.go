@@ -271,7 +271,7 @@ func TestDeleteGoesOnAfterAFailure(t *testing.T) {
 	a.deletable("r-1", "x")
 	a.deletable("r-3", "x")
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{})
-	almanac(t, a, "reservation", "delete", "r-1", "r-2", "r-3").wantFailure(t, exitNotFound, "r-1 x is cancelled", `"r-2"`, "r-3 x is cancelled")
+	almanac(t, a, "reservation", "delete", "r-1", "r-2", "r-3").wantFailure(t, exitNotFound, "r-1 x is canceled", `"r-2"`, "r-3 x is canceled")
 }
 
 func TestADryRunOfDeleteOnlyListsAndNamesTheServers(t *testing.T) {
@@ -279,7 +279,7 @@ func TestADryRunOfDeleteOnlyListsAndNamesTheServers(t *testing.T) {
 	a.deletable("r-1", "x", "deleted")
 	got := almanac(t, a, "reservation", "delete", "r-1", "--dry-run", "--yes", "-f", "value", "-c", "ID")
 	got.wantDone(t)
-	if a.deleted("r-1") || got.stdout != "r-1\n" || !strings.Contains(got.stderr, "server s-1 node (ACTIVE) of reservation r-1 x: to be deleted") {
+	if a.deleted("r-1") || got.stdout != "r-1\n" || !strings.Contains(got.stderr, "server s-1 node (ACTIVE) of reservation r-1 x would be deleted") {
 		t.Errorf("stdout %q, stderr %q, asked %v", got.stdout, got.stderr, a.lines())
 	}
 }
@@ -312,10 +312,10 @@ func TestDeleteAsksBeforeServersAreDeleted(t *testing.T) {
 			if tc.deletes {
 				got.wantDone(t)
 			} else {
-				got.wantFailure(t, exitNoRoom, "to be deleted", "r-1 x stays", "--yes")
+				got.wantFailure(t, exitNoRoom, "would be deleted", "r-1 x stays", "--yes")
 			}
 			for i, what := range tc.becomes {
-				if line := fmt.Sprintf("server s-%d node (ACTIVE) of reservation r-1 x: to be %s", i+1, what); len(tc.args) == 0 && !strings.Contains(got.stderr, line) {
+				if line := fmt.Sprintf("server s-%d node (ACTIVE) of reservation r-1 x would be %s", i+1, what); len(tc.args) == 0 && !strings.Contains(got.stderr, line) {
 					t.Errorf("stderr does not mention %q:\n%s", line, got.stderr)
 				}
 			}

@@ -15,19 +15,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// process is one run of the program: what it has from outside, and its global
-// flags.
+// process is one run of the program: its environment and its global flags.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
 	now            func() time.Time
-	// pause waits for a time, or until the context ends.
+	// pause waits for a duration, or until the context ends.
 	pause func(context.Context, time.Duration) error
 
-	// interactive reports whether somebody can be asked; nil is whether stdin is a terminal.
+	// interactive reports whether a user can answer questions; nil checks whether stdin is a
+	// terminal.
 	interactive func() bool
-	lines       *bufio.Reader // stdin, once a line was read of it
+	lines       *bufio.Reader // reads stdin after the first line
 
 	format  format
 	columns []string
@@ -37,8 +37,8 @@ type process struct {
 	debug   bool
 }
 
-// run carries out a command line and gives its exit code. Data goes to stdout,
-// messages to stderr.
+// run executes a command line and returns its exit code. Data goes to stdout, messages to
+// stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string, now func() time.Time) int {
 	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: now, pause: job.Pause}
 	return p.run(ctx, args)
@@ -71,22 +71,22 @@ func (p *process) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "almanac",
 		Short: "Reserve servers ahead of time",
-		Long: `Reserve servers of a cloud ahead of time, see when and where there is room, and
-change or cancel what is reserved.
+		Long: `Reserve servers of a cloud ahead of time, find free capacity, and change or cancel
+reservations.
 
-Almanac is found, and you are known to it, in one of three ways:
-  --os-cloud, OS_CLOUD     a cloud of clouds.yaml, with what secure.yaml adds to it
-  OS_AUTH_URL and so on    the variables that an openrc file sets: a user and a
+There are three ways to set the address of Almanac and your credentials:
+  --os-cloud, OS_CLOUD     a cloud of clouds.yaml and secure.yaml
+  OS_AUTH_URL and others   the variables that an openrc file sets: a user and a
                            password, an application credential or a token
-  --url, ALMANAC_URL       an Almanac without Keystone; beside one of the others,
-                           where Almanac is instead of where the catalog says
-Without any of them it is http://127.0.0.1:1234, without a user.
+  --url, ALMANAC_URL       an Almanac without Keystone; with one of the others, the
+                           address to use instead of the one in the catalog
+The default is http://127.0.0.1:1234, without a user.
 
-Times are written "now", "+2h" (from now), or with their zone:
-2026-12-01T10:00+01:00, "2026-12-01 10:00Z". They are printed in UTC.
-Durations are written in seconds, or as 90m, 2h30m, 3d, 1w.
+Write times as "now", "+2h" (from now), or with their zone: 2026-12-01T10:00+01:00,
+"2026-12-01 10:00Z". All times are printed in UTC. Write durations in seconds, or as
+90m, 2h30m, 3d, 1w.
 
-Data is printed on standard output, messages on standard error. Exit codes:
+Data is printed to standard output, messages to standard error. Exit codes:
   0 done                 1 failed            2 usage, or a request that makes no sense
   3 not found            4 denied            5 no capacity, or a conflict
   6 timed out`,
@@ -98,14 +98,14 @@ Data is printed on standard output, messages on standard error. Exit codes:
 	}
 	flags := root.PersistentFlags()
 	p.format, p.timeout = "table", 30
-	flags.VarP(&p.format, "format", "f", "how to print data: "+strings.Join(formats, ", "))
+	flags.VarP(&p.format, "format", "f", "output format: "+strings.Join(formats, ", "))
 	flags.StringArrayVarP(&p.columns, "column", "c", nil, "print only this column (repeatable)")
-	flags.StringVar(&p.url, "url", "", "where Almanac answers (default: ALMANAC_URL, or what the catalog says, or "+defaultURL+")")
+	flags.StringVar(&p.url, "url", "", "address of Almanac (default: ALMANAC_URL, or the address in the catalog, or "+defaultURL+")")
 	flags.StringVar(&p.choice.Cloud, "os-cloud", "", "cloud of clouds.yaml to log in to (default: OS_CLOUD)")
 	flags.StringVar(&p.choice.Region, "os-region-name", "", "region of Almanac (default: OS_REGION_NAME)")
 	flags.StringVar(&p.choice.Interface, "os-interface", "", "public, internal or admin endpoint (default: OS_INTERFACE, or public)")
-	flags.Var(&p.timeout, "timeout", "how long to wait for each answer; 0 is without end")
-	flags.BoolVar(&p.debug, "debug", false, "print requests and answers on standard error")
+	flags.Var(&p.timeout, "timeout", "maximum time to wait for each answer; 0 is unlimited")
+	flags.BoolVar(&p.debug, "debug", false, "print requests and answers to standard error")
 	completeFlag(root, "format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		p.reservationCommand(),
@@ -128,8 +128,8 @@ Data is printed on standard output, messages on standard error. Exit codes:
 	return root
 }
 
-// prepare makes a command that only has others fail where none of them is named,
-// and sets begun when a command's own work begins.
+// prepare makes a command that only groups others fail without one of them, and sets begun
+// when the work of a command starts.
 func prepare(c *cobra.Command, begun *bool) {
 	for _, sub := range c.Commands() {
 		prepare(sub, begun)
@@ -146,7 +146,7 @@ func prepare(c *cobra.Command, begun *bool) {
 	}
 }
 
-// unknownCommand says what c could be followed by.
+// unknownCommand returns an error with the commands of a group.
 func unknownCommand(c *cobra.Command, args []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
@@ -160,7 +160,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	return fault.New(fault.Invalid, "%s", unknown("command", args[0], known))
 }
 
-// unknown says that a name is none of known: which one is near, or which there are.
+// unknown describes a name that is not known: with the nearest one, or with all.
 func unknown(what, name string, known []string) string {
 	text := fault.Unknown(what, name, known)
 	if fault.Nearest(name, known) == "" {
@@ -173,13 +173,13 @@ func unknown(what, name string, known []string) string {
 func needsOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("needs one %s, got %d; put one with blanks in quotes", what, len(args))
+			return fmt.Errorf("needs one %s, got %d; put values with blanks in quotes", what, len(args))
 		}
 		return nil
 	}
 }
 
-// inform prints a message for people.
+// inform prints a message.
 func (p *process) inform(format string, args ...any) {
 	fmt.Fprintf(p.stderr, format+"\n", args...)
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/sim"
 	"github.com/almanac-cloud/almanac/pkg/sim/replay"
+	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// replayed are the options of a replay, with the file that has its settings.
+// replayed is the options of a replay, with the name of the file with its settings.
 type replayed struct {
 	replay.Options
 	settings string
 }
 
-// read gives the options with the settings of the file.
+// read returns the options with the settings of the file.
 func (r replayed) read() (replay.Options, error) {
 	if r.settings == "" {
 		return r.Options, nil
@@ -34,31 +35,29 @@ func (r replayed) read() (replay.Options, error) {
 func (p *process) simulateReplayCommand() *cobra.Command {
 	return simulation(p, experiment[replayed]{
 		use:   "replay --trace FILE",
-		short: "Your own workload, under several settings side by side",
-		long: `Your own workload under several settings, side by side, and which of them was best on
-which measure. Each job is asked for as a reservation when it was submitted: one that was
-reserved for its start, any other as soon as there is room within its patience. It is
-booked for what its user estimated, and ends when it really ended.
+		short: "Run your own workload under several settings",
+		long: `Run your own workload under several settings, and report which setting was best on
+which measure. Each job is requested as a reservation when it was submitted: a reserved
+job for its start, any other job as soon as there is capacity within its patience. It is
+booked for the estimate of its user, and ends at its real end.
 
-Traces are told by their content, compressed with gzip or not:
-  swf   Standard Workload Format: logs of parallel machines
-  lwf   leases of Haizea
-  oar   advance reservations of Grid'5000: JobID, StartTime, StopTime. What that does not
-        have is made up, and the report says so: sizes 1 + JobID mod 8, submitted
-        JobID mod 48 hours before the start
-  gwf   jobs of the Grid Workloads Archive
-  csv   with a header: submit, start, deadline, runtime or end, estimate, size, user …
-Lines that cannot be used are counted by reason, with their numbers.
+The format of each trace, compressed with gzip or not, is recognized from its content:
 
---settings names a YAML file; without it three policies are compared, and with the first of
-them what comes of switching idle hosts off. What a setting does not say is as the service
-has it by default; "energy" takes the options of [energy] by their names:
+` + workload.FormatsHelp + `
+
+The report states what is made up for oar: the size 1 + JobID mod 8, the submission
+JobID mod 48 hours before the start. Lines that cannot be used are counted by reason, with
+the numbers of the first ones.
+
+--settings names a YAML file. Without it three policies are compared, and the first of them
+also with idle hosts switched off. A setting has the defaults of the service; "energy" has
+the options of [energy] under their names:
 
   settings:
     - name: careful
       policy: pe-worst-fit
-      patience: 2d                # how long a job waits at most that has no deadline
-      limits: {max_hosts: 64}     # that a user holds at once
+      patience: 2d                # maximum wait of a job without a deadline
+      limits: {max_hosts: 64}     # of one user at once
       energy: {mode: auto, boot_time: 5m, max_off_per_cycle: 4, spare_hosts: 2}
     - {name: as in the paper, energy: {mode: auto, rules: paper}}`,
 		example: `  almanac simulate replay --trace KTH-SP2-1996-2.swf.gz --out kth
@@ -66,20 +65,20 @@ has it by default; "energy" takes the options of [energy] by their names:
       --hosts 144 --settings settings.yaml --out blue`,
 		options: replayed{Options: replay.Defaults()},
 		flags: func(f *pflag.FlagSet, o *replayed) {
-			f.StringArrayVar(&o.Traces, "trace", nil, "file with work; several are put together on one clock")
-			f.StringArrayVar(&o.Formats, "trace-format", nil, "its format, where it is not to be told by the content: swf, lwf, oar, gwf, csv")
+			f.StringArrayVar(&o.Traces, "trace", nil, "workload file (repeatable: the files share one clock)")
+			f.StringArrayVar(&o.Formats, "trace-format", nil, "format of each trace (default: recognized from its content)")
 			f.IntVar(&o.ProcsPerHost, "procs-per-host", o.ProcsPerHost, "processors of a host, for traces that count processors")
-			f.BoolVar(&o.MakeUp, "make-up", o.MakeUp, "make up what reservations of OAR lack")
-			f.IntVar(&o.Hosts, "hosts", o.Hosts, "how many hosts there are, all alike; 0 is what the trace says")
-			f.StringVar(&o.HostsFile, "hosts-file", o.HostsFile, "the hosts, as the service has them in hosts.yaml")
-			f.BoolVar(&o.Shapes, "shapes", o.Shapes, "jobs that have a shape share hosts, as instances do")
-			f.StringVar(&o.settings, "settings", "", "YAML file with the settings that are compared")
-			f.Int64Var(&o.MostJobs, "most-jobs", o.MostJobs, "end after so many jobs; 0 is all")
-			f.Float64Var(&o.Draw.Idle, "idle-watts", o.Draw.Idle, "what an idle host takes")
-			f.Float64Var(&o.Draw.Full, "full-watts", o.Draw.Full, "what a busy one takes")
-			f.Float64Var(&o.Draw.Off, "off-watts", o.Draw.Off, "what one takes that is off")
+			f.BoolVar(&o.MakeUp, "make-up", o.MakeUp, "make up the sizes and submissions that oar lacks")
+			f.IntVar(&o.Hosts, "hosts", o.Hosts, "number of equal hosts; 0 is the number in the trace")
+			f.StringVar(&o.HostsFile, "hosts-file", o.HostsFile, "hosts file, as the service reads it")
+			f.BoolVar(&o.Shapes, "shapes", o.Shapes, "jobs with a shape share hosts, as instances do")
+			f.StringVar(&o.settings, "settings", "", "YAML file with the settings to compare")
+			f.Int64Var(&o.MostJobs, "most-jobs", o.MostJobs, "maximum number of jobs; 0 is all")
+			f.Float64Var(&o.Draw.Idle, "idle-watts", o.Draw.Idle, "power draw of an idle host")
+			f.Float64Var(&o.Draw.Full, "full-watts", o.Draw.Full, "power draw of a busy host")
+			f.Float64Var(&o.Draw.Off, "off-watts", o.Draw.Off, "power draw of a host that is off")
 			f.Float64Var(&o.Draw.BootJoules, "boot-joules", o.Draw.BootJoules, "energy of a shutdown and a boot")
-			f.Uint64Var(&o.Seed, "seed", o.Seed, "what boot times follow from")
+			f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the boot times")
 		},
 		check: func(o replayed) error {
 			options, err := o.read()

@@ -6,20 +6,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when a release is built.
+// version is set by the build of a release.
 var version = "development"
 
-// build says what this program was built from and for.
+// build describes the build of this program.
 type build struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-var buildColumns = []column[build]{
-	{"Version", func(b build) any { return b.Version }, inLists},
-	{"Go", func(b build) any { return b.Go }, inLists},
-	{"Platform", func(b build) any { return b.Platform }, inLists},
+func buildFields(b build) []field {
+	return []field{{"Version", b.Version, inLists}, {"Go", b.Go, inLists}, {"Platform", b.Platform, inLists}}
 }
 
 func (p *process) versionCommand() *cobra.Command {
@@ -29,7 +27,7 @@ func (p *process) versionCommand() *cobra.Command {
 		Example: "  almanac version -f value -c Version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			out, err := newPrinter(p, buildColumns, inShows)
+			out, err := newPrinter(p, buildFields, inShows)
 			if err != nil {
 				return err
 			}

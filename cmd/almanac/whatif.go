@@ -18,33 +18,23 @@ func (p *process) whatIfCommand() *cobra.Command {
 		Short: "Answer a question from a file, without a server",
 		Long: `Answer a question from a file with the code that serves the cloud.
 
-Exit codes: 0 yes; 5 no, and the answer is printed all the same; 2 the input makes
-no sense, and one line on standard error names the field.`,
+Exit codes: 0 yes; 5 no (the answer is printed too); 2 the input makes no sense (one
+line on standard error names the field).`,
 	}
 	group.AddCommand(p.whatIfFitCommand(), p.whatIfScheduleCommand(), p.whatIfStageCommand(), p.whatIfPowerCommand(), p.whatIfPackCommand())
 	return group
 }
 
-var fitColumns = []column[whatif.FitAnswer]{
-	{"Accepted", func(a whatif.FitAnswer) any { return a.Accepted }, inLists},
-	{"Reason", func(a whatif.FitAnswer) any { return a.Reason }, inLists},
-	{"Start", func(a whatif.FitAnswer) any { return a.Start }, inLists},
-	{"End", func(a whatif.FitAnswer) any { return a.End }, inLists},
-	{"Hosts", func(a whatif.FitAnswer) any { return numbers(a.Hosts) }, inLists},
-	{"Candidates", func(a whatif.FitAnswer) any {
-		var lines []string
-		for _, c := range a.Candidates {
-			lines = append(lines, fmt.Sprintf("%d: %d free in [%d, %d)", c.Start, c.Free, c.Begin, c.End))
-		}
-		return strings.Join(lines, "; ")
-	}, inLists},
-	{"Slots", func(a whatif.FitAnswer) any {
-		var lines []string
-		for _, s := range a.Slots {
-			lines = append(lines, fmt.Sprintf("%d: busy %s", s.Time, numbers(s.Busy)))
-		}
-		return strings.Join(lines, "; ")
-	}, inLists},
+func fitFields(a whatif.FitAnswer) []field {
+	candidates := each(a.Candidates, func(c whatif.FitCandidate) string {
+		return fmt.Sprintf("%d: %d free in [%d, %d)", c.Start, c.Free, c.Begin, c.End)
+	})
+	slots := each(a.Slots, func(s whatif.FitSlot) string { return fmt.Sprintf("%d: busy %s", s.Time, numbers(s.Busy)) })
+	return []field{
+		{"Accepted", a.Accepted, inLists}, {"Reason", a.Reason, inLists}, {"Start", a.Start, inLists}, {"End", a.End, inLists},
+		{"Hosts", numbers(a.Hosts), inLists}, {"Candidates", strings.Join(candidates, "; "), inLists},
+		{"Slots", strings.Join(slots, "; "), inLists},
+	}
 }
 
 func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }
@@ -52,24 +42,24 @@ func numbers(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }
 func (p *process) whatIfFitCommand() *cobra.Command {
 	return whatIf(p, &cobra.Command{
 		Use:   "fit",
-		Short: "When and where a number of hosts can be had (paper 003)",
-		Long: `When and where a number of hosts can be had for a duration before a deadline, beside
-claims that are there. Times are whole numbers of any unit. The answer has every
+		Short: "Find out when and where a number of hosts is free (paper 003)",
+		Long: `Find out when and where a number of hosts is free for a duration before a deadline,
+next to existing claims. Times are whole numbers of any unit. The answer has every
 feasible start with its availability rectangle, and the slots after booking.`,
 		Example: "  almanac whatif fit --input docs/examples/whatif/fit.json -f json",
-	}, fitColumns, func(question io.Reader) (whatif.FitAnswer, bool, error) {
+	}, fitFields, func(question io.Reader) (whatif.FitAnswer, bool, error) {
 		answer, err := whatif.Fit(question)
 		return answer, answer.Accepted, err
 	})
 }
 
-// whatIf makes c a command that answers the question in a file. answer says whether the
+// whatIf completes c: it answers the question in a file. answer also reports whether the
 // answer is yes.
-func whatIf[T any](p *process, c *cobra.Command, columns []column[T], answer func(question io.Reader) (T, bool, error)) *cobra.Command {
+func whatIf[T any](p *process, c *cobra.Command, all columns[T], answer func(question io.Reader) (T, bool, error)) *cobra.Command {
 	input := ""
 	c.Args = cobra.NoArgs
 	c.RunE = func(*cobra.Command, []string) error {
-		out, err := newPrinter(p, columns, inShows)
+		out, err := newPrinter(p, all, inShows)
 		if err != nil {
 			return err
 		}
@@ -98,7 +88,7 @@ func whatIf[T any](p *process, c *cobra.Command, columns []column[T], answer fun
 func (p *process) open(path string) (io.ReadCloser, error) {
 	switch path {
 	case "":
-		return nil, fault.Field("--input", "is needed: the file with the question")
+		return nil, fault.Field("--input", "is required: the file with the question")
 	case "-":
 		return io.NopCloser(p.stdin), nil
 	}

@@ -17,20 +17,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-var packColumns = []column[whatif.PackAnswer]{
-	{"Feasible", func(a whatif.PackAnswer) any { return a.Feasible }, inLists},
-	{"Reason", func(a whatif.PackAnswer) any { return prose(a.Reason) }, inLists},
-	{"Min Yield", func(a whatif.PackAnswer) any { return a.MinYield }, inLists},
-	{"Average Yield", func(a whatif.PackAnswer) any { return a.AverageYield }, inLists},
-	{"Average By", func(a whatif.PackAnswer) any { return a.AverageBy }, inLists},
-	{"Upper Bound", func(a whatif.PackAnswer) any { return a.UpperBound }, inLists},
-	{"Placement", func(a whatif.PackAnswer) any {
-		return lines(each(slices.Sorted(maps.Keys(a.Placement)), func(id string) string {
-			return fmt.Sprintf("%s: host %s, yield %.4g", id, numbers(a.Placement[id]), a.Yields[id])
-		}))
-	}, inLists},
-	{"Moved", func(a whatif.PackAnswer) any { return a.Moved }, inLists},
-	{"Unproven", func(a whatif.PackAnswer) any { return prose(a.Unproven) }, inLists},
+func packFields(a whatif.PackAnswer) []field {
+	placement := each(slices.Sorted(maps.Keys(a.Placement)), func(id string) string {
+		return fmt.Sprintf("%s: host %s, yield %.4g", id, numbers(a.Placement[id]), a.Yields[id])
+	})
+	return []field{
+		{"Feasible", a.Feasible, inLists}, {"Reason", prose(a.Reason), inLists}, {"Min Yield", a.MinYield, inLists},
+		{"Average Yield", a.AverageYield, inLists}, {"Average By", a.AverageBy, inLists}, {"Upper Bound", a.UpperBound, inLists},
+		{"Placement", lines(placement), inLists}, {"Moved", a.Moved, inLists}, {"Unproven", prose(a.Unproven), inLists},
+	}
 }
 
 func (p *process) whatIfPackCommand() *cobra.Command {
@@ -38,30 +33,31 @@ func (p *process) whatIfPackCommand() *cobra.Command {
 	var c *cobra.Command
 	c = whatIf(p, &cobra.Command{
 		Use:   "pack",
-		Short: "How jobs share hosts most fairly (paper 002)",
-		Long: `How jobs share hosts most fairly. Each job gets its memory on a host, and of the CPU that
-it could use a fraction, its yield; the smallest yield shall be as large as possible, and
-then the average. The answer has the host of each task by its index.
+		Short: "Place jobs on hosts with fair shares of CPU (paper 002)",
+		Long: `Place jobs on hosts with fair shares of CPU. Each job receives its memory on a host, and
+a fraction of the CPU that it could use, its yield. The placement maximizes the smallest
+yield, and then the average. The answer has the host of each task by its index.
 
-hosts is how many hosts there are, each with 1 of CPU and of memory, or a list of what each
-has. A job may have several tasks, which all get the same; its cpu and memory are those of
-each. algorithm is one of ` + strings.Join(packing.Names(), ", ") + `;
-mcb8 where it is not given.
+hosts is the number of hosts, each with 1 of CPU and of memory, or a list with the
+capacity of each. A job may have several tasks, which all receive the same; its cpu and
+memory are those of each task. algorithm is one of
+` + strings.Join(packing.Names(), ", ") + `;
+the default is mcb8.
 
-exact and adapt begin with where the tasks are (current), if that is given, and move no more
-memory than migration_budget, or no more tasks than migrations: nothing where neither is
-given. Of the others, which know no budget, a placement that moves more is refused. A job
-that is not in current is new, and costs nothing. exact says where it may not have found the
-best (unproven); adapt is near it, and fast.
+If current has the present hosts of the tasks, exact and adapt start there, and move no
+more memory than migration_budget, or no more tasks than migrations; without both they
+move nothing. The other algorithms know no budget: a placement that moves more is
+refused. A job that is not in current is new, and costs nothing. exact reports a placement
+that may not be optimal (unproven); adapt is close to the optimum, and fast.
 
-rrnd and rrnz need glpsol, which on Debian is in the package glpk-utils: where it is not
-there, nothing is answered, and the exit code is 1. exact asks it where its own search, of a
-few seconds, does not come to an end; each of the two takes no longer than --solver-timeout,
-and what was found until then is the answer, with unproven. With jobs of several tasks it finds the largest average; without it a
-heuristic does its best, and average_by says so.`,
+rrnd and rrnz require glpsol, which on Debian is in the package glpk-utils: without it
+there is no answer, and the exit code is 1. exact uses glpsol if its own search does not
+end within a few seconds. Each of the two runs for at most --solver-timeout, and then the
+best placement so far is the answer, with unproven. For jobs of several tasks glpsol finds
+the largest average; without it a heuristic does, and average_by names it.`,
 		Example: `  almanac whatif pack --input docs/examples/whatif/pack.json -f json
   almanac whatif pack --input docs/examples/whatif/pack-adapt.json -f value -c Placement`,
-	}, packColumns, func(question io.Reader) (whatif.PackAnswer, bool, error) {
+	}, packFields, func(question io.Reader) (whatif.PackAnswer, bool, error) {
 		if limit < time.Second {
 			return whatif.PackAnswer{}, false, fault.Field("--solver-timeout", "must be at least 1s")
 		}
@@ -72,11 +68,11 @@ heuristic does its best, and average_by says so.`,
 		})
 		return answer, answer.Feasible, err
 	})
-	c.Flags().DurationVar(&limit, "solver-timeout", limit, "how long exact may search, and glpsol each time that it is needed")
+	c.Flags().DurationVar(&limit, "solver-timeout", limit, "maximum time for each search of exact and of glpsol")
 	return c
 }
 
-// packingTools are what algorithms need that is installed here.
+// packingTools returns the installed tools that algorithms need.
 func packingTools(limit time.Duration) packing.Tools {
 	solver := glpk.Solver{Limit: limit}
 	if err := solver.Find(); err != nil {

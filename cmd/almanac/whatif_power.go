@@ -10,31 +10,28 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-var powerColumns = []column[whatif.PowerAnswer]{
-	{"On", func(a whatif.PowerAnswer) any { return lines(a.On) }, inLists},
-	{"Off", func(a whatif.PowerAnswer) any { return lines(a.Off) }, inLists},
-	{"Reasons", func(a whatif.PowerAnswer) any {
-		return lines(each(slices.Sorted(maps.Keys(a.Reasons)), func(host string) string { return host + ": " + a.Reasons[host] }))
-	}, inLists},
+func powerFields(a whatif.PowerAnswer) []field {
+	reasons := each(slices.Sorted(maps.Keys(a.Reasons)), func(host string) string { return host + ": " + a.Reasons[host] })
+	return []field{{"On", lines(a.On), inLists}, {"Off", lines(a.Off), inLists}, {"Reasons", lines(reasons), inLists}}
 }
 
 func (p *process) whatIfPowerCommand() *cobra.Command {
 	return whatIf(p, &cobra.Command{
 		Use:   "power",
-		Short: "Which hosts are switched on and off (paper 004)",
-		Long: `Which hosts are switched on and off, by the rules of the paper alone: none of the
-safety limits of a cloud holds.
+		Short: "Plan which hosts to switch on and off (paper 004)",
+		Long: `Plan which hosts to switch on and off, by the rules of the paper alone, without the
+safety limits of a cloud.
 
-As many hosts stay on as are forecast to be in use, or are reserved, whichever is
-more. reserved names the hosts with a reservation that runs or begins within the
-horizon: they are switched on first, and never off. Then the most efficient ones
-are switched on as long as too few are on, or the least efficient ones off that
-have been idle for idle_needed measurements as long as too many are. A host that is
-on and has been idle for 0 measurements is busy. Where they are not given, horizon
-is 900 seconds and idle_needed 5.`,
+The number of hosts that stay on is the forecast of the hosts in use, or the number of
+reserved hosts if that is larger. reserved names the hosts with a reservation that runs
+or starts within the horizon: the plan switches them on first, and never off. Then it
+switches on the most efficient hosts while too few are on, or switches off the least
+efficient hosts that have been idle for idle_needed measurements while too many are on.
+A host that is on and has been idle for 0 measurements is busy. The default horizon is
+900 seconds, the default idle_needed 5.`,
 		Example: `  almanac whatif power --input docs/examples/whatif/power.json -f json
   almanac whatif power --input question.json -f value -c Off`,
-	}, powerColumns, func(question io.Reader) (whatif.PowerAnswer, bool, error) {
+	}, powerFields, func(question io.Reader) (whatif.PowerAnswer, bool, error) {
 		answer, err := whatif.Power(question)
 		return answer, true, err
 	})

@@ -11,10 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-var scheduleColumns = []column[whatif.ScheduleAnswer]{
-	{"Placements", func(a whatif.ScheduleAnswer) any { return lines(each(a.Placements, schedulePlacement)) }, inLists},
-	{"Reason", func(a whatif.ScheduleAnswer) any { return prose(a.Reason) }, inLists},
-	{"Hosts", func(a whatif.ScheduleAnswer) any { return lines(each(a.Hosts, scheduleVerdict)) }, inLists},
+func scheduleFields(a whatif.ScheduleAnswer) []field {
+	return []field{
+		{"Placements", lines(each(a.Placements, schedulePlacement)), inLists}, {"Reason", prose(a.Reason), inLists},
+		{"Hosts", lines(each(a.Hosts, scheduleVerdict)), inLists},
+	}
 }
 
 func schedulePlacement(p whatif.SchedulePlacement) string {
@@ -34,27 +35,26 @@ func scheduleVerdict(v whatif.ScheduleVerdict) string {
 func (p *process) whatIfScheduleCommand() *cobra.Command {
 	return whatIf(p, &cobra.Command{
 		Use:   "schedule",
-		Short: "Where instances go, and which preemptible ones leave for them (paper 001)",
-		Long: `Where instances go, and which preemptible ones leave for them. An instance that is not
-preemptible has the place of preemptible ones too: on the best host those leave
-whose loss costs least, and no more of them than have to. A victim costs the time
-that it has run since its last full period (period_minutes, 60 where it is not
-given).
+		Short: "Place instances, and choose which preemptible instances to evict (paper 001)",
+		Long: `Place instances, and choose which preemptible instances to evict for them. An instance
+that is not preemptible may replace preemptible ones: on the best host the cheapest
+victims are evicted, and no more than necessary. A victim costs the time that it has run
+since its last full period (period_minutes, by default 60).
 
-weighers are all that rank the hosts, each with its multiplier: preemption_cost
-(what leaves on the host), overcommit (whether anything has to leave), period (what
-all that may leave would cost), count (how many there are of these), cpu, ram and
-disk (what is free). Where they are not given, overcommit and preemption_cost count
-1 each. Of equal hosts the first by name is taken, or with a seed one by chance.
+weighers rank the hosts, each with its multiplier: preemption_cost (cost of the victims
+on the host), overcommit (whether there are victims), period (cost of all preemptible
+instances of the host), count (their number), cpu, ram and disk (free amounts). The
+default is overcommit and preemption_cost with 1 each. Of equal hosts the first by name
+is chosen, or with a seed a random one.
 
 Several instances (count) are placed one after the other, all or none of them.`,
 		Example: `  almanac whatif schedule --input docs/examples/whatif/schedule.json -f json
   almanac whatif schedule --input question.json -f value -c Placements`,
-	}, scheduleColumns, func(question io.Reader) (whatif.ScheduleAnswer, bool, error) {
+	}, scheduleFields, func(question io.Reader) (whatif.ScheduleAnswer, bool, error) {
 		answer, err := whatif.Schedule(question, seeded)
 		return answer, len(answer.Placements) > 0, err
 	})
 }
 
-// seeded gives draws of 0 … n-1 that are the same for the same seed.
+// seeded returns draws of 0 … n-1 that depend only on the seed.
 func seeded(seed int64) func(n int) int { return rand.New(rand.NewPCG(uint64(seed), 0)).IntN }

@@ -12,18 +12,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-var stageColumns = []column[whatif.StageAnswer]{
-	{"Accepted", func(a whatif.StageAnswer) any { return a.Accepted }, inLists},
-	{"Reason", func(a whatif.StageAnswer) any { return a.Reason }, inLists},
-	{"Placement", func(a whatif.StageAnswer) any {
-		return lines(each(slices.Sorted(maps.Keys(a.Placement)), func(node string) string {
-			return fmt.Sprintf("%s: %d", node, a.Placement[node])
-		}))
-	}, inLists},
-	{"Transfers", func(a whatif.StageAnswer) any { return lines(each(a.Transfers, stageTransfer)) }, inLists},
-	{"Pool", func(a whatif.StageAnswer) any {
-		return lines(each(slices.Sorted(maps.Keys(a.Pool)), func(node string) string { return stagePool(node, a.Pool[node]) }))
-	}, inLists},
+func stageFields(a whatif.StageAnswer) []field {
+	placement := each(slices.Sorted(maps.Keys(a.Placement)), func(node string) string { return fmt.Sprintf("%s: %d", node, a.Placement[node]) })
+	pool := each(slices.Sorted(maps.Keys(a.Pool)), func(node string) string { return stagePool(node, a.Pool[node]) })
+	return []field{
+		{"Accepted", a.Accepted, inLists}, {"Reason", a.Reason, inLists}, {"Placement", lines(placement), inLists},
+		{"Transfers", lines(each(a.Transfers, stageTransfer)), inLists}, {"Pool", lines(pool), inLists},
+	}
 }
 
 func stageTransfer(t whatif.StageTransfer) string {
@@ -42,33 +37,32 @@ func stagePool(node string, images []whatif.StagePooled) string {
 func (p *process) whatIfStageCommand() *cobra.Command {
 	return whatIf(p, &cobra.Command{
 		Use:   "stage",
-		Short: "Where VMs go, and when their image is transferred there (paper 000)",
-		Long: `Where VMs can be reserved, all at once from start to end, and when their image is
-transferred to the nodes, each transfer before its deadline, one at a time through
-one channel. VMs go to nodes that will have the image first, then to those that can
-hold more of them. Times are whole numbers of any unit; bandwidth is in units of
-size per unit of time.
+		Short: "Plan VM placement and image transfers (paper 000)",
+		Long: `Plan the placement of VMs, which run together from start to end, and the transfers of
+their image to the nodes. Each transfer ends before its deadline, and one channel carries
+one transfer at a time. The plan prefers nodes that will have the image, then nodes that
+can hold more VMs. Times are whole numbers of any unit; bandwidth is in units of size per
+unit of time.
 
-strategy says whether transfers are carried out as early as they can be (edf) or as
-late (jit); both accept the same. pool_limit bounds the images that a node keeps,
-from the start of a transfer until its expiry; 0 is no limit.
+strategy chooses transfers as early as possible (edf) or as late as possible (jit); both
+accept the same requests. pool_limit bounds the images that a node keeps, each from the
+start of its transfer until its expiry; 0 is no limit.
 
-pending are transfers that are entered already, each with a duration. One with a
-start is under way since then and is not pre-empted. Its image stays in the pool
-until expire, or the deadline where that is not given. Without a request the
-question is whether all that is pending can be in time.
+pending is the list of existing transfers, each with a duration. A transfer with a start
+has been running since then and is not interrupted. Its image stays in the pool until
+expire, by default until the deadline. Without a request, the question is whether all
+pending transfers can meet their deadlines.
 
-capacity and resources have vcpus, memory_mb and disk_gb (also cpu and memory).
-Where it is not given, the size of a pending transfer's image is what the bandwidth
-carries in its duration; an image in a pool is as large as it is said to be
-elsewhere, or else as large as the image of the request: the paper has all images of
-one size.
+capacity and resources have vcpus, memory_mb and disk_gb (also cpu and memory). The
+default size of the image of a pending transfer is what the bandwidth carries in its
+duration. The default size of an image in a pool is its size elsewhere in the question,
+or else the size of the image of the request: in the paper all images have one size.
 
-A refusal has a reason: resources (no room for the VMs), pool (no room for their
-image) or transfer (the image cannot be there in time).`,
+A refusal has a reason: resources (no capacity for the VMs), pool (no capacity for their
+image) or transfer (the image cannot arrive in time).`,
 		Example: `  almanac whatif stage --input docs/examples/whatif/stage.json -f json
   almanac whatif stage --input question.json -f value -c Transfers`,
-	}, stageColumns, func(question io.Reader) (whatif.StageAnswer, bool, error) {
+	}, stageFields, func(question io.Reader) (whatif.StageAnswer, bool, error) {
 		answer, err := whatif.Stage(question)
 		return answer, answer.Accepted, err
 	})

@@ -31,11 +31,11 @@ func (d *period) Type() string { return "duration" }
 
 func (d period) time() time.Duration { return time.Duration(d) * time.Second }
 
-// moment is a flag for a time, read as parseTime does.
+// moment is a flag for a time; parseTime defines its form.
 type moment struct {
 	clock func() time.Time
-	at    time.Time // zero where the flag is not given
-	now   bool      // it was given as "now"
+	at    time.Time // zero without the flag
+	now   bool      // its text is "now"
 }
 
 func (m *moment) Set(text string) (err error) {
@@ -53,8 +53,8 @@ func (m *moment) String() string {
 
 func (m *moment) Type() string { return "time" }
 
-// ahead gives the time, and nil for a time that is not given or now: the service
-// decides what now is.
+// ahead returns the time; nil without the flag and for "now", because the service decides when
+// that is.
 func (m *moment) ahead() *time.Time {
 	if m.at.IsZero() || m.now {
 		return nil
@@ -64,8 +64,8 @@ func (m *moment) ahead() *time.Time {
 
 const farthest = v1.Duration(100 * 366 * 24 * 3600)
 
-// parseTime reads "now", a duration from now ("+2h", "now+1d12h"), or a time of
-// day with its zone. It gives whole seconds in UTC.
+// parseTime reads "now", a duration from now ("+2h", "now+1d12h"), or a time of day with its
+// zone. It returns whole seconds in UTC.
 func parseTime(text string, now time.Time) (time.Time, error) {
 	now = now.UTC().Truncate(time.Second)
 	if text == "now" {

@@ -15,24 +15,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// registration is what Almanac is in Keystone.
+// registration is the registration of Almanac in Keystone.
 var registration = keystone.Registration{
 	ServiceType: "reservation", ServiceName: "almanac", Description: "Reservations of servers in advance",
 	Domain: "default", Roles: []string{"admin", "service"},
 }
 
-// newBootstrapCommand returns `bootstrap`. load reads the configuration, which has the
-// service user to be; environment has the admin's OS_* variables.
+// newBootstrapCommand returns `bootstrap`. load reads the configuration, which names the
+// service user; environment has the admin's OS_* variables.
 func newBootstrapCommand(load func() (config.Config, error), environment map[string]string) *cobra.Command {
-	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac in Keystone, or remove every trace of it from the cloud"}
+	group := &cobra.Command{Use: "bootstrap", Short: "Register Almanac in Keystone, or remove it from the cloud"}
 	r := registration
 	var public, internal, admin string
 	register := &cobra.Command{
 		Use: "keystone", Args: cobra.NoArgs,
-		Short: "Register service, endpoints and service user in Keystone; again does no harm",
+		Short: "Register the service, its endpoints and its user in Keystone; safe to repeat",
 		Long: "Registers the service almanac of type reservation, its endpoints, and the service user of\n" +
-			"[keystone_authtoken] with its project and roles. What is right already stays as it is.\n\n" +
-			"It acts as the admin of the OS_* variables, as an openrc file sets them.",
+			"[keystone_authtoken] with its project and roles. Existing correct entries stay as they are.\n\n" +
+			"The command acts as the admin of the OS_* variables, as an openrc file sets them.",
 		Example: "  almanacd bootstrap keystone --public-url https://almanac.example.org:1234/v1",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := load()
@@ -49,12 +49,12 @@ func newBootstrapCommand(load func() (config.Config, error), environment map[str
 		},
 	}
 	flags := register.Flags()
-	flags.StringVar(&public, "public-url", "", "address that users reach, ending in /v1 (default that of [api] host and port)")
-	flags.StringVar(&internal, "internal-url", "", "address inside the cloud (default the public one)")
-	flags.StringVar(&admin, "admin-url", "", "address for admins (default the internal one)")
+	flags.StringVar(&public, "public-url", "", "address for users, ending in /v1 (default: [api] host and port)")
+	flags.StringVar(&internal, "internal-url", "", "address inside the cloud (default: the public address)")
+	flags.StringVar(&admin, "admin-url", "", "address for admins (default: the internal address)")
 	flags.StringVar(&r.Region, "region", cmp.Or(environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
-	flags.BoolVar(&r.ResetPassword, "reset-password", false, "give a service user who is there already the configured password")
-	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
+	flags.BoolVar(&r.ResetPassword, "reset-password", false, "set the configured password of a service user that exists already")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "only show what the command would do")
 	group.AddCommand(register)
 	return group
 }
@@ -62,7 +62,7 @@ func newBootstrapCommand(load func() (config.Config, error), environment map[str
 // ownURL returns the address at which this machine reaches the API of a configuration.
 func ownURL(a config.API) (string, error) {
 	if a.Port == 0 {
-		return "", fault.Field("public-url", "is needed: [api] port is 0, which takes another port at each start")
+		return "", fault.Field("public-url", "is required: [api] port is 0, which chooses a new port at each start")
 	}
 	host := a.Host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

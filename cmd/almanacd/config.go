@@ -11,21 +11,21 @@ import (
 )
 
 func (s *service) configCommand() *cobra.Command {
-	group := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	group := &cobra.Command{Use: "config", Short: "Show and validate the configuration"}
 	group.AddCommand(
 		&cobra.Command{
 			Use: "sample", Args: cobra.NoArgs,
-			Short: "Print every option with its default and what it means",
+			Short: "Print every option with its default and description",
 			RunE:  func(c *cobra.Command, _ []string) error { return config.Sample(c.OutOrStdout()) },
 		},
 		&cobra.Command{
 			Use: "validate", Args: cobra.NoArgs,
-			Short: "Say what is wrong with the configuration and the hosts file; nothing is started",
+			Short: "Validate the configuration and the hosts file; nothing is started",
 			RunE:  s.validate,
 		},
 		&cobra.Command{
 			Use: "show", Args: cobra.NoArgs,
-			Short: "Print what is in effect, secrets masked",
+			Short: "Print the options in effect, with masked secrets",
 			RunE: func(c *cobra.Command, _ []string) error {
 				cfg, err := s.load()
 				if err != nil {

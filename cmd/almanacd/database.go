@@ -21,17 +21,17 @@ import (
 )
 
 func (s *service) databaseCommand() *cobra.Command {
-	group := &cobra.Command{Use: "db", Short: "Look after the database"}
+	group := &cobra.Command{Use: "db", Short: "Maintain the database"}
 	group.AddCommand(
 		&cobra.Command{
 			Use: "sync", Args: cobra.NoArgs,
-			Short: "Bring the schema up to date, while almanacd runs or not; again does no harm",
+			Short: "Update the schema, also while almanacd runs; safe to repeat",
 			RunE:  s.sync,
 		},
 		s.statusCommand(),
 		&cobra.Command{
 			Use: "trail RESERVATION", Args: cobra.ExactArgs(1),
-			Short: "List every change of a reservation: when, what, by whom, in which request",
+			Short: "List every change of a reservation with its time, user and request",
 			RunE:  s.trail,
 		},
 		s.purgeCommand(),
@@ -76,7 +76,7 @@ func (s *service) statusCommand() *cobra.Command {
 		Short: "List the migrations and whether they are applied",
 		RunE:  func(c *cobra.Command, _ []string) error { return s.status(c, check) },
 	}
-	status.Flags().BoolVar(&check, "check", false, "fail where one is missing")
+	status.Flags().BoolVar(&check, "check", false, "fail if one is missing")
 	return status
 }
 
@@ -126,23 +126,23 @@ func (s *service) purgeCommand() *cobra.Command {
 	var dryRun bool
 	purge := &cobra.Command{
 		Use: "purge", Args: cobra.NoArgs,
-		Short: "Delete reservations that are over since long, with their history",
-		Long: "Deletes reservations that have ended, failed or been cancelled before the given age, with their claims,\n" +
-			"events and audit trail, in small transactions: almanacd may run meanwhile. What was not yet sent as a\n" +
-			"notification stays. Make a backup first, or look with --dry-run.",
+		Short: "Delete old reservations with their history",
+		Long: "Deletes reservations that ended, failed or were canceled longer ago than the age, with their claims,\n" +
+			"events and audit trail. It uses small transactions, so that almanacd may run at the same time.\n" +
+			"Notifications that are not sent yet stay. Make a backup first, or use --dry-run.",
 		Example: "  almanacd db purge --older-than 90d --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			// Replicas may not have heard yet of what is over since a moment ago.
+			// Replicas may not know yet that a reservation has just ended.
 			age, err := span.ParseDuration(olderThan)
 			if err != nil || age < 3600 {
-				return fault.Field("--older-than", "must be a time of at least an hour, such as 90d, not %q", olderThan)
+				return fault.Field("--older-than", "must be at least an hour, such as 90d, not %q", olderThan)
 			}
 			return s.purge(c, span.At(time.Now()).Add(-age), dryRun)
 		},
 	}
-	purge.Flags().StringVar(&olderThan, "older-than", "", "age from which on they are deleted, such as 90d")
-	purge.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many there are")
-	_ = purge.MarkFlagRequired("older-than") // fails for a flag that is not there
+	purge.Flags().StringVar(&olderThan, "older-than", "", "minimum age of the reservations to delete, such as 90d")
+	purge.Flags().BoolVar(&dryRun, "dry-run", false, "only show how many there are")
+	_ = purge.MarkFlagRequired("older-than") // fails only for a flag that does not exist
 	return purge
 }
 
@@ -151,7 +151,7 @@ const purgeBatch = 200
 
 func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) error {
 	return s.withStore(c, func(db *store.Store) error {
-		// By hand: no lease, several at once only share the work.
+		// A manual purge needs no lease: several at once only share the work.
 		count, err := db.Purge(c.Context(), job.Lease{}, before, true, purgeBatch, nil)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 	})
 }
 
-// progress gives a bar where a person looks on.
+// progress returns a bar, which is silent if w is not a terminal.
 func progress(w io.Writer, count int) *progressbar.ProgressBar {
 	file, ok := w.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// rules gives the policy of the configuration.
+// rules returns the policy of the configuration.
 func (s *service) rules() (*policy.Enforcer, error) {
 	cfg, err := s.load()
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *service) rules() (*policy.Enforcer, error) {
 	return policy.Load(app.PolicyOptions(cfg))
 }
 
-// identify says who a token belongs to.
+// identify returns the credentials of a token.
 func (s *service) identify(ctx context.Context, token string) (policy.Credentials, error) {
 	cfg, err := s.load()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// version is set when a release is built.
+// version is set by the build of a release.
 var version = "development"
 
-// usualConfig is read where no --config-file is given and it is there.
+// usualConfig is the configuration file without --config-file, if it exists.
 const usualConfig = "/etc/almanac/almanac.conf"
 
 func main() {
@@ -33,10 +33,10 @@ func main() {
 	}
 }
 
-// service is what the commands share.
+// service holds the state that the commands share.
 type service struct {
 	files, dirs []string
-	roles       []string // instead of those of the configuration
+	roles       []string // replace the roles of the configuration
 	environment map[string]string
 }
 
@@ -44,9 +44,9 @@ func newCommand(s *service) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "almanacd",
 		Short: "Almanac: reserve servers in advance",
-		Long: "almanacd serves the reservation API and keeps the promises made there.\n\n" +
-			"Without a configuration it serves the embedded default: SQLite below var/, the hosts of\n" +
-			"etc/almanac/hosts.yaml, no Keystone, on http://127.0.0.1:1234 only.",
+		Long: "almanacd serves the reservation API and carries out reservations.\n\n" +
+			"Without a configuration it uses the embedded default: SQLite below var/, the hosts of\n" +
+			"etc/almanac/hosts.yaml, no Keystone, and only the address http://127.0.0.1:1234.",
 		Example:       "  almanacd\n  almanacd --config-file /etc/almanac/almanac.conf",
 		Args:          cobra.NoArgs,
 		Version:       version,
@@ -55,9 +55,9 @@ func newCommand(s *service) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return s.serve(c.Context(), c.ErrOrStderr()) },
 	}
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
-		"configuration file; repeat it to lay files over one another (default "+usualConfig+" where it is there)")
+		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
-	root.Flags().StringSliceVar(&s.roles, "role", nil, "what this process does, instead of [DEFAULT] roles: api, inventory")
+	root.Flags().StringSliceVar(&s.roles, "role", nil, "roles of this process, instead of [DEFAULT] roles: api, inventory, energy")
 	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.load, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova))
 	return root
 }
@@ -67,7 +67,7 @@ func (s *service) load() (config.Config, error) {
 	return config.Load(s.readFiles(), s.dirs, s.environment)
 }
 
-// readFiles are the configuration files named, or the usual one.
+// readFiles returns the configuration files of the command line, or the usual one.
 func (s *service) readFiles() []string {
 	if len(s.files) == 0 && len(s.dirs) == 0 {
 		if _, err := os.Stat(usualConfig); err == nil {
@@ -103,7 +103,7 @@ func (s *service) serve(ctx context.Context, stderr io.Writer) error {
 	return a.Run(ctx)
 }
 
-// reloads reads the configuration anew at each signal.
+// reloads reads the configuration again at each signal.
 func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *app.Log, cfg config.Config) {
 	for {
 		select {
@@ -116,7 +116,7 @@ func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.A
 			err = errors.Join(log.Reload(after.Default), a.Reload(after))
 		}
 		if err != nil {
-			log.Error("the configuration was not taken over", "error", err)
+			log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
 			continue
 		}
 		cfg = after

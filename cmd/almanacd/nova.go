@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// lookAtNova gives who serves Nova's topic, by the configuration.
+// lookAtNova returns the consumers of Nova's topic, for the configuration.
 func (s *service) lookAtNova(ctx context.Context) (app.NovaMode, error) {
 	cfg, err := s.load()
 	if err != nil {
@@ -22,15 +22,16 @@ func (s *service) lookAtNova(ctx context.Context) (app.NovaMode, error) {
 	return app.LookAtNova(ctx, cfg)
 }
 
-// newNovaCommand gives `nova`. look gives who serves Nova's topic.
+// newNovaCommand returns `nova`. look returns the consumers of Nova's topic.
 func newNovaCommand(look func(ctx context.Context) (app.NovaMode, error)) *cobra.Command {
-	group := &cobra.Command{Use: "nova", Short: "Look at what Almanac does for Nova"}
+	group := &cobra.Command{Use: "nova", Short: "Show what Almanac does for Nova"}
 	var format string
 	mode := &cobra.Command{
 		Use: "mode", Args: cobra.NoArgs,
-		Short: "Say who answers Nova's requests for hosts, and whether that is as configured",
-		Long: "Asks the message broker who serves Nova's topic scheduler, and compares it with [scheduler] mode. It changes\n" +
-			"nothing. The exit status is 0 where all is as configured, and 1 where something has to be done, which it says.",
+		Short: "Show which process answers Nova's requests for hosts, and whether that is as configured",
+		Long: "Asks the message broker for the consumers of Nova's topic scheduler, and compares them with [scheduler] mode. The\n" +
+			"command changes nothing. The exit status is 0 if all is as configured, and 1 if the operator must do something; the\n" +
+			"output shows what.",
 		Example: "  almanacd nova mode\n  almanacd nova mode -f json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			show, known := map[string]func(io.Writer, app.NovaMode) error{"table": novaTable, "json": novaJSON}[format]
@@ -50,7 +51,7 @@ func newNovaCommand(look func(ctx context.Context) (app.NovaMode, error)) *cobra
 			return nil
 		},
 	}
-	mode.Flags().StringVarP(&format, "format", "f", "table", "table or json")
+	mode.Flags().StringVarP(&format, "format", "f", "table", "output format: table or json")
 	group.AddCommand(mode)
 	return group
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// newPolicyCommand gives `policy`. load gives the rules in effect, identify says
-// who a token belongs to.
+// newPolicyCommand returns `policy`. load returns the rules in effect, identify the
+// credentials of a token.
 func newPolicyCommand(
 	load func() (*policy.Enforcer, error), identify func(ctx context.Context, token string) (policy.Credentials, error),
 ) *cobra.Command {
-	group := &cobra.Command{Use: "policy", Short: "Look at who may do what"}
+	group := &cobra.Command{Use: "policy", Short: "Show and check the access rules"}
 	group.AddCommand(
 		&cobra.Command{
 			Use: "sample", Args: cobra.NoArgs,
-			Short: "Print every rule with its default and what it guards",
+			Short: "Print every rule with its default and the calls that it guards",
 			RunE:  func(c *cobra.Command, _ []string) error { return policy.Sample(c.OutOrStdout()) },
 		},
 		newPolicyCheck(load, identify),
@@ -29,7 +29,7 @@ func newPolicyCommand(
 	return group
 }
 
-// trial is what `policy check` is asked.
+// trial is the question of `policy check`.
 type trial struct {
 	rule, token string
 	by          policy.Credentials
@@ -42,9 +42,9 @@ func newPolicyCheck(
 	var t trial
 	check := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs,
-		Short: "Say whether a rule allows somebody something, and why",
-		Long: "Says whether a rule allows somebody something, and shows every rule that it asks for. With one rule the\n" +
-			"exit status is 0 where it is allowed and 1 where it is denied; with --rule all it lists every rule.",
+		Short: "Check whether a rule allows a user an action, and why",
+		Long: "Checks whether a rule allows a user an action, and shows every rule that it refers to. With one rule the\n" +
+			"exit status is 0 if the action is allowed and 1 if it is denied; --rule all lists every rule.",
 		Example: "  almanacd policy check --rule reservations:create --project-id demo --roles member\n" +
 			"  almanacd policy check --rule all --token \"$(openstack token issue -f value -c id)\"",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -61,15 +61,15 @@ func newPolicyCheck(
 		},
 	}
 	flags := check.Flags()
-	flags.StringVar(&t.rule, "rule", "", "rule to try, or all")
-	flags.StringVar(&t.token, "token", "", "token of the one who asks")
-	flags.StringVar(&t.by.UserID, "user-id", "", "user who asks, without a token")
-	flags.StringVar(&t.by.ProjectID, "project-id", "", "project that the token would be for")
-	flags.StringSliceVar(&t.by.Roles, "roles", nil, "roles that the token would have")
-	flags.BoolVar(&t.by.System, "system", false, "the token would be for the system")
-	flags.BoolVar(&t.by.IsAdminProject, "admin-project", true, "the project is the admin project, or there is none")
-	flags.StringToStringVar(&t.target, "target", nil, "what is acted on, such as project_id=ID (default the asker's project)")
-	_ = check.MarkFlagRequired("rule") // fails for a flag that is not there
+	flags.StringVar(&t.rule, "rule", "", "rule to check, or all")
+	flags.StringVar(&t.token, "token", "", "token of the user")
+	flags.StringVar(&t.by.UserID, "user-id", "", "id of the user, without a token")
+	flags.StringVar(&t.by.ProjectID, "project-id", "", "project scope of the token")
+	flags.StringSliceVar(&t.by.Roles, "roles", nil, "roles of the token")
+	flags.BoolVar(&t.by.System, "system", false, "system scope of the token")
+	flags.BoolVar(&t.by.IsAdminProject, "admin-project", true, "the project is the admin project, or the cloud has none")
+	flags.StringToStringVar(&t.target, "target", nil, "target of the action, such as project_id=ID (default: the user's project)")
+	_ = check.MarkFlagRequired("rule") // fails only for a flag that does not exist
 	for _, name := range []string{"user-id", "project-id", "roles", "system", "admin-project"} {
 		check.MarkFlagsMutuallyExclusive("token", name)
 	}

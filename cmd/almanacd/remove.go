@@ -12,17 +12,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// removal gives what `bootstrap --remove` does: it takes out of the cloud what
-// almanacd has put there, and then out of Keystone what bootstrap has.
+// removal adds `bootstrap --remove`: it removes the objects of almanacd from the cloud, and then
+// those of bootstrap from Keystone.
 func (s *service) removal(group *cobra.Command) *cobra.Command {
 	var remove, dry, force, providers bool
 	var region string
-	group.Long = "Registers Almanac in Keystone, or with --remove takes every trace of it out of the cloud:\n" +
-		"its aggregates, flavors, traits and resource classes in Nova and Placement, and its service,\n" +
-		"endpoints and user in Keystone. Compute services that Almanac has disabled are enabled again; while\n" +
-		"hosts sleep it refuses, since nothing would wake them. The providers of its resource classes in Placement stay, empty,\n" +
-		"unless --providers is given: after they have gone, Nova's builds on their hosts fail until\n" +
-		"nova-compute is restarted or has looked again, which may take six minutes. Stop almanacd first. It acts as the admin of the OS_*\n" +
+	group.Long = "Registers Almanac in Keystone, or with --remove removes it from the cloud: its aggregates, flavors,\n" +
+		"traits and resource classes in Nova and Placement, and its service, endpoints and user in Keystone.\n" +
+		"It enables the compute services that Almanac has disabled. It refuses while hosts sleep, because nothing\n" +
+		"would wake them. The resource providers of Almanac in Placement stay, empty, unless --providers is set:\n" +
+		"after their removal, Nova's builds on their hosts fail until nova-compute is restarted or refreshes its\n" +
+		"providers, which may take six minutes. Stop almanacd first. The command acts as the admin of the OS_*\n" +
 		"variables, as an openrc file sets them."
 	group.Example = "  almanacd bootstrap --remove --dry-run\n  almanacd bootstrap --remove"
 	group.Args = cobra.NoArgs
@@ -33,10 +33,10 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 		return s.remove(c, app.Removal{Force: force, DryRun: dry, Providers: providers}, region)
 	}
 	flags := group.Flags()
-	flags.BoolVar(&remove, "remove", false, "remove every trace of Almanac from the cloud")
-	flags.BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
-	flags.BoolVar(&force, "force", false, "remove it although there are reservations, whose instances stay where they are, or hosts sleep, which stay off")
-	flags.BoolVar(&providers, "providers", false, "remove its empty providers too; builds on their hosts fail for some minutes")
+	flags.BoolVar(&remove, "remove", false, "remove Almanac from the cloud")
+	flags.BoolVar(&dry, "dry-run", false, "only show what the command would remove")
+	flags.BoolVar(&force, "force", false, "remove it in spite of reservations, whose instances stay where they are, and of sleeping hosts, which stay off")
+	flags.BoolVar(&providers, "providers", false, "remove the empty providers too; builds on their hosts fail for some minutes")
 	flags.StringVar(&region, "region", cmp.Or(s.environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
 	return group
 }
@@ -73,13 +73,13 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		return fmt.Errorf("remove Almanac from Keystone: %w", err)
 	}
 	if said == 0 {
-		fmt.Fprintln(c.ErrOrStderr(), "nothing of Almanac is there")
+		fmt.Fprintln(c.ErrOrStderr(), "there is nothing to remove")
 	}
 	if left.Providers > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "kept %d empty providers, named %sHOST; --providers removes them\n", left.Providers, fence.ProviderPrefix)
 	}
 	if len(left.Asleep) > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "still switched off by Almanac, or not known to be on: %s\n", strings.Join(left.Asleep, ", "))
+		fmt.Fprintf(c.ErrOrStderr(), "still switched off by Almanac, or in an unknown state: %s\n", strings.Join(left.Asleep, ", "))
 	}
 	return nil
 }

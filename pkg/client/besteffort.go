@@ -9,57 +9,41 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// SubmitBestEffort puts work into the queue. With a key it is safe to send it again: the
-// same key gives the same request.
+const bestEffortPath = "/v1/besteffort"
+
+// SubmitBestEffort queues a request. With an idempotency key it is safe to send it again: the
+// same key returns the same request.
 func (c *Client) SubmitBestEffort(ctx context.Context, req v1.BestEffortRequest, o CreateOptions) (v1.BestEffort, error) {
-	var made v1.BestEffort
-	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/besteffort", body: req, key: o.IdempotencyKey, into: &made})
-	return made, err
+	return answer[v1.BestEffort](ctx, c, call{method: http.MethodPost, path: bestEffortPath, body: req, key: o.IdempotencyKey})
 }
 
-// BestEffortFilter selects best-effort work.
+// BestEffortFilter selects best-effort requests.
 type BestEffortFilter struct {
-	All bool // those that are over too
+	All bool // includes requests that are over
 	// ProjectID and AllProjects are for admins; without them the list has the caller's own
 	// project.
 	ProjectID   string
 	AllProjects bool
-	PageSize    int // 0 leaves it to Almanac
+	PageSize    int // 0 is Almanac's default
 }
 
-// ListBestEffort gives best-effort work in the order in which it was submitted. Pages are
-// fetched as they are needed. After an error nothing more is given.
+// ListBestEffort returns best-effort requests in the order of their submission, as pages does.
 func (c *Client) ListBestEffort(ctx context.Context, f BestEffortFilter) iter.Seq2[v1.BestEffort, error] {
 	query := url.Values{}
 	set(query, "project_id", f.ProjectID)
-	if f.All {
-		query.Set("all", "true")
-	}
-	if f.AllProjects {
-		query.Set("all_projects", "true")
-	}
-	return pages(query, f.PageSize, func(query url.Values) ([]v1.BestEffort, string, error) {
-		var page v1.BestEfforts
-		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/besteffort", query: query, into: &page})
-		return page.Requests, string(page.Next), err
+	setFlag(query, "all", f.All)
+	setFlag(query, "all_projects", f.AllProjects)
+	return pages(ctx, c, bestEffortPath, query, f.PageSize, func(page v1.BestEfforts) ([]v1.BestEffort, string) {
+		return page.Requests, string(page.Next)
 	})
 }
 
-// BestEffort gives one request.
+// BestEffort returns one request.
 func (c *Client) BestEffort(ctx context.Context, id string) (v1.BestEffort, error) {
-	var found v1.BestEffort
-	path, err := member("/v1/besteffort/", "id", id)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodGet, path: path, into: &found})
-	}
-	return found, err
+	return answer[v1.BestEffort](ctx, c, call{method: http.MethodGet, path: bestEffortPath, id: &id})
 }
 
-// CancelBestEffort gives a request up: its servers are deleted.
+// CancelBestEffort cancels a request; Almanac deletes its servers.
 func (c *Client) CancelBestEffort(ctx context.Context, id string) error {
-	path, err := member("/v1/besteffort/", "id", id)
-	if err != nil {
-		return err
-	}
-	return c.do(ctx, call{method: http.MethodDelete, path: path})
+	return c.do(ctx, call{method: http.MethodDelete, path: bestEffortPath, id: &id})
 }

@@ -17,9 +17,10 @@ import (
 const (
 	requestIDHeader = "X-Openstack-Request-Id"
 
-	// A call is repeated at most so often, after waits that begin at firstWait and
-	// double, or as long as Almanac asks for. It is not repeated where Almanac asks
-	// for more than longestWait: the caller should decide on that.
+	// The client repeats a call at most this often. It waits firstWait before the first
+	// repetition and doubles the wait each time, or waits as long as Almanac asks. It does not
+	// repeat a call for which Almanac asks to wait longer than longestWait: that is the
+	// caller's decision.
 	repeats     = 3
 	firstWait   = 100 * time.Millisecond
 	longestWait = 30 * time.Second
@@ -29,16 +30,48 @@ const (
 type call struct {
 	method string
 	path   string // begins with a slash
-	query  url.Values
-	body   any    // nil sends none
-	key    string // idempotency key
-	into   any    // where the answer is decoded to; nil discards it
-	// reports says that an answer from 400 on is decoded too, as far as it goes.
+	// id or name selects a member of the collection at path; nil is the collection itself.
+	id, name *string
+	query    url.Values
+	body     any    // nil sends none
+	key      string // idempotency key
+	into     any    // receives the decoded answer; nil discards it
+	// reports decodes an answer with a status of 400 or more too, as far as possible.
 	reports bool
 }
 
-// do carries a call out, repeating it where that is safe and may help.
+// answer makes a call and returns the decoded answer.
+func answer[T any](ctx context.Context, c *Client, do call) (T, error) {
+	var into T
+	do.into = &into
+	err := c.do(ctx, do)
+	return into, err
+}
+
+// member adds the selected member to the path. A name that would make it the path of
+// something else is an Invalid fault.
+func (do *call) member() error {
+	field, name := "id", do.id
+	if do.name != nil {
+		field, name = "name", do.name
+	}
+	switch {
+	case name == nil:
+		return nil
+	case *name == "":
+		return fault.Field(field, "must not be empty")
+	case *name == "." || *name == "..":
+		return fault.Field(field, "must not be %q", *name)
+	}
+	do.path += "/" + url.PathEscape(*name)
+	return nil
+}
+
+// do makes a call, and repeats it where that is safe and can help.
 func (c *Client) do(ctx context.Context, do call) error {
+	if err := do.member(); err != nil {
+		return err
+	}
 	var body []byte
 	if do.body != nil {
 		var err error
@@ -62,11 +95,11 @@ func (c *Client) do(ctx context.Context, do call) error {
 	}
 }
 
-// pause says whether to repeat the call after its attempt number so (from 0)
-// gave err, and how long to wait before.
+// pause reports whether to repeat the call after an attempt, counted from 0, failed with err,
+// and returns how long to wait before that.
 func (do call) pause(err error, attempt int) (time.Duration, bool) {
 	failed, ok := errors.AsType[*Error](err)
-	slowDown := ok && failed.Status == http.StatusTooManyRequests // nothing was done
+	slowDown := ok && failed.Status == http.StatusTooManyRequests // Almanac did nothing
 	safe := do.method == http.MethodGet || do.key != "" || slowDown
 	if !ok || !safe || attempt == repeats || failed.Timeout() {
 		return 0, false
@@ -99,7 +132,7 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 	}
 	if answer.StatusCode >= 400 {
 		if do.reports {
-			_ = json.Unmarshal(text, do.into) // what it is not, the failure tells
+			_ = json.Unmarshal(text, do.into) // failure describes what this cannot read
 		}
 		return failure(c.base, answer, text)
 	}
@@ -151,7 +184,8 @@ func (c *Client) request(ctx context.Context, do call, body []byte, id string) (
 	return req, nil
 }
 
-// unanswered tells a caller who gave up from an Almanac that does not answer.
+// unanswered distinguishes a caller that canceled the call from an Almanac that does not
+// answer.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()

@@ -1,10 +1,9 @@
 // Package client calls the REST API of Almanac.
 //
-// There is one method for each call; the types of what is sent and answered are
-// those of package v1. An answer from 400 on, and the lack of an answer, is an
-// *Error. A call that may be sent twice without harm (a GET, or a booking with an
-// idempotency key) is repeated by itself a few times, and so is one that was turned
-// away because there were too many; all others are sent once.
+// There is one method for each call; requests and answers have the types of package v1. An
+// answer with a status of 400 or more, and the lack of an answer, is an *Error. The client
+// repeats a call a few times where that does no harm: a GET, a call with an idempotency key,
+// and a call that Almanac rejected because of its rate limit. It sends all other calls once.
 package client
 
 import (
@@ -18,33 +17,33 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// Options say where Almanac is and how to call it. Only URL is needed.
+// Options configure a Client. Only URL is required.
 type Options struct {
-	// URL is where Almanac answers, with or without the ending /v1, such as
+	// URL is the address of Almanac, with or without /v1 at the end, such as
 	// http://127.0.0.1:1234.
 	URL string
-	// HTTPClient sends the requests; nil is http.DefaultClient. Its Timeout holds
-	// for each request by itself.
+	// HTTPClient sends the requests; nil is http.DefaultClient. Its Timeout applies to each
+	// request.
 	HTTPClient *http.Client
-	// Token gives the Keystone token to send with a request; nil sends none.
+	// Token returns the Keystone token to send with a request; nil sends none.
 	Token func(context.Context) (string, error)
-	// UserAgent names the program that calls; empty leaves it to net/http.
+	// UserAgent names the calling program; empty is the default of net/http.
 	UserAgent string
-	// RequestID gives the id of a call, "req-" and a UUID, which Almanac logs and
-	// answers; nil leaves it to Almanac to make one.
+	// RequestID returns the id of a call, "req-" and a UUID, which Almanac logs and sends
+	// back; if nil, Almanac generates one.
 	RequestID func() string
-	// Wait returns after d, or earlier with the error of the context; nil waits on
-	// a timer. It is called before a call is repeated.
+	// Wait returns after d, or earlier with the error of the context; nil uses a timer. The
+	// client calls it before it repeats a call.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// Client calls one Almanac. It may be used by several goroutines at once.
+// Client calls one Almanac. It is safe for concurrent use.
 type Client struct {
 	options Options
 	base    string // without a slash at the end and without /v1
 }
 
-// New gives a client. It fails with an Invalid fault where the URL is none.
+// New returns a client. The error is an Invalid fault if the URL is not valid.
 func New(o Options) (*Client, error) {
 	parsed, err := url.Parse(o.URL)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {

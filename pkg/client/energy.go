@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,111 +12,81 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// Energy gives how the energy controller is.
+const (
+	energyPath      = "/v1/energy"
+	energyPlanPath  = "/v1/energy/plan"
+	energyHostsPath = "/v1/energy/hosts"
+)
+
+// Energy returns the state of the energy controller.
 func (c *Client) Energy(ctx context.Context) (v1.Energy, error) {
-	var found v1.Energy
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/energy", into: &found})
-	return found, err
+	return answer[v1.Energy](ctx, c, call{method: http.MethodGet, path: energyPath})
 }
 
-// ChangeEnergy sets modes, stops the switching off or lets it go on, or arms it again.
+// ChangeEnergy sets modes, stops or resumes switching off, or resets the breaker.
 func (c *Client) ChangeEnergy(ctx context.Context, change v1.EnergyChange) (v1.Energy, error) {
-	var changed v1.Energy
-	err := c.do(ctx, call{method: http.MethodPatch, path: "/v1/energy", body: change, into: &changed})
-	return changed, err
+	return answer[v1.Energy](ctx, c, call{method: http.MethodPatch, path: energyPath, body: change})
 }
 
-// EnergyPlan gives the last plan of which hosts should be switched.
+// EnergyPlan returns the latest plan, with the hosts to switch.
 func (c *Client) EnergyPlan(ctx context.Context) (v1.EnergyPlan, error) {
-	var found v1.EnergyPlan
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/energy/plan", into: &found})
-	return found, err
+	return answer[v1.EnergyPlan](ctx, c, call{method: http.MethodGet, path: energyPlanPath})
 }
 
-// ApproveEnergyPlan lets the plan with that id be carried out.
+// ApproveEnergyPlan allows the controller to carry out the plan with an id.
 func (c *Client) ApproveEnergyPlan(ctx context.Context, id string) (v1.EnergyPlan, error) {
-	var approved v1.EnergyPlan
-	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/energy/plan", body: v1.EnergyApprove{Approve: id}, into: &approved})
-	return approved, err
+	return answer[v1.EnergyPlan](ctx, c, call{method: http.MethodPost, path: energyPlanPath, body: v1.EnergyApprove{Approve: id}})
 }
 
-// EnergyFilter selects hosts; what is zero selects all.
+// EnergyFilter selects hosts; a zero field selects all.
 type EnergyFilter struct {
-	Phases []string
-	// PageSize is how many hosts to ask for at once; 0 leaves it to Almanac.
-	PageSize int
+	Phases   []string
+	PageSize int // 0 is Almanac's default
 }
 
-// EnergyHosts gives the hosts with their power, by name. Pages are fetched as they are
-// needed. After an error nothing more is given.
+// EnergyHosts returns the hosts with their power, by name, as pages does.
 func (c *Client) EnergyHosts(ctx context.Context, f EnergyFilter) iter.Seq2[v1.EnergyHost, error] {
 	query := url.Values{}
 	set(query, "phase", strings.Join(f.Phases, ","))
-	return pages(query, f.PageSize, func(query url.Values) ([]v1.EnergyHost, string, error) {
-		var page v1.EnergyHosts
-		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/energy/hosts", query: query, into: &page})
-		return page.Hosts, string(page.Next), err
+	return pages(ctx, c, energyHostsPath, query, f.PageSize, func(page v1.EnergyHosts) ([]v1.EnergyHost, string) {
+		return page.Hosts, string(page.Next)
 	})
 }
 
-// EnergyHost gives one host with its history.
+// EnergyHost returns one host with its history.
 func (c *Client) EnergyHost(ctx context.Context, name string) (v1.EnergyHost, error) {
-	var found v1.EnergyHost
-	path, err := member("/v1/energy/hosts/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodGet, path: path, into: &found})
-	}
-	return found, err
+	return answer[v1.EnergyHost](ctx, c, call{method: http.MethodGet, path: energyHostsPath, name: &name})
 }
 
-// OrderPower gives a manual order for a host, and the host as it is then: the order is
-// carried out later.
+// OrderPower sends a manual order to a host and returns the host. The controller carries the
+// order out later.
 func (c *Client) OrderPower(ctx context.Context, name string, order v1.EnergyOrder) (v1.EnergyHost, error) {
-	var ordered v1.EnergyHost
-	path, err := member("/v1/energy/hosts/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPost, path: path, body: order, into: &ordered})
-	}
-	return ordered, err
+	return answer[v1.EnergyHost](ctx, c, call{method: http.MethodPost, path: energyHostsPath, name: &name, body: order})
 }
 
-// ForeseePower says what a manual order for a host would come to now. It fails as OrderPower
-// would, and orders nothing.
+// ForeseePower returns what a manual order would do now. It fails as OrderPower would, and
+// orders nothing.
 func (c *Client) ForeseePower(ctx context.Context, name string, order v1.EnergyOrder) (v1.EnergyForeseen, error) {
-	var foreseen v1.EnergyForeseen
-	path, err := member("/v1/energy/hosts/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPost, path: path, query: dryRun(), body: order, into: &foreseen})
-	}
-	return foreseen, err
+	return answer[v1.EnergyForeseen](ctx, c, call{method: http.MethodPost, path: energyHostsPath, name: &name, query: dryRun(), body: order})
 }
 
-// EnergyAudit gives the entries about a host, or about all, the latest first. Pages are
-// fetched as they are needed; a size of 0 leaves theirs to Almanac. After an error nothing
-// more is given.
-func (c *Client) EnergyAudit(ctx context.Context, host string, size int) iter.Seq2[v1.EnergyEntry, error] {
+// EnergyAudit returns the audit entries about a host, or about all hosts where host is empty,
+// the latest first, as pages does. A page size of 0 is Almanac's default.
+func (c *Client) EnergyAudit(ctx context.Context, host string, pageSize int) iter.Seq2[v1.EnergyEntry, error] {
 	query := url.Values{}
 	set(query, "host", host)
-	return pages(query, size, func(query url.Values) ([]v1.EnergyEntry, string, error) {
-		query = maps.Clone(query)
-		set(query, "before", query.Get("marker"))
-		query.Del("marker")
-		var page v1.EnergyAudit
-		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/energy/audit", query: query, into: &page})
-		next := ""
-		if page.Next != nil {
-			next = strconv.FormatInt(*page.Next, 10)
+	return pagesBy(ctx, c, "before", "/v1/energy/audit", query, pageSize, func(page v1.EnergyAudit) ([]v1.EnergyEntry, string) {
+		if page.Next == nil {
+			return page.Entries, ""
 		}
-		return page.Entries, next, err
+		return page.Entries, strconv.FormatInt(*page.Next, 10)
 	})
 }
 
-// EnergyDemand gives how many hosts were in use since a time; a zero one is left to
-// Almanac.
+// EnergyDemand returns how many hosts were in use since a time; a zero time is Almanac's
+// default.
 func (c *Client) EnergyDemand(ctx context.Context, from time.Time) (v1.EnergyDemands, error) {
 	query := url.Values{}
 	setTime(query, "from", from)
-	var found v1.EnergyDemands
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/energy/demand", query: query, into: &found})
-	return found, err
+	return answer[v1.EnergyDemands](ctx, c, call{method: http.MethodGet, path: "/v1/energy/demand", query: query})
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Error is an answer from 400 on, or the lack of an answer.
+// Error is an answer with a status of 400 or more, or the lack of an answer.
 type Error struct {
-	// Status is the HTTP status; 0 where no answer came.
+	// Status is the HTTP status; 0 if there is no answer.
 	Status int
-	// Kind, Field, Message and RequestID are those of the answer. What is not
-	// answered by Almanac is Unavailable, and so is the lack of an answer.
+	// Kind, Field, Message and RequestID come from the answer. Kind is Unavailable if the
+	// answer is not Almanac's, or if there is none.
 	Kind      fault.Kind
 	Field     string
 	Message   string
 	RequestID string
-	// Refusal says why there is no room; nil where the answer has none.
+	// Refusal explains why there is no capacity; nil if the answer has none.
 	Refusal *v1.Refusal
-	// RetryAfter is how long Almanac asks to wait; 0 where it does not say.
+	// RetryAfter is how long Almanac asks to wait; 0 if it does not ask.
 	RetryAfter time.Duration
-	// Err is why no answer came; nil where one came.
+	// Err is why there is no answer; nil if there is one.
 	Err error
 }
 
@@ -48,8 +48,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout says that no answer came in the time that the HTTP client or the
-// context gave it.
+// Timeout reports whether the timeout of the HTTP client or of the context passed without an
+// answer.
 func (e *Error) Timeout() bool {
 	cause, ok := errors.AsType[net.Error](e.Err)
 	return ok && cause.Timeout()
@@ -66,14 +66,14 @@ func noAnswer(base string, err error) *Error {
 	case e.Timeout():
 		e.Message = fmt.Sprintf("%s did not answer in time", base)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Message = fmt.Sprintf("no Almanac answers at %s; start one with almanacd, or give the URL of one that runs", base)
+		e.Message = fmt.Sprintf("no Almanac answers at %s; start one with almanacd, or set the URL of a running one", base)
 	default:
 		e.Message = fmt.Sprintf("no answer from %s: %v", base, cause)
 	}
 	return e
 }
 
-// failure reads an answer from 400 on.
+// failure reads an answer with a status of 400 or more.
 func failure(base string, answer *http.Response, body []byte) *Error {
 	e := &Error{Status: answer.StatusCode, RequestID: answer.Header.Get(requestIDHeader)}
 	if seconds, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 31); err == nil {
@@ -100,7 +100,7 @@ func failure(base string, answer *http.Response, body []byte) *Error {
 	return e
 }
 
-// unwell gives the reasons in an answer to a question after Almanac's health.
+// unwell returns the reasons in an answer about Almanac's health or readiness.
 func unwell(body []byte) (reasons []string) {
 	var read struct {
 		Reasons []string `json:"reasons"`

@@ -114,7 +114,7 @@ func TestNoServerIsSaidInASentence(t *testing.T) {
 	f.Close()
 	_, err := dial(t, f, nil).Properties(t.Context())
 	failed := asError(t, err)
-	want := "no Almanac answers at " + f.URL + "; start one with almanacd, or give the URL of one that runs"
+	want := "no Almanac answers at " + f.URL + "; start one with almanacd, or set the URL of a running one"
 	if failed.Status != 0 || failed.Kind != fault.Unavailable || err.Error() != want {
 		t.Errorf("got %d, %s, %q", failed.Status, failed.Kind, err)
 	}

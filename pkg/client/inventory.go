@@ -10,54 +10,44 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// HostFilter selects hosts; what is zero selects all.
+const (
+	hostsPath      = "/v1/hosts"
+	propertiesPath = "/v1/properties"
+)
+
+// HostFilter selects hosts; a zero field selects all.
 type HostFilter struct {
 	HostProperties string // JSON
-	// Unknown is called with the properties of the filter that no host has, where
-	// there are such and it is not nil.
-	Unknown func(names []string)
-	// PageSize is how many hosts to ask for at once; 0 leaves it to Almanac.
-	PageSize int
+	// Unknown, if not nil, receives the properties of the filter that no host has.
+	Unknown  func(names []string)
+	PageSize int // 0 is Almanac's default
 }
 
-// Hosts gives the hosts by name. Pages are fetched as they are needed. After an
-// error nothing more is given.
+// Hosts returns the hosts by name, as pages does.
 func (c *Client) Hosts(ctx context.Context, f HostFilter) iter.Seq2[v1.Host, error] {
 	query := url.Values{}
 	set(query, "host_properties", f.HostProperties)
-	return pages(query, f.PageSize, func(query url.Values) ([]v1.Host, string, error) {
-		var page v1.HostList
-		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/hosts", query: query, into: &page})
+	return pages(ctx, c, hostsPath, query, f.PageSize, func(page v1.HostList) ([]v1.Host, string) {
 		if f.Unknown != nil && len(page.UnknownProperties) > 0 {
 			f.Unknown(page.UnknownProperties)
 		}
-		return page.Hosts, string(page.Next), err
+		return page.Hosts, string(page.Next)
 	})
 }
 
-// Host gives one host.
+// Host returns one host.
 func (c *Client) Host(ctx context.Context, name string) (v1.Host, error) {
-	var found v1.Host
-	path, err := member("/v1/hosts/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodGet, path: path, into: &found})
-	}
-	return found, err
+	return answer[v1.Host](ctx, c, call{method: http.MethodGet, path: hostsPath, name: &name})
 }
 
-// ChangeHost sets properties, removes those that are nil, takes the host into the
-// pool or out of it, and sets its power or leaves that to its source again.
+// ChangeHost sets the properties of a host, and removes those that are nil. It adds the host
+// to the pool or removes it, and sets its power state or returns it to the inventory source.
 func (c *Client) ChangeHost(ctx context.Context, name string, change v1.HostChange) (v1.Host, error) {
-	var changed v1.Host
-	path, err := member("/v1/hosts/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPatch, path: path, body: change, into: &changed})
-	}
-	return changed, err
+	return answer[v1.Host](ctx, c, call{method: http.MethodPatch, path: hostsPath, name: &name, body: change})
 }
 
-// Calendar gives the claims on the named hosts, or on all, that lie between two
-// times. A zero time is left to Almanac.
+// Calendar returns the claims between two times on the named hosts, or on all. A zero time is
+// Almanac's default.
 func (c *Client) Calendar(ctx context.Context, start, end time.Time, hosts ...string) (v1.Calendar, error) {
 	query := url.Values{}
 	setTime(query, "start", start)
@@ -65,24 +55,15 @@ func (c *Client) Calendar(ctx context.Context, start, end time.Time, hosts ...st
 	if len(hosts) > 0 {
 		query["host"] = hosts
 	}
-	var claims v1.Calendar
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/calendar", query: query, into: &claims})
-	return claims, err
+	return answer[v1.Calendar](ctx, c, call{method: http.MethodGet, path: "/v1/calendar", query: query})
 }
 
-// Properties gives the properties that a filter may use.
+// Properties returns the properties that a filter may use.
 func (c *Client) Properties(ctx context.Context) (v1.Properties, error) {
-	var found v1.Properties
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/properties", into: &found})
-	return found, err
+	return answer[v1.Properties](ctx, c, call{method: http.MethodGet, path: propertiesPath})
 }
 
-// ChangeProperty hides a property from users, or shows it.
+// ChangeProperty hides a property from users, or shows it to them.
 func (c *Client) ChangeProperty(ctx context.Context, name string, change v1.PropertyChange) (v1.Property, error) {
-	var changed v1.Property
-	path, err := member("/v1/properties/", "name", name)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPatch, path: path, body: change, into: &changed})
-	}
-	return changed, err
+	return answer[v1.Property](ctx, c, call{method: http.MethodPatch, path: propertiesPath, name: &name, body: change})
 }

@@ -1,31 +1,31 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/almanac-cloud/almanac/pkg/fault"
 )
-
-// member gives the path of one member of a collection. A name that would make it
-// the path of something else is an Invalid fault on field.
-func member(collection, field, name string) (string, error) {
-	switch name {
-	case "":
-		return "", fault.Field(field, "must not be empty")
-	case ".", "..":
-		return "", fault.Field(field, "must not be %q", name)
-	}
-	return collection + url.PathEscape(name), nil
-}
 
 func set(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)
+	}
+}
+
+func setFlag(query url.Values, name string, value bool) {
+	if value {
+		query.Set(name, "true")
+	}
+}
+
+func setNumber(query url.Values, name string, n int) {
+	if n != 0 {
+		query.Set(name, strconv.Itoa(n))
 	}
 }
 
@@ -35,17 +35,27 @@ func setTime(query url.Values, name string, t time.Time) {
 	}
 }
 
-// pages gives the elements of all pages of the list that query asks for. fetch
-// gets one page, and the marker of the next.
-func pages[T any](query url.Values, size int, fetch func(url.Values) ([]T, string, error)) iter.Seq2[T, error] {
-	if size > 0 {
-		query.Set("limit", strconv.Itoa(size))
-	}
+func dryRun() url.Values { return url.Values{"dry_run": {"true"}} }
+
+// pages returns the elements of a list. It fetches a page when its first element is needed,
+// and ends after an error. read returns the elements of a page, and the marker of the next.
+func pages[P, T any](
+	ctx context.Context, c *Client, path string, query url.Values, size int, read func(page P) (elements []T, next string),
+) iter.Seq2[T, error] {
+	return pagesBy(ctx, c, "marker", path, query, size, read)
+}
+
+// pagesBy is pages for a list that continues at another parameter of the query than marker.
+func pagesBy[P, T any](
+	ctx context.Context, c *Client, marker, path string, query url.Values, size int, read func(page P) (elements []T, next string),
+) iter.Seq2[T, error] {
+	setNumber(query, "limit", size)
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(query)
 		for {
-			page, next, err := fetch(query)
-			if err == nil && next != "" && next == query.Get("marker") {
+			page, err := answer[P](ctx, c, call{method: http.MethodGet, path: path, query: query})
+			elements, next := read(page)
+			if err == nil && next != "" && next == query.Get(marker) {
 				err = fmt.Errorf("the page after %s begins with itself", next)
 			}
 			if err != nil {
@@ -53,7 +63,7 @@ func pages[T any](query url.Values, size int, fetch func(url.Values) ([]T, strin
 				yield(none, err)
 				return
 			}
-			for _, element := range page {
+			for _, element := range elements {
 				if !yield(element, nil) {
 					return
 				}
@@ -61,7 +71,7 @@ func pages[T any](query url.Values, size int, fetch func(url.Values) ([]T, strin
 			if next == "" {
 				return
 			}
-			query.Set("marker", next)
+			query.Set(marker, next)
 		}
 	}
 }

@@ -12,115 +12,81 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// CreateOptions go with a booking.
+const reservationsPath = "/v1/reservations"
+
+// CreateOptions accompany a call that creates something.
 type CreateOptions struct {
-	// IdempotencyKey makes it safe to send the booking again: the same key gives
-	// the same reservation. Without one the booking is sent once.
+	// IdempotencyKey makes it safe to send the call again: the same key returns what the
+	// first call created. A call without one is sent once.
 	IdempotencyKey string
 }
 
-// CreateReservation books.
+// CreateReservation books a reservation.
 func (c *Client) CreateReservation(ctx context.Context, req v1.ReservationRequest, o CreateOptions) (v1.Reservation, error) {
-	var made v1.Reservation
-	err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v1/reservations", body: req, key: o.IdempotencyKey, into: &made,
-	})
-	return made, err
+	return answer[v1.Reservation](ctx, c, call{method: http.MethodPost, path: reservationsPath, body: req, key: o.IdempotencyKey})
 }
 
-// OfferReservation says what CreateReservation would do, without doing it.
+// OfferReservation returns what CreateReservation would book, and books nothing.
 func (c *Client) OfferReservation(ctx context.Context, req v1.ReservationRequest) (v1.Offer, error) {
-	var answer v1.OfferAnswer
-	err := c.do(ctx, call{
-		method: http.MethodPost, path: "/v1/reservations", query: dryRun(), body: req, into: &answer,
-	})
-	return answer.Offer, err
+	offered, err := answer[v1.OfferAnswer](ctx, c, call{method: http.MethodPost, path: reservationsPath, query: dryRun(), body: req})
+	return offered.Offer, err
 }
 
-// ReservationFilter selects reservations; what is zero selects all.
+// ReservationFilter selects reservations; a zero field selects all.
 type ReservationFilter struct {
-	Statuses []string // the default of Almanac is every status but cancelled
-	Name     string   // exactly
+	Statuses []string // Almanac's default is every status except the canceled ones
+	Name     string   // exact
 	Kind     string
-	// ProjectID and AllProjects are for admins; without them the list has the
-	// caller's own project.
+	// ProjectID and AllProjects are for admins; without them the list has the caller's own
+	// project.
 	ProjectID   string
 	AllProjects bool
-	// PageSize is how many reservations to ask for at once; 0 leaves it to Almanac.
-	PageSize int
+	PageSize    int // 0 is Almanac's default
 }
 
-// ListReservations gives the reservations by start, then id. Pages are fetched
-// as they are needed. After an error nothing more is given.
+// ListReservations returns the reservations by start, then id, as pages does.
 func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter.Seq2[v1.Reservation, error] {
 	query := url.Values{}
 	set(query, "status", strings.Join(f.Statuses, ","))
 	set(query, "name", f.Name)
 	set(query, "kind", f.Kind)
 	set(query, "project_id", f.ProjectID)
-	if f.AllProjects {
-		query.Set("all_projects", "true")
-	}
-	return pages(query, f.PageSize, func(query url.Values) ([]v1.Reservation, string, error) {
-		var page v1.Reservations
-		err := c.do(ctx, call{method: http.MethodGet, path: "/v1/reservations", query: query, into: &page})
-		return page.Reservations, string(page.Next), err
+	setFlag(query, "all_projects", f.AllProjects)
+	return pages(ctx, c, reservationsPath, query, f.PageSize, func(page v1.Reservations) ([]v1.Reservation, string) {
+		return page.Reservations, string(page.Next)
 	})
 }
 
-// GetReservation gives one reservation.
+// GetReservation returns one reservation.
 func (c *Client) GetReservation(ctx context.Context, id string) (v1.Reservation, error) {
-	var found v1.Reservation
-	path, err := member("/v1/reservations/", "id", id)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodGet, path: path, into: &found})
-	}
-	return found, err
+	return answer[v1.Reservation](ctx, c, call{method: http.MethodGet, path: reservationsPath, id: &id})
 }
 
-// ChangeReservation changes what is given. A change that is refused leaves the
-// reservation as it was.
+// ChangeReservation changes the fields that are set. A refused change leaves the reservation
+// as it was.
 func (c *Client) ChangeReservation(ctx context.Context, id string, change v1.ReservationChange) (v1.Reservation, error) {
-	var changed v1.Reservation
-	path, err := member("/v1/reservations/", "id", id)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPatch, path: path, body: change, into: &changed})
-	}
-	return changed, err
+	return answer[v1.Reservation](ctx, c, call{method: http.MethodPatch, path: reservationsPath, id: &id, body: change})
 }
 
-// OfferChange says what ChangeReservation would do, without doing it.
+// OfferChange returns what ChangeReservation would book, and changes nothing.
 func (c *Client) OfferChange(ctx context.Context, id string, change v1.ReservationChange) (v1.Offer, error) {
-	var answer v1.OfferAnswer
-	path, err := member("/v1/reservations/", "id", id)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodPatch, path: path, query: dryRun(), body: change, into: &answer})
-	}
-	return answer.Offer, err
+	offered, err := answer[v1.OfferAnswer](ctx, c, call{method: http.MethodPatch, path: reservationsPath, id: &id, query: dryRun(), body: change})
+	return offered.Offer, err
 }
 
-// DeleteReservation cancels.
+// DeleteReservation cancels a reservation.
 func (c *Client) DeleteReservation(ctx context.Context, id string) error {
-	path, err := member("/v1/reservations/", "id", id)
-	if err != nil {
-		return err
-	}
-	return c.do(ctx, call{method: http.MethodDelete, path: path})
+	return c.do(ctx, call{method: http.MethodDelete, path: reservationsPath, id: &id})
 }
 
-// OfferDeletion says what DeleteReservation would do, without doing it.
+// OfferDeletion returns what DeleteReservation would do, and cancels nothing.
 func (c *Client) OfferDeletion(ctx context.Context, id string) (v1.Cancellation, error) {
-	var answer v1.CancellationAnswer
-	path, err := member("/v1/reservations/", "id", id)
-	if err == nil {
-		err = c.do(ctx, call{method: http.MethodDelete, path: path, query: dryRun(), into: &answer})
-	}
-	return answer.Cancellation, err
+	offered, err := answer[v1.CancellationAnswer](ctx, c, call{method: http.MethodDelete, path: reservationsPath, id: &id, query: dryRun()})
+	return offered.Cancellation, err
 }
 
-// AvailabilityQuery asks when Quantity hosts that pass HostProperties (JSON;
-// empty is every host) are free for Duration. A zero Start or End is left to
-// Almanac.
+// AvailabilityQuery asks when Quantity hosts that pass HostProperties (JSON; empty is every
+// host) are free for Duration. A zero Start or End is Almanac's default.
 type AvailabilityQuery struct {
 	Quantity       int
 	Duration       v1.Duration
@@ -128,7 +94,7 @@ type AvailabilityQuery struct {
 	HostProperties string
 }
 
-// Availability gives the windows in which a reservation would be accepted.
+// Availability returns the windows in which Almanac would accept a reservation.
 func (c *Client) Availability(ctx context.Context, q AvailabilityQuery) (v1.Availability, error) {
 	query := url.Values{
 		"quantity": {strconv.Itoa(q.Quantity)},
@@ -137,9 +103,5 @@ func (c *Client) Availability(ctx context.Context, q AvailabilityQuery) (v1.Avai
 	setTime(query, "start", q.Start)
 	setTime(query, "end", q.End)
 	set(query, "host_properties", q.HostProperties)
-	var windows v1.Availability
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/availability", query: query, into: &windows})
-	return windows, err
+	return answer[v1.Availability](ctx, c, call{method: http.MethodGet, path: "/v1/availability", query: query})
 }
-
-func dryRun() url.Values { return url.Values{"dry_run": {"true"}} }

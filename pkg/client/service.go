@@ -7,31 +7,25 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// FilterHosts asks which of the hosts a placement request may use.
+// FilterHosts returns which of the hosts a placement request may use.
 func (c *Client) FilterHosts(ctx context.Context, question v1.FilterQuestion) (v1.FilterAnswer, error) {
-	var answer v1.FilterAnswer
-	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/scheduler/filter", body: question, into: &answer})
-	return answer, err
+	return answer[v1.FilterAnswer](ctx, c, call{method: http.MethodPost, path: "/v1/scheduler/filter", body: question})
 }
 
-// Health fails where Almanac does not answer or says why it cannot serve.
+// Health fails where Almanac does not answer or reports why it cannot serve.
 func (c *Client) Health(ctx context.Context) error {
 	return c.do(ctx, call{method: http.MethodGet, path: "/healthcheck"})
 }
 
-// Readiness gives each part of Almanac. It fails with their reasons where some are not
-// well, and gives them all the same.
+// Readiness returns the state of each part of Almanac. Where some are not well it returns
+// them too, with an error that has their reasons.
 func (c *Client) Readiness(ctx context.Context) (v1.Readiness, error) {
-	var answer v1.Readiness
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/readiness", into: &answer, reports: true})
-	return answer, err
+	return answer[v1.Readiness](ctx, c, call{method: http.MethodGet, path: "/v1/readiness", reports: true})
 }
 
-// Feed gives the link under which a calendar program reads the project's reservations.
+// Feed returns the link with which a calendar program reads the project's reservations.
 func (c *Client) Feed(ctx context.Context) (v1.Feed, error) {
-	var answer v1.Feed
-	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/feed", into: &answer})
-	return answer, err
+	return answer[v1.Feed](ctx, c, call{method: http.MethodGet, path: "/v1/feed"})
 }
 
 // Version is a version of the API that an Almanac serves.
@@ -40,11 +34,10 @@ type Version struct {
 	Status string `json:"status"` // CURRENT, SUPPORTED or DEPRECATED
 }
 
-// Versions gives the versions of the API that Almanac serves.
+// Versions returns the versions of the API that Almanac serves.
 func (c *Client) Versions(ctx context.Context) ([]Version, error) {
-	var answer struct {
+	found, err := answer[struct {
 		Versions []Version `json:"versions"`
-	}
-	err := c.do(ctx, call{method: http.MethodGet, path: "/", into: &answer})
-	return answer.Versions, err
+	}](ctx, c, call{method: http.MethodGet, path: "/"})
+	return found.Versions, err
 }

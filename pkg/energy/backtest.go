@@ -8,35 +8,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Backtest says how forecasters are judged by what has been in use. A host that a plan
-// asks for is taken to be on Ahead seconds later, and one that it does not ask for to be
-// off then: so on at an instant is what was required Ahead before, the larger of forecast
-// and reserved.
+// Backtest compares forecasters on past demand. It assumes that a host is on Ahead seconds
+// after a plan requires it, and off if the plan does not: at each instant the hosts that were
+// required Ahead earlier are on, the larger of forecast and reserved.
 type Backtest struct {
 	Ahead  int64
-	Hosts  int     // there are; a plan does not ask for more. 0 is no bound
-	Weight float64 // how many idle host-hours a missed one costs
+	Hosts  int     // the number of hosts; a plan requires no more. 0 is no bound
+	Weight float64 // the cost of a missed host-hour, in idle host-hours
 }
 
-// Trial is how one forecaster did.
+// Trial is the result of one forecaster.
 type Trial struct {
 	Forecaster string
-	// MAE is the mean error of the forecast, in hosts, against the most that were in use
-	// within Ahead.
+	// MAE is the mean error of the forecast, in hosts, against the largest number of hosts in
+	// use within Ahead.
 	MAE float64
-	// Missed are the host-hours that were in use and not on, Surplus those on and not in
-	// use.
+	// Missed is the host-hours that were in use and not on, Surplus those that were on and
+	// not in use.
 	Missed, Surplus float64
-	Worst           int // hosts that were missed at once
+	Worst           int // the largest number of hosts missed at once
 	WorstAt         span.Instant
 	Score           float64 // Weight·Missed + Surplus, in host-hours: less is better
-	// Required is what the plan at each measurement asked for.
+	// Required is the hosts that the plan at each measurement required.
 	Required []int
 }
 
-// Run replays the measurements, in the order of time, through each of the forecasters and
-// gives how they did, the best first, equals as they were named. Nothing is counted within Ahead of the first. The
-// error is an Invalid fault.
+// Run replays the measurements, which are in the order of time, through each of the
+// forecasters and returns their trials, the best first, equal ones in the order of names. It
+// counts nothing within Ahead of the first measurement. The error is an Invalid fault.
 func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	switch {
 	case b.Ahead < 1:
@@ -44,7 +43,7 @@ func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	case !(b.Weight >= 0):
 		return nil, fault.Field("weight", "must be 0 or more")
 	case len(series) == 0 || series[len(series)-1].At < series[0].At.Add(b.Ahead):
-		return nil, fault.Field("series", "must be longer than %v: there is nothing to judge", seconds(b.Ahead))
+		return nil, fault.Field("series", "must be longer than %v", seconds(b.Ahead))
 	}
 	peaks := b.peaks(series)
 	trials := make([]Trial, 0, len(names))
@@ -59,8 +58,19 @@ func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	return trials, nil
 }
 
-// peaks gives the most that were in use from each measurement until Ahead after it.
-func (b *Backtest) peaks(series []Demand) []int {
+// AlwaysOn returns the host-hours that are idle if no host is ever switched off, over the time
+// that the trials count.
+func (b Backtest) AlwaysOn(series []Demand) (idle float64) {
+	for i, d := range series[:len(series)-1] {
+		if d.At >= series[0].At.Add(b.Ahead) {
+			idle += float64(max(b.Hosts-d.InUse, 0)) * float64(series[i+1].At-d.At) / 3600
+		}
+	}
+	return idle
+}
+
+// peaks returns the largest number of hosts in use from each measurement until Ahead after it.
+func (b Backtest) peaks(series []Demand) []int {
 	peaks := make([]int, len(series))
 	window := movingMaximum{window: b.Ahead}
 	for i := len(series) - 1; i >= 0; i-- { // from the end, so that time runs backwards
@@ -70,9 +80,9 @@ func (b *Backtest) peaks(series []Demand) []int {
 	return peaks
 }
 
-func (b *Backtest) try(name string, f Forecaster, series []Demand, peaks []int) Trial {
+func (b Backtest) try(name string, f Forecaster, series []Demand, peaks []int) Trial {
 	t := Trial{Forecaster: name, Required: make([]int, len(series))}
-	planned := -1 // the last plan that was made Ahead before, or longer
+	planned := -1 // the latest plan that is at least Ahead old
 	for i, d := range series {
 		f.Observe(d.At, d.InUse)
 		forecast := f.Forecast(b.Ahead)

@@ -1,18 +1,25 @@
 package workload
 
-// firstLines is how many line numbers an account keeps of each reason.
+// firstLines is how many line numbers an account keeps for each reason.
 const firstLines = 10
+
+// Blank is the reason for which blank lines are skipped.
+const Blank = "is blank"
 
 // ledger keeps an Account.
 type ledger struct {
 	lines, jobs int64
-	reasons     []Skipped // in the order in which they first came up
+	reasons     []Skipped // in the order of their first line
 	places      map[string]int
+	skipped     func(line int64, reason string) // nil: not reported
 }
 
-// skip counts a line that is left out. Reasons are phrases of this package, so that there
-// are few of them however many lines are wrong.
+// skip counts a skipped line. Reasons are phrases of this package, so that there are few of
+// them however many lines are wrong.
 func (l *ledger) skip(reason string, line int64) {
+	if l.skipped != nil {
+		l.skipped(line, reason)
+	}
 	if l.places == nil {
 		l.places = make(map[string]int)
 	}
@@ -29,8 +36,8 @@ func (l *ledger) skip(reason string, line int64) {
 	}
 }
 
-// account gives what was counted so far: Lines is Jobs and all that was skipped. Lines of a
-// header or a comment are none of them; of XML, a lease counts as a line.
+// account returns the counts so far. Lines is the sum of the jobs and the skipped lines;
+// lines of headers and comments do not count, and a lease in XML counts as one line.
 func (l *ledger) account() Account {
 	a := Account{Lines: l.lines, Jobs: l.jobs}
 	for _, s := range l.reasons {

@@ -14,29 +14,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// AzureMadeUp says what of the virtual machines of the Azure traces is made up.
+// AzureMadeUp describes what the reader makes up about the virtual machines of the Azure traces.
 const AzureMadeUp = "The traces have times and lifetimes in bins only. Made up, from the seed: when in its five minutes a batch " +
 	"comes, and how long a machine lives within the bin of its lifetime, both uniformly; and how long one lives on that still ran when " +
 	"its part of the trace was cut off, by the product-limit estimate of Kaplan and Meier over the lines so far. " +
 	"Which machines are preemptible is made up too: a share of the batches. The traces have no disks."
 
-// azureTick is what the times of the traces are rounded down to, in seconds.
+// azureTick is the unit to which the times of the traces are rounded down, in seconds.
 const azureTick = 300
 
-// AzureOptions say how the traces are read.
+// AzureOptions configure how the traces are read.
 type AzureOptions struct {
 	Flavors AzureFlavors
 	Bins    AzureBins
-	// Keep is the share of the batches that are kept, from 0 to 1, and Preemptible that of
-	// those whose machines are preemptible.
+	// Keep is the share of the batches to keep, from 0 to 1, and Preemptible the share of the
+	// batches whose machines are preemptible.
 	Keep, Preemptible float64
 }
 
-// Azure is a Stream of virtual machines, a Job for each, from the traces of batches that
-// huaweicloud/trace_generation_rnn made of the Azure Public Dataset V1 (Cortez et al.,
-// "Resource Central", SOSP 2017): a file of flavors and one of lifetimes, read in parallel.
-// Times are seconds since the dataset began; a Job's User is its batch, and its Line that of
-// the file of flavors. AzureMadeUp says what is not in the files.
+// Azure is a Stream of virtual machines, one Job for each, from the traces of batches that
+// huaweicloud/trace_generation_rnn derived from the Azure Public Dataset V1 (Cortez et al.,
+// "Resource Central", SOSP 2017): a file of flavors and a file of lifetimes, read in parallel.
+// Times are seconds since the start of the dataset; the User of a Job is its batch, and its Line
+// is from the file of flavors. AzureMadeUp describes what is not in the files.
 type Azure struct {
 	o                  AzureOptions
 	chance             *rand.Rand
@@ -45,13 +45,13 @@ type Azure struct {
 	lived              survival
 	used               int64 // lines
 
-	machines []azureMachine // of the lines that were read last
-	next     int            // of them
+	machines []azureMachine // of the latest lines
+	next     int            // index of the next machine
 	thinned  int64
 	ended    error
 }
 
-// azureMachine is one of a line.
+// azureMachine is a machine of a line.
 type azureMachine struct {
 	number, batch int // on its line, from 1
 	shape         resource.Vector
@@ -62,7 +62,7 @@ type azureMachine struct {
 	preemptible     bool
 }
 
-// NewAzure reads both files. It fails with an Invalid fault where a share is none.
+// NewAzure returns a reader of both files. The error is an Invalid fault for a wrong share.
 func NewAzure(flavors, lifetimes io.Reader, chance *rand.Rand, o AzureOptions) (*Azure, error) {
 	if err := share("keep", o.Keep); err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func NewAzure(flavors, lifetimes io.Reader, chance *rand.Rand, o AzureOptions) (
 	return a, nil
 }
 
-// Account says how many lines of the file of flavors were used, with those that were left
-// out of either file; its Jobs are the machines given.
+// Account counts the used lines of the file of flavors and the skipped lines of both files; its
+// Jobs are the returned machines.
 func (a *Azure) Account() Account { return a.ledger.account() }
 
-// Thinned is how many machines were left out since their batch was not kept.
+// Thinned returns how many machines were left out because their batch was not kept.
 func (a *Azure) Thinned() int64 { return a.thinned }
 
-// Next gives the next machine.
+// Next returns the next machine.
 func (a *Azure) Next() (Job, error) {
 	for a.next == len(a.machines) {
 		if a.ended == nil {
@@ -104,16 +104,16 @@ func (a *Azure) Next() (Job, error) {
 	}, nil
 }
 
-// The reasons for which lines of the traces are skipped.
+// The reasons to skip a line of the traces.
 const (
-	azureAlone    = "has no partner of the same time in the other file"
-	azureUneven   = "has not as many batches and machines as its partner"
-	azureEarlier  = "is not later than the line before"
+	azureAlone  = "has no partner of the same time in the other file"
+	azureUneven = "has not as many batches and machines as its partner"
+
 	azureFlavor   = "has a flavor that is not in the map"
 	azureLifetime = "has a lifetime that is none, or in a bin that is not in the map"
 )
 
-// read reads the next pair of lines of one time.
+// read reads the next pair of lines with the same time.
 func (a *Azure) read() error {
 	a.machines, a.next = a.machines[:0], 0
 	if err := a.pair(); err != nil {
@@ -130,7 +130,7 @@ func (a *Azure) read() error {
 	return nil
 }
 
-// end makes of the end of files in which nothing could be used an error.
+// end returns the error at the end of the files, which is a fault if no line could be used.
 func (a *Azure) end(err error) error {
 	if errors.Is(err, io.EOF) && a.used == 0 {
 		message := "there are no lines in it"
@@ -142,7 +142,7 @@ func (a *Azure) end(err error) error {
 	return err
 }
 
-// pair brings both files to lines of one time.
+// pair advances both files to lines with the same time.
 func (a *Azure) pair() error {
 	if err := a.advance(&a.flavors); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (a *Azure) pair() error {
 	return nil
 }
 
-// advance reads on to the next line of one file that has a time later than the one before.
+// advance reads the next line of one file with a later time than the line before.
 func (a *Azure) advance(file *azureLines) error {
 	for {
 		why, err := file.advance()
@@ -176,13 +176,13 @@ func (a *Azure) advance(file *azureLines) error {
 	}
 }
 
-// azureLines are those of one of the two files.
+// azureLines reads one of the two files.
 type azureLines struct {
 	lines
 	row   row
 	time  int64
 	begun bool
-	cells []byte // what stands after the time
+	cells []byte // the text after the time
 }
 
 func (l *azureLines) advance() (why string, err error) {
@@ -200,7 +200,7 @@ func (l *azureLines) advance() (why string, err error) {
 	case l.row.why != "":
 		return l.row.why, nil
 	case l.begun && at <= before:
-		return azureEarlier, nil
+		return notLater, nil
 	}
 	l.time, l.begun, l.cells = at, true, nil
 	if len(l.row.fields) > 1 {
@@ -209,7 +209,7 @@ func (l *azureLines) advance() (why string, err error) {
 	return "", nil
 }
 
-// cell cuts the next cell off.
+// cell removes and returns the next cell.
 func (l *azureLines) cell() (cell []byte, more bool) {
 	for len(l.cells) > 0 {
 		cell, l.cells, _ = bytes.Cut(l.cells, []byte{','})
@@ -220,7 +220,7 @@ func (l *azureLines) cell() (cell []byte, more bool) {
 	return nil, false
 }
 
-// parse gives the machines of the two lines, or why they cannot be used.
+// parse reads the machines of the two lines, or returns the reason to skip them.
 func (a *Azure) parse() (why string) {
 	for batch, number := 1, 1; ; {
 		flavor, more := a.flavors.cell()
@@ -248,9 +248,9 @@ func (a *Azure) parse() (why string) {
 	}
 }
 
-// makeUp draws what the files do not have, leaves out batches that are not kept, and puts
-// the machines in the order of their Submit. The same is drawn whatever the shares are, so
-// that what is kept, or preemptible, with a smaller one is so with a larger one.
+// makeUp draws the values that the files lack, leaves out batches that are not kept, and sorts
+// the machines by Submit. The random numbers do not depend on the shares, so that a batch that
+// is kept, or preemptible, with a smaller share is so with a larger one.
 func (a *Azure) makeUp() {
 	kept, batch, keep := a.machines[:0], 0, false
 	var submit int64
@@ -272,8 +272,8 @@ func (a *Azure) makeUp() {
 	slices.SortStableFunc(a.machines, func(x, y azureMachine) int { return cmp.Compare(x.submit, y.submit) })
 }
 
-// bin reads a lifetime, such as "U13" of a machine that ended and "C46" of one that was
-// cut off.
+// bin reads a lifetime, such as "U13" for a machine that ended and "C46" for one that was cut
+// off.
 func (a *Azure) bin(cell []byte) (bin int, cut, ok bool) {
 	if len(cell) < 2 || cell[0] != 'U' && cell[0] != 'C' {
 		return 0, false, false
@@ -282,7 +282,7 @@ func (a *Azure) bin(cell []byte) (bin int, cut, ok bool) {
 	return int(n), cell[0] == 'C', why == "" && n >= 0
 }
 
-// runtime draws a lifetime within its bin, or beyond it where it was cut off.
+// runtime draws a lifetime within its bin, or beyond it if it was cut off.
 func (a *Azure) runtime(bin int, cut bool) int64 {
 	a.lived.add(bin, cut)
 	if cut {
@@ -292,7 +292,7 @@ func (a *Azure) runtime(bin int, cut bool) int64 {
 	return max(1, b.From+a.chance.Int64N(b.To-b.From))
 }
 
-// survival counts how long machines have lived, by bin.
+// survival counts the lifetimes of machines by bin.
 type survival struct {
 	ended   []int64 // in the bin
 	reached []int64 // the bin
@@ -307,8 +307,8 @@ func (s *survival) add(bin int, cut bool) {
 	}
 }
 
-// beyond draws the bin in which one ends that was seen until bin: each later one with the
-// share of those that ended there of those that reached it (Kaplan and Meier 1958).
+// beyond draws the bin in which a machine ends that was observed until bin. Each later bin has
+// the probability that a machine that reaches it ends there (Kaplan and Meier 1958).
 func (s *survival) beyond(bin int, chance *rand.Rand) int {
 	last := len(s.ended) - 1
 	for b := bin + 1; b < last; b++ {

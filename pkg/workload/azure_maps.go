@@ -12,20 +12,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// AzureFlavors are the shapes of virtual machines by their letters.
+// AzureFlavors are the shapes of virtual machines by letter.
 type AzureFlavors map[string]resource.Vector
 
-// AzureBins are the lifetimes of virtual machines by the number of their bin.
+// AzureBins are the lifetimes of virtual machines by bin number.
 type AzureBins []AzureBin
 
-// AzureBin is the lifetimes from From on, below To, in seconds.
+// AzureBin is the lifetimes of at least From and less than To seconds.
 type AzureBin struct{ From, To int64 }
 
-// mostBins is how many bins there may be at most.
+// mostBins is the maximum number of bins.
 const mostBins = 10_000
 
-// ReadAzureFlavors reads lines such as "2,3.5 g": VCPUs, GiB of memory, letter. It fails
-// with an Invalid fault at the first line that is not so.
+// ReadAzureFlavors reads lines such as "2,3.5 g": VCPUs, GiB of memory, letter. The error is an
+// Invalid fault at the first wrong line.
 func ReadAzureFlavors(r io.Reader) (AzureFlavors, error) {
 	flavors := AzureFlavors{}
 	err := eachRow(r, func(fields [][]byte) string {
@@ -42,7 +42,7 @@ func ReadAzureFlavors(r io.Reader) (AzureFlavors, error) {
 }
 
 // ReadAzureBins reads lines such as "600 2": a lifetime in seconds, rounded down to five
-// minutes, and its bin. It fails with an Invalid fault where bins are not in order.
+// minutes, and its bin. The error is an Invalid fault if the bins are not in order.
 func ReadAzureBins(r io.Reader) (AzureBins, error) {
 	var bins AzureBins
 	err := eachRow(r, func(fields [][]byte) string {
@@ -76,7 +76,7 @@ func eachRow(r io.Reader, use func(fields [][]byte) (why string)) error {
 			return nil
 		case err != nil:
 			return err
-		case why == isBlank:
+		case why == Blank:
 			continue
 		}
 		fields.split(line)

@@ -23,11 +23,11 @@ type AzureFiles struct {
 	closers []io.Closer
 }
 
-// OpenAzure opens the traces in a folder under the names that they have in
-// huaweicloud/trace_generation_rnn, gzip'ed or not: flav_map.txt, v1.interval_map.txt, and
-// v1.dev.txt and v1.test.txt with the lifetimes v1.dev.c*.txt and v1.test.c*.txt. One part
-// may be missing. Shares are those of AzureOptions. The error is an Invalid fault where
-// something is not there or not so.
+// OpenAzure opens the traces in a folder with the file names of
+// huaweicloud/trace_generation_rnn, compressed with gzip or not: flav_map.txt,
+// v1.interval_map.txt, and v1.dev.txt and v1.test.txt with the lifetimes v1.dev.c*.txt and
+// v1.test.c*.txt. One part may be missing. AzureOptions defines the shares. The error is an
+// Invalid fault if a file is missing or wrong.
 func OpenAzure(folder string, chance *rand.Rand, keep, preemptible float64) (files *AzureFiles, err error) {
 	f := &AzureFiles{}
 	defer func() {
@@ -73,9 +73,9 @@ func OpenAzure(folder string, chance *rand.Rand, keep, preemptible float64) (fil
 	return f, nil
 }
 
-// matching gives the files of a name or pattern, gzip'ed or not.
+// matching returns the files of a name or pattern, compressed with gzip or not.
 func matching(folder, pattern string) []string {
-	plain, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is sound
+	plain, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is valid
 	zipped, _ := filepath.Glob(filepath.Join(folder, pattern+".gz"))
 	return slices.Concat(plain, zipped)
 }
@@ -85,7 +85,7 @@ func there(folder, pattern string) bool { return len(matching(folder, pattern)) 
 func (f *AzureFiles) open(folder, pattern string) (*bufio.Reader, error) {
 	names := matching(folder, pattern)
 	if len(names) != 1 {
-		return nil, fault.Field("trace", "there must be one file %s, gzip'ed or not, and there are %d", pattern, len(names))
+		return nil, fault.Field("trace", "there must be one file %s, compressed with gzip or not, and there are %d", pattern, len(names))
 	}
 	file, err := os.Open(names[0])
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *AzureFiles) open(folder, pattern string) (*bufio.Reader, error) {
 	return text, nil
 }
 
-// Next gives the next machine, with the part that it is of before its ID.
+// Next returns the next machine, with its part before its ID.
 func (f *AzureFiles) Next() (Job, error) {
 	for ; f.current < len(f.parts); f.current++ {
 		j, err := f.parts[f.current].Next()
@@ -111,8 +111,8 @@ func (f *AzureFiles) Next() (Job, error) {
 	return Job{}, io.EOF
 }
 
-// Account adds up those of the parts. The numbers of lines are those of the part in which
-// the reason came up first.
+// Account returns the sum of the accounts of the parts. The line numbers of a reason are from
+// the first part that has it.
 func (f *AzureFiles) Account() (sum Account) {
 	for _, p := range f.parts {
 		a := p.Account()
@@ -128,7 +128,7 @@ func (f *AzureFiles) Account() (sum Account) {
 	return sum
 }
 
-// Thinned is how many machines were left out since their batch was not kept.
+// Thinned returns how many machines were left out because their batch was not kept.
 func (f *AzureFiles) Thinned() (sum int64) {
 	for _, p := range f.parts {
 		sum += p.Thinned()

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,15 +11,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// CSVColumns are the columns that a CSV of reservations or virtual machines may have, in any
-// order. It needs submit or start, and runtime or end. What is not there, or empty, is: the
-// start for submit and the other way round, no deadline, 1 for size, no shape, false.
+// CSVColumns are the columns of a CSV of reservations or virtual machines, in any order. It
+// needs submit or start, and runtime or end. quantity is another name of size. The default of
+// submit is start and the other way round; the size is 1, and other values are absent.
 var CSVColumns = []string{
-	"id", "submit", "start", "end", "deadline", "runtime", "estimate", "size",
+	"name", "id", "submit", "start", "end", "deadline", "runtime", "estimate", "quantity", "size", "properties",
 	"vcpus", "memory_mb", "disk_gb", "preemptible", "user",
 }
 
-// The reasons for which lines of a CSV are skipped.
+// The reasons for which a line of a CSV is skipped.
 const (
 	badInstant  = "has a time that is neither seconds nor as 2026-01-31T12:00:00Z"
 	badDuration = "has a duration that is neither seconds nor as 2h30m"
@@ -26,27 +27,31 @@ const (
 	noSubmit    = "has neither submit nor start"
 	noRuntime   = "has neither runtime nor end"
 	badQuotes   = "has quotes that do not end"
+	badFilter   = "has properties that are not JSON"
 )
 
 // table reads CSV with a header. Times are seconds, or dates, which become seconds since
-// 1970; those without a zone are in UTC. Durations are seconds, or as 2h30m.
+// 1970; dates without a zone are in UTC. Durations are seconds, or as 2h30m. Lines that begin
+// with # are comments.
 type table struct {
 	columns []string // nil before the header
 	cells   []string
 	why     string
 }
 
-// header takes the first line; the error is an Invalid fault.
+// header reads the names of the columns; the error is an Invalid fault.
 func (f *table) header(line []byte) error {
 	names, _ := splitCSV(nil, line)
 	for i, name := range names {
-		name = strings.ToLower(strings.TrimSpace(name))
+		if name = strings.ToLower(strings.TrimSpace(name)); name == "quantity" {
+			name = "size"
+		}
 		switch {
 		case !slices.Contains(CSVColumns, name):
 			return fault.Field("trace", "column %d: %s; the columns are %s", i+1,
 				fault.Unknown("column", name, CSVColumns), strings.Join(CSVColumns, ", "))
 		case slices.Contains(f.columns, name):
-			return fault.Field("trace", "the column %s is there twice", name)
+			return fault.Field("trace", "the column %s appears twice", name)
 		}
 		f.columns = append(f.columns, name)
 	}
@@ -60,7 +65,7 @@ func (f *table) header(line []byte) error {
 	return nil
 }
 
-func (f *table) isHeader([]byte) bool { return false }
+func (f *table) isHeader(line []byte) bool { return line[0] == '#' }
 
 func (f *table) job(line []byte) (job Job, why string) {
 	var ok bool
@@ -75,7 +80,7 @@ func (f *table) job(line []byte) (job Job, why string) {
 	start, reserved := f.instant("start")
 	end, ends := f.instant("end")
 	runtime, runs := f.seconds("runtime")
-	job = Job{ID: f.cell("id"), User: f.cell("user"), Waited: -1, Reserved: reserved, Start: start, Submit: submit}
+	job = Job{ID: f.cell("id"), Name: f.cell("name"), User: f.cell("user"), Waited: -1, Reserved: reserved, Start: start, Submit: submit}
 	if !asked {
 		job.Submit = start
 	}
@@ -100,10 +105,13 @@ func (f *table) job(line []byte) (job Job, why string) {
 	job.Shape.MemoryMB = f.count("memory_mb", 0, mostTime)
 	job.Shape.DiskGB = f.count("disk_gb", 0, mostTime)
 	job.Preemptible = f.flag("preemptible")
+	if job.Properties = f.cell("properties"); job.Properties != "" && !json.Valid([]byte(job.Properties)) {
+		f.fail(badFilter)
+	}
 	return job, f.why
 }
 
-// cell gives what a column has, empty where it is not there.
+// cell returns the value of a column; empty if the column does not exist.
 func (f *table) cell(name string) string {
 	i := slices.Index(f.columns, name)
 	if i < 0 {
@@ -194,8 +202,8 @@ func (f *table) flag(name string) bool {
 	return false
 }
 
-// splitCSV adds the cells of a line to cells (RFC 4180, but that no cell has lines of its
-// own). It is not ok where quotes do not end.
+// splitCSV appends the cells of a line to cells (RFC 4180, except that no cell has line
+// breaks). It is not ok if quotes do not end.
 func splitCSV(cells []string, line []byte) (_ []string, ok bool) {
 	for {
 		if quoted := bytes.TrimLeft(line, " "); len(quoted) > 0 && quoted[0] == '"' {
@@ -218,7 +226,7 @@ func splitCSV(cells []string, line []byte) (_ []string, ok bool) {
 	}
 }
 
-// cutQuoted gives the cell before the quote that ends it, and what follows from the comma.
+// cutQuoted returns the cell before the closing quote, and the rest of the line from the comma.
 func cutQuoted(text []byte) (cell string, rest []byte, ok bool) {
 	var b []byte
 	for {

@@ -9,28 +9,27 @@ import (
 	"strconv"
 )
 
-// longestLine is how many bytes a line, or a lease of XML, may have.
+// longestLine is the maximum size of a line, or of a lease in XML, in bytes.
 const longestLine = 1 << 20
 
-// The reasons for which lines of every format are skipped.
+// The reasons for which a line of any format is skipped.
 const (
 	tooLong    = "is longer than 1 MiB"
 	hasNUL     = "holds a NUL byte"
-	isBlank    = "is blank"
 	outOfRange = "has a number out of range"
 	noNumber   = "has something else where a number should be"
 	fewColumns = "has too few or too many columns"
 )
 
-// lines gives the lines of a text and their numbers, from 1, in bounded memory.
+// lines reads the lines of a text, numbered from 1, in bounded memory.
 type lines struct {
 	r      *bufio.Reader
 	number int64
-	long   []byte // a line that the reader's buffer has no room for
+	long   []byte // a line that is larger than the reader's buffer
 }
 
-// next gives the next line without what ends it, valid until the next call, or why it
-// cannot be used. The error is io.EOF after the last line, or what reading failed with.
+// next returns the next line without its line break, valid until the next call, or the reason
+// to skip it. The error is io.EOF after the last line, or the error of the reader.
 func (l *lines) next() (line []byte, why string, err error) {
 	line, err = l.r.ReadSlice('\n')
 	if len(line) == 0 && err != nil {
@@ -50,12 +49,12 @@ func (l *lines) next() (line []byte, why string, err error) {
 	case bytes.IndexByte(line, 0) >= 0:
 		return nil, hasNUL, nil
 	case len(bytes.TrimSpace(line)) == 0:
-		return nil, isBlank, nil
+		return nil, Blank, nil
 	}
 	return line, "", nil
 }
 
-// rest reads on to the end of a line that began so.
+// rest reads the rest of a line.
 func (l *lines) rest(begin []byte) (line []byte, why string, err error) {
 	l.long = append(l.long[:0], begin...)
 	for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {
@@ -71,20 +70,19 @@ func (l *lines) rest(begin []byte) (line []byte, why string, err error) {
 	return l.long, why, err
 }
 
-// The bounds of numbers, so that no sum of a few of them overflows. Of times it is 34,000
-// years.
+// The bounds of numbers, so that no sum of a few of them overflows. mostTime is 34,000 years.
 const (
 	mostTime = 1 << 40
 	mostSize = 1 << 30
 )
 
-// row reads the fields of one line and remembers what is wrong with the first of them.
+// row reads the fields of one line and keeps the first reason to skip it.
 type row struct {
 	fields [][]byte
 	why    string
 }
 
-// split gives the fields between blanks.
+// split splits a line at blanks.
 func (r *row) split(line []byte) {
 	r.fields, r.why = r.fields[:0], ""
 	for {
@@ -108,10 +106,10 @@ func (r *row) fail(why string) {
 
 func (r *row) text(i int) string { return string(r.fields[i]) }
 
-// time gives a field in whole seconds, cut downwards.
+// time returns a field in whole seconds, rounded down.
 func (r *row) time(i int) int64 { return r.whole(i, mostTime) }
 
-// size gives a field as a count.
+// size returns a field as a count.
 func (r *row) size(i int) int { return int(r.whole(i, mostSize)) }
 
 func (r *row) whole(i int, most int64) int64 {
@@ -122,7 +120,7 @@ func (r *row) whole(i int, most int64) int64 {
 	return n
 }
 
-// whole reads a number, which may have a fraction, cut downwards.
+// whole reads a number, which may have a fraction, and rounds it down.
 func whole(text []byte, most int64) (n int64, why string) {
 	digits, negative := text, false
 	if len(text) > 1 && text[0] == '-' {

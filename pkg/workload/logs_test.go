@@ -41,7 +41,7 @@ func TestRealLogsHaveAsManyJobsAsIsKnownOfThem(t *testing.T) {
 		{"synthetic/lublin_256.swf.gz", 1, 10000, nil},
 		{"grid5000/grid5000_reservation_jobs.log.gz", 1, 69189 + 4, map[string]int64{
 			// All that is stray is among these.
-			"is blank": 4, "was cancelled before its start": 20118, "ends before it starts, or as it starts": 859,
+			"is blank": 4, "was canceled before its start": 20118, "ends before it starts, or as it starts": 859,
 		}},
 	} {
 		f, err := workload.Open(filepath.Join(folder, c.file), workload.OpenOptions{ProcsPerHost: c.hosts, MakeUp: true})

@@ -14,14 +14,14 @@ import (
 // constants of its authors' program m_lublin99. A job's arrival, size and run time are drawn
 // in this order; the run time depends on the size, nothing else does.
 type Lublin struct {
-	// Name of the kind of jobs; it is what the User of its jobs is called.
+	// Name is the User of the jobs.
 	Name     string
 	Arrivals LublinArrivals
 	Sizes    LublinSizes
 	Runtimes LublinRuntimes
 }
 
-// Typeless has the constants for all jobs of a machine of 128 processors together.
+// Typeless returns the constants for all jobs of a machine with 128 processors.
 func Typeless() Lublin {
 	return Lublin{
 		Arrivals: LublinArrivals{Shape: 10.2303, Scale: 0.4871, DayShape: 8.1737, DayScale: 3.9631, RushToAll: 1.0225},
@@ -30,7 +30,7 @@ func Typeless() Lublin {
 	}
 }
 
-// Batch has the constants for batch jobs alone.
+// Batch returns the constants for batch jobs.
 func Batch() Lublin {
 	return Lublin{
 		Name:     "batch",
@@ -40,7 +40,7 @@ func Batch() Lublin {
 	}
 }
 
-// Interactive has the constants for interactive jobs alone.
+// Interactive returns the constants for interactive jobs.
 func Interactive() Lublin {
 	return Lublin{
 		Name:     "interactive",
@@ -50,7 +50,7 @@ func Interactive() Lublin {
 	}
 }
 
-// Check refuses constants of which no jobs can be made, with a fault that names the constant.
+// Check returns an Invalid fault, with the name of the constant, for impossible constants.
 func (l Lublin) Check() error {
 	for _, check := range []func() error{l.Arrivals.check, l.Sizes.check, l.Runtimes.check} {
 		if err := check(); err != nil {
@@ -60,7 +60,7 @@ func (l Lublin) Check() error {
 	return nil
 }
 
-// positive refuses a constant that is not a positive number.
+// positive returns an Invalid fault unless a constant is a positive number.
 func positive(field string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return fault.Field(field, "is %v; it must be positive", v)
@@ -68,7 +68,7 @@ func positive(field string, v float64) error {
 	return nil
 }
 
-// share refuses a constant that is no share of a whole.
+// share returns an Invalid fault unless a constant is from 0 to 1.
 func share(field string, v float64) error {
 	if !(v >= 0 && v <= 1) {
 		return fault.Field(field, "is %v; it must be from 0 to 1", v)
@@ -76,7 +76,7 @@ func share(field string, v float64) error {
 	return nil
 }
 
-// LublinJobs is a Stream of jobs that a model makes.
+// LublinJobs is a Stream of generated jobs.
 type LublinJobs struct {
 	chance *rand.Rand
 	kinds  []lublinKind
@@ -84,19 +84,19 @@ type LublinJobs struct {
 	jobs   int
 }
 
-// lublinKind is one kind of jobs, and when the next of it comes.
+// lublinKind is one kind of jobs, with the arrival of the next one.
 type lublinKind struct {
 	Lublin
 	arrivals *LublinProcess
 	next     float64
 }
 
-// NewLublin gives a stream of so many jobs, which begins at midnight. Of several kinds, such
-// as Batch and Interactive, each has its own arrivals, and the next job is that which comes
-// first.
+// NewLublin returns a stream of jobs, at most as many as jobs, that starts at midnight. Each of
+// several kinds, such as Batch and Interactive, has its own arrivals; the next job is the one
+// that arrives first.
 func NewLublin(chance *rand.Rand, jobs int, kinds ...Lublin) (*LublinJobs, error) {
 	if len(kinds) == 0 {
-		return nil, fault.Field("kinds", "there is no kind of jobs to make")
+		return nil, fault.Field("kinds", "there is no kind of jobs")
 	}
 	s := &LublinJobs{chance: chance, jobs: jobs}
 	for _, kind := range kinds {
@@ -110,7 +110,7 @@ func NewLublin(chance *rand.Rand, jobs int, kinds ...Lublin) (*LublinJobs, error
 	return s, nil
 }
 
-// Next gives the next job.
+// Next returns the next job.
 func (s *LublinJobs) Next() (Job, error) {
 	if s.made >= s.jobs {
 		return Job{}, io.EOF

@@ -7,30 +7,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// LublinArrivals are arrivals with a daily cycle. The logarithm of the gap between two jobs,
-// base e of seconds, has a gamma distribution; that is the gap while the day is as busy as
-// it is in the mean. The half hours of the day stretch and shrink it: they are as busy as a
-// second gamma distribution says.
+// LublinArrivals are arrivals with a daily cycle. The natural logarithm of the gap between two
+// jobs, in seconds at the mean rate of the day, has a gamma distribution. The rates of the half
+// hours of the day, which follow a second gamma distribution, stretch and shrink the gaps.
 type LublinArrivals struct {
-	Shape, Scale float64 // of gaps in the rush hours
-	// RushToAll times Shape is that of gaps at all hours.
+	Shape, Scale float64 // of the gaps in the rush hours
+	// RushToAll times Shape is the shape of the gaps at all hours.
 	RushToAll float64
-	// DayShape and DayScale are of the half hour in which a job comes; see Profile.
+	// DayShape and DayScale describe the half hour in which a job arrives; see Profile.
 	DayShape, DayScale float64
-	// Pace multiplies all gaps, and leaves the day as it is; 0 is 1.
+	// Pace multiplies all gaps, and does not change the cycle of the day; 0 is 1.
 	Pace float64
 }
 
-// Of the day.
+// The day.
 const (
 	buckets    = 48 // half hours
 	bucketSpan = 1800.0
 	// dayStart is the half hour, counted from 1 at midnight, in which the day of the second
-	// distribution begins: that of five o'clock in the morning.
+	// distribution starts: at five o'clock in the morning.
 	dayStart = 11
 )
 
-// longestGap is the logarithm of the longest gap at a mean hour: 5 days.
+// longestGap is the logarithm of the longest gap at the mean rate: 5 days.
 const longestGap = 13
 
 func (a LublinArrivals) check() error {
@@ -49,7 +48,7 @@ func (a LublinArrivals) check() error {
 		return c
 	}
 	for _, weight := range a.Profile() {
-		const least = 1e-9 // a half hour in which nobody ever comes makes gaps of no end
+		const least = 1e-9 // a half hour with a rate of 0 would make endless gaps
 		if !(weight > least) {
 			return fault.Field("day_scale", "leaves half hours without any arrival")
 		}
@@ -57,7 +56,7 @@ func (a LublinArrivals) check() error {
 	return nil
 }
 
-// Profile gives how busy each half hour of the day is, from midnight, against the mean of
+// Profile returns the rate of each half hour of the day, from midnight, relative to the mean of
 // the day, which is 1.
 func (a LublinArrivals) Profile() [buckets]float64 {
 	var weights [buckets]float64
@@ -74,8 +73,8 @@ func (a LublinArrivals) Profile() [buckets]float64 {
 	return weights
 }
 
-// MeanGap is how many seconds two arrivals are apart in the mean over days, found by adding
-// up the distribution.
+// MeanGap returns the mean gap over days in seconds, by numerical integration of the
+// distribution.
 func (a LublinArrivals) MeanGap() float64 {
 	g := gamma(a.Shape*a.RushToAll, a.Scale, nil)
 	const steps = 20_000
@@ -99,18 +98,17 @@ type LublinProcess struct {
 	chance  *rand.Rand
 	gap     LublinArrivals
 	profile [buckets]float64
-	days    float64 // since the beginning, whole ones
-	bucket  int     // half hours since the day began
-	paid    float64 // what of the bucket's weight is used up
+	days    float64 // whole days since the start
+	bucket  int     // half hours since the start of the day
+	paid    float64 // the used part of the bucket's weight
 }
 
-// Process gives arrivals that begin at midnight, as many in a half hour, in the mean, as
-// the half hour is busy.
+// Process returns arrivals that start at midnight. Their mean rate follows the Profile.
 func (a LublinArrivals) Process(chance *rand.Rand) *LublinProcess {
 	return &LublinProcess{chance: chance, gap: a, profile: a.Profile()}
 }
 
-// Next gives the next arrival. However slow the pace is, no gap is longer than 34,000 years.
+// Next returns the next arrival. At any pace, no gap is longer than 34,000 years.
 func (p *LublinProcess) Next() float64 {
 	p.paid += min(p.gap.pace()*p.draw(), mostTime) / bucketSpan
 	rest := math.Mod(p.paid, buckets) // a whole day uses up all weights once
@@ -125,7 +123,7 @@ func (p *LublinProcess) Next() float64 {
 	return bucketSpan * (buckets*p.days + float64(p.bucket) + p.paid/p.profile[p.bucket])
 }
 
-// draw gives a gap in seconds at a mean hour.
+// draw returns a gap in seconds at the mean rate.
 func (p *LublinProcess) draw() float64 {
 	for {
 		if x := gamma(p.gap.Shape*p.gap.RushToAll, p.gap.Scale, p.chance).Rand(); x <= longestGap {

@@ -9,21 +9,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// LublinRuntimes are run times whose logarithm, base e of seconds, has a hyper-gamma
-// distribution: it is drawn from one of two gamma distributions, and larger jobs take the
-// second, of long run times, more often. What is longer than two days is drawn anew.
+// LublinRuntimes are run times whose natural logarithm, in seconds, has a hyper-gamma
+// distribution: each comes from one of two gamma distributions, for larger jobs more often from
+// the second, of long run times. A run time of more than two days is drawn again.
 type LublinRuntimes struct {
 	Shape1, Scale1 float64
 	Shape2, Scale2 float64
-	// Share + PerNode × size, held between 0 and 1, is how likely the first one is.
+	// Share + PerNode × size, limited to 0 … 1, is the probability of the first distribution.
 	PerNode, Share float64
 }
 
 // longest is the logarithm of the longest run time: 162,754 seconds.
 const longest = 12
 
-// seldom is the share of a distribution that must be within its bound at least, so that what
-// is drawn anew ends.
+// seldom is the smallest share of a distribution below its bound with which the repeated draws
+// end.
 const seldom = 0.01
 
 func (t LublinRuntimes) check() error {
@@ -46,25 +46,26 @@ func (t LublinRuntimes) check() error {
 	return nil
 }
 
-// soon refuses a gamma distribution, of the logarithm of a time, that is seldom below a bound.
+// soon returns an Invalid fault for a gamma distribution, of the logarithm of a time, that is
+// too seldom below a bound.
 func soon(field string, shape, scale, bound float64) error {
 	if g := gamma(shape, scale, nil); g.CDF(bound) < seldom {
-		return fault.Field(field, "gives times of e^%.3g s; they must be less than e^%v s", g.Mean(), bound)
+		return fault.Field(field, "results in times of e^%.3g s; they must be less than e^%v s", g.Mean(), bound)
 	}
 	return nil
 }
 
-// gamma gives a gamma distribution by its scale; distuv has the inverse of that.
+// gamma returns a gamma distribution by its scale; distuv uses the inverse.
 func gamma(shape, scale float64, chance *rand.Rand) distuv.Gamma {
 	return distuv.Gamma{Alpha: shape, Beta: 1 / scale, Src: chance}
 }
 
-// First is how likely the run time of a job of so many nodes is of the first distribution.
+// First returns the probability of the first distribution for a job of a size.
 func (t LublinRuntimes) First(nodes float64) float64 {
 	return min(max(t.PerNode*nodes+t.Share, 0), 1)
 }
 
-// Draw gives the run time of a job of a size, in seconds.
+// Draw returns the run time of a job of a size, in seconds.
 func (t LublinRuntimes) Draw(chance *rand.Rand, size int) int64 {
 	first := t.First(float64(size))
 	for {
@@ -78,8 +79,8 @@ func (t LublinRuntimes) Draw(chance *rand.Rand, size int) int64 {
 	}
 }
 
-// CDF gives how likely a job of so many nodes runs for at most so many seconds, before the
-// run time is cut to whole seconds. Nodes may be a fraction where sizes are scaled.
+// CDF returns the probability that a job of a size runs for at most a number of seconds, before
+// rounding down to whole seconds. The size may be a fraction if sizes are scaled.
 func (t LublinRuntimes) CDF(seconds, nodes float64) float64 {
 	if seconds <= 1 {
 		return 0

@@ -8,27 +8,27 @@ import (
 )
 
 // LublinSizes are the sizes of jobs: one processor, or two to the power of a number from a
-// two-stage uniform distribution, which some jobs round to a whole power of two.
+// two-stage uniform distribution, which is rounded for some jobs.
 type LublinSizes struct {
-	// Serial and PowerOfTwo are the shares, of all jobs, of those on one processor and of
-	// those that round. The others may be powers of two by chance.
+	// Serial and PowerOfTwo are the shares of the jobs on one processor and of the jobs that
+	// are rounded to a power of two. Other sizes may be powers of two by chance.
 	Serial, PowerOfTwo float64
-	// Low, Medium and High are logarithms of sizes, base 2. LowShare of the parallel jobs
-	// are uniform from Low to Medium, the others from Medium to High. Low a little less than
-	// 1 makes pairs likelier.
+	// Low, Medium and High are binary logarithms of sizes. LowShare of the parallel jobs are
+	// uniform from Low to Medium, the others from Medium to High. A Low slightly below 1 makes
+	// pairs more likely.
 	Low, Medium, High float64
 	LowShare          float64
 }
 
-// On gives sizes for a machine of so many processors, at least two: High is the whole
-// machine, Medium two and a half below it or Low, as the model's authors advise.
+// On returns sizes for a machine with at least two processors: High is the whole machine, and
+// Medium is 2.5 below it or Low, as the authors of the model advise.
 func (s LublinSizes) On(processors int) LublinSizes {
 	s.High = math.Log2(float64(processors))
 	s.Medium = max(s.High-2.5, s.Low)
 	return s
 }
 
-// largest is the logarithm of the largest size, base 2, so that sizes fit an int anywhere.
+// largest is the binary logarithm of the largest size, so that sizes fit every int.
 const largest = 30
 
 func (s LublinSizes) check() error {
@@ -46,7 +46,7 @@ func (s LublinSizes) check() error {
 	return nil
 }
 
-// Draw gives the size of a job, at most that of High.
+// Draw returns the size of a job, at most two to the power of High.
 func (s LublinSizes) Draw(chance *rand.Rand) int {
 	kind := chance.Float64()
 	if kind < s.Serial {
@@ -59,8 +59,8 @@ func (s LublinSizes) Draw(chance *rand.Rand) int {
 	return int(math.Round(math.Exp2(min(power, s.High))))
 }
 
-// Power gives a number of the two-stage uniform distribution from two of the uniform one
-// between 0 and 1: which stage, and where in it.
+// Power returns a number of the two-stage uniform distribution from two uniform numbers between
+// 0 and 1: the stage, and the position in it.
 func (s LublinSizes) Power(stage, place float64) float64 {
 	if stage < s.LowShare {
 		return s.Low + place*(s.Medium-s.Low)
@@ -68,7 +68,7 @@ func (s LublinSizes) Power(stage, place float64) float64 {
 	return s.Medium + place*(s.High-s.Medium)
 }
 
-// PowerCDF gives how likely Power is at most x.
+// PowerCDF returns the probability that Power is at most x.
 func (s LublinSizes) PowerCDF(x float64) float64 {
 	return s.LowShare*uniformCDF(x, s.Low, s.Medium) + (1-s.LowShare)*uniformCDF(x, s.Medium, s.High)
 }

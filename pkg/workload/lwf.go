@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// The reasons for which leases are skipped.
+// The reasons to skip a lease.
 const (
 	badTime    = "has a time that is not as HH:MM:SS"
 	badNodes   = "has a number of nodes that is none"
@@ -22,7 +22,7 @@ const (
 	noDuration = "has no duration"
 	badImage   = "has a disk image whose size is no number of megabytes"
 	lwfColumns = 10
-	percentCPU = 100 // of CPU are one
+	percentCPU = 100 // one CPU
 	megabyte   = 1 << 20
 	noImage    = "NONE.img"
 )
@@ -30,19 +30,19 @@ const (
 // leases reads the lease workloads of Haizea, which are XML. Times are seconds since the
 // beginning of the workload.
 //
-// A lease with an exact start is Reserved for it; one with an empty start, which is best
-// effort, and one that starts now are not. Its duration is the Estimate, and the Runtime its
-// real duration where it has one. Sets of nodes that differ count as so many of the largest.
+// A lease with an exact start is Reserved; a lease with an empty start, which is best effort,
+// and a lease that starts now are not. The duration is the Estimate, and the real duration, if
+// there is one, the Runtime. Sets of different nodes count as nodes of the largest shape.
 type leases struct {
 	decoder *xml.Decoder
 	input   *meter
 	head    *Header
-	rooted  bool              // its root element was seen
-	first   *xml.StartElement // of a request that was read to have the site before it
-	err     error             // what came instead of it
+	rooted  bool              // the root element is read
+	first   *xml.StartElement // the request that follows the site
+	err     error             // set if there is no request
 }
 
-// newLeases reads the site, which comes before the requests.
+// newLeases reads the site, which precedes the requests.
 func newLeases(r *bufio.Reader, head *Header) *leases {
 	input := &meter{r: r}
 	l := &leases{decoder: xml.NewDecoder(input), input: input, head: head}
@@ -57,7 +57,7 @@ type site struct {
 	} `xml:"nodes>node-set"`
 }
 
-// lease is the XML of one.
+// lease is the XML of a lease.
 type lease struct {
 	Arrival      string  `xml:"arrival,attr"`
 	RealDuration *moment `xml:"realduration"`
@@ -106,7 +106,7 @@ func (l *leases) next() (job Job, why string, err error) {
 	return job, why, nil
 }
 
-// request reads on to the beginning of the next request.
+// request reads up to the start of the next request.
 func (l *leases) request() (*xml.StartElement, error) {
 	for {
 		l.input.left = longestLine
@@ -144,7 +144,7 @@ func (l *leases) decode(v any, start *xml.StartElement) error {
 	return nil
 }
 
-// failed gives io.EOF after a whole document, and else why it cannot be read.
+// failed returns io.EOF after a complete document, and else an Invalid fault.
 func (l *leases) failed(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -181,16 +181,16 @@ func (read *lease) job() (job Job, why string) {
 		return job, why
 	}
 	if image := read.Lease.Image; image != nil {
-		if why = job.madeOf(image.ID, image.Size); why != "" {
+		if why = job.setImage(image.ID, image.Size); why != "" {
 			return job, why
 		}
 	}
 	return job, read.nodes(&job)
 }
 
-// madeOf reads the disk image of a job, whose size is in megabytes. The old form has it in
-// quotation marks, and NONE.img for none.
-func (j *Job) madeOf(image, size string) (why string) {
+// setImage reads the disk image of a job, with a size in megabytes. In the old form the image is
+// in quotation marks, and NONE.img is no image.
+func (j *Job) setImage(image, size string) (why string) {
 	n, bad := whole([]byte(strings.TrimSpace(size)), mostTime)
 	if bad != "" || n < 0 {
 		return badImage
@@ -226,7 +226,7 @@ func (read *lease) nodes(job *Job) (why string) {
 	return ""
 }
 
-// clockTime reads [days:]HH:MM:SS[.hundredths], the hours without bound, or plain seconds.
+// clockTime reads [days:]HH:MM:SS[.hundredths], with any number of hours, or plain seconds.
 func clockTime(text string) (seconds int64, why string) {
 	text = strings.TrimSpace(text)
 	parts := strings.Split(text, ":")
@@ -249,7 +249,7 @@ func clockTime(text string) (seconds int64, why string) {
 	return seconds, ""
 }
 
-// meter ends a read of more bytes than are left for one element, so that memory is bounded.
+// meter ends a read after the bytes that are left for one element, so that memory is bounded.
 type meter struct {
 	r    *bufio.Reader
 	left int
@@ -257,8 +257,8 @@ type meter struct {
 
 var errLongElement = errors.New("an element is longer than 1 MiB")
 
-// ReadByte implements io.ByteReader, from which the decoder takes single bytes: it buffers
-// nothing, so that what is counted is what is in an element.
+// ReadByte implements io.ByteReader. The decoder then reads single bytes and buffers nothing, so
+// that the count is the size of an element.
 func (m *meter) ReadByte() (byte, error) {
 	if m.left--; m.left < 0 {
 		return 0, errLongElement
@@ -269,9 +269,9 @@ func (m *meter) ReadByte() (byte, error) {
 // Read implements io.Reader.
 func (m *meter) Read(p []byte) (int, error) { return m.r.Read(p) }
 
-// oldLeases reads the leases to inject that Haizea had before its XML, one a line: arrival,
-// start (-1 is best effort), duration, real duration, nodes, CPU, memory, disk, image and
-// its size. Times are seconds. Nodes are whole ones, so that the jobs have no shape.
+// oldLeases reads the injected leases of Haizea before its XML, one on each line: arrival, start
+// (-1 is best effort), duration, real duration, nodes, CPU, memory, disk, image and its size.
+// Times are seconds. The nodes are whole hosts, so that the jobs have no shape.
 type oldLeases struct{ row row }
 
 func (f *oldLeases) isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }
@@ -288,7 +288,7 @@ func (f *oldLeases) job(line []byte) (job Job, why string) {
 	} else {
 		job.Preemptible = true
 	}
-	if why := job.madeOf(string(r.fields[8]), string(r.fields[9])); why != "" && r.why == "" {
+	if why := job.setImage(string(r.fields[8]), string(r.fields[9])); why != "" && r.why == "" {
 		r.why = why
 	}
 	return job, r.why

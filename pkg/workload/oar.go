@@ -7,37 +7,37 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// OARMadeUp says what is made up of reservations of OAR where OpenOptions.MakeUp is set.
+// OARMadeUp describes what OpenOptions.MakeUp makes up for reservations of OAR.
 const OARMadeUp = "The log has neither how many hosts were reserved nor when they were asked for. Both are made up: " +
 	"1 + (JobID mod 8) hosts, asked for (JobID mod 48) hours before the start."
 
-// OARBare says what is assumed of them where it is not.
+// OARBare describes the assumptions without OpenOptions.MakeUp.
 const OARBare = "The log has neither how many hosts were reserved nor when they were asked for. " +
 	"Each reservation is taken to be for 1 host and asked for when it starts."
 
 const (
 	oarColumns   = 3
-	oarCancelled = "was cancelled before its start"
+	oarCancelled = "was canceled before its start"
 	oarBackwards = "ends before it starts, or as it starts"
 	oarStray     = "starts outside of the time of the log"
 )
 
-// gwaT2 is the time of the reservations of Grid'5000 in the Grid Workloads Archive (GWA-T-2):
-// from April 2004 to the day on which they were taken, the 10th of November 2006.
+// gwaT2 is the period of the reservations of Grid'5000 in the Grid Workloads Archive (GWA-T-2):
+// from April 2004 to the day of the export, the 10th of November 2006.
 var gwaT2 = span.Span{
 	Start: span.At(time.Date(2004, time.April, 1, 0, 0, 0, 0, time.UTC)),
 	End:   span.At(time.Date(2006, time.November, 11, 0, 0, 0, 0, time.UTC)),
 }
 
-// gwaMark is in the first line of the tables of GWA-T-2.
+// gwaMark appears in the first line of the tables of GWA-T-2.
 var gwaMark = []byte("get-clean-log.py")
 
-// oar reads advance reservations of OAR as the Grid Workloads Archive has those of
-// Grid'5000: JobID, StartTime and StopTime in seconds since 1970, -1 where there is none,
-// with tabs between and comments after #.
+// oar reads advance reservations of OAR in the form of Grid'5000's in the Grid Workloads
+// Archive: JobID, StartTime and StopTime in seconds since 1970, -1 if absent, separated by tabs,
+// with comments after #.
 type oar struct {
 	makeUp bool
-	within span.Span // of the starts; the zero Span until it is known, and without bounds
+	within span.Span // bounds the starts; the zero Span is no bound
 	row    row
 }
 

@@ -16,32 +16,54 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Formats are those of files that can be read: the Standard Workload Format, the Grid
-// Workload Format, leases of Haizea, reservations of OAR, and CSV with a header.
+// Formats are the names of the file formats: the Standard Workload Format, the Grid Workload
+// Format, leases of Haizea, reservations of OAR, and CSV with a header.
 var Formats = []string{"swf", "gwf", "lwf", "oar", "csv"}
 
-// OpenOptions say how a file is read.
+// FormatsHelp describes the formats to users of the command line.
+const FormatsHelp = `  csv   a header with the names of the columns, in any order, then one line for each job
+        or reservation. submit or start, and end or runtime, are required:
+          name, id, user        name of a reservation, id of a job, its user
+          submit, start, end    times in epoch seconds or RFC 3339, UTC without a zone;
+          deadline              a job with a start is a reservation
+          runtime, estimate     durations in seconds, or as 2h30m
+          quantity, size        number of hosts or VMs (two names of one column; 1)
+          properties            filter in JSON that the hosts must pass
+          vcpus, memory_mb, disk_gb, preemptible   of each VM
+        A value has no line breaks. Lines that begin with # are comments.
+  oar   advance reservations of Grid'5000 (Grid Workloads Archive, GWA-T-2): JobID,
+        StartTime, StopTime in epoch seconds. The log has neither sizes nor submissions
+  swf   Standard Workload Format: logs of parallel machines
+  gwf   jobs of the Grid Workloads Archive
+  lwf   leases of Haizea`
+
+// OpenOptions configure how a file is read.
 type OpenOptions struct {
-	// Format is one of Formats; empty has it told from the content, or else from the name.
+	// Format is one of Formats; if empty, the content decides, or else the file name.
 	Format string
-	// ProcsPerHost is how many processors a host has, for formats that count processors: a
-	// job gets as many hosts as it needs for its own. 0 is 1.
+	// ProcsPerHost is the number of processors of a host, for formats that count processors:
+	// the size of a job is the number of hosts that have its processors. 0 is 1.
 	ProcsPerHost int
-	// MostSize is how many hosts the machine has: larger jobs are skipped. 0 is no bound.
+	// MostSize is the number of hosts of the machine: larger jobs are skipped. 0 is no bound.
 	MostSize int
-	// Within bounds the starts of reservations of OAR; the zero Span is the time of
-	// Grid'5000's log for that log, and none for others.
+	// Within bounds the starts of OAR reservations; for the zero Span it is the period of
+	// Grid'5000's log in that log, and no bound in others.
 	Within span.Span
-	// MakeUp makes up what reservations of OAR lack; see OARMadeUp.
+	// MakeUp makes up what OAR reservations lack; see OARMadeUp.
 	MakeUp bool
-	// Longest is how many seconds a job may last at most, begin after it was asked for, and be
-	// asked for after the one before it; larger estimates are cut to it. 0 is no bound.
+	// Longest is the maximum, in seconds, of a job's run time, of the time between its
+	// submission and its start, and of the time between two submissions; larger estimates are
+	// reduced to it. 0 is no bound.
 	Longest int64
-	// Ahead is how many jobs are looked ahead for order; 0 is DefaultAhead.
+	// Ahead is how many jobs the reader buffers to sort them by submission; 0 is DefaultAhead.
 	Ahead int
+	// FileOrder keeps the jobs in the order of the file instead.
+	FileOrder bool
+	// Skipped, if not nil, receives each skipped line with its number and the reason.
+	Skipped func(line int64, reason string)
 }
 
-// Check refuses options that make no sense, by an Invalid fault.
+// Check returns an Invalid fault for options that make no sense.
 func (o OpenOptions) Check() error {
 	switch {
 	case o.Format != "" && !slices.Contains(Formats, o.Format):
@@ -53,20 +75,21 @@ func (o OpenOptions) Check() error {
 	case o.Longest < 0:
 		return fault.Field("longest", "a job lasts at least 1 s")
 	case o.Ahead < 0:
-		return fault.Field("ahead", "a reader looks ahead by 1 job at least")
+		return fault.Field("ahead", "a reader looks ahead by at least 1 job")
 	}
 	return nil
 }
 
-// File is the jobs of a file in the order of their submission.
+// File is a Stream of the jobs of a file.
 type File struct {
+	Stream
 	reader  *reader
-	ordered *Ordered
+	ordered *Ordered // nil: in the order of the file
 	close   func() error
 }
 
-// Open opens a file, gzip'ed or not. The error is an Invalid fault where it is not there, no
-// regular file, or nothing that is known.
+// Open opens a file, compressed with gzip or not. The error is an Invalid fault if the file
+// does not exist, is not a regular file, or has an unknown format.
 func Open(path string, o OpenOptions) (*File, error) {
 	from, err := regular(path)
 	if err != nil {
@@ -80,8 +103,8 @@ func Open(path string, o OpenOptions) (*File, error) {
 	return f, nil
 }
 
-// regular opens a regular file. Anything else is refused before it is opened, which may wait
-// for ever: whoever looks through a trace before using it finds a pipe empty the second time.
+// regular opens a regular file. It refuses others before it opens them, which could block: a
+// pipe is empty when a simulation reads the trace for the second time.
 func regular(path string) (*os.File, error) {
 	about, err := os.Stat(path)
 	switch {
@@ -101,8 +124,8 @@ func regular(path string) (*os.File, error) {
 	return from, nil
 }
 
-// Read reads what a file of a name has in it, which may be gzip'ed. The name only helps to
-// tell the format, and may be empty.
+// Read reads the content of a file, compressed with gzip or not. Its name only helps to
+// recognize the format, and may be empty.
 func Read(r io.Reader, name string, o OpenOptions) (*File, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -112,27 +135,31 @@ func Read(r io.Reader, name string, o OpenOptions) (*File, error) {
 		return nil, err
 	}
 	if o.Format == "" {
-		if o.Format, err = recognise(text, name); err != nil {
+		if o.Format, err = recognize(text, name); err != nil {
 			return nil, err
 		}
 	}
-	f := &File{reader: &reader{mostSize: o.MostSize, longest: o.Longest, format: o.Format}, close: func() error { return nil }}
+	f := &File{reader: &reader{ledger: ledger{skipped: o.Skipped}, mostSize: o.MostSize, longest: o.Longest, format: o.Format}, close: func() error { return nil }}
 	if err := f.reader.begin(text, o); err != nil {
 		return nil, err
+	}
+	if f.Stream = f.reader; o.FileOrder {
+		return f, nil
 	}
 	ahead := o.Ahead
 	if ahead == 0 {
 		ahead = DefaultAhead
 	}
 	f.ordered = InOrder(f.reader, ahead)
-	f.ordered.mostGap = o.Longest
+	f.ordered.mostGap, f.ordered.late.skipped = o.Longest, o.Skipped
+	f.Stream = f.ordered
 	return f, nil
 }
 
-// buffered is how many bytes are read at once; the format is told from so many.
+// buffered is the size of the read buffer in bytes; the format is recognized from this much.
 const buffered = 64 << 10
 
-// unzipped gives the text, whatever it is packed in and without a byte order mark.
+// unzipped returns the text of a file, decompressed and without a byte order mark.
 func unzipped(r io.Reader) (*bufio.Reader, error) {
 	text := bufio.NewReaderSize(r, buffered)
 	if magic, _ := text.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -141,7 +168,7 @@ func unzipped(r io.Reader) (*bufio.Reader, error) {
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, broken(0, err)
 		case err != nil:
-			return nil, &fault.Error{Kind: fault.Invalid, Message: "it is gzip'ed, but its beginning is broken", Err: err}
+			return nil, &fault.Error{Kind: fault.Invalid, Message: "the file is compressed with gzip, but its beginning is damaged", Err: err}
 		}
 		text = bufio.NewReaderSize(zipped, buffered)
 	}
@@ -154,19 +181,19 @@ func unzipped(r io.Reader) (*bufio.Reader, error) {
 	return text, nil
 }
 
-// Next implements Stream.
-func (f *File) Next() (Job, error) { return f.ordered.Next() }
-
-// Format is that of the file, one of Formats.
+// Format returns the format of the file, one of Formats.
 func (f *File) Format() string { return f.reader.format }
 
-// Header gives what the file says of itself before its first job.
+// Header returns what the file states about itself before its first job.
 func (f *File) Header() Header { return f.reader.header }
 
-// Account gives what was read so far. Jobs that are read ahead count.
+// Account returns the account of what was read so far, which includes buffered jobs.
 func (f *File) Account() Account {
-	a, late := f.reader.account(), f.ordered.Late()
-	for _, s := range late.Skipped {
+	a := f.reader.account()
+	if f.ordered == nil {
+		return a
+	}
+	for _, s := range f.ordered.Late().Skipped {
 		a.Jobs -= s.Lines
 		a.Skipped = append(a.Skipped, s)
 	}
@@ -176,7 +203,7 @@ func (f *File) Account() Account {
 // Close closes the file.
 func (f *File) Close() error { return f.close() }
 
-// named puts the name of a file before what is wrong with it.
+// named adds the name of a file to an error.
 func named(name string, err error) error {
 	f := fault.Of(err)
 	if name == "" || f.Kind != fault.Invalid {

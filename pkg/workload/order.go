@@ -7,20 +7,18 @@ import (
 	"io"
 )
 
-// DefaultAhead is how many jobs a reader looks ahead to bring them into the order of their
-// submission.
+// DefaultAhead is how many jobs a reader buffers to sort them by submission.
 const DefaultAhead = 100_000
 
-// TooLate is the reason for which jobs are skipped that no look ahead has brought into order.
+// TooLate is the reason to skip a job that the buffer cannot bring into order.
 const TooLate = "is out of order by more than the reader looks ahead"
 
-// AfterGap is the reason for which jobs are skipped that come too long after the one before;
-// see OpenOptions.Longest.
-const AfterGap = "comes longer after the job before it than is looked at"
+// AfterGap is the reason to skip a job that comes too long after the one before; see
+// OpenOptions.Longest.
+const AfterGap = "comes longer after the job before it than the limit"
 
-// InOrder gives the jobs of a stream in the order of their Submit, equals as they came. It
-// looks ahead by so many jobs and holds no more of them; one that comes later still is left
-// out and counted.
+// InOrder returns the jobs of a stream in the order of their Submit, equal ones in the order of
+// the stream. It buffers ahead jobs; a job that comes later than that is skipped and counted.
 func InOrder(s Stream, ahead int) *Ordered {
 	return &Ordered{stream: s, ahead: max(1, ahead)}
 }
@@ -29,103 +27,110 @@ func InOrder(s Stream, ahead int) *Ordered {
 type Ordered struct {
 	stream Stream
 	ahead  int
-	ended  error // what the stream gave after its last job
-	// mostGap is how many seconds may lie between two jobs; 0 is no bound.
+	ended  error // the error of the stream after its last job
+	// mostGap is the maximum time between two jobs in seconds; 0 is no bound.
 	mostGap int64
 
-	waiting waiting
-	jobs    []Job // in places; those of the waiting are in use
-	free    []int // places
-	came    int64
-	given   int64 // the Submit of the last one given
+	waiting bySubmit
+	last    int64 // the Submit of the last returned job
 	late    ledger
 }
 
-// Next implements Stream. What is wrong with the whole comes after the jobs before it.
+// Next implements Stream. The error of the stream comes after the jobs before it.
 func (o *Ordered) Next() (Job, error) {
 	for {
-		job, err := o.earliest()
-		if err != nil {
-			return job, err
+		for o.ended == nil && o.waiting.len() < o.ahead {
+			job, err := o.stream.Next()
+			switch {
+			case err != nil:
+				o.ended = err
+			case o.late.jobs > 0 && job.Submit < o.last:
+				o.late.skip(TooLate, job.Line)
+			default:
+				o.waiting.put(job)
+			}
 		}
-		if o.mostGap > 0 && o.late.jobs > 0 && job.Submit-o.given > o.mostGap {
+		if o.waiting.len() == 0 {
+			return Job{}, o.ended
+		}
+		job := o.waiting.take()
+		if o.mostGap > 0 && o.late.jobs > 0 && job.Submit-o.last > o.mostGap {
 			o.late.skip(AfterGap, job.Line)
 			continue
 		}
-		o.given = job.Submit
+		o.last = job.Submit
 		o.late.jobs++
 		return job, nil
 	}
 }
 
-// earliest gives the earliest of the jobs that are waiting, as many as may.
-func (o *Ordered) earliest() (Job, error) {
-	for o.ended == nil && len(o.waiting) < o.ahead {
-		job, err := o.stream.Next()
-		switch {
-		case err != nil:
-			o.ended = err
-		case o.late.jobs > 0 && job.Submit < o.given:
-			o.late.skip(TooLate, job.Line)
-		default:
-			o.put(job)
-		}
-	}
-	if len(o.waiting) == 0 {
-		return Job{}, o.ended
-	}
-	place := heap.Pop(&o.waiting).(turn).place
-	job := o.jobs[place]
-	o.jobs[place] = Job{}
-	o.free = append(o.free, place)
-	return job, nil
-}
-
-func (o *Ordered) put(job Job) {
-	place := len(o.jobs)
-	if n := len(o.free); n > 0 {
-		place, o.free = o.free[n-1], o.free[:n-1]
-		o.jobs[place] = job
-	} else {
-		o.jobs = append(o.jobs, job)
-	}
-	o.came++
-	heap.Push(&o.waiting, turn{job.Submit, o.came, place})
-}
-
-// Late counts the jobs that were left out; its Jobs are those given.
+// Late counts the skipped jobs; its Jobs are the returned ones.
 func (o *Ordered) Late() Account { return o.late.account() }
 
-// turn is when a job in a place has its turn.
+// bySubmit is a queue of jobs by Submit, equal ones in the order in which they were put.
+type bySubmit struct {
+	heap turns
+	jobs []Job // in places, so that the heap moves little
+	free []int // places
+	came int64
+}
+
+func (q *bySubmit) len() int { return len(q.heap) }
+
+// first returns the Submit of the first job.
+func (q *bySubmit) first() int64 { return q.heap[0].submit }
+
+func (q *bySubmit) put(job Job) {
+	place := len(q.jobs)
+	if n := len(q.free); n > 0 {
+		place, q.free = q.free[n-1], q.free[:n-1]
+		q.jobs[place] = job
+	} else {
+		q.jobs = append(q.jobs, job)
+	}
+	q.came++
+	heap.Push(&q.heap, turn{job.Submit, q.came, place})
+}
+
+// take removes the first job.
+func (q *bySubmit) take() Job {
+	place := heap.Pop(&q.heap).(turn).place
+	job := q.jobs[place]
+	q.jobs[place] = Job{}
+	q.free = append(q.free, place)
+	return job
+}
+
+// turn is the turn of the job in a place.
 type turn struct {
 	submit, came int64
 	place        int
 }
 
-// waiting is a heap.
-type waiting []turn
+// turns is a heap.
+type turns []turn
 
-func (w waiting) Len() int { return len(w) }
-func (w waiting) Less(i, j int) bool {
+func (w turns) Len() int { return len(w) }
+func (w turns) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(w[i].submit, w[j].submit), cmp.Compare(w[i].came, w[j].came)) < 0
 }
-func (w waiting) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
-func (w *waiting) Push(x any)   { *w = append(*w, x.(turn)) }
-func (w *waiting) Pop() any {
+func (w turns) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w *turns) Push(x any)   { *w = append(*w, x.(turn)) }
+func (w *turns) Pop() any {
 	last := (*w)[len(*w)-1]
 	*w = (*w)[:len(*w)-1]
 	return last
 }
 
-// Merge gives the jobs of several streams in the order of their Submit, equals in the order
-// of the streams.
+// Merge returns the jobs of several streams in the order of their Submit, equal ones in the
+// order of the streams.
 func Merge(streams ...Stream) Stream { return &merged{streams: streams} }
 
 type merged struct {
 	streams []Stream
-	next    []Job // of each stream; made at the first call
+	next    []Job // of each stream; nil before the first call
 	ended   []bool
-	failed  error // told once the job before it was given
+	failed  error // returned after the jobs before it
 }
 
 // Next implements Stream.

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// The reasons for which jobs of every format are skipped.
+// The reasons for which a job of any format is skipped.
 const (
 	tooLarge     = "is larger than the machine"
 	submitBefore = "was submitted at a negative time"
@@ -20,11 +20,11 @@ const (
 	noRun        = "has a run time that is not positive"
 	noSize       = "has a size that is not positive"
 	shortTime    = "has a deadline before which it cannot be over"
-	tooLasting   = "lasts longer than is looked at"
-	tooFar       = "starts farther ahead than is looked at"
+	tooLasting   = "lasts longer than the limit"
+	tooFar       = "starts farther ahead than the limit"
 )
 
-// reader is a Stream of the jobs of a file as they stand there, and counts what is wrong.
+// reader reads the jobs of a file in its order, and counts the lines that it skips.
 type reader struct {
 	ledger
 	name     string
@@ -37,9 +37,10 @@ type reader struct {
 	}
 }
 
-// textFormat is a format with a job a line.
+// textFormat is a format with one job on each line.
 type textFormat interface {
-	// isHeader says that a line which is not blank is no job, and takes over what it says.
+	// isHeader reports whether a line, which is not blank, is a header or a comment, and
+	// stores its values.
 	isHeader(line []byte) bool
 	job(line []byte) (job Job, why string)
 }
@@ -48,7 +49,7 @@ type textFormat interface {
 type text struct {
 	lines  lines
 	format textFormat
-	// ahead is a line that was read to have the header before it.
+	// ahead is the line that ended the header.
 	ahead struct {
 		is   bool
 		line []byte
@@ -89,7 +90,7 @@ func (r *reader) begin(from *bufio.Reader, o OpenOptions) error {
 	return nil
 }
 
-// unlessEOF gives an error that is not the end of the text.
+// unlessEOF returns err unless it is the end of the text.
 func unlessEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -97,7 +98,7 @@ func unlessEOF(err error) error {
 	return err
 }
 
-// beginTable reads the first line that is not blank, which has the names of the columns.
+// beginTable reads the header of a CSV, which has the names of the columns.
 func (r *reader) beginTable(t *text) error {
 	columns := &table{}
 	t.format = columns
@@ -105,12 +106,13 @@ func (r *reader) beginTable(t *text) error {
 		line, why, err := t.lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return fault.Field("trace", "there is no header with the names of columns")
+			return fault.Field("trace", "there is no header with the names of the columns")
 		case err != nil:
 			return broken(t.lines.number, err)
-		case why == isBlank:
+		case why == Blank:
 			r.lines++
 			r.skip(why, t.lines.number)
+		case why == "" && columns.isHeader(line):
 		case why != "":
 			return fault.Field("trace", "line %d, which should be the header, %s", t.lines.number, why)
 		default:
@@ -119,7 +121,7 @@ func (r *reader) beginTable(t *text) error {
 	}
 }
 
-// look reads on to the first line that is not of the header.
+// look reads the lines of the header, up to the first other line.
 func (t *text) look() {
 	a := &t.ahead
 	for a.is = true; ; {
@@ -148,7 +150,7 @@ func (t *text) next() (job Job, why string, err error) {
 	return job, why, nil
 }
 
-// broken says where a file ends that should go on. No line is 0.
+// broken returns the error of a file that ends after a line too early; 0 is no line.
 func broken(line int64, err error) error {
 	message := "the file breaks off before its first line"
 	if line > 0 {
@@ -179,12 +181,9 @@ func (r *reader) Next() (Job, error) {
 	}
 }
 
-// wrong says why a job cannot be used; empty where it can.
+// wrong returns the reason to skip a job; empty is none.
 func (r *reader) wrong(j *Job) (why string) {
-	begin := j.Submit
-	if j.Reserved {
-		begin = j.Start
-	}
+	begin := j.Begin()
 	switch {
 	case j.Submit < 0:
 		return submitBefore
@@ -206,16 +205,16 @@ func (r *reader) wrong(j *Job) (why string) {
 	return ""
 }
 
-// beginning gives what stands at the beginning of a text, without blanks.
+// beginning returns the beginning of a text without leading blanks.
 func beginning(from *bufio.Reader) []byte {
-	first, _ := from.Peek(buffered) // what is there; reading on tells errors
+	first, _ := from.Peek(buffered) // a later read returns the error
 	return bytes.TrimLeft(first, blanks)
 }
 
 const blanks = " \t\r\n"
 
-// recognise tells the format of a text, from its name where it cannot be told else.
-func recognise(from *bufio.Reader, name string) (string, error) {
+// recognize returns the format of a text by its content, or else by its name.
+func recognize(from *bufio.Reader, name string) (string, error) {
 	text, err := from.Peek(buffered)
 	first := bytes.TrimLeft(text, blanks)
 	if len(first) > 0 && first[0] == '<' {
@@ -247,7 +246,7 @@ func recognise(from *bufio.Reader, name string) (string, error) {
 			return "lwf", nil
 		case n == oarColumns && number:
 			return "oar", nil
-		case !number && bytes.IndexByte(line, ',') >= 0 && !hashes && !semicolons:
+		case !number && bytes.IndexByte(line, ',') >= 0 && !semicolons:
 			return "csv", nil
 		}
 		break
@@ -261,7 +260,7 @@ func recognise(from *bufio.Reader, name string) (string, error) {
 	case unlessEOF(err) != nil:
 		return "", broken(int64(bytes.Count(text, []byte("\n"))), err)
 	case err != nil && len(first) == 0:
-		return "", fault.Field("trace", "there is nothing in it")
+		return "", fault.Field("trace", "the file is empty")
 	}
-	return "", fault.Field("trace_format", "the format cannot be told from the content; name it: %s", strings.Join(Formats, ", "))
+	return "", fault.Field("trace_format", "the content does not show the format; name it: %s", strings.Join(Formats, ", "))
 }

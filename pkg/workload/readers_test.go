@@ -173,7 +173,7 @@ func TestOARCountsWhatWasCancelledAndWhatIsBackwardsOrStray(t *testing.T) {
 		{ID: "895", Line: 11, Submit: 1084363552, Reserved: true, Start: 1084363552, Runtime: 472, Waited: -1, Size: 1},
 	})
 	same(t, "skipped", skipped(a), map[string][]int64{
-		"is blank": {2, 4}, "was cancelled before its start": {5, 7}, "ends before it starts, or as it starts": {8}, "starts outside of the time of the log": {9, 10},
+		"is blank": {2, 4}, "was canceled before its start": {5, 7}, "ends before it starts, or as it starts": {8}, "starts outside of the time of the log": {9, 10},
 	})
 	same(t, "lines", a.Lines, 9)
 }
@@ -426,7 +426,7 @@ func TestWhatLastsOrLiesLongerAheadThanIsLookedAtIsCounted(t *testing.T) {
 	same(t, "jobs", len(jobs), 2)
 	same(t, "estimate", jobs[0].Estimate, 1000)
 	same(t, "skipped", skipped(a), map[string][]int64{
-		"lasts longer than is looked at": {3}, "starts farther ahead than is looked at": {4}, workload.AfterGap: {5},
+		"lasts longer than the limit": {3}, "starts farther ahead than the limit": {4}, workload.AfterGap: {5},
 	})
 	same(t, "account", []int64{a.Lines, a.Jobs}, []int64{5, 2})
 }

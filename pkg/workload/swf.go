@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The columns that are read of the Standard Workload Format, from 0. The Grid Workload
-// Format has the same up to the user.
+// The used columns of the Standard Workload Format, from 0. The Grid Workload Format has the
+// same columns up to the user.
 const (
 	swfJob       = 0
 	swfSubmit    = 1
@@ -29,14 +29,14 @@ const neverRan = "never ran"
 // (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html), and the Grid Workload Format
 // of the Grid Workloads Archive. Times are seconds since the start of the log.
 //
-// The size is what was allocated where that is known, for some logs count nodes and not
-// processors in what was requested (SDSC Blue Horizon as Haizea has it); else what was
-// requested. What was allocated nothing and did not run was cancelled in the queue and is
-// skipped. A run time of 0 is one of less than half a second, and counts as 1.
+// The size is the allocated number of processors where a log has it, because some logs request
+// nodes instead (SDSC Blue Horizon in Haizea's form); else the requested number. A job without
+// an allocation that did not run was canceled in the queue and is skipped. A run time of 0 is
+// less than half a second, and counts as 1.
 type swf struct {
 	columns int
 	comment byte
-	hosts   int // processors of one
+	hosts   int // processors of a host
 	row     row
 	head    *Header
 }
@@ -48,7 +48,7 @@ func (f *swf) isHeader(line []byte) bool {
 	}
 	key, value, found := strings.Cut(strings.Trim(string(line), ";# \t"), ":")
 	if value = strings.TrimSpace(value); found && value != "" {
-		f.head.take(key, value)
+		f.head.set(key, value)
 	}
 	return true
 }
@@ -84,7 +84,7 @@ func (f *swf) job(line []byte) (job Job, why string) {
 	return job, ""
 }
 
-// hostsOf is how many hosts of so many processors have so many together.
+// hostsOf returns how many hosts have a number of processors together.
 func hostsOf(processors, perHost int) int {
 	if perHost = max(1, perHost); processors > 0 {
 		return (processors-1)/perHost + 1
@@ -92,18 +92,18 @@ func hostsOf(processors, perHost int) int {
 	return processors
 }
 
-// Header is what a file says of itself; what it does not say is zero.
+// Header is what a file states about itself; absent values are zero.
 type Header struct {
 	Computer, Installation, Acknowledge string
 	MaxProcs, MaxNodes                  int
-	// UnixStart is the second since 1970 that is 0 on the workload's clock.
+	// UnixStart is the time, in seconds since 1970, that is 0 on the workload's clock.
 	UnixStart int64
-	// MadeUp says what of the jobs is not from the file, in a sentence; empty is nothing.
+	// MadeUp describes what the reader made up about the jobs; empty is nothing.
 	MadeUp string
 }
 
-// take takes over a line of a header; of several with one key, the first.
-func (h *Header) take(key, value string) {
+// set stores a line of a header; the first of several lines with the same key wins.
+func (h *Header) set(key, value string) {
 	number := func() int64 {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 0 || n > mostTime {

@@ -9,33 +9,33 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// VMModel makes virtual machines up: they come by a Poisson process with a daily cycle, are
-// of a few flavors, and live for a log-normal time. It stands for no particular cloud.
+// VMModel generates virtual machines: they arrive by a Poisson process with a daily cycle, have
+// one of a few flavors, and live for a log-normal time. It models no particular cloud.
 type VMModel struct {
-	// PerDay is how many come in a day in the mean. The rate is highest at Peak, seconds
-	// after midnight, and lowest half a day later: it swings by the share Swing of the mean,
+	// PerDay is the mean number of arrivals in a day. The rate is highest at Peak, in seconds
+	// after midnight, and lowest half a day later: it varies by the share Swing of the mean,
 	// 0 to 1.
 	PerDay, Swing float64
 	Peak          int64
 	Flavors       []VMFlavor
-	// Median is how many seconds half of them live at most, and Spread the standard
-	// deviation of the logarithm. None lives for more than Longest.
+	// Median is the median lifetime in seconds, and Spread the standard deviation of its
+	// logarithm. Longest is the maximum lifetime.
 	Median, Spread float64
 	Longest        int64
-	// Preemptible is the share that is.
+	// Preemptible is the share of preemptible machines.
 	Preemptible float64
 }
 
-// VMFlavor is a shape, and how many are of it as Weights go.
+// VMFlavor is a shape, and its share of the machines in proportion to Weight.
 type VMFlavor struct {
 	Shape  resource.Vector
 	Weight float64
 }
 
-// PaperVMs has the flavors of paper 001, Table 2: half are small, a third medium and a sixth
-// large, of which the paper says nothing. Nor does it of the rest: the cycle has its peak at
-// two in the afternoon, with three times as many as at two in the night; half live for two
-// hours at most, a mean one for six, none for more than two weeks.
+// PaperVMs has the flavors of paper 001, Table 2. The other values are not in the paper: half of
+// the machines are small, a third medium and a sixth large; the rate has its peak at two in the
+// afternoon, three times the rate at two in the night; the median lifetime is two hours, the
+// mean six hours, the maximum two weeks.
 func PaperVMs() VMModel {
 	const hour = 3600
 	shape := func(n int64) resource.Vector {
@@ -47,10 +47,10 @@ func PaperVMs() VMModel {
 	}
 }
 
-// leastPerDay keeps the times of machines within what can be counted.
+// leastPerDay keeps arrival times in the range of an int64.
 const leastPerDay = 1e-6
 
-// Check refuses a model by which nothing can be made, with a fault that names the field.
+// Check returns an Invalid fault, with the field, for an impossible model.
 func (m VMModel) Check() error {
 	for _, err := range []error{
 		positive("per_day", m.PerDay), share("swing", m.Swing), positive("median", m.Median), share("preemptible", m.Preemptible),
@@ -80,8 +80,7 @@ func (m VMModel) Check() error {
 	return nil
 }
 
-// MeanLifetime is how many seconds a machine lives in the mean, those that are cut at
-// Longest counted as they are.
+// MeanLifetime returns the mean lifetime in seconds, with lifetimes cut at Longest.
 func (m VMModel) MeanLifetime() float64 {
 	longest := float64(m.Longest)
 	if m.Spread == 0 {
@@ -92,7 +91,7 @@ func (m VMModel) MeanLifetime() float64 {
 	return m.Median*math.Exp(m.Spread*m.Spread/2)*below(at-m.Spread) + longest*(1-below(at))
 }
 
-// MeanVCPUs is how many VCPUs a machine has in the mean.
+// MeanVCPUs returns the mean number of VCPUs of a machine.
 func (m VMModel) MeanVCPUs() float64 {
 	vcpus, weights := 0.0, 0.0
 	for _, f := range m.Flavors {
@@ -102,7 +101,7 @@ func (m VMModel) MeanVCPUs() float64 {
 	return vcpus / weights
 }
 
-// VMs is a Stream of virtual machines that a model makes. It never ends.
+// VMs is an endless Stream of generated virtual machines.
 type VMs struct {
 	model   VMModel
 	chance  *rand.Rand
@@ -111,7 +110,7 @@ type VMs struct {
 	made    int64
 }
 
-// NewVMs gives a stream that begins at midnight.
+// NewVMs returns a stream that starts at midnight.
 func NewVMs(chance *rand.Rand, m VMModel) (*VMs, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -123,8 +122,8 @@ func NewVMs(chance *rand.Rand, m VMModel) (*VMs, error) {
 	return v, nil
 }
 
-// Next gives the next machine. The same is drawn whatever the share of preemptible ones is,
-// so that those of a smaller share are among those of a larger one.
+// Next returns the next machine. The random numbers do not depend on the share of preemptible
+// machines, so that those of a smaller share are also preemptible in a larger one.
 func (v *VMs) Next() (Job, error) {
 	v.arrive()
 	v.made++
@@ -136,7 +135,7 @@ func (v *VMs) Next() (Job, error) {
 	return j, nil
 }
 
-// arrive goes on to the next arrival, by thinning those of the highest rate (Lewis and
+// arrive advances to the next arrival, by thinning arrivals of the highest rate (Lewis and
 // Shedler 1979).
 func (v *VMs) arrive() {
 	const day = 86400

@@ -1,35 +1,37 @@
-// Package workload reads and makes the work that is put to a cloud in simulations: logs of
-// parallel machines (SWF, GWF), leases of Haizea (LWF), advance reservations of Grid'5000 (OAR),
-// reservations and virtual machines (CSV, Azure), and the model of Lublin and Feitelson.
-// Everything is streamed in the order of submission.
+// Package workload reads and generates the work of simulations: logs of parallel machines
+// (SWF, GWF), leases of Haizea (LWF), advance reservations of Grid'5000 (OAR), reservations
+// and virtual machines (CSV, Azure), and the model of Lublin and Feitelson. It also reads the
+// files that "almanac reservation import" and "almanac energy backtest" accept.
 package workload
 
 import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// Job is one piece of work: of a parallel machine, a reservation, or a virtual machine.
-// Times are seconds on the workload's own clock, whose origin its reader says.
+// Job is a job of a parallel machine, a reservation, or a group of virtual machines. Times are
+// seconds on the clock of the workload; its reader documents the origin.
 type Job struct {
 	ID     string
-	Line   int64 // of the file it was read from; 0 where it was made
+	Name   string // of a reservation
+	Line   int64  // line number in the file; 0 if generated
 	Submit int64
-	// Reserved says that it was asked for ahead, for its Start; Start is 0 and without
-	// meaning where it was not.
+	// Reserved marks a job that was requested ahead of its Start. Start is 0 for other jobs.
 	Reserved bool
 	Start    int64
-	// Deadline is when it must be over; 0 is none.
+	// Deadline is the latest end; 0 is none.
 	Deadline int64
-	Runtime  int64 // what it takes; at least 1
-	// Estimate is what its user said that it takes at most; 0 is not known.
+	Runtime  int64 // at least 1
+	// Estimate is the user's upper bound of the Runtime; 0 is unknown.
 	Estimate int64
-	// Waited is how long it waited where it was logged, which is no property of the work; -1
-	// is not known.
+	// Waited is the logged time in the queue, which is not a property of the work; -1 is
+	// unknown.
 	Waited int64
-	Size   int // hosts, processors or virtual machines; at least 1
-	// Shape is that of each of them where they are virtual machines; the zero Vector else.
+	Size   int // number of hosts, processors or virtual machines; at least 1
+	// Shape is the size of each virtual machine; the zero Vector for other jobs.
 	Shape resource.Vector
-	// Image is the disk image that each of them is made of, where one is named, and
+	// Properties is the filter in JSON that the hosts must pass; empty is none.
+	Properties string
+	// Image is the disk image of each virtual machine, if the workload names one, and
 	// ImageSize its size in bytes.
 	Image       string
 	ImageSize   int64
@@ -37,27 +39,35 @@ type Job struct {
 	User        string
 }
 
-// Booked is for how long time is asked for: the Estimate, at least the Runtime where the
-// machine would have killed nobody.
+// Begin returns the earliest start: Start if the job is Reserved, else Submit.
+func (j *Job) Begin() int64 {
+	if j.Reserved {
+		return j.Start
+	}
+	return j.Submit
+}
+
+// Booked returns the requested duration: the Estimate, or the Runtime if that is longer,
+// because the machine then did not end the job in time.
 func (j *Job) Booked() int64 { return max(j.Estimate, j.Runtime) }
 
-// Stream gives jobs in the order of their Submit.
+// Stream is a sequence of jobs in the order of their Submit.
 type Stream interface {
-	// Next gives the next job, and io.EOF after the last. An Invalid fault says that the
-	// whole cannot be read; what is wrong with one line is no error, but in the account.
+	// Next returns the next job, and io.EOF after the last. The error is an Invalid fault if
+	// the source cannot be read. A wrong line is not an error: the account counts it.
 	Next() (Job, error)
 }
 
-// Account says how much of a file was used. Each of the Lines is a job or was skipped; those of
-// headers and comments do not count.
+// Account reports how much of a file was used. Each of the Lines is a job or was skipped;
+// lines of headers and comments do not count.
 type Account struct {
 	Lines, Jobs int64
 	Skipped     []Skipped // by reason
 }
 
-// Skipped is the lines that were left out for one reason.
+// Skipped counts the lines that were skipped for one reason.
 type Skipped struct {
 	Reason string  // a phrase such as "the run time is negative"
 	Lines  int64   // how many
-	First  []int64 // the numbers of the first of them, at most ten
+	First  []int64 // the numbers of the first lines, at most ten
 }

@@ -161,7 +161,7 @@ func TestTheReportSaysWhatWasSkippedAndWhatIsMadeUp(t *testing.T) {
 	o.Traces = []string{file(t, "reservations.log", "# a comment\n7\t1081771500\t-1\n841\t1084363551\t1084364024\n895\t1084363552\t1084364024\nbroken\n")}
 	text := run(t, o).Markdown()
 	for _, want := range []string{
-		"made up", "1 + (JobID mod 8) hosts", "was cancelled before its start | line 2", "is larger than the machine | line 4", "has too few or too many columns | line 5",
+		"made up", "1 + (JobID mod 8) hosts", "was canceled before its start | line 2", "is larger than the machine | line 4", "has too few or too many columns | line 5",
 		"| 4 | 1 |", "no clear difference", "Take care where differences are small", "seed 1",
 	} {
 		if !strings.Contains(text, want) {
