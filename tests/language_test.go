@@ -16,6 +16,8 @@ import (
 var plain = []string{
 	"pkg/job",
 	"reservation/besteffort", "reservation/besteffort/",
+	"reservation", "reservation/booking", "reservation/fence", "reservation/lifecycle", "reservation/notice",
+	"reservation/upkeep", "reservation/upkeep/openstack",
 	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
 }
 
