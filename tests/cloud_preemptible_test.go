@@ -112,7 +112,7 @@ func (b *beside) ownersWereTold(evictions int) {
 	if n := b.heard.events[" preemptible.evict"]; n != evictions {
 		b.t.Errorf("there were notifications of %d evictions, want %d", n, evictions)
 	}
-	if strings.Contains(b.log.String(), "could not be told in every way") {
+	if strings.Contains(b.log.String(), "could not notify the owner") {
 		b.t.Error("an owner could not be told")
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	decision "github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
@@ -28,7 +28,7 @@ import (
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, // sent, and the first two in the agents' state file
-	rebalance.Run{}, state.Request{}, state.VM{}, dispatch.Eviction{}, decision.Decision{}, // stored
+	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, // stored
 }
 
 var update = flag.Bool("update", false, "write the golden files of the documents")

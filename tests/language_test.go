@@ -19,6 +19,7 @@ var plain = []string{
 	"reservation", "reservation/booking", "reservation/fence", "reservation/lifecycle", "reservation/notice",
 	"reservation/upkeep", "reservation/upkeep/openstack",
 	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
+	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
 }
 
 // unclear lists the forms that readers have to read twice, each with what to write instead.

@@ -23,7 +23,7 @@ const (
 // made a minute later about the first of them.
 func placed() placing.Decision {
 	return placing.Decision{
-		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, Reservation: "r1", Way: placing.Replaced, At: noon, Took: 1845,
+		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, Reservation: "r1", HandledBy: placing.Replaced, At: noon, Took: 1845,
 		Placements: []placing.Placement{
 			{Instance: placedID, Host: "host-a", Node: "node-a", Alternates: []string{"host-c"}}, {Instance: twinID, Host: "host-b", Node: "node-b"},
 		},
@@ -35,7 +35,7 @@ func placed() placing.Decision {
 
 func refused() placing.Decision {
 	return placing.Decision{
-		RequestID: "req-2", ProjectID: "demo", Instances: []string{placedID}, Way: placing.PassedOn, At: noon + 60, Took: 20_000,
+		RequestID: "req-2", ProjectID: "demo", Instances: []string{placedID}, HandledBy: placing.PassedOn, At: noon + 60, Took: 20_000,
 		Reason: "no valid host was found",
 	}
 }

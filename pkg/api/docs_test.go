@@ -30,7 +30,7 @@ var (
 
 // documented is the decision of the examples. Elsewhere a cloud would have asked for it.
 var documented = placing.Decision{
-	RequestID: requestID, ProjectID: "demo", Instances: []string{placedID}, Way: placing.Replaced, At: 1795228500, Took: 1845,
+	RequestID: requestID, ProjectID: "demo", Instances: []string{placedID}, HandledBy: placing.Replaced, At: 1795228500, Took: 1845,
 	Placements: []placing.Placement{{Instance: placedID, Host: "node-02", Node: "node-02", Alternates: []string{"node-03"}, Victims: []placing.Victim{
 		{ID: "7be0f1a2-4c33-4f0e-9d0b-27c1a5d0c9e1", Name: "batch-7", ProjectID: "science", Cost: 660, Unit: "s"},
 	}}},

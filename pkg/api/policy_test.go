@@ -81,7 +81,7 @@ func (k call) by(token string, c *cloud) answer {
 	c.t.Helper()
 	r := c.demo.book(`{"name": "r", "duration": 60}`)
 	method, path, _ := strings.Cut(k.route, " ")
-	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", Way: placing.Replaced}}))
+	must(c.t, c.store.KeepDecisions(c.t.Context(), []placing.Decision{{Instances: []string{r.ID}, ProjectID: "demo", HandledBy: placing.Replaced}}))
 	planned(c, "p", energy.Plan{})
 	submitted(c, r.ID)
 	name := "A"

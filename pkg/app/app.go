@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -49,20 +49,20 @@ type App struct {
 	listener  net.Listener
 	cloud     *cloud // nil where the hosts come from a file
 	face      face
-	desk      *booking.Service     // nil without the role api
-	doctor    *upkeep.Doctor       // likewise
-	replicas  atomic.Int64         // that were there when this one looked
-	waiting   *waiting             // nil where nobody is notified
-	recorder  *recorder            // nil without the role api
-	answers   answers              // to Nova; of the role api
-	evictor   *preemption.Evictor  // nil where nobody makes room
-	powers    *powers              // nil without the role api
-	switching *switching           // nil without the role api
-	packing   *packing             // nil where no instances can be moved
-	queue     *queue               // of best-effort work; nil without the role api or a cloud
-	images    *staging.Controller  // nil where no images are put on hosts
-	pipeline  *scheduler.Pipeline  // nil where another scheduler chooses among the hosts
-	placer    *dispatch.Dispatcher // likewise
+	desk      *booking.Service    // nil without the role api
+	doctor    *upkeep.Doctor      // likewise
+	replicas  atomic.Int64        // that were there when this one looked
+	waiting   *waiting            // nil where nobody is notified
+	recorder  *recorder           // nil without the role api
+	answers   answers             // to Nova; of the role api
+	evictor   *preemption.Evictor // nil where nobody makes room
+	powers    *powers             // nil without the role api
+	switching *switching          // nil without the role api
+	packing   *packing            // nil where no instances can be moved
+	queue     *queue              // of best-effort work; nil without the role api or a cloud
+	images    *staging.Controller // nil where no images are put on hosts
+	pipeline  *scheduler.Pipeline // nil where another scheduler chooses among the hosts
+	evictions *eviction.Evictor   // likewise
 
 	watched  []*watchedJob
 	services []service

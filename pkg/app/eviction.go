@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/notice"
@@ -29,8 +29,8 @@ type servers struct {
 	now      func() time.Time
 }
 
-// Warn implements dispatch.Servers.
-func (s servers) Warn(ctx context.Context, w dispatch.Warning) error {
+// Warn implements eviction.Servers.
+func (s servers) Warn(ctx context.Context, w eviction.Warning) error {
 	i := w.Instance
 	if w.At.IsZero() {
 		return s.stays(ctx, i.ID, w.Was)
@@ -77,7 +77,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 	return err
 }
 
-// Leave implements dispatch.Servers.
+// Leave implements eviction.Servers.
 func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
 	return s.Order(ctx, i, orders[s.action])
 }

@@ -135,10 +135,10 @@ func (a *App) eventLag() float64 {
 
 func (a *App) measureEvictions(m metrics) {
 	evicted := func() (gone, stayed int64) {
-		if a.placer == nil {
+		if a.evictions == nil {
 			return 0, 0
 		}
-		return a.placer.Evicted()
+		return a.evictions.Evicted()
 	}
 	const name, help = "almanac_evictions_total", "Preemptible instances that this process chose to make room, by whether they did."
 	m.counter(name, help, prometheus.Labels{"outcome": "gone"}, func() float64 { gone, _ := evicted(); return float64(gone) })

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
@@ -136,15 +137,22 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 			return err
 		}
 		room := a.config.Preemptible
-		placer := dispatch.New(dispatch.Options{
-			Board: a.cloud.board, Planner: choice, Claims: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
-			Servers:   servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
-			Evictions: db, NewID: uuid.NewString, Notice: room.Notice, EvictionTimeout: room.EvictionTimeout, LeaveFirst: room.MakeRoom == "migrate",
-			MostMoves: a.config.Scheduler.Workers / 2,
-			Now:       time.Now, Draw: rand.IntN, Log: log,
+		migrates := room.MakeRoom == "migrate"
+		a.evictions = eviction.New(eviction.Options{
+			Board: a.cloud.board, Placement: a.cloud.placement, Looker: a.cloud.source,
+			Servers: servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
+			Records: db, NewID: uuid.NewString, Notice: room.Notice, Timeout: room.EvictionTimeout, EvictFirst: migrates,
+			Now: time.Now, Log: log,
 		})
-		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: placer.Sweep})
-		a.placer, o.Placer, o.Filters, o.Weighers = placer, placer, choice.Filters, choice.Weighers
+		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: a.evictions.Ledger.Sweep})
+		d := dispatch.Options{
+			Board: a.cloud.board, Planner: choice, Placement: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
+			Evictor: a.evictions, Ledger: a.evictions.Ledger, Now: time.Now, Draw: rand.IntN, Log: log,
+		}
+		if migrates {
+			d.MaxWaiting = a.config.Scheduler.Workers / 2
+		}
+		o.Placer, o.Filters, o.Weighers = dispatch.New(d), choice.Filters, choice.Weighers
 	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(transport, oslo.ServerOptions{

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -63,11 +64,18 @@ func newRound(tb testing.TB, hosts int) *round {
 	}
 	r := &round{board: inventory.NewBoard(), states: halfFull(tb, hosts), tb: tb}
 	pipeline := &scheduler.Pipeline{Filters: list, Weighers: weighers, SubsetSize: 1, ShuffleBest: true}
-	r.Dispatcher = dispatch.New(dispatch.Options{
-		Board: r.board, Planner: counted{pipeline, &r.plans}, Claims: granting{}, Looker: unneeded{}, Decisions: unneeded{},
+	r.Dispatcher = dispatch.New(withEvictor(dispatch.Options{
+		Board: r.board, Planner: counted{pipeline, &r.plans}, Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
 		Now: time.Now, Draw: rand.IntN, Log: slog.New(slog.DiscardHandler),
-	})
+	}))
 	return r
+}
+
+// withEvictor adds an Evictor.
+func withEvictor(o dispatch.Options) dispatch.Options {
+	e := eviction.New(eviction.Options{Board: o.Board, Placement: o.Placement, Looker: o.Looker, Now: o.Now, Log: o.Log})
+	o.Evictor, o.Ledger = e, e.Ledger
+	return o
 }
 
 // halfFull gives hosts of which about half is used.

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -56,7 +57,7 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	const requests = 3
 	var rows []inventory.HostState
 	for i := range requests {
-		rows = append(rows, inventory.HostState{Name: host(i), Provider: provider(i), Stocks: map[string]inventory.Stock{"VCPU": {Total: 64, Ratio: 1}}})
+		rows = append(rows, inventory.HostState{Name: cloudtest.Host(i), Provider: cloudtest.Provider(i), Stocks: map[string]inventory.Stock{"VCPU": {Total: 64, Ratio: 1}}})
 	}
 	states, err := inventory.NewStates(rows, nil)
 	if err != nil {
@@ -65,10 +66,10 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	board := inventory.NewBoard()
 	board.Take(board.Begin(), states, nil)
 	pipeline := &scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{}, filters.ServerGroupAntiAffinity{}}}
-	d := dispatch.New(dispatch.Options{
-		Board: board, Planner: sideBySide(pipeline, requests), Claims: granting{}, Looker: unneeded{}, Decisions: unneeded{},
+	d := dispatch.New(withEvictor(dispatch.Options{
+		Board: board, Planner: sideBySide(pipeline, requests), Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
+	}))
 	members := []string{"a", "b", "c"}
 	got := make([]string, requests)
 	var all sync.WaitGroup
@@ -86,7 +87,7 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if slices.Sort(got); !slices.Equal(got, []string{host(0), host(1), host(2)}) {
+	if slices.Sort(got); !slices.Equal(got, []string{cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}) {
 		t.Errorf("they are on %v", got)
 	}
 }
@@ -95,17 +96,17 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 // that was never carried out.
 func TestNobodyWaitsForVictimsOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCloud(4)
-		c.preemptible(preemptible(0), 0, 2)
-		b := newBench(t, c, never)
+		c := cloudtest.NewCloud(4)
+		c.Preemptible(cloudtest.Preemptible(0), 0, 2)
+		b := cloudtest.New(t, c, cloudtest.Never)
 		planned, taken := make(chan struct{}), make(chan struct{})
-		b.Planner = &gate{Planner: firstFit{}, plans: map[string]int{}, after: func(request string, before int) {
+		b.Planner = &gate{Planner: cloudtest.FirstFit{}, plans: map[string]int{}, after: func(request string, before int) {
 			if request == "evicts" && before == 0 {
 				close(planned)
 				<-taken
 			}
 		}}
-		evicts := request(3, "evicts")
+		evicts := cloudtest.Request(3, "evicts")
 		evicts.ID = "evicts"
 		done := make(chan error)
 		go func() {
@@ -113,24 +114,24 @@ func TestNobodyWaitsForVictimsOfAPlanThatWasNotCarriedOut(t *testing.T) {
 			done <- err
 		}()
 		<-planned
-		b.board.Charge([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
+		b.Board.Charge([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
 		close(taken)
 		if err := <-done; !fault.Is(err, fault.Conflict) {
 			t.Errorf("the plan that came too late: %v", err)
 		}
 		begun := time.Now()
-		if _, err := b.Place(t.Context(), request(3, "next")); !fault.Is(err, fault.Conflict) || time.Since(begun) > 0 {
+		if _, err := b.Place(t.Context(), cloudtest.Request(3, "next")); !fault.Is(err, fault.Conflict) || time.Since(begun) > 0 {
 			t.Errorf("the next one, after %v: %v", time.Since(begun), err)
 		}
 	})
 }
 
 func TestWhoWaitsForPlansOfOthersEndsWithItsContext(t *testing.T) {
-	b := calm(t, 8)
+	b := cloudtest.Calm(t, 8)
 	b.Decisions = unneeded{}
 	ctx, end := context.WithCancel(t.Context())
 	planned, again, taken := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	b.Planner = &gate{Planner: firstFit{}, plans: map[string]int{}, after: func(request string, before int) {
+	b.Planner = &gate{Planner: cloudtest.FirstFit{}, plans: map[string]int{}, after: func(request string, before int) {
 		switch {
 		case request == "late":
 			end()
@@ -144,14 +145,14 @@ func TestWhoWaitsForPlansOfOthersEndsWithItsContext(t *testing.T) {
 	}}
 	done := make(chan error)
 	go func() {
-		_, err := b.Place(context.Background(), request(1, "long"))
+		_, err := b.Place(context.Background(), cloudtest.Request(1, "long"))
 		done <- err
 	}()
 	<-planned
-	b.board.Charge([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
+	b.Board.Charge([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
 	taken <- struct{}{}
 	<-again
-	late := request(1, "late")
+	late := cloudtest.Request(1, "late")
 	late.ID = "late"
 	if _, err := b.Place(ctx, late); !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -1,19 +1,18 @@
-// Package dispatch carries placements out: what the pipeline has chosen counts at once
-// for the next, is claimed in Placement, and is taken back where nobody is told of it.
-// Preemptible instances that make room give up what is taken of theirs in the same
-// transaction of Placement, and get it back in one where they do not leave.
+// Package dispatch places instances. The hosts that the pipeline chooses for a request count
+// as used for the next one at once; then they are claimed in Placement, together with the
+// eviction of preemptible instances where the plan needs their room.
 package dispatch
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"log/slog"
-	"slices"
-	"sync/atomic"
+	"maps"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
@@ -21,181 +20,89 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
+// maxChoices is how often hosts are chosen for a request, again whenever others have claimed
+// the room on those before.
+const maxChoices = 10
+
 // Planner chooses hosts; *scheduler.Pipeline is one.
 type Planner interface {
 	Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan
 }
 
-// Claims are those in Placement; *placement.Client has them.
-type Claims interface {
-	// Claim gives all consumers what their claims say, or none. It fails with a
-	// *placing.NoRoom, placing.ErrTaken, placing.ErrOvertaken or placing.ErrUnsent where
-	// they are not granted. After any other Unavailable fault nobody knows whether they
-	// were, or will be.
-	Claim(ctx context.Context, claims []placing.Claim) error
-	// AllocationsOf gives what a consumer has; without a Generation where it has nothing.
-	AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error)
-	// Release gives consumers back what they had before, but for those whose
-	// allocations are no longer those of their claim.
-	Release(ctx context.Context, claims []placing.Claim) error
-}
-
-// Looker reads hosts anew and corrects the board.
-type Looker interface {
-	Look(ctx context.Context, hosts []string) error
-}
-
-// Decisions keeps what was decided. Keep never waits.
+// Decisions keeps decisions. Keep never waits.
 type Decisions interface {
 	Keep(d placing.Decision)
 }
 
-// Servers are those that make room; Nova has them.
-type Servers interface {
-	// Server gives an instance as it is now, but for what it Holds. It fails with a NotFound
-	// fault where there is none.
-	Server(ctx context.Context, id string) (inventory.Instance, error)
-	// Warn tells the owner of an instance that it has to go, or not any more.
-	Warn(ctx context.Context, w Warning) error
-	// Leave tells an instance to leave i.Host, and does not wait until it has. Told again
-	// where its Status is another, it does the next step; what is under way is left alone.
-	// It fails with a Conflict fault where Nova refuses it.
-	Leave(ctx context.Context, i inventory.Instance) error
-}
-
-// Warning is what the owner of an instance is told before it has to go.
-type Warning struct {
-	Instance inventory.Instance
-	At       time.Time // when it has to go; the zero time is not any more
-	Was      time.Time // with a zero At: the time that is taken back, and no other; the zero time is any
-	Request  string    // id of the API request for which it makes room
-}
-
-// Evictions keeps the evictions under way, so that another replica undoes what one has
-// left undone that is gone. They take an id that nothing else has.
-type Evictions interface {
-	BeginEviction(ctx context.Context, e Eviction) error
-	// EndEviction forgets one. It fails with a Conflict fault where another replica has
-	// taken it over.
-	EndEviction(ctx context.Context, id string) error
-	// TakeEvictions takes over those of replicas that are gone.
-	TakeEvictions(ctx context.Context) ([]Eviction, error)
-}
-
-// Eviction is what Placement is asked for in one transaction: instances get what they
-// claim of what victims have. With NoticeFor it is only the notice before that.
-type Eviction struct {
-	ID        string          `json:"id"`
-	NoticeFor time.Time       `json:"notice_for,omitzero"` // when the victims have to go; their claims say only who they are
-	Newcomers []placing.Claim `json:"newcomers"`
-	Victims   []Victim        `json:"victims"`
-}
-
-// Victim is an instance that makes room on a host. Its Claim leaves it what nobody takes.
-type Victim struct {
-	Host  string        `json:"host"`
-	Claim placing.Claim `json:"claim"`
+// Evictor evicts preemptible instances; *eviction.Evictor is one.
+type Evictor interface {
+	// Evict claims the room of victims for a request and evicts them.
+	Evict(ctx context.Context, r eviction.Request) error
+	// Unevictable returns the instances that cannot be evicted for any request now, with their
+	// hosts, in a map of the caller's own.
+	Unevictable() map[string]string
+	// Duration returns how long an eviction takes at most.
+	Duration() time.Duration
 }
 
 // Options are what a Dispatcher works with.
 type Options struct {
-	Board   *inventory.Board
-	Planner Planner
-	Claims  Claims
-	Looker  Looker
-	// Servers make room where a plan has victims; nil only where none has.
-	Servers Servers
-	// Evictions keeps what is under way, under ids of NewID; nil does not.
-	Evictions Evictions
-	NewID     func() string
-	// Notice is how long before they have to go the owners of victims are told.
-	Notice time.Duration
-	// EvictionTimeout is how long after the notice victims have to be gone.
-	EvictionTimeout time.Duration
-	// LeaveFirst has the victims leave with what they have in Placement, which is claimed
-	// only when they are gone: a migration takes it along.
-	LeaveFirst bool
-	// MostMoves is how many requests at once have victims that LeaveFirst; others are
-	// refused, since who moves the victims asks for hosts in the same way. 0 is any number.
-	MostMoves int
-	// Reread reads all hosts anew, for the board; nil does not.
-	Reread    func(ctx context.Context) error
-	Decisions Decisions
-	Now       func() time.Time
-	// Draw gives one of 0 … n-1; it is called by several goroutines at once.
-	Draw func(n int) int
-	// Wait passes the time between two attempts; nil waits by the clock.
-	Wait func(ctx context.Context, d time.Duration) error
-	Log  *slog.Logger
+	Board      *inventory.Board
+	Planner    Planner
+	Placement  claiming.Placement
+	Looker     eviction.Looker
+	Evictor    Evictor
+	Ledger     *eviction.Ledger
+	MaxWaiting int                             // requests that wait for victims at once, where their migrations need workers too; 0 is any number
+	Reread     func(ctx context.Context) error // all hosts, for the board; nil does not
+	Decisions  Decisions
+	Now        func() time.Time
+	Draw       func(n int) int                                  // returns one of 0 … n-1; several goroutines call it at once
+	Wait       func(ctx context.Context, d time.Duration) error // between two attempts; nil waits by the clock
+	Log        *slog.Logger
 }
 
 // Dispatcher places instances. It is safe for concurrent use.
 type Dispatcher struct {
 	Options
-	leftovers  leftovers
-	debts      debts
-	readings   readings
-	stubborn   stubborn
-	departures departures
-	moves      chan struct{} // holds one for each request of MostMoves; nil where any number may
-	evicted    struct{ gone, stayed atomic.Int64 }
+	reads   sharedRead
+	pending pendingEvictions
+	slots   chan struct{} // holds one for each request of MaxWaiting; nil where any number may wait
 }
 
-// New gives a Dispatcher. Its Sweep has to be called again and again.
+// New returns a Dispatcher.
 func New(o Options) *Dispatcher {
 	if o.Wait == nil {
 		o.Wait = job.Pause
 	}
-	d := &Dispatcher{Options: o}
-	d.leftovers.turn = make(chan struct{}, 1)
-	d.leftovers.turn <- struct{}{}
-	d.readings.turn = make(chan struct{}, 1)
-	if o.LeaveFirst && o.MostMoves > 0 {
-		d.moves = make(chan struct{}, o.MostMoves)
+	d := &Dispatcher{Options: o, reads: sharedRead{turn: make(chan struct{}, 1)}}
+	if o.MaxWaiting > 0 {
+		d.slots = make(chan struct{}, o.MaxWaiting)
 	}
 	return d
 }
 
-// Evicted counts the instances that were told to make room and have gone, and those that
-// were chosen to and stayed.
-func (d *Dispatcher) Evicted() (gone, stayed int64) {
-	return d.evicted.gone.Load(), d.evicted.stayed.Load()
+// task is one request while it is placed.
+type task struct {
+	dispatcher  *Dispatcher
+	request     placing.Request
+	decision    placing.Decision
+	refusals    map[string]int // of Placement, by host
+	looked      bool           // at the hosts that may have more room than the board shows
+	reread      bool           // all hosts
+	unconfirmed claiming.Unconfirmed
+	excluded    map[string]string // instances that are not evicted for this request, with their hosts
+	// ended is closed when an eviction for another request has ended that was under way when
+	// hosts were chosen last; nil where none was. until bounds all waits for such evictions.
+	ended <-chan struct{}
+	until time.Time
 }
 
-// Placed is where the instances of a request go.
-type Placed struct {
-	// Selections are, for each instance in its order, the host that it has and then the
-	// alternates.
-	Selections [][]Selection
-	claims     []placing.Claim
-}
-
-// Selection is a host for an instance, as Nova has it (nova/objects/selection.py).
-type Selection struct {
-	Host *inventory.HostState
-	// Allocations are what the instance has of the host, or takes of it where it is an
-	// alternate; nil where nothing is claimed, as for a rebuild.
-	Allocations placing.Allocations
-}
-
-// AllocationRequest gives the Allocations as Nova has them in a Selection: JSON, of
-// version 1.36 of Placement, or "null".
-func (s Selection) AllocationRequest() (string, error) {
-	if s.Allocations == nil {
-		return "null", nil
-	}
-	type object = map[string]any
-	allocations, providers := object{}, []string{}
-	for provider, amounts := range s.Allocations {
-		allocations[provider] = object{"resources": amounts}
-		providers = append(providers, provider)
-	}
-	slices.Sort(providers)
-	text, err := json.Marshal(object{"allocations": allocations, "mappings": object{"": providers}})
-	if err != nil {
-		return "", fmt.Errorf("write the allocation request: %w", err)
-	}
-	return string(text), nil
+// choice is where the pipeline puts the instances, and which others are evicted for them.
+type choice struct {
+	Placed
+	victims []eviction.Victim
+	hold    *inventory.Hold
 }
 
 // Place chooses hosts for the instances of a request and claims them: all or none. A
@@ -203,16 +110,16 @@ func (s Selection) AllocationRequest() (string, error) {
 //
 // It fails with a Conflict fault whose message tells the tenant why there is no place,
 // and with an Unavailable one where Placement has not answered before ctx ends, or after
-// some attempts. What it may have claimed by then Sweep releases.
+// some attempts. The Ledger releases what Placement may have granted then.
 func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, error) {
 	begun := d.Now()
 	t := task{
-		Dispatcher: d, request: *r, refusals: map[string]int{},
+		dispatcher: d, request: *r, refusals: map[string]int{}, excluded: map[string]string{},
 		decision: placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances},
 	}
 	placed, err := t.place(ctx)
 	decision := t.decision
-	decision.Way, decision.At, decision.Took = placing.Replaced, span.At(begun), d.Now().Sub(begun).Microseconds()
+	decision.HandledBy, decision.At, decision.Took = placing.Replaced, span.At(begun), d.Now().Sub(begun).Microseconds()
 	if err != nil {
 		decision.Placements, decision.Reason = nil, forTenant(fault.Of(err))
 	}
@@ -220,20 +127,68 @@ func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, err
 	return placed, err
 }
 
-// forTenant gives why there is no place as the tenant may read it: a service's own words
-// are not for him.
-func forTenant(f *fault.Error) string {
-	switch f.Kind {
-	case fault.Conflict:
-		return f.Message
-	case fault.Unavailable:
-		if f.Message == stayed {
-			return stayed
-		}
-		return "Placement did not grant it in time; try again later"
+// Return releases what Place has claimed, as its caller could not be told.
+func (d *Dispatcher) Return(p Placed) { d.Ledger.Schedule(claiming.Unconfirmed{Claims: p.claims}) }
+
+func (t *task) place(ctx context.Context) (p Placed, err error) {
+	if t.request.Rebuild {
+		return t.keepHosts()
 	}
-	return "the scheduler has failed; ask the operator"
+	if t.unconfirmed, err = t.dispatcher.Ledger.Adopt(ctx, t.request.Instances); err != nil {
+		return Placed{}, err
+	}
+	for left := maxChoices; left > 0; left-- {
+		var c choice
+		t.ended = t.dispatcher.pending.next()
+		if c, err = t.choose(ctx); err != nil {
+			if t.confirm(ctx, err) {
+				continue
+			}
+			if t.awaitEviction(ctx, err) {
+				left++
+				continue
+			}
+			break
+		}
+		if err = t.claim(ctx, c); err == nil {
+			t.unconfirmed.Claims = nil
+			t.dispatcher.Ledger.Schedule(t.unconfirmed)
+			return c.Placed, nil
+		}
+		failure, stay := errors.AsType[eviction.Failure](err)
+		if !stay && !crowded(err) || ctx.Err() != nil {
+			break
+		}
+		t.lookAt(ctx, c.hosts(err), err)
+		if stay {
+			maps.Copy(t.excluded, failure.Hosts())
+		}
+	}
+	t.dispatcher.Ledger.Schedule(t.unconfirmed)
+	return Placed{}, t.explained(err)
 }
 
-// Return takes back what Place has given: who asked could not be told.
-func (d *Dispatcher) Return(p Placed) { d.leave(p.claims) }
+// claim claims what was chosen, and evicts its victims. It ends the hold, whatever happens.
+func (t *task) claim(ctx context.Context, c choice) error {
+	defer c.hold.Settle() // does nothing after another end
+	d := t.dispatcher
+	if len(c.victims) == 0 {
+		transaction := claiming.Transaction{Placement: d.Placement, Wait: d.Wait, Claims: c.claims, Unconfirmed: &t.unconfirmed}
+		err := transaction.Run(ctx)
+		if err != nil {
+			t.unconfirmed.EndHold(c.hold)
+		}
+		return err
+	}
+	defer d.pending.end()
+	release, ok := d.slot()
+	if !ok {
+		c.hold.Undo()
+		return &fault.Error{Kind: fault.Unavailable, Message: "too many others wait for instances to make room; try again later"}
+	}
+	defer release()
+	return d.Evictor.Evict(ctx, eviction.Request{
+		ID: t.request.ID, Preemptors: c.claims, Victims: c.victims, Hold: c.hold, Unconfirmed: &t.unconfirmed,
+		Refused: func(host string) bool { return t.refusals[host] > 0 },
+	})
+}

@@ -14,51 +14,10 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
-
-// calm is a cloud without trouble.
-func calm(t *testing.T, limits ...int64) *bench {
-	t.Helper()
-	return newBench(t, newCloud(limits...), never)
-}
-
-// troubles makes the next calls of the name end so, and all others as they should.
-func (c *cloud) troubles(call string, fates ...fate) {
-	c.fate = func(now string) fate {
-		if now != call || len(fates) == 0 {
-			return fine
-		}
-		next := fates[0]
-		fates = fates[1:]
-		return next
-	}
-}
-
-func (b *bench) called(t *testing.T, want ...string) {
-	t.Helper()
-	if diff := cmp.Diff(want, b.calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
-func (b *bench) has(t *testing.T, consumer string, want map[string]int64) {
-	t.Helper()
-	if diff := cmp.Diff(want, b.on(consumer)); diff != "" {
-		t.Errorf("%s has (-want +got):\n%s", consumer, diff)
-	}
-}
-
-// free says that nothing is counted on the board.
-func (b *bench) free(t *testing.T) {
-	t.Helper()
-	for i, used := range b.board.Load().Column("VCPU").Used {
-		if used != 0 {
-			t.Errorf("%d VCPU of %s count as used", used, host(i))
-		}
-	}
-}
 
 func names(selections []dispatch.Selection) (hosts []string) {
 	for _, s := range selections {
@@ -68,20 +27,20 @@ func names(selections []dispatch.Selection) (hosts []string) {
 }
 
 func TestInstancesAreClaimedAtOnceAndGetAlternates(t *testing.T) {
-	b := calm(t, 4, 2, 8)
-	placed := b.place(t, request(2, "a", "b", "c"))
-	b.called(t, "claim")
-	for i, want := range [][]string{{host(0), host(1), host(2)}, {host(0), host(1), host(2)}, {host(1), host(2)}} {
+	b := cloudtest.Calm(t, 4, 2, 8)
+	placed := b.MustPlace(t, cloudtest.Request(2, "a", "b", "c"))
+	b.Called(t, "claim")
+	for i, want := range [][]string{{cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}, {cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}, {cloudtest.Host(1), cloudtest.Host(2)}} {
 		if got := names(placed.Selections[i]); !slices.Equal(got, want) {
 			t.Errorf("instance %d has %v, want %v", i, got, want)
 		}
 	}
-	b.has(t, "c", map[string]int64{host(1): 2})
-	want := `{"allocations":{"` + provider(2) + `":{"resources":{"VCPU":2}}},"mappings":{"":["` + provider(2) + `"]}}`
+	b.Has(t, "c", map[string]int64{cloudtest.Host(1): 2})
+	want := `{"allocations":{"` + cloudtest.Provider(2) + `":{"resources":{"VCPU":2}}},"mappings":{"":["` + cloudtest.Provider(2) + `"]}}`
 	if got, err := placed.Selections[0][2].AllocationRequest(); err != nil || got != want {
 		t.Errorf("the request for an alternate is %s (%v), want %s", got, err, want)
 	}
-	if used := b.board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{4, 2, 0}) {
+	if used := b.Board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{4, 2, 0}) {
 		t.Errorf("the board counts %v as used, want [4 2 0]", used)
 	}
 }
@@ -90,79 +49,79 @@ func TestInstancesAreClaimedAtOnceAndGetAlternates(t *testing.T) {
 // from a volume takes no disk.
 func TestAllocationsAreOfTheProviderThatHasTheClass(t *testing.T) {
 	const class, child = "CUSTOM_ALMANAC_RESERVATION_X", "00000000-0000-4000-8000-00000000c41d"
-	b := calm(t, 4)
-	h := *b.board.Load().Host(0)
+	b := cloudtest.Calm(t, 4)
+	h := *b.Board.Load().Host(0)
 	h.Stocks[class] = inventory.Stock{Provider: child, Total: 1, Ratio: 1}
 	states, err := inventory.NewStates([]inventory.HostState{h}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(b.board.Begin(), states, nil)
-	r := request(2, "a")
+	b.Board.Take(b.Board.Begin(), states, nil)
+	r := cloudtest.Request(2, "a")
 	r.Resources[class], r.Resources["DISK_GB"] = 1, 0
-	want := placing.Allocations{provider(0): {"VCPU": 2}, child: {class: 1}}
-	if diff := cmp.Diff(want, b.place(t, r).Selections[0][0].Allocations); diff != "" {
+	want := placing.Allocations{cloudtest.Provider(0): {"VCPU": 2}, child: {class: 1}}
+	if diff := cmp.Diff(want, b.MustPlace(t, r).Selections[0][0].Allocations); diff != "" {
 		t.Errorf("allocations (-want +got):\n%s", diff)
 	}
 }
 
 func TestARebuildClaimsNothing(t *testing.T) {
-	b := calm(t, 4)
-	r := request(2, "a")
+	b := cloudtest.Calm(t, 4)
+	r := cloudtest.Request(2, "a")
 	r.Rebuild = true
-	placed := b.place(t, r)
-	b.called(t)
-	b.free(t)
+	placed := b.MustPlace(t, r)
+	b.Called(t)
+	b.Free(t)
 	if text, err := placed.Selections[0][0].AllocationRequest(); err != nil || text != "null" || len(placed.Selections[0]) != 1 {
 		t.Errorf("got %v with %q (%v), want one host with null", names(placed.Selections[0]), text, err)
 	}
 }
 
 func TestWhatTakesNothingIsNotClaimed(t *testing.T) {
-	b := calm(t, 4)
-	b.place(t, request(0, "a"))
-	b.called(t)
+	b := cloudtest.Calm(t, 4)
+	b.MustPlace(t, cloudtest.Request(0, "a"))
+	b.Called(t)
 }
 
 func TestNoRoomIsAConflictThatSaysWhy(t *testing.T) {
-	b := calm(t, 4, 1)
-	_, err := b.Place(t.Context(), request(2, "a", "b", "c"))
+	b := cloudtest.Calm(t, 4, 1)
+	_, err := b.Place(t.Context(), cloudtest.Request(2, "a", "b", "c"))
 	if !fault.Is(err, fault.Conflict) || err.Error() != "There is no room for all of them." {
 		t.Errorf("got %v, want the sentence of the plan as a conflict", err)
 	}
-	b.called(t)
-	b.free(t)
+	b.Called(t)
+	b.Free(t)
 }
 
 func TestEveryDecisionIsKept(t *testing.T) {
-	b := calm(t, 4)
-	b.place(t, request(2, "a"))
-	_, _ = b.Place(t.Context(), request(3, "b"))
-	b.troubles("claim", unsent, unsent, unsent, unsent, unsent, unsent, unsent, unsent)
-	_, _ = b.Place(t.Context(), request(2, "c"))
-	want := kept{
-		{RequestID: "req-1", Instances: []string{"a"}, Considered: 1, Placements: []placing.Placement{{Instance: "a", Host: host(0)}}},
+	b := cloudtest.Calm(t, 4)
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	_, _ = b.Place(t.Context(), cloudtest.Request(3, "b"))
+	b.Troubles("claim", cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent, cloudtest.Unsent)
+	_, _ = b.Place(t.Context(), cloudtest.Request(2, "c"))
+	want := cloudtest.Kept{
+		{RequestID: "req-1", Instances: []string{"a"}, Considered: 1, Placements: []placing.Placement{{Instance: "a", Host: cloudtest.Host(0)}}},
 		{RequestID: "req-1", Reason: "There is no room for all of them."},
 		{RequestID: "req-1", Instances: []string{"c"}, Considered: 1, Reason: "Placement did not grant it in time; try again later"},
 	}
 	for i := range want {
-		want[i].Way, want[i].At = placing.Replaced, 1_900_000_000
+		want[i].HandledBy, want[i].At = placing.Replaced, 1_900_000_000
 	}
-	if diff := cmp.Diff(want, b.decisions); diff != "" {
+	if diff := cmp.Diff(want, b.Decided); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 }
 
 func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
-	b := calm(t, 4, 4)
-	stranger := placing.Claim{Consumer: "stranger", Allocations: placing.Allocations{provider(0): {"VCPU": 3}}}
-	if err := b.grant([]placing.Claim{stranger}); err != nil {
+	b := cloudtest.Calm(t, 4, 4)
+	stranger := placing.Claim{Consumer: "stranger", Allocations: placing.Allocations{cloudtest.Provider(0): {"VCPU": 3}}}
+	if err := b.Grant([]placing.Claim{stranger}); err != nil {
 		t.Fatal(err)
 	}
-	b.place(t, request(2, "a"))
-	b.called(t, "claim", "look", "claim")
-	b.has(t, "a", map[string]int64{host(1): 2})
-	if used := b.board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{3, 2}) {
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Called(t, "claim", "look", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(1): 2})
+	if used := b.Board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{3, 2}) {
 		t.Errorf("the board counts %v as used, want [3 2]", used)
 	}
 }
@@ -170,61 +129,60 @@ func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
 // A reading that was under way while an instance was placed may have it or not, so that
 // it counts twice.
 func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
-	b := calm(t, 4)
-	reading := b.board.Begin()
-	b.place(t, request(2, "a"))
-	states, err := inventory.NewStates([]inventory.HostState{{Name: host(0), Node: host(0), Provider: provider(0), Stocks: b.stocks(0)}}, nil)
+	b := cloudtest.Calm(t, 4)
+	reading := b.Board.Begin()
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	states, err := inventory.NewStates([]inventory.HostState{{Name: cloudtest.Host(0), Node: cloudtest.Host(0), Provider: cloudtest.Provider(0), Stocks: b.Stocks(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(reading, states, nil)
-	b.calls = nil
-	b.place(t, request(2, "b"))
-	b.called(t, "look", "claim")
-	if _, err := b.Place(t.Context(), request(1, "c")); !fault.Is(err, fault.Conflict) {
+	b.Board.Take(reading, states, nil)
+	b.Calls = nil
+	b.MustPlace(t, cloudtest.Request(2, "b"))
+	b.Called(t, "look", "claim")
+	if _, err := b.Place(t.Context(), cloudtest.Request(1, "c")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a full host: %v", err)
 	}
 }
 
-// The server of the topic goes on after it.
 // Nova does not tell of everything that leaves a host.
 func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
-	c := newCloud(4, 4)
+	c := cloudtest.NewCloud(4, 4)
 	for i, stranger := range []string{"a", "b"} {
-		if err := c.grant([]placing.Claim{{Consumer: stranger, Allocations: placing.Allocations{provider(i): {"VCPU": 3}}}}); err != nil {
+		if err := c.Grant([]placing.Claim{{Consumer: stranger, Allocations: placing.Allocations{cloudtest.Provider(i): {"VCPU": 3}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := newBench(t, c, never)
+	b := cloudtest.New(t, c, cloudtest.Never)
 	b.Reread = func(context.Context) error {
-		if b.cloud.called("reread") != fine {
-			return away
+		if b.Cloud.Call("reread") != cloudtest.Fine {
+			return cloudtest.Away
 		}
-		for i := range len(b.limit) {
-			b.board.Correct(b.board.Begin(), host(i), b.stocks(i), nil)
+		for i := range len(b.Limit) {
+			b.Board.Correct(b.Board.Begin(), cloudtest.Host(i), b.Stocks(i), nil)
 		}
 		return nil
 	}
-	if _, err := b.Place(t.Context(), request(3, "c")); !fault.Is(err, fault.Conflict) {
+	if _, err := b.Place(t.Context(), cloudtest.Request(3, "c")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("where there is no room the error is %v", err)
 	}
-	b.called(t, "reread")
-	delete(b.consumers, "b")
-	b.troubles("reread", before)
-	b.calls = nil
-	if _, err := b.Place(t.Context(), request(3, "d")); !fault.Is(err, fault.Conflict) {
+	b.Called(t, "reread")
+	delete(b.Consumers, "b")
+	b.Troubles("reread", cloudtest.Before)
+	b.Calls = nil
+	if _, err := b.Place(t.Context(), cloudtest.Request(3, "d")); !fault.Is(err, fault.Conflict) {
 		t.Errorf("where the hosts cannot be read the error is %v", err)
 	}
-	b.called(t, "reread")
-	b.calls = nil
-	b.place(t, request(3, "e"))
-	b.called(t, "reread", "claim")
-	b.has(t, "e", map[string]int64{host(1): 3})
+	b.Called(t, "reread")
+	b.Calls = nil
+	b.MustPlace(t, cloudtest.Request(3, "e"))
+	b.Called(t, "reread", "claim")
+	b.Has(t, "e", map[string]int64{cloudtest.Host(1): 3})
 }
 
 func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := calm(t, 4)
+		b := cloudtest.Calm(t, 4)
 		var readings atomic.Int64
 		more := make(chan struct{})
 		b.Reread = func(context.Context) error {
@@ -236,7 +194,7 @@ func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 		var refused sync.WaitGroup
 		for range 5 {
 			refused.Go(func() {
-				if _, err := b.Place(t.Context(), request(5, "large")); !fault.Is(err, fault.Conflict) {
+				if _, err := b.Place(t.Context(), cloudtest.Request(5, "large")); !fault.Is(err, fault.Conflict) {
 					t.Errorf("the error is %v", err)
 				}
 			})
@@ -253,196 +211,196 @@ func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 // lockedDecisions are for several at once.
 type lockedDecisions struct {
 	mu sync.Mutex
-	kept
+	cloudtest.Kept
 }
 
 func (l *lockedDecisions) Keep(d placing.Decision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept.Keep(d)
+	l.Kept.Keep(d)
 }
 
 func TestAPanicHoldsNoRoom(t *testing.T) {
-	b := calm(t, 4)
-	b.fate = func(string) fate { panic("an answer of Placement that nobody expected") }
+	b := cloudtest.Calm(t, 4)
+	b.Fate = func(string) cloudtest.Fate { panic("an answer of Placement that nobody expected") }
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("there was no panic")
 			}
 		}()
-		_, _ = b.Place(t.Context(), request(4, "a"))
+		_, _ = b.Place(t.Context(), cloudtest.Request(4, "a"))
 	}()
-	states, err := inventory.NewStates([]inventory.HostState{{Name: host(0), Node: host(0), Provider: provider(0), Stocks: b.stocks(0)}}, nil)
+	states, err := inventory.NewStates([]inventory.HostState{{Name: cloudtest.Host(0), Node: cloudtest.Host(0), Provider: cloudtest.Provider(0), Stocks: b.Stocks(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(b.board.Begin(), states, nil)
-	if used := b.board.Load().Column("VCPU").Used; used[0] != 0 {
+	b.Board.Take(b.Board.Begin(), states, nil)
+	if used := b.Board.Load().Column("VCPU").Used; used[0] != 0 {
 		t.Errorf("%d VCPU are held", used[0])
 	}
 }
 
 // Placement may refuse for a reason that cannot be seen.
 func TestAHostThatIsRefusedThoughThereIsRoomIsLeftOut(t *testing.T) {
-	b := calm(t, 4, 4)
-	b.seen = func(int) int64 { return 4 }
-	b.limit[provider(0)] = 0
-	b.place(t, request(2, "a"))
-	b.called(t, "claim", "look", "claim", "look", "claim", "look", "claim")
-	b.has(t, "a", map[string]int64{host(1): 2})
+	b := cloudtest.Calm(t, 4, 4)
+	b.Seen = func(int) int64 { return 4 }
+	b.Limit[cloudtest.Provider(0)] = 0
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Called(t, "claim", "look", "claim", "look", "claim", "look", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(1): 2})
 }
 
 func TestAHostThatCannotBeReadAnewIsLeftOut(t *testing.T) {
-	b := calm(t, 4, 4)
-	b.limit[provider(0)] = 0
-	b.troubles("look", before)
-	b.place(t, request(2, "a"))
-	b.called(t, "claim", "look", "claim")
-	b.has(t, "a", map[string]int64{host(1): 2})
+	b := cloudtest.Calm(t, 4, 4)
+	b.Limit[cloudtest.Provider(0)] = 0
+	b.Troubles("look", cloudtest.Before)
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Called(t, "claim", "look", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(1): 2})
 }
 
 func TestAnInstanceThatIsEvacuatedKeepsItsSource(t *testing.T) {
-	b := calm(t, 4, 4)
-	b.place(t, request(2, "a"))
-	b.calls = nil
-	r := request(2, "a")
-	r.IgnoreHosts = []string{host(0)}
-	placed := b.place(t, r)
-	b.called(t, "claim", "read", "claim")
-	b.has(t, "a", map[string]int64{host(0): 2, host(1): 2})
-	if want := (placing.Allocations{provider(1): {"VCPU": 2}}); !placed.Selections[0][0].Allocations.Equal(want) {
+	b := cloudtest.Calm(t, 4, 4)
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Calls = nil
+	r := cloudtest.Request(2, "a")
+	r.IgnoreHosts = []string{cloudtest.Host(0)}
+	placed := b.MustPlace(t, r)
+	b.Called(t, "claim", "read", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 2, cloudtest.Host(1): 2})
+	if want := (placing.Allocations{cloudtest.Provider(1): {"VCPU": 2}}); !placed.Selections[0][0].Allocations.Equal(want) {
 		t.Errorf("selected is %v, want %v alone", placed.Selections[0][0].Allocations, want)
 	}
 	b.Return(placed)
 	if err := b.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.has(t, "a", map[string]int64{host(0): 2})
+	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 2})
 }
 
 func TestALostAnswerIsLookedUp(t *testing.T) {
-	for f, calls := range map[fate][]string{
-		after:  {"claim", "read"},
-		before: {"claim", "read", "claim"},
-		later:  {"claim", "read", "claim"},
-		unsent: {"claim", "claim"},
+	for f, calls := range map[cloudtest.Fate][]string{
+		cloudtest.After:  {"claim", "read"},
+		cloudtest.Before: {"claim", "read", "claim"},
+		cloudtest.Later:  {"claim", "read", "claim"},
+		cloudtest.Unsent: {"claim", "claim"},
 	} {
-		b := calm(t, 4, 4)
-		b.troubles("claim", f)
-		b.place(t, request(2, "a"))
-		b.called(t, calls...)
-		b.carryOut()
-		b.has(t, "a", map[string]int64{host(0): 2})
+		b := cloudtest.Calm(t, 4, 4)
+		b.Troubles("claim", f)
+		b.MustPlace(t, cloudtest.Request(2, "a"))
+		b.Called(t, calls...)
+		b.CarryOut()
+		b.Has(t, "a", map[string]int64{cloudtest.Host(0): 2})
 	}
 }
 
 // The claim that was lost is carried out when another host has been chosen already.
 func TestALostClaimThatIsGrantedLateIsReplaced(t *testing.T) {
-	b := calm(t, 4, 4)
+	b := cloudtest.Calm(t, 4, 4)
 	var claims int
-	b.fate = func(call string) fate {
+	b.Fate = func(call string) cloudtest.Fate {
 		if call != "claim" {
-			return fine
+			return cloudtest.Fine
 		}
 		switch claims++; claims {
 		case 1:
-			return later
+			return cloudtest.Later
 		case 2:
-			b.limit[provider(0)] = 1 // so that this claim is refused
+			b.Limit[cloudtest.Provider(0)] = 1 // so that this claim is refused
 		case 3:
-			b.limit[provider(0)] = 4
-			b.carryOut()
+			b.Limit[cloudtest.Provider(0)] = 4
+			b.CarryOut()
 		}
-		return fine
+		return cloudtest.Fine
 	}
-	b.place(t, request(2, "a"))
-	b.called(t, "claim", "read", "claim", "look", "claim", "read", "claim")
-	b.has(t, "a", map[string]int64{host(1): 2})
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Called(t, "claim", "read", "claim", "look", "claim", "read", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(1): 2})
 }
 
 func TestWhenPlacementIsAwayAllEndsAndNothingStays(t *testing.T) {
-	for _, f := range []fate{unsent, before} {
-		b := calm(t, 4)
-		b.fate = func(string) fate { return f }
-		_, err := b.Place(t.Context(), request(2, "a"))
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "try again") || len(b.calls) != 8 {
-			t.Errorf("got %v after %v, want an unavailable fault after 8 calls", err, b.calls)
+	for _, f := range []cloudtest.Fate{cloudtest.Unsent, cloudtest.Before} {
+		b := cloudtest.Calm(t, 4)
+		b.Fate = func(string) cloudtest.Fate { return f }
+		_, err := b.Place(t.Context(), cloudtest.Request(2, "a"))
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "try again") || len(b.Calls) != 8 {
+			t.Errorf("got %v after %v, want an unavailable fault after 8 calls", err, b.Calls)
 		}
-		if f == unsent {
-			b.free(t)
+		if f == cloudtest.Unsent {
+			b.Free(t)
 		}
 	}
 }
 
 func TestNothingIsTriedWhenTheTimeIsUp(t *testing.T) {
-	b := calm(t, 4)
+	b := cloudtest.Calm(t, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Place(ctx, request(2, "a")); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Place(ctx, cloudtest.Request(2, "a")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want an unavailable fault", err)
 	}
-	b.called(t)
-	b.free(t)
+	b.Called(t)
+	b.Free(t)
 }
 
 func TestAClaimThatMayComeYetIsLookedForForSomeTime(t *testing.T) {
-	b := newBench(t, newCloud(4), func() error { return context.DeadlineExceeded })
-	b.fate = func(call string) fate {
+	b := cloudtest.New(t, cloudtest.NewCloud(4), func() error { return context.DeadlineExceeded })
+	b.Fate = func(call string) cloudtest.Fate {
 		if call == "claim" {
-			return later
+			return cloudtest.Later
 		}
-		return before
+		return cloudtest.Before
 	}
-	if _, err := b.Place(t.Context(), request(2, "a")); err == nil {
+	if _, err := b.Place(t.Context(), cloudtest.Request(2, "a")); err == nil {
 		t.Fatal("it was placed")
 	}
-	b.fate = func(string) fate { return fine }
+	b.Fate = func(string) cloudtest.Fate { return cloudtest.Fine }
 	sweep := func(want ...string) {
 		t.Helper()
-		b.calls = nil
+		b.Calls = nil
 		if err := b.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.called(t, want...)
+		b.Called(t, want...)
 	}
 	sweep("read")
-	b.carryOut()
+	b.CarryOut()
 	sweep("read", "release")
-	b.has(t, "a", map[string]int64{})
-	b.now = b.now.Add(time.Hour)
-	b.calls = nil
-	if err := b.Sweep(t.Context()); err != nil || len(b.calls) > 0 {
-		t.Errorf("there were calls %v (%v) with nothing to sweep", b.calls, err)
+	b.Has(t, "a", map[string]int64{})
+	b.At = b.At.Add(time.Hour)
+	b.Calls = nil
+	if err := b.Sweep(t.Context()); err != nil || len(b.Calls) > 0 {
+		t.Errorf("there were calls %v (%v) with nothing to sweep", b.Calls, err)
 	}
 }
 
 // Placement keeps a consumer whose first claim it has broken off.
 func TestAConsumerThatWasBrokenOffIsClaimedForAfterAWhile(t *testing.T) {
-	b := calm(t, 4)
-	b.strays["a"] = true
-	b.place(t, request(2, "a"))
-	b.called(t, "claim", "read", "claim", "read", "claim", "read", "claim")
-	b.has(t, "a", map[string]int64{host(0): 2})
+	b := cloudtest.Calm(t, 4)
+	b.Strays["a"] = true
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.Called(t, "claim", "read", "claim", "read", "claim", "read", "claim")
+	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 2})
 }
 
 func TestWhatIsReturnedIsReleasedUnlessItHasChanged(t *testing.T) {
-	b := calm(t, 8)
-	one, other := b.place(t, request(2, "a")), b.place(t, request(2, "b"))
+	b := cloudtest.Calm(t, 8)
+	one, other := b.MustPlace(t, cloudtest.Request(2, "a")), b.MustPlace(t, cloudtest.Request(2, "b"))
 	b.Return(one)
 	b.Return(other)
-	resized := b.consumers["b"]
-	resized.Allocations = placing.Allocations{provider(0): {"VCPU": 3}}
-	if err := b.grant([]placing.Claim{resized}); err != nil {
+	resized := b.Consumers["b"]
+	resized.Allocations = placing.Allocations{cloudtest.Provider(0): {"VCPU": 3}}
+	if err := b.Grant([]placing.Claim{resized}); err != nil {
 		t.Fatal(err)
 	}
-	b.troubles("read", before)
+	b.Troubles("read", cloudtest.Before)
 	if err := b.Sweep(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v from a sweep while Placement is away", err)
 	}
 	if err := b.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.has(t, "a", map[string]int64{})
-	b.has(t, "b", map[string]int64{host(0): 3})
+	b.Has(t, "a", map[string]int64{})
+	b.Has(t, "b", map[string]int64{cloudtest.Host(0): 3})
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -53,7 +54,7 @@ func (g *guests) instancesOn(i int) (all []inventory.Instance) {
 	}
 	for id, on := range g.on {
 		if on == i {
-			all = append(all, inventory.Instance{ID: id, Host: host(i), Status: "ACTIVE", Preemptible: true})
+			all = append(all, inventory.Instance{ID: id, Host: cloudtest.Host(i), Status: "ACTIVE", Preemptible: true})
 		}
 	}
 	slices.SortFunc(all, func(a, b inventory.Instance) int { return strings.Compare(a.ID, b.ID) })
@@ -67,10 +68,10 @@ func (g *guests) Server(_ context.Context, id string) (inventory.Instance, error
 	if !there {
 		return inventory.Instance{}, fault.New(fault.NotFound, "there is no server %s", id)
 	}
-	return inventory.Instance{ID: id, Host: host(i), Status: "ACTIVE", Preemptible: true}, nil
+	return inventory.Instance{ID: id, Host: cloudtest.Host(i), Status: "ACTIVE", Preemptible: true}, nil
 }
 
-func (*guests) Warn(context.Context, dispatch.Warning) error { return nil }
+func (*guests) Warn(context.Context, eviction.Warning) error { return nil }
 
 // Leave has a guest go at once, with what it has in Placement then.
 func (g *guests) Leave(_ context.Context, i inventory.Instance) error {
@@ -91,7 +92,7 @@ func (s *scout) evicts(t *testing.T, told func(instances ...string)) {
 		for i := range instances {
 			instances[i] = uuid.NewString()
 		}
-		_, err := s.Place(t.Context(), request(2, instances...))
+		_, err := s.Place(t.Context(), cloudtest.Request(2, instances...))
 		switch {
 		case err == nil:
 			told(instances...)
@@ -139,8 +140,9 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	for _, address := range []string{"", lossy.URL, deaf.URL} {
 		s := l.newScout(address)
 		waits := &waits{at: time.Now()}
-		s.Servers, s.EvictionTimeout, s.Now, s.Wait = g, 300*time.Millisecond, waits.now, waits.wait
-		if err := s.Look(t.Context(), []string{host(0), host(1), host(2)}); err != nil {
+		s.Servers, s.Timeout, s.Evictor.Now, s.Evictor.Wait = g, 300*time.Millisecond, waits.now, waits.wait
+		s.Dispatcher.Now, s.Dispatcher.Wait = waits.now, waits.wait
+		if err := s.Look(t.Context(), []string{cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}); err != nil {
 			t.Fatal(err)
 		}
 		scouts = append(scouts, s)
@@ -156,7 +158,7 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	}
 	all.Wait()
 	for _, s := range scouts {
-		if err := s.Sweep(t.Context()); err != nil {
+		if err := s.Ledger.Sweep(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}

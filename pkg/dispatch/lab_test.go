@@ -16,6 +16,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -72,6 +74,7 @@ func (l *land) taken(provider string) map[string]int64 {
 // scout is a Looker, a Board and a Dispatcher of one replica.
 type scout struct {
 	*dispatch.Dispatcher
+	*eviction.Evictor
 	land   *land
 	client *placement.Client
 	board  *inventory.Board
@@ -98,16 +101,18 @@ func (l *land) newScout(address string) *scout {
 	}
 	var rows []inventory.HostState
 	for i, provider := range l.providers {
-		rows = append(rows, inventory.HostState{Name: host(i), Provider: provider, Stocks: stock(provider, 0), Instances: l.guests.instancesOn(i)})
+		rows = append(rows, inventory.HostState{Name: cloudtest.Host(i), Provider: provider, Stocks: stock(provider, 0), Instances: l.guests.instancesOn(i)})
 	}
 	states, err := inventory.NewStates(rows, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	s.board.Take(s.board.Begin(), states, nil)
+	log := slog.New(slog.DiscardHandler)
+	s.Evictor = eviction.New(eviction.Options{Board: s.board, Placement: s.client, Looker: s, Now: time.Now, Log: log})
 	s.Dispatcher = dispatch.New(dispatch.Options{
-		Board: s.board, Planner: firstFit{}, Claims: s.client, Looker: s, Decisions: unkept{},
-		Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Board: s.board, Planner: cloudtest.FirstFit{}, Placement: s.client, Looker: s, Evictor: s.Evictor, Ledger: s.Ledger, Decisions: unkept{},
+		Now: time.Now, Draw: func(int) int { return 0 }, Log: log,
 	})
 	return s
 }
@@ -119,7 +124,7 @@ func stock(provider string, used int64) map[string]inventory.Stock {
 // Look implements dispatch.Looker.
 func (s *scout) Look(ctx context.Context, hosts []string) error {
 	for i, provider := range s.land.providers {
-		if !slices.Contains(hosts, host(i)) {
+		if !slices.Contains(hosts, cloudtest.Host(i)) {
 			continue
 		}
 		mark := s.board.Begin()
@@ -131,7 +136,7 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if err != nil {
 			return err
 		}
-		s.board.Correct(mark, host(i), stock(provider, used["VCPU"]), holds)
+		s.board.Correct(mark, cloudtest.Host(i), stock(provider, used["VCPU"]), holds)
 	}
 	return nil
 }
@@ -145,7 +150,7 @@ func (s *scout) fill(t *testing.T) map[string]placing.Allocations {
 		for i := range instances {
 			instances[i] = uuid.NewString()
 		}
-		placed, err := s.Place(t.Context(), request(1, instances...))
+		placed, err := s.Place(t.Context(), cloudtest.Request(1, instances...))
 		switch {
 		case err == nil:
 			for i, instance := range instances {
@@ -226,7 +231,7 @@ func TestAProviderThatIsGoneIsLeftOut(t *testing.T) {
 	l.providers = append([]string{uuid.NewString()}, l.providers...)
 	s := l.newScout("")
 	instances := []string{uuid.NewString(), uuid.NewString()}
-	if _, err := s.Place(t.Context(), request(1, instances...)); err != nil {
+	if _, err := s.Place(t.Context(), cloudtest.Request(1, instances...)); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]int64{instances[0]: 1, instances[1]: 1}

@@ -37,7 +37,7 @@ type taken struct {
 // of them in one transaction, or none (POST /allocations). A claim of no allocations
 // takes them away.
 //
-// It fails with a *placing.NoRoom, placing.ErrTaken or placing.ErrOvertaken, which are
+// It fails with a *placing.ErrNoCapacity, placing.ErrConsumerChanged or placing.ErrConcurrentUpdate, which are
 // Conflict or Invalid faults too, and with placing.ErrUnsent, which is an Unavailable
 // one. After any other Unavailable fault nobody knows whether the claims were granted,
 // or will be.
@@ -64,7 +64,7 @@ func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
 			return fmt.Errorf("%w: %w", placing.ErrUnsent, err)
 		}
 		err = refused(claims, err)
-		if !errors.Is(err, placing.ErrOvertaken) {
+		if !errors.Is(err, placing.ErrConcurrentUpdate) {
 			return err
 		}
 	}
@@ -104,12 +104,12 @@ func refused(claims []placing.Claim, err error) error {
 	var why error
 	switch {
 	case answer.Code == "placement.concurrent_update" && says("consumer generation conflict"):
-		why = placing.ErrTaken
+		why = placing.ErrConsumerChanged
 	case answer.Code == "placement.concurrent_update":
-		why = placing.ErrOvertaken
+		why = placing.ErrConcurrentUpdate
 	case answer.Status == http.StatusConflict,
 		answer.Status == http.StatusBadRequest && (says("that does not exist") || says("Unable to allocate inventory")):
-		why = &placing.NoRoom{Provider: named(claims, answer.Message)}
+		why = &placing.ErrNoCapacity{Provider: named(claims, answer.Message)}
 	default:
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *Client) Release(ctx context.Context, claims []placing.Claim) error {
 		if back, err = c.unchanged(ctx, claims); err != nil || len(back) == 0 {
 			return err
 		}
-		if err = c.Claim(ctx, back); !errors.Is(err, placing.ErrTaken) {
+		if err = c.Claim(ctx, back); !errors.Is(err, placing.ErrConsumerChanged) {
 			break
 		}
 	}

@@ -68,7 +68,7 @@ func TestClaimsAreAllGrantedOrNone(t *testing.T) {
 	g, ctx := newRoom(t, 4), t.Context()
 	one, two, third := g.claim(2), g.claim(1), g.claim(2)
 	err := g.client.Claim(ctx, []placing.Claim{one, two, third})
-	var full *placing.NoRoom
+	var full *placing.ErrNoCapacity
 	if !errors.As(err, &full) || full.Provider != g.provider || !fault.Is(err, fault.Conflict) {
 		t.Errorf("got %v, want no room on %s, as a conflict", err, g.provider)
 	}
@@ -125,10 +125,10 @@ func TestWhyAClaimIsRefusedIsTold(t *testing.T) {
 		{"nonsense", g.claimOf(uuid.NewString(), nil, g.on(g.provider, 0)), "invalid"},
 	} {
 		err := g.client.Claim(t.Context(), []placing.Claim{c.claim})
-		var full *placing.NoRoom
+		var full *placing.ErrNoCapacity
 		switch {
 		case c.want == "taken":
-			if !errors.Is(err, placing.ErrTaken) || !fault.Is(err, fault.Conflict) {
+			if !errors.Is(err, placing.ErrConsumerChanged) || !fault.Is(err, fault.Conflict) {
 				t.Errorf("%s: got %v, want that it is taken", c.name, err)
 			}
 		case c.want == "invalid":
@@ -150,7 +150,7 @@ func TestOfManyThatClaimTheLastRoomAsManyHaveItAsThereIsRoom(t *testing.T) {
 		claim := g.claim(1)
 		all.Go(func() {
 			err := clients[i%2].Claim(t.Context(), []placing.Claim{claim})
-			if full := (*placing.NoRoom)(nil); err == nil {
+			if full := (*placing.ErrNoCapacity)(nil); err == nil {
 				granted.Add(1)
 			} else if !errors.As(err, &full) {
 				t.Errorf("got %v, want no room", err)
@@ -172,7 +172,7 @@ func TestAClaimThatOthersOvertakeIsMadeAnewSomeTimes(t *testing.T) {
 		t.Errorf("after %d attempts %d is used, want 3 and 1", m.Count(post), g.used())
 	}
 	m.Meddle(post, overtaken)
-	if err := client.Claim(t.Context(), []placing.Claim{g.claim(1)}); !errors.Is(err, placing.ErrOvertaken) || m.Count(post) != 13 {
+	if err := client.Claim(t.Context(), []placing.Claim{g.claim(1)}); !errors.Is(err, placing.ErrConcurrentUpdate) || m.Count(post) != 13 {
 		t.Errorf("got %v after %d attempts, want that it is overtaken after 10 more", err, m.Count(post))
 	}
 }
@@ -196,7 +196,7 @@ func TestAnEvacuatedInstanceHasBothHosts(t *testing.T) {
 	g.must(g.client.Claim(ctx, []placing.Claim{claim}))
 	has := g.has(claim.Consumer)
 
-	both := g.claimOf(claim.Consumer, has.Generation, has.Allocations.Doubled(target.on(target.provider, 2)))
+	both := g.claimOf(claim.Consumer, has.Generation, has.Allocations.WithSource(target.on(target.provider, 2)))
 	both.Before = has.Allocations
 	g.must(g.client.Claim(ctx, []placing.Claim{both}))
 	want := placing.Allocations{g.provider: {"VCPU": 2}, target.provider: {"VCPU": 2}}

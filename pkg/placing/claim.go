@@ -9,38 +9,50 @@ import (
 // resource class.
 type Allocations map[string]map[string]int64
 
-// Equal says that both are the same amounts of the same providers.
+// Equal reports whether both are the same amounts of the same providers.
 func (a Allocations) Equal(b Allocations) bool {
 	return maps.EqualFunc(a, b, func(x, y map[string]int64) bool { return maps.Equal(x, y) })
 }
 
-// Doubled gives what an instance has while it moves without a migration's consumer for
-// its source, as when it is evacuated: a, and target where a has nothing of the
-// provider (nova/scheduler/client/report.py _move_operation_alloc_request).
-func (a Allocations) Doubled(target Allocations) Allocations {
+// WithSource returns the allocations of an instance during a move in which no migration holds
+// those of its source, such as an evacuation: a, and target for the providers that a does not
+// have (nova/scheduler/client/report.py _move_operation_alloc_request).
+func (a Allocations) WithSource(target Allocations) Allocations {
 	both := Allocations{}
 	maps.Copy(both, target)
 	maps.Copy(both, a)
 	return both
 }
 
-// Claim is what a consumer, an instance, has in Placement or is to have there.
+// Add adds the amounts of more.
+func (a Allocations) Add(more Allocations) {
+	for provider, amounts := range more {
+		if a[provider] == nil {
+			a[provider] = map[string]int64{}
+		}
+		for class, amount := range amounts {
+			a[provider][class] += amount
+		}
+	}
+}
+
+// Claim is what a consumer, an instance, has in Placement or wants to have there.
 type Claim struct {
 	Consumer  string `json:"consumer"`
 	ProjectID string `json:"project_id"`
 	UserID    string `json:"user_id"`
-	// Generation is the consumer's, as it was read before; nil where it is new, as one
-	// is that has no allocations.
+	// Generation is the consumer's generation when it was read last; nil for a consumer without
+	// allocations.
 	Generation  *int64      `json:"generation"`
 	Allocations Allocations `json:"allocations"`
-	// Before is what it had, and what it keeps when the claim is released.
+	// Before is what it had, and has again when the claim is released.
 	Before Allocations `json:"before"`
 }
 
-// Granted says whether has, what the consumer has now, is what it got by the claim, and
-// that nobody has written to it since: each time its generation grows by one
-// (placement/objects/allocation.py _set_allocations). After a claim of nothing it has
-// nothing, whoever has taken it away.
+// Granted reports whether the consumer, which now has these allocations, has them from the
+// claim and nothing has changed since: each change increments its generation
+// (placement/objects/allocation.py _set_allocations). After a claim of nothing the consumer
+// has nothing, whatever removed its allocations.
 func (c Claim) Granted(has Claim) bool {
 	if len(c.Allocations) == 0 {
 		return has.Generation == nil
@@ -52,24 +64,25 @@ func (c Claim) Granted(has Claim) bool {
 	return has.Generation != nil && *has.Generation == next && has.Allocations.Equal(c.Allocations)
 }
 
-// Why claims are not granted; nothing has changed then.
+// The errors of claims that Placement did not grant. Nothing has changed then.
 var (
-	// ErrUnsent says that Placement could not be asked.
+	// ErrUnsent is the error where Placement could not be reached.
 	ErrUnsent = errors.New("Placement cannot be asked")
-	// ErrTaken says that a consumer is not of the generation of its claim: it has
-	// allocations of which the claim does not know.
-	ErrTaken = errors.New("another has changed what the instance has in Placement")
-	// ErrOvertaken says that too many others change the same providers at the same time.
-	ErrOvertaken = errors.New("others claim resources of the same hosts at the same time")
+	// ErrConsumerChanged is the error where a consumer has another generation than its claim,
+	// that is, allocations that the claim does not know.
+	ErrConsumerChanged = errors.New("another has changed what the instance has in Placement")
+	// ErrConcurrentUpdate is the error where too many claims change the same providers at the
+	// same time.
+	ErrConcurrentUpdate = errors.New("others claim resources of the same hosts at the same time")
 )
 
-// NoRoom says why Placement does not grant claims, too: a provider has not got what
-// is claimed, or not in such portions, or does not exist any more.
-type NoRoom struct {
-	Provider string // empty where Placement does not say
+// ErrNoCapacity is the error of claims for which a provider has no capacity, or not in such
+// amounts, or no longer exists.
+type ErrNoCapacity struct {
+	Provider string // empty where Placement does not name it
 }
 
-func (e *NoRoom) Error() string {
+func (e *ErrNoCapacity) Error() string {
 	if e.Provider == "" {
 		return "there is no room for what is claimed"
 	}

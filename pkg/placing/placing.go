@@ -1,17 +1,17 @@
-// Package placing has the words of instance placement: what is to be placed, what a
-// filter says of a host, how hosts rank, and what was decided.
+// Package placing has the vocabulary of instance placement: the request, the verdict of a
+// filter on a host, the claim in Placement, and the decision.
 package placing
 
 // ReservationHint is the scheduler hint that names a reservation.
 const ReservationHint = "reservation"
 
-// BestEffortHint is the scheduler hint that names the VM of best-effort work that a server
-// is to be.
+// BestEffortHint is the scheduler hint that names the VM of best-effort work for which a
+// server is created.
 const BestEffortHint = "almanac:besteffort"
 
-// Request is what a placement decision needs to know; the source is Nova's RequestSpec
-// (nova/objects/request_spec.py). It stands for one instance or for several of one
-// shape, which are placed all or not at all.
+// Request is the input of a placement decision, from Nova's RequestSpec
+// (nova/objects/request_spec.py). It is for one instance or for several of one shape; these
+// are placed all or none.
 type Request struct {
 	ID                string // of the API request, "req-…"
 	ProjectID, UserID string
@@ -19,36 +19,36 @@ type Request struct {
 	Instances []string
 	// Hints are the scheduler hints of the boot request.
 	Hints map[string][]string
-	// Preemptible says that the instance may be terminated to make room.
+	// Preemptible reports whether the instance may be evicted to make room.
 	Preemptible bool
-	// Resources are what each instance takes, by resource class of Placement.
+	// Resources are the amounts for each instance, by resource class of Placement.
 	Resources map[string]int64
-	// Required and Forbidden are traits; of each list of AnyOf one is required.
+	// Required and Forbidden are traits; AnyOf requires one of each list.
 	Required, Forbidden []string
 	AnyOf               [][]string
 	Zone                string // availability zone; empty is any
 	// Host and Node ask for one host, by the name of its nova-compute or of its
 	// hypervisor; Cell for a host in the cell with that UUID. Empty is any.
 	Host, Node, Cell string
-	// PreferredCell is the cell that the instance is in, where it may be moved to another.
+	// PreferredCell is the cell of an instance that may be moved to another cell.
 	PreferredCell string
-	// MemberOf asks for a host that is in one aggregate of each list, NotMemberOf for one
-	// that is in none; aggregates by UUID.
+	// MemberOf requires one aggregate of each list, NotMemberOf none of these; aggregates by
+	// UUID.
 	MemberOf    [][]string
 	NotMemberOf []string
-	// ForceHosts and ForceNodes, where they are not empty, are the only ones allowed, and
-	// pass all filters but those of Placement (nova/scheduler/host_manager.py
-	// get_filtered_hosts). IgnoreHosts are not allowed. Names differ in more than case.
+	// ForceHosts and ForceNodes, where they are not empty, are the only hosts allowed, and pass
+	// all filters except those of Placement (nova/scheduler/host_manager.py
+	// get_filtered_hosts). IgnoreHosts are not allowed. The case of names does not matter.
 	ForceHosts, ForceNodes, IgnoreHosts []string
 	Group                               *Group // server group; nil is none
 	FlavorName                          string
 	ExtraSpecs                          map[string]string // of the flavor
 	ImageID                             string            // of the image; empty where it boots from a volume
 	ImageProperties                     map[string]string // of the image, as "hw_architecture"
-	// Alternates is how many further hosts are wanted beside each that is chosen.
+	// Alternates is the number of further hosts that each answer lists.
 	Alternates int
-	// Rebuild says that the instance stays where it is: nothing is claimed, and only the
-	// filters that Nova asks on a rebuild count.
+	// Rebuild reports whether the instance stays on its host: nothing is claimed, and only the
+	// filters that Nova runs on a rebuild count.
 	Rebuild bool
 }
 
@@ -56,14 +56,14 @@ type Request struct {
 type Group struct {
 	ID      string
 	Policy  string   // affinity, anti-affinity, soft-affinity, soft-anti-affinity
-	Hosts   []string // on which its members are
+	Hosts   []string // of its members
 	Members []string // ids of instances
 	// MaxPerHost is max_server_per_host of anti-affinity; 0 is 1.
 	MaxPerHost int
 }
 
-// Verdict is a filter's word on one host: the zero Verdict admits it, any other
-// refuses it and says why.
+// Verdict is the result of a filter for one host: the zero Verdict admits it, any other
+// refuses it for a Reason.
 type Verdict struct {
 	Reason string
 }
@@ -71,8 +71,8 @@ type Verdict struct {
 // Admit is the verdict that lets a host pass.
 var Admit = Verdict{}
 
-// Refuse gives the verdict that keeps a host out, with a sentence for the user.
+// Refuse returns the verdict that refuses a host, with a sentence for the user.
 func Refuse(reason string) Verdict { return Verdict{Reason: reason} }
 
-// Admitted says that the host passes.
+// Admitted reports whether the host passes.
 func (v Verdict) Admitted() bool { return v == Admit }

@@ -1,6 +1,6 @@
 // Package preemption says which preemptible instances make room on a host for a request:
 // the cheapest of those that are enough (paper 001, Algorithm 5, with its errata E001-1
-// and E001-3). It only decides; pkg/dispatch has them leave.
+// and E001-3). It only decides; pkg/eviction evicts them.
 package preemption
 
 import (

@@ -40,7 +40,7 @@ type Pipeline struct {
 type Plan struct {
 	// Picks has one for each instance, in their order.
 	Picks []Pick
-	// Decision says it in words, without what only the shell knows: Way and Took.
+	// Decision says it in words, without what only the shell knows: HandledBy and Took.
 	Decision placing.Decision
 }
 

@@ -7,14 +7,14 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-var _ dispatch.Evictions = (*Store)(nil)
+var _ eviction.Records = (*Store)(nil)
 
-// BeginEviction implements dispatch.Evictions.
-func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
+// BeginEviction implements eviction.Records.
+func (s *Store) BeginEviction(ctx context.Context, e eviction.Record) error {
 	e.NoticeFor = e.NoticeFor.UTC()
 	state, err := encode(e)
 	if err == nil {
@@ -28,7 +28,7 @@ func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
 	return nil
 }
 
-// EndEviction implements dispatch.Evictions.
+// EndEviction implements eviction.Records.
 func (s *Store) EndEviction(ctx context.Context, id string) error {
 	ended := false
 	err := s.write(ctx, func(tx *gorm.DB) error {
@@ -45,8 +45,8 @@ func (s *Store) EndEviction(ctx context.Context, id string) error {
 	return nil
 }
 
-// TakeEvictions implements dispatch.Evictions.
-func (s *Store) TakeEvictions(ctx context.Context) (list []dispatch.Eviction, err error) {
+// TakeEvictions implements eviction.Records.
+func (s *Store) TakeEvictions(ctx context.Context) (list []eviction.Record, err error) {
 	var rows []evictionRow
 	err = s.look(ctx, func(db *gorm.DB) error {
 		rows = nil
@@ -69,7 +69,7 @@ func (s *Store) TakeEvictions(ctx context.Context) (list []dispatch.Eviction, er
 		if !mine {
 			continue
 		}
-		var e dispatch.Eviction
+		var e eviction.Record
 		if err := json.Unmarshal(row.State, &e); err != nil {
 			return list, fmt.Errorf("decode eviction %s: %w", row.ID, err)
 		}

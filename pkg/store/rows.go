@@ -150,7 +150,7 @@ type guestRow struct {
 type evictionRow struct {
 	ID      string `gorm:"primaryKey;size:255"`
 	Replica string `gorm:"size:255;not null"`     // that carries it out
-	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction as JSON
+	State   []byte `gorm:"size:1048576;not null"` // an eviction.Record as JSON
 }
 
 type powerRow struct {

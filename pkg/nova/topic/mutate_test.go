@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/placing"
@@ -147,9 +148,10 @@ func options(t testing.TB, mode string) topic.Options {
 		t.Fatal(err)
 	}
 	o.Filters, o.States = list, board.Load
+	evictor := eviction.New(eviction.Options{Board: board, Placement: generous{}, Looker: generous{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	o.Placer = dispatch.New(dispatch.Options{
-		Board: board, Planner: &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1}, Claims: generous{}, Looker: generous{},
-		Decisions: &kept{}, Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Board: board, Planner: &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1}, Placement: generous{}, Looker: generous{},
+		Evictor: evictor, Ledger: evictor.Ledger, Decisions: &kept{}, Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
 	})
 	return o
 }

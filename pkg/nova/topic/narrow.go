@@ -10,13 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// narrow gives what keeps a request to the hosts that it may use, so that Placement
-// narrows too: Nova asks it for a thousand candidates at most, and a list of hosts to be
-// ignored counts afterwards only. They are ignored too, since the fence on the cloud
-// follows the promises a moment later.
+// narrow returns the changes to a request that restrict it to the hosts that it may use.
+// They restrict Placement too: it returns a thousand candidates at most, and Nova applies
+// ignored hosts only after that. The changes also list the other hosts as ignored, because
+// the fence on the cloud follows the promises a moment later.
 //
-// A preemptible request that finds no host outside the fence is tried again inside, on
-// hosts that are promised for later. It gives why no host may be used, where none may.
+// For a preemptible request the second change allows hosts inside the fence that are promised
+// for later. refusal is the reason where the request may use no host.
 func narrow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (list []object.Narrowing, refusal string) {
 	if q.request.Rebuild {
 		return []object.Narrowing{{}}, ""
@@ -35,8 +35,8 @@ func narrow(promises filters.Reservation, q *question, s *inventory.States, now 
 	return list, ""
 }
 
-// allow gives the hosts that the reservations leave to the request. How many instances
-// there may yet be of a reservation of instances Placement counts: the states are older.
+// allow returns the hosts that the reservations leave to the request. Placement counts the
+// instances of a reservation of instances, because the states are older.
 func allow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (allowed hostset.Set, refusal string) {
 	allowed = s.All().Clone()
 	if q.held != nil && q.held.Kind == reservation.Instances {
@@ -59,18 +59,18 @@ func allow(promises filters.Reservation, q *question, s *inventory.States, now s
 	test.Keep(allowed)
 	if allowed.Empty() && s.Len() > 0 {
 		if q.held == nil {
-			return nil, "there are not enough hosts available" // by whom they are reserved is their business
+			return nil, "there are not enough hosts available" // the holders of the reservations stay private
 		}
 		return nil, test.Why(0)
 	}
 	return allowed, ""
 }
 
-// inside keeps a request to the hosts of its reservation. All others are ignored too: the
-// aggregate and the traits count only where nova-scheduler asks Placement.
+// inside restricts a request to the hosts of its reservation, and ignores all others too: the
+// aggregate and the traits count only where nova-scheduler queries Placement.
 func inside(id string, requires map[string]string, allowed hostset.Set, s *inventory.States) object.Narrowing {
 	n := object.Narrowing{ExtraSpecs: requires, IgnoreHosts: names(s, without(s.All(), allowed))}
-	// Without the aggregate, which may be too new to be known here, the traits do it.
+	// Where the states do not have the aggregate yet, the traits suffice.
 	if own, there := aggregate(s, fence.AggregatePrefix+id); there {
 		n.Aggregates = [][]string{{own.UUID}}
 	}
@@ -104,7 +104,7 @@ func aggregate(s *inventory.States, name string) (inventory.Aggregate, bool) {
 	return inventory.Aggregate{}, false
 }
 
-// without gives the hosts of a that are not in b.
+// without returns the hosts of a that are not in b.
 func without(a, b hostset.Set) hostset.Set {
 	left := a.Clone()
 	left.Subtract(b)

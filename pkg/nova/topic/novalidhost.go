@@ -6,9 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// noValidHost is Nova's exception for a request that finds no place
-// (nova/exception.py NoValidHost). Of all exceptions its sentence alone reaches the
-// tenant, as the fault of the server.
+// noValidHost returns Nova's exception for a request that finds no host
+// (nova/exception.py NoValidHost). Its message alone of all exceptions reaches the tenant, as
+// the fault of the server.
 func noValidHost(reason string) error {
 	message := "No valid host was found. " + reason
 	return &oslo.RemoteError{
@@ -19,9 +19,6 @@ func noValidHost(reason string) error {
 }
 
 func quote(text string) json.RawMessage {
-	raw, err := json.Marshal(text)
-	if err != nil { // text in any encoding can be encoded
-		return json.RawMessage(`""`)
-	}
+	raw, _ := json.Marshal(text) // cannot fail: invalid UTF-8 is replaced
 	return raw
 }

@@ -16,13 +16,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// passOn has the nova-scheduler behind decide among the hosts that the request may use,
-// and gives its answer as it is. Where there are several narrowings the next is tried
-// when one finds no place.
+// passOn passes a request on to the nova-scheduler behind, restricted to the hosts that it may
+// use, and returns the answer unchanged. It tries the next narrowing where one finds no host.
 func (s *Service) passOn(ctx context.Context, q *question, states *inventory.States, begun span.Instant) (any, error) {
 	d := placing.Decision{
 		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
-		Way: s.way(q), At: begun, Considered: states.Len(),
+		HandledBy: s.handledBy(q), At: begun, Considered: states.Len(),
 	}
 	if q.held != nil {
 		d.Reservation = q.held.ID
@@ -42,8 +41,8 @@ func (s *Service) passOn(ctx context.Context, q *question, states *inventory.Sta
 	return answer, nil
 }
 
-// why tells the tenant why there is no place. The messages of Nova's other exceptions may
-// name what is nobody else's business.
+// why returns the tenant's reason why there is no host. The messages of Nova's other
+// exceptions may name what is private to others.
 func why(err error) string {
 	if remote, ok := errors.AsType[*oslo.RemoteError](err); ok && isNoValidHost(err) {
 		return remote.Message
@@ -51,7 +50,7 @@ func why(err error) string {
 	return failed
 }
 
-// failed is all that the tenant is told of what only the operator can mend.
+// failed is the tenant's message for failures that only the operator can repair.
 const failed = "the scheduler has failed; ask the operator"
 
 func (s *Service) ask(ctx context.Context, q *question, states *inventory.States, now span.Instant) (answer json.RawMessage, err error) {
@@ -75,23 +74,23 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 	case fault.Is(err, fault.Conflict):
 		return nil, noValidHost(sentence(fault.Of(err).Message))
 	case fault.Is(err, fault.Unavailable):
-		s.Log.ErrorContext(ctx, "the nova-scheduler behind has not answered", "request_id", q.request.ID, "error", err)
+		s.Log.ErrorContext(ctx, "the nova-scheduler behind did not answer", "request_id", q.request.ID, "error", err)
 		return nil, noValidHost("The scheduler does not answer; try again later.")
 	}
 	if _, is := errors.AsType[*oslo.RemoteError](err); is {
-		return nil, err // an exception of Nova's, which its conductor knows
+		return nil, err // the conductor knows Nova's exceptions
 	}
-	s.Log.ErrorContext(ctx, "a request for hosts was not passed on", "request_id", q.request.ID, "error", err)
+	s.Log.ErrorContext(ctx, "could not pass on a request for hosts", "request_id", q.request.ID, "error", err)
 	return nil, noValidHost(sentence(failed))
 }
 
-// full says why no host of the request's reservation can hold it. nova-scheduler does not
-// know of reservations, and says less.
+// full returns the reason why no host of the request's reservation can hold it.
+// nova-scheduler knows no reservations, and its reason is shorter.
 func (s *Service) full(q *question, states *inventory.States, now span.Instant) string {
 	if test := s.Promises.For(states, &q.request, now); test != nil && q.held.Kind == reservation.Instances {
 		left := states.All().Clone()
 		if test.Keep(left); left.Empty() && states.Len() > 0 {
-			return sentence(test.Why(0)) // the same of all hosts: there is no room for so many
+			return sentence(test.Why(0)) // the same for all hosts: there is no room for so many
 		}
 	}
 	return fmt.Sprintf("None of the hosts of reservation %s can hold this; see what runs on them already.", q.held.ID)
@@ -107,8 +106,8 @@ func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (an
 	return answer, err
 }
 
-// placements reads where instances go from an answer; what is not readable is the
-// caller's to complain about.
+// placements returns the hosts of the instances in an answer; none where it is unreadable,
+// which the caller reports.
 func placements(instances []string, answer json.RawMessage) (list []placing.Placement) {
 	chosen, err := object.ReadAnswer(answer)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// question is a call of select_destinations, read.
+// question is a call of select_destinations.
 type question struct {
-	args    map[string]json.RawMessage // as they came, to be passed on
+	args    map[string]json.RawMessage // unchanged, for passing on
 	version string
 	spec    object.RequestSpec
 	request placing.Request
-	// beyond is what cannot be judged here.
+	// beyond lists what Almanac cannot judge.
 	beyond  object.Beyond
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation
-	// pinned is the host of best-effort work, which alone will do; empty is any.
+	// pinned is the only host for best-effort work; empty is any.
 	pinned string
 }
 
@@ -65,7 +65,7 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 		}
 	}
 	if q.request.ProjectID == "" {
-		return nil, fault.Field("project_id", "is missing: there is no project that the instances are for")
+		return nil, fault.Field("project_id", "is missing: there is no project for the instances")
 	}
 	// Nova has not always kept the user (nova/scheduler/utils.py claim_resources).
 	q.request.UserID = cmp.Or(q.request.UserID, r.Context.UserID())
@@ -73,13 +73,12 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 	return q, nil
 }
 
-// overTimeout is how long the records may take to tell whether a reservation is over.
+// overTimeout bounds the query whether a reservation is over.
 const overTimeout = time.Second
 
-// unbound reports whether the reservation for which a flavor was made is over. Nova keeps
-// the flavor with the servers that outlive the reservation, and sends it whenever they are
-// moved or unshelved: no host has what it requires any more. Whoever may have such a
-// server was let in by its flavor while the reservation lasted; now any host will do.
+// unbound reports whether the reservation of a flavor is over. Nova keeps the flavor with
+// servers that outlive the reservation, and sends it when these are moved or unshelved: then
+// no host has what the flavor requires, and the server may go to any host.
 func (s *Service) unbound(ctx context.Context, id string) bool {
 	if id == "" || s.Over == nil {
 		return false
@@ -91,7 +90,7 @@ func (s *Service) unbound(ctx context.Context, id string) bool {
 	defer cancel()
 	over, err := s.Over(ctx, id)
 	if err != nil {
-		s.Log.WarnContext(ctx, "it is not known whether a reservation is over; its flavor binds its servers still", "reservation", id, "error", err)
+		s.Log.WarnContext(ctx, "could not determine whether a reservation is over; its flavor still binds its servers", "reservation", id, "error", err)
 	}
 	return over
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// selectDestinations answers on which hosts instances shall run.
+// selectDestinations returns the hosts for instances.
 func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any, error) {
 	elapsed := s.Elapsed()
 	answer, err := s.decide(ctx, r)
@@ -34,7 +34,7 @@ func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	begun := s.Now()
 	q, err := s.read(ctx, r)
 	if err != nil {
-		s.Log.WarnContext(ctx, "a request for hosts cannot be read", "error", err)
+		s.Log.WarnContext(ctx, "could not read a request for hosts", "error", err)
 		return nil, noValidHost(unreadable(fault.Of(err)))
 	}
 	s.catchUp(ctx)
@@ -55,12 +55,12 @@ func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	return s.place(ctx, r, q)
 }
 
-// admit finds the reservation that the request names, and adds what its hosts ask for.
-// Whose guests the instances become is stored then. It gives why the request cannot go
-// on; empty where it can.
+// admit finds the reservation that the request names, adds what its hosts require, and stores
+// that the instances become its guests. refusal is the reason where it does not admit the
+// request.
 func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (refusal string) {
 	if q.request.Rebuild {
-		return "" // it keeps its host, and nothing is promised anew
+		return "" // it keeps its host
 	}
 	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
 	entry, refusal := by.Resolve(ctx, &q.request, now)
@@ -69,7 +69,8 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	}
 	q.pinned = entry.Host
 	if q.held = entry.Held; q.held != nil {
-		// Its claims say which hosts it has; their traits are seen only with the next reading.
+		// The claims of the reservation name its hosts; the states show their traits only after
+		// the next reading.
 		q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })
 		if q.held.Kind == reservation.Instances {
 			q.request.Resources[fence.OwnName(q.held.ID)] = 1
@@ -78,8 +79,7 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	return by.Remember(ctx, &q.request, entry, now)
 }
 
-// beyond says whether the request has to be passed on, since something of it cannot be
-// judged here.
+// beyond reports whether to pass the request on because Almanac cannot judge all of it.
 func (s *Service) beyond(q *question, states *inventory.States) bool {
 	if s.Behind == nil { // the filters refuse what they cannot judge, host by host
 		return len(q.beyond) > 0
@@ -93,7 +93,7 @@ func (s *Service) beyond(q *question, states *inventory.States) bool {
 	return len(q.beyond) > 0
 }
 
-func (s *Service) way(q *question) string {
+func (s *Service) handledBy(q *question) string {
 	switch {
 	case s.Placer == nil:
 		return placing.Interposed
@@ -104,7 +104,7 @@ func (s *Service) way(q *question) string {
 	}
 }
 
-// place decides here. What is claimed is returned where the caller does not learn of it.
+// place decides the request. It returns the claims where the answer does not reach the caller.
 func (s *Service) place(ctx context.Context, r *oslo.Request, q *question) (any, error) {
 	placed, err := s.Placer.Place(ctx, &q.request)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) place(ctx context.Context, r *oslo.Request, q *question) (any,
 		if f.Kind == fault.Unavailable {
 			return nil, noValidHost(sentence(f.Message))
 		}
-		return nil, noValidHost(sentence(failed)) // what a service has said is not for the tenant
+		return nil, noValidHost(sentence(failed)) // the words of a service are not for the tenant
 	}
 	r.Undo(func() { s.Placer.Return(placed) })
 	answer := make([][]object.Selection, len(placed.Selections))
@@ -132,7 +132,7 @@ func (s *Service) place(ctx context.Context, r *oslo.Request, q *question) (any,
 	return object.Answer(answer, q.objects), nil
 }
 
-// unreadable tells the tenant what of a request cannot be read.
+// unreadable returns the tenant's message for a request that cannot be read.
 func unreadable(f *fault.Error) string {
 	what := f.Message
 	if f.Field != "" {
@@ -141,7 +141,8 @@ func unreadable(f *fault.Error) string {
 	return "The request cannot be read: " + strings.TrimSuffix(what, ".") + "."
 }
 
-// among tells the tenant among which hosts there is no place, where it is not all.
+// among returns the tenant's message that only the hosts of a reservation were considered;
+// empty where all were.
 func (q *question) among() string {
 	if q.held == nil {
 		return ""
@@ -149,13 +150,13 @@ func (q *question) among() string {
 	return fmt.Sprintf(" Only the hosts of reservation %s were asked.", q.held.ID)
 }
 
-// isNoValidHost says whether it is Nova's exception for a request without a place.
+// isNoValidHost reports whether err is Nova's exception for a request without a host.
 func isNoValidHost(err error) bool {
 	remote, ok := errors.AsType[*oslo.RemoteError](err)
 	return ok && remote.Class == "NoValidHost"
 }
 
-// sentence gives text with a capital and a full stop, as Nova's sentence before it has.
+// sentence returns text with a capital and a full stop, like Nova's sentence before it.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -163,7 +164,7 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
-// beyondSentence tells the tenant what there is nobody to judge.
+// beyondSentence returns the tenant's message for what neither scheduler can judge.
 func beyondSentence(beyond object.Beyond) string {
 	return fmt.Sprintf("%s; this cannot be judged without a nova-scheduler to pass it on to.", strings.TrimSuffix(sentence(strings.Join(beyond, "; ")), "."))
 }

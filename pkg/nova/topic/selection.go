@@ -7,11 +7,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 )
 
-// claimVersion is the microversion of Placement in which allocation requests are
+// claimVersion is the microversion of Placement for allocation requests
 // (nova/scheduler/client/report.py).
 const claimVersion = "1.36"
 
-// selection gives a host as Nova is told of it.
+// selection returns a host in the form of Nova.
 func selection(s dispatch.Selection) (object.Selection, error) {
 	one := object.Selection{
 		ComputeNode: s.Host.Provider, Host: s.Host.Name, Node: s.Host.Node, Cell: s.Host.Cell, Zone: s.Host.Zone,

@@ -94,12 +94,12 @@ func testKeptOnce(t *testing.T, subject Subject) {
 func testUnfit(t *testing.T, subject Subject) {
 	s := offered[decisions](t, subject)
 	keep(t, s, placing.Decision{
-		RequestID: "req-1", ProjectID: strings.Repeat("ä", 300), Reservation: "\xff", Way: placing.Replaced, Instances: []string{"", "i", strings.Repeat("j", 300)},
+		RequestID: "req-1", ProjectID: strings.Repeat("ä", 300), Reservation: "\xff", HandledBy: placing.Replaced, Instances: []string{"", "i", strings.Repeat("j", 300)},
 		Ranked: []placing.RankedHost{{Host: "a", Weight: math.Inf(1), Parts: map[string]float64{"x": math.NaN(), "y": math.Inf(-1)}}},
 	}, placing.Decision{Instances: []string{"i"}, At: 1, Reason: strings.Repeat("no ", 1<<19)})
 	wantDecisions(t, s, "")
 	wantDecisions(t, s, "i", placing.Decision{Instances: []string{"i"}, At: 1, Reason: strings.Repeat("no ", 1<<19)}, placing.Decision{
-		RequestID: "req-1", ProjectID: strings.Repeat("ä", 255), Reservation: "\uFFFD", Way: placing.Replaced, Instances: []string{"", "i", strings.Repeat("j", 300)},
+		RequestID: "req-1", ProjectID: strings.Repeat("ä", 255), Reservation: "\uFFFD", HandledBy: placing.Replaced, Instances: []string{"", "i", strings.Repeat("j", 300)},
 		Ranked: []placing.RankedHost{{Host: "a", Weight: math.MaxFloat64, Parts: map[string]float64{"x": 0, "y": -math.MaxFloat64}}},
 	})
 }
@@ -167,8 +167,8 @@ func anyDecision(id func() string) *rapid.Generator[placing.Decision] {
 	return rapid.Custom(func(t *rapid.T) placing.Decision {
 		d := placing.Decision{
 			RequestID: id(), ProjectID: name().Draw(t, "project"), Reservation: name().Draw(t, "reservation"),
-			Way: rapid.SampledFrom([]string{placing.Interposed, placing.Replaced, placing.PassedOn}).Draw(t, "way"),
-			At:  anyInstant().Draw(t, "at"), Took: rapid.Int64().Draw(t, "took"),
+			HandledBy: rapid.SampledFrom([]string{placing.Interposed, placing.Replaced, placing.PassedOn}).Draw(t, "way"),
+			At:        anyInstant().Draw(t, "at"), Took: rapid.Int64().Draw(t, "took"),
 			Reason: rapid.String().Draw(t, "reason"), Considered: rapid.Int().Draw(t, "considered"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "instances") {

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
@@ -15,17 +16,17 @@ func testEvictions(t *testing.T, create func(t *testing.T) (open func(t *testing
 }
 
 // evicted returns an eviction with every stored field.
-func evicted(id string) dispatch.Eviction {
+func evicted(id string) eviction.Record {
 	of := placing.Allocations{"provider": {"VCPU": 2, "MEMORY_MB": 1 << 40}}
-	return dispatch.Eviction{
-		ID: id, NoticeFor: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Newcomers: []placing.Claim{{Consumer: "new", ProjectID: "p", UserID: "u", Allocations: of}},
-		Victims: []dispatch.Victim{{Host: "h", Claim: placing.Claim{
+	return eviction.Record{
+		ID: id, NoticeFor: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Preemptors: []placing.Claim{{Consumer: "new", ProjectID: "p", UserID: "u", Allocations: of}},
+		Victims: []claiming.Victim{{Host: "h", Claim: placing.Claim{
 			Consumer: "old", ProjectID: "q", UserID: "v", Generation: new(int64(7)), Allocations: placing.Allocations{"provider": {"VCPU": 1}}, Before: of,
 		}}},
 	}
 }
 
-func taken(t *testing.T, s dispatch.Evictions, want ...dispatch.Eviction) {
+func taken(t *testing.T, s eviction.Records, want ...eviction.Record) {
 	t.Helper()
 	got, err := s.TakeEvictions(t.Context())
 	if err != nil {
@@ -38,7 +39,7 @@ func taken(t *testing.T, s dispatch.Evictions, want ...dispatch.Eviction) {
 
 func testEvictionsMove(t *testing.T, open func(t *testing.T) Subject) {
 	subject, other := open(t), open(t)
-	one, two, at := offered[dispatch.Evictions](t, subject), offered[dispatch.Evictions](t, other), offered[presence](t, subject)
+	one, two, at := offered[eviction.Records](t, subject), offered[eviction.Records](t, other), offered[presence](t, subject)
 	if _, err := at.Present(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func testEvictionsMove(t *testing.T, open func(t *testing.T) Subject) {
 }
 
 func testEvictionsEnd(t *testing.T, open func(t *testing.T) Subject) {
-	s := offered[dispatch.Evictions](t, open(t))
+	s := offered[eviction.Records](t, open(t))
 	if err := s.BeginEviction(t.Context(), evicted("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -74,5 +75,5 @@ func testEvictionsEnd(t *testing.T, open func(t *testing.T) Subject) {
 	if err := s.EndEviction(t.Context(), "a"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("it ends twice: %v", err)
 	}
-	taken(t, offered[dispatch.Evictions](t, open(t)))
+	taken(t, offered[eviction.Records](t, open(t)))
 }

@@ -183,7 +183,7 @@ func (c *Controller) allocate(ctx context.Context, s *step, v *state.VM) (full b
 		return false, err
 	}
 	err = c.Allocations.Restore(ctx, v.Server, v.Held)
-	_, full = errors.AsType[*placing.NoRoom](err)
+	_, full = errors.AsType[*placing.ErrNoCapacity](err)
 	return full, err
 }
 

@@ -299,7 +299,7 @@ func (m *model) Allocation(_ context.Context, id string) (had *state.Held, gener
 func (m *model) Remove(_ context.Context, id string, _ *state.Held, generation int64) error {
 	return m.call("take", func() error {
 		if m.servers[id].claims != generation {
-			return placing.ErrTaken
+			return placing.ErrConsumerChanged
 		}
 		m.servers[id].allocated = false
 		return nil
@@ -310,7 +310,7 @@ func (m *model) Restore(_ context.Context, id string, had *state.Held) error {
 	return m.call("give", func() error {
 		s := m.servers[id]
 		if m.taken(s.Host) || m.free(s.Host) < had.Allocations[s.Host]["VCPU"] {
-			return &placing.NoRoom{Provider: s.Host}
+			return &placing.ErrNoCapacity{Provider: s.Host}
 		}
 		s.allocated, s.claims = true, s.claims+1
 		return nil

@@ -64,7 +64,7 @@ type Allocations interface {
 	Allocation(ctx context.Context, server string) (has *state.Held, generation int64, err error)
 	// Remove removes it, unless its generation is another.
 	Remove(ctx context.Context, server string, has *state.Held, generation int64) error
-	// Restore allocates what a server had that has none now. It fails with a *placing.NoRoom
+	// Restore allocates what a server had that has none now. It fails with a *placing.ErrNoCapacity
 	// where others have it.
 	Restore(ctx context.Context, server string, had *state.Held) error
 }

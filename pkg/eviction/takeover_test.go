@@ -1,4 +1,4 @@
-package dispatch_test
+package eviction_test
 
 import (
 	"context"
@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch"
+	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 // records are what is kept of evictions, by replica.
-type records map[string]map[string]dispatch.Eviction
+type records map[string]map[string]eviction.Record
 
 // of gives those of a replica.
 func (r records) of(name string) *replica {
-	r[name] = map[string]dispatch.Eviction{}
+	r[name] = map[string]eviction.Record{}
 	return &replica{records: r, name: name}
 }
 
@@ -29,11 +30,11 @@ type replica struct {
 	away    bool
 }
 
-func (r *replica) BeginEviction(_ context.Context, e dispatch.Eviction) error {
+func (r *replica) BeginEviction(_ context.Context, e eviction.Record) error {
 	if r.away {
 		return fault.New(fault.Unavailable, "the database is away")
 	}
-	e.Newcomers, e.Victims = slices.Clone(e.Newcomers), slices.Clone(e.Victims)
+	e.Preemptors, e.Victims = slices.Clone(e.Preemptors), slices.Clone(e.Victims)
 	r.records[r.name][e.ID] = e
 	return nil
 }
@@ -50,7 +51,7 @@ func (r *replica) EndEviction(_ context.Context, id string) error {
 }
 
 // TakeEvictions takes over those of "gone".
-func (r *replica) TakeEvictions(context.Context) (list []dispatch.Eviction, _ error) {
+func (r *replica) TakeEvictions(context.Context) (list []eviction.Record, _ error) {
 	if r.name == "gone" {
 		return nil, nil
 	}
@@ -62,10 +63,10 @@ func (r *replica) TakeEvictions(context.Context) (list []dispatch.Eviction, _ er
 	return list, nil
 }
 
-// recorded gives the dispatcher of b a record of its evictions.
-func (b *bench) recorded(r *replica) {
+// record has b store its evictions as the replica.
+func record(b *cloudtest.Bench, r *replica) {
 	n := 0
-	b.Evictions = r
+	b.Records = r
 	b.NewID = func() string {
 		n++
 		return fmt.Sprint(r.name, n)
@@ -73,18 +74,18 @@ func (b *bench) recorded(r *replica) {
 }
 
 // dies has a replica place r, which is killed as soon as it waits. other is another.
-func dies(t *testing.T, c *cloud, r *placing.Request, as ...func(gone *bench)) (all records, other *bench) {
+func dies(t *testing.T, c *cloudtest.Cloud, r *placing.Request, as ...func(gone *cloudtest.Bench)) (all records, other *cloudtest.Bench) {
 	t.Helper()
 	all = records{}
-	gone, other := newBench(t, c, func() error {
+	gone, other := cloudtest.New(t, c, func() error {
 		runtime.Goexit()
 		return nil
-	}), newBench(t, c, never)
-	gone.recorded(all.of("gone"))
+	}), cloudtest.New(t, c, cloudtest.Never)
+	record(gone, all.of("gone"))
 	for _, set := range as {
 		set(gone)
 	}
-	other.recorded(all.of("other"))
+	record(other, all.of("other"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -96,24 +97,24 @@ func dies(t *testing.T, c *cloud, r *placing.Request, as ...func(gone *bench)) (
 }
 
 // killed is a replica that is killed while it waits for v0 to go, and another.
-func killed(t *testing.T) (records, *bench) {
+func killed(t *testing.T) (records, *cloudtest.Bench) {
 	t.Helper()
-	c := newCloud(4)
-	c.preemptible("v0", 0, 2).takes = time.Hour
-	c.preemptible("v1", 0, 2).takes = 100 * time.Millisecond
-	all, other := dies(t, c, request(4, "a"))
-	other.has(t, "a", map[string]int64{host(0): 4})
-	other.has(t, "v0", map[string]int64{})
+	c := cloudtest.NewCloud(4)
+	c.Preemptible("v0", 0, 2).Takes = time.Hour
+	c.Preemptible("v1", 0, 2).Takes = 100 * time.Millisecond
+	all, other := dies(t, c, cloudtest.Request(4, "a"))
+	other.Has(t, "a", map[string]int64{cloudtest.Host(0): 4})
+	other.Has(t, "v0", map[string]int64{})
 	return all, other
 }
 
 func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 	all, b := killed(t)
-	b.sweep(t)
-	b.unharmed(t, "v0")
-	b.isGone(t, "v1")
-	b.has(t, "a", map[string]int64{})
-	if n := b.servers["v0"].staying; n != 1 {
+	b.MustSweep(t)
+	b.Unharmed(t, "v0")
+	b.Gone(t, "v1")
+	b.Has(t, "a", map[string]int64{})
+	if n := b.Servers["v0"].Withdrawn; n != 1 {
 		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
@@ -122,19 +123,19 @@ func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 }
 
 func TestANoticeOfAReplicaThatIsKilledMeanwhileIsTakenBackByAnother(t *testing.T) {
-	c := newCloud(2)
-	c.preemptible("v0", 0, 2)
-	all, b := dies(t, c, request(2, "a"), func(gone *bench) { gone.Notice = time.Minute })
-	if n := len(b.servers["v0"].warned); n != 1 {
+	c := cloudtest.NewCloud(2)
+	c.Preemptible("v0", 0, 2)
+	all, b := dies(t, c, cloudtest.Request(2, "a"), func(gone *cloudtest.Bench) { gone.Notice = time.Minute })
+	if n := len(b.Servers["v0"].Warned); n != 1 {
 		t.Fatalf("v0 was warned %d times", n)
 	}
-	b.troubles("warn", before)
+	b.Troubles("warn", cloudtest.Before)
 	if err := b.Sweep(t.Context()); err == nil {
 		t.Error("nobody hears that Nova was away")
 	}
-	b.sweep(t)
-	b.unharmed(t, "v0")
-	if n := b.servers["v0"].staying; n != 1 {
+	b.MustSweep(t)
+	b.Unharmed(t, "v0")
+	if n := b.Servers["v0"].Withdrawn; n != 1 {
 		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
@@ -144,33 +145,33 @@ func TestANoticeOfAReplicaThatIsKilledMeanwhileIsTakenBackByAnother(t *testing.T
 
 func TestANoticeThatCannotBeTakenBackAtOnceIsLater(t *testing.T) {
 	all := records{}
-	b := full(t, 1)
-	b.recorded(all.of("one"))
+	b := cloudtest.Full(t, 1)
+	record(b, all.of("one"))
 	b.Notice = time.Minute
-	pass, v := b.passes, b.servers["v0"]
-	b.passes = func(d time.Duration) {
+	pass, v := b.Passes, b.Servers["v0"]
+	b.Passes = func(d time.Duration) {
 		v.Locked = true
-		b.troubles("warn", before)
-		b.passes = pass
+		b.Troubles("warn", cloudtest.Before)
+		b.Passes = pass
 		pass(d)
 	}
-	b.place(t, request(2, "a")) // in the room of another
-	if v.staying != 0 || len(all["one"]) == 0 {
-		t.Fatalf("v0 was told %d times that it stays, and %v is remembered", v.staying, all)
+	b.MustPlace(t, cloudtest.Request(2, "a")) // in the room of another
+	if v.Withdrawn != 0 || len(all["one"]) == 0 {
+		t.Fatalf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
 	}
-	b.sweep(t)
-	if v.staying != 1 || len(all["one"]) > 0 {
-		t.Errorf("v0 was told %d times that it stays, and %v is remembered", v.staying, all)
+	b.MustSweep(t)
+	if v.Withdrawn != 1 || len(all["one"]) > 0 {
+		t.Errorf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
 	}
 }
 
 // It was killed after it has told of it, and before that was forgotten.
 func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
 	all, b := killed(t)
-	b.vanish("v0")
-	b.servers["a"] = &server{Instance: inventory.Instance{ID: "a", Host: host(0), Status: "BUILD"}}
-	b.sweep(t)
-	b.has(t, "a", map[string]int64{host(0): 4})
+	b.Vanish("v0")
+	b.Servers["a"] = &cloudtest.Server{Instance: inventory.Instance{ID: "a", Host: cloudtest.Host(0), Status: "BUILD"}}
+	b.MustSweep(t)
+	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 4})
 	if len(all["other"]) > 0 {
 		t.Errorf("there are records still: %v", all)
 	}
@@ -178,11 +179,11 @@ func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
 
 func TestWhatHasEndedIsForgotten(t *testing.T) {
 	all := records{}
-	b := full(t, 2)
-	b.recorded(all.of("one"))
-	b.servers["v0"].takes = time.Hour
-	b.place(t, request(2, "a"))
-	b.sweep(t)
+	b := cloudtest.Full(t, 2)
+	record(b, all.of("one"))
+	b.Servers["v0"].Takes = time.Hour
+	b.MustPlace(t, cloudtest.Request(2, "a"))
+	b.MustSweep(t)
 	if len(all["one"]) > 0 {
 		t.Errorf("there are records still: %v", all)
 	}
@@ -191,34 +192,34 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 // Its database shows it as gone, and another has undone what it was about to do.
 func TestWhoWasTakenForDeadTellsNobodyOfAPlace(t *testing.T) {
 	all := records{}
-	b := full(t, 1)
-	b.recorded(all.of("one"))
-	pass := b.passes
-	b.passes = func(d time.Duration) {
+	b := cloudtest.Full(t, 1)
+	record(b, all.of("one"))
+	pass := b.Passes
+	b.Passes = func(d time.Duration) {
 		clear(all["one"])
 		pass(d)
 	}
-	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Place(t.Context(), cloudtest.Request(2, "a")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want an unavailable fault", err)
 	}
-	b.sweep(t)
-	b.has(t, "a", map[string]int64{})
+	b.MustSweep(t)
+	b.Has(t, "a", map[string]int64{})
 }
 
 func TestNobodyIsEvictedWithoutARecord(t *testing.T) {
 	all := records{}
-	b := full(t, 1)
+	b := cloudtest.Full(t, 1)
 	r := all.of("one")
-	b.recorded(r)
+	record(b, r)
 	r.away = true
-	if _, err := b.Place(t.Context(), request(2, "a")); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Place(t.Context(), cloudtest.Request(2, "a")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want an unavailable fault", err)
 	}
-	b.unharmed(t, "v0", "v1")
-	if n := count(b.calls, "leave") + count(b.calls, "claim"); n > 0 {
+	b.Unharmed(t, "v0", "v1")
+	if n := cloudtest.Count(b.Calls, "leave") + cloudtest.Count(b.Calls, "claim"); n > 0 {
 		t.Errorf("there were %d orders and claims", n)
 	}
-	if used := b.board.Load().Column("VCPU").Used[0]; used != 4 {
+	if used := b.Board.Load().Column("VCPU").Used[0]; used != 4 {
 		t.Errorf("%d VCPU count as used, want 4", used)
 	}
 }
@@ -226,37 +227,37 @@ func TestNobodyIsEvictedWithoutARecord(t *testing.T) {
 // Its instance keeps on its old host what it has, so that it is another claim that is
 // granted.
 func TestTheEvictionForAnEvacuatedInstanceIsUndoneAfterAKill(t *testing.T) {
-	c := newCloud(4, 4)
-	c.preemptible("v0", 0, 4).takes = time.Hour
-	if err := c.grant([]placing.Claim{{Consumer: "a", Allocations: placing.Allocations{provider(1): {"VCPU": 4}}}}); err != nil {
+	c := cloudtest.NewCloud(4, 4)
+	c.Preemptible("v0", 0, 4).Takes = time.Hour
+	if err := c.Grant([]placing.Claim{{Consumer: "a", Allocations: placing.Allocations{cloudtest.Provider(1): {"VCPU": 4}}}}); err != nil {
 		t.Fatal(err)
 	}
-	_, other := dies(t, c, request(4, "a"))
-	other.has(t, "a", map[string]int64{host(0): 4, host(1): 4})
-	other.sweep(t)
-	other.has(t, "a", map[string]int64{host(1): 4})
-	other.has(t, "v0", map[string]int64{host(0): 4})
+	_, other := dies(t, c, cloudtest.Request(4, "a"))
+	other.Has(t, "a", map[string]int64{cloudtest.Host(0): 4, cloudtest.Host(1): 4})
+	other.MustSweep(t)
+	other.Has(t, "a", map[string]int64{cloudtest.Host(1): 4})
+	other.Has(t, "v0", map[string]int64{cloudtest.Host(0): 4})
 }
 
 // The first attempt was refused, the second granted, and the replica died before it has
 // swept.
 func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
 	all := records{}
-	b := full(t, 1)
+	b := cloudtest.Full(t, 1)
 	r := all.of("gone")
-	b.recorded(r)
+	record(b, r)
 	claims := 0
-	b.fate = func(call string) fate {
+	b.Fate = func(call string) cloudtest.Fate {
 		if call == "claim" {
 			if claims++; claims == 1 {
-				if err := b.grant([]placing.Claim{b.consumers["v0"]}); err != nil { // another has changed it
+				if err := b.Grant([]placing.Claim{b.Consumers["v0"]}); err != nil { // another has changed it
 					t.Fatal(err)
 				}
 			}
 		}
-		return fine
+		return cloudtest.Fine
 	}
-	b.place(t, request(2, "a"))
+	b.MustPlace(t, cloudtest.Request(2, "a"))
 	if claims != 2 || len(r.records["gone"]) > 0 {
 		t.Errorf("there were %d claims, and %v is still remembered", claims, r.records["gone"])
 	}

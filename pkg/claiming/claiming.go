@@ -1,0 +1,283 @@
+// Package claiming claims resources in Placement for the instances of a request. It sends a
+// claim again until Placement grants or refuses it, and keeps the claims whose answers were
+// lost, so that a ledger can roll them back.
+package claiming
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// CallTimeout bounds one call to Placement, so that there is time to repeat it.
+const CallTimeout = 20 * time.Second
+
+// Placement grants and releases claims; *placement.Client implements it.
+type Placement interface {
+	// Claim replaces the allocations of all consumers with those of their claims, in one
+	// transaction. It fails with a *placing.ErrNoCapacity, placing.ErrConsumerChanged,
+	// placing.ErrConcurrentUpdate or placing.ErrUnsent where Placement granted none. After any
+	// other Unavailable fault Placement may have granted them, or may still grant them.
+	Claim(ctx context.Context, claims []placing.Claim) error
+	// AllocationsOf returns the allocations of a consumer, without a Generation where it has
+	// none.
+	AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error)
+	// Release restores what consumers had before their claims. It skips consumers that have
+	// changed since.
+	Release(ctx context.Context, claims []placing.Claim) error
+}
+
+// Victim is an instance that releases allocations on Host in the transaction that grants
+// others theirs. Its Claim holds what it keeps.
+type Victim struct {
+	Host  string        `json:"host"`
+	Claim placing.Claim `json:"claim"`
+}
+
+// Unconfirmed is what Placement may have granted to a request, or may still grant, because
+// its answers were lost.
+type Unconfirmed struct {
+	Claims  []placing.Claim
+	Victims []Victim
+	Records []string // ids of the stored records of evictions for the request
+}
+
+// add adds the claims of a transaction whose answer was lost, each once.
+func (u *Unconfirmed) add(claims []placing.Claim, victims []Victim) {
+	u.Claims, u.Victims = union(u.Claims, claims), union(u.Victims, victims)
+}
+
+func union[T any](all, more []T) []T {
+	for _, one := range more {
+		if !slices.ContainsFunc(all, func(other T) bool { return reflect.DeepEqual(other, one) }) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Granted forgets all claims, and the victims with these ids: Placement has granted a later
+// transaction, so that the earlier ones can no longer be granted.
+func (u *Unconfirmed) Granted(victims []Victim) {
+	u.Claims = nil
+	u.Victims = slices.DeleteFunc(slices.Clone(u.Victims), func(v Victim) bool {
+		return slices.ContainsFunc(victims, func(other Victim) bool { return other.Claim.Consumer == v.Claim.Consumer })
+	})
+}
+
+// EndHold ends the hold of claims that Placement did not grant: it may grant them yet where
+// some are unconfirmed.
+func (u *Unconfirmed) EndHold(h *inventory.Hold) {
+	if len(u.Claims) > 0 {
+		h.Settle()
+	} else {
+		h.Undo()
+	}
+}
+
+// pauses are the waits before each attempt. Together they are longer than a restart of
+// Placement takes; each is short compared to the caller's rpc_response_timeout.
+var pauses = []time.Duration{0, 0, 200 * time.Millisecond, time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+
+// Transaction is a set of claims that Placement grants together.
+type Transaction struct {
+	Placement Placement
+	Wait      func(ctx context.Context, d time.Duration) error
+	// Claims are those of the request's instances. Run updates them in place to what it sends:
+	// an instance keeps the allocations that it has from before a move.
+	Claims  []placing.Claim
+	Victims []Victim // release allocations in the same transaction
+	// Unconfirmed collects the claims of the request whose answers were lost; Run replaces the
+	// allocations that an instance has from such a claim.
+	Unconfirmed *Unconfirmed
+	BeforeClaim func(ctx context.Context) error // called after each reading; its error ends Run; nil is none
+	Lost        bool                            // an answer to this transaction was lost
+	Changed     []string                        // ids of the victims of an ErrVictimsChanged
+
+	targets   []placing.Allocations // on the chosen hosts, by claim
+	reread    bool                  // read the consumers before the next attempt
+	conflicts int                   // how often Placement returned ErrConsumerChanged
+}
+
+// ErrVictimsChanged is the error of a transaction whose victims have other allocations than
+// before: another request has chosen them as well, or they move.
+var ErrVictimsChanged = errors.New("the allocations of victims have changed")
+
+// Run sends the claims until Placement grants or refuses them. After a lost answer or a
+// changed consumer it reads what the consumers have before it sends the claims again.
+//
+// It fails with ErrVictimsChanged, with Placement's refusal, with the error of BeforeClaim,
+// or with an Unavailable fault where the attempts or ctx end first.
+func (t *Transaction) Run(ctx context.Context) error {
+	if len(t.Claims) == 0 {
+		return nil
+	}
+	t.reread = len(t.Victims) > 0
+	for _, claim := range t.Claims {
+		t.targets = append(t.targets, claim.Allocations)
+	}
+	var err error
+	for _, pause := range pauses {
+		if pause > 0 && t.Wait(ctx, pause) != nil || ctx.Err() != nil {
+			break
+		}
+		var final bool
+		if final, err = t.attempt(ctx); final {
+			return err
+		}
+	}
+	return TimedOut(cmp.Or(err, ctx.Err()))
+}
+
+// attempt sends the claims once. final reports whether Placement granted or refused them.
+func (t *Transaction) attempt(ctx context.Context) (final bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	if t.reread {
+		if granted, err := t.read(ctx); granted || err != nil {
+			return granted || errors.Is(err, ErrVictimsChanged) || Refused(err), err
+		}
+		if t.BeforeClaim != nil {
+			if err := t.BeforeClaim(ctx); err != nil {
+				return true, err
+			}
+		}
+		t.reread = false
+	}
+	all := slices.Clone(t.Claims)
+	for _, v := range t.Victims {
+		all = append(all, v.Claim)
+	}
+	if err = t.Placement.Claim(ctx, all); err == nil {
+		return true, nil
+	}
+	switch {
+	case errors.Is(err, placing.ErrUnsent):
+	case errors.Is(err, placing.ErrConsumerChanged):
+		t.reread = true
+		t.conflicts++
+	case Refused(err):
+		return true, err
+	default:
+		t.reread, t.Lost = true, true
+		t.Unconfirmed.add(t.Claims, t.Victims)
+	}
+	return false, err
+}
+
+// read adapts the claims to what their consumers have, or reports that Placement has granted
+// them.
+func (t *Transaction) read(ctx context.Context) (granted bool, err error) {
+	has := make([]placing.Claim, len(t.Claims))
+	granted = len(t.Unconfirmed.Claims) > 0
+	for i, claim := range t.Claims {
+		if has[i], err = t.Placement.AllocationsOf(ctx, claim.Consumer); err != nil {
+			return false, err
+		}
+		granted = granted && claim.Granted(has[i])
+	}
+	reduced, err := t.readVictims(ctx)
+	if granted && reduced {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range t.Claims {
+		t.rebase(&t.Claims[i], t.targets[i], has[i])
+	}
+	return false, nil
+}
+
+// readVictims reports whether the victims have only what their claims leave them. It fails
+// with ErrVictimsChanged where one does not have what it had before.
+func (t *Transaction) readVictims(ctx context.Context) (reduced bool, err error) {
+	reduced = true
+	for _, v := range t.Victims {
+		has, err := t.Placement.AllocationsOf(ctx, v.Claim.Consumer)
+		if err != nil {
+			return false, err
+		}
+		reduced = reduced && v.Claim.Granted(has)
+		if has.Generation == nil || *has.Generation != *v.Claim.Generation || !has.Allocations.Equal(v.Claim.Before) {
+			t.Changed = append(t.Changed, v.Claim.Consumer)
+		}
+	}
+	if len(t.Changed) > 0 {
+		return reduced, ErrVictimsChanged
+	}
+	return reduced, nil
+}
+
+// rebase sets the claim to target beside what the consumer has, except what it has from an
+// unconfirmed claim.
+func (t *Transaction) rebase(claim *placing.Claim, target placing.Allocations, has placing.Claim) {
+	claim.Generation, claim.Before = has.Generation, has.Allocations
+	if has.Generation == nil && t.brokenOff() {
+		claim.Generation = new(int64)
+	}
+	for _, lost := range t.Unconfirmed.Claims {
+		if lost.Consumer == claim.Consumer && lost.Granted(has) {
+			claim.Before = lost.Before
+		}
+	}
+	claim.Allocations = claim.Before.WithSource(target)
+}
+
+// brokenOff reports whether to treat consumers without allocations as those whose first claim
+// Placement broke off: it keeps such a consumer with generation 0 and does not show it
+// (placement/handlers/allocation.py inspect_consumers). A consumer whose first claim is under
+// way looks the same, so that this comes after some other attempts.
+func (t *Transaction) brokenOff() bool { return t.conflicts > 2 && t.conflicts%2 == 1 }
+
+// Refused reports whether err is a definite refusal. After any other error the service may
+// have done what it was asked.
+func Refused(err error) bool {
+	kind := fault.Of(err).Kind
+	return kind != fault.Unavailable && kind != fault.Internal && kind != fault.TooMany
+}
+
+// TimedOut returns the fault of a request to which Placement has not answered in time.
+func TimedOut(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: "Placement did not grant it in time; try again later", Err: err}
+}
+
+// AllocationsOn returns resources by the provider of the host that has them. It leaves out
+// zero amounts, which Placement refuses, such as the disk of an instance that boots from a
+// volume.
+func AllocationsOn(h *inventory.HostState, resources map[string]int64) placing.Allocations {
+	all := placing.Allocations{}
+	for class, amount := range resources {
+		if amount <= 0 {
+			continue
+		}
+		provider := cmp.Or(h.Stocks[class].Provider, h.Provider)
+		if all[provider] == nil {
+			all[provider] = map[string]int64{}
+		}
+		all[provider][class] = amount
+	}
+	return all
+}
+
+// ResourcesOn returns the amounts that an instance has on the host, by resource class; nil
+// where it has allocations elsewhere too, as during a move.
+func ResourcesOn(h *inventory.HostState, has placing.Allocations) map[string]int64 {
+	sum := map[string]int64{}
+	for provider, amounts := range has {
+		for class, amount := range amounts {
+			if provider != h.Provider && provider != h.Stocks[class].Provider {
+				return nil
+			}
+			sum[class] += amount
+		}
+	}
+	return sum
+}

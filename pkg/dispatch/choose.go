@@ -1,0 +1,132 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// keepHosts places instances that keep their hosts and what they have there.
+func (t *task) keepHosts() (Placed, error) {
+	states := t.dispatcher.Board.Load()
+	if states == nil {
+		return Placed{}, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+	}
+	plan, err := t.plan(states)
+	if err != nil {
+		return Placed{}, err
+	}
+	var p Placed
+	for _, pick := range plan.Picks {
+		p.Selections = append(p.Selections, []Selection{{Host: states.Host(pick.Take.Host)}})
+	}
+	return p, nil
+}
+
+func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
+	plan := t.dispatcher.Planner.Plan(states, &t.request, span.At(t.dispatcher.Now()), t.dispatcher.Draw)
+	t.decision = plan.Decision
+	if len(plan.Picks) == 0 {
+		return plan, fault.New(fault.Conflict, "%s", cmp.Or(plan.Decision.Reason, "there is no host for it"))
+	}
+	return plan, nil
+}
+
+// choose plans on the board, which counts the plan from then on. The board may have it plan
+// several times, from newer states each time; the plan reads promises after the states.
+func (t *task) choose(ctx context.Context) (c choice, err error) {
+	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
+		t.discard(c)
+		c, takes, err = t.draft(states)
+		return takes, err
+	})
+	if err != nil {
+		t.discard(c)
+		return choice{}, err
+	}
+	c.hold = hold
+	for i, selections := range c.Selections {
+		if len(selections[0].Allocations) > 0 { // Placement keeps no consumer without allocations
+			c.claims = append(c.claims, placing.Claim{
+				Consumer: t.request.Instances[i], ProjectID: t.request.ProjectID, UserID: t.request.UserID,
+				Allocations: selections[0].Allocations,
+			})
+		}
+	}
+	return c, nil
+}
+
+// draft makes a plan and returns what it uses of the hosts. From then on its evictions are
+// pending, so that a request that finds no room waits for them as soon as the board counts
+// the plan.
+func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take, err error) {
+	if t.ended == nil {
+		t.ended = t.dispatcher.pending.next()
+	}
+	spared := t.dispatcher.Evictor.Unevictable()
+	maps.Copy(spared, t.excluded)
+	plan, err := t.plan(states.Sparing(spared))
+	if err != nil {
+		return c, nil, err
+	}
+	var hosts []int // of the victims
+	wanted := placing.Allocations{}
+	for _, pick := range plan.Picks {
+		selections := selected(states, pick)
+		takes, c.Selections = append(takes, pick.Take), append(c.Selections, selections)
+		wanted.Add(selections[0].Allocations)
+		for n, instance := range pick.Victims.Instances {
+			c.victims = append(c.victims, eviction.Victim{Instance: *instance, On: states.Host(pick.Take.Host), Cost: pick.Victims.Costs[n]})
+			hosts = append(hosts, pick.Take.Host)
+		}
+	}
+	if len(c.victims) > 0 {
+		t.dispatcher.pending.begin()
+	}
+	return c, append(takes, t.residuals(c.victims, hosts, wanted)...), nil
+}
+
+// residuals returns what the victims keep of these hosts until they are gone.
+func (t *task) residuals(victims []eviction.Victim, hosts []int, wanted placing.Allocations) (takes []inventory.Take) {
+	for n, v := range victims {
+		has := claiming.AllocationsOn(v.On, v.Instance.Holds)
+		if stays := eviction.Residual(v.On, has, wanted, t.refusals[v.On.Name] > 0); len(stays) > 0 {
+			takes = append(takes, inventory.Take{Host: hosts[n], Instance: v.Instance.ID, Resources: claiming.ResourcesOn(v.On, stays)})
+		}
+	}
+	return takes
+}
+
+// discard forgets a draft that the board does not count.
+func (t *task) discard(c choice) {
+	if len(c.victims) > 0 {
+		t.dispatcher.pending.end()
+	}
+}
+
+// hosts returns the names of the hosts that a refusal is about: all that were chosen, where it
+// names no provider.
+func (c choice) hosts(refusal error) []string {
+	full, named := errors.AsType[*placing.ErrNoCapacity](refusal)
+	named = named && full.Provider != ""
+	var names []string
+	for _, s := range c.Selections {
+		if named && s[0].Allocations[full.Provider] == nil {
+			continue
+		}
+		if name := s[0].Host.Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

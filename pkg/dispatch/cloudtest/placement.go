@@ -1,0 +1,187 @@
+package cloudtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// Kept are the decisions of a Bench.
+type Kept []placing.Decision
+
+func (k *Kept) Keep(d placing.Decision) { *k = append(*k, d) }
+
+// Cloud is a model of Placement and Nova.
+type Cloud struct {
+	Limit     map[string]int64 // VCPU, by provider
+	Least     int64            // that a consumer can have of them
+	Consumers map[string]placing.Claim
+	Strays    map[string]bool   // consumers whose first claim was broken off
+	late      [][]placing.Claim // claims to carry out later, before any release at the latest
+	At        time.Time         // now
+	Calls     []string
+	Servers   map[string]*Server // of Nova
+	Passes    func(time.Duration)
+	// Fate returns the fate of the next call of a name: claim, read, release, look, server, warn
+	// or leave.
+	Fate func(call string) Fate
+}
+
+// Fate is what happens to a call.
+type Fate int
+
+// The fates of calls.
+const (
+	Fine   Fate = iota
+	Unsent      // not done, as the caller knows
+	Before      // not done, and no answer
+	After       // done, and no answer
+	Later       // done later, and no answer
+)
+
+// NewCloud returns a cloud with a host for each limit of VCPU.
+func NewCloud(limits ...int64) *Cloud {
+	c := &Cloud{
+		Limit: map[string]int64{}, Consumers: map[string]placing.Claim{}, Strays: map[string]bool{},
+		At: time.Unix(1_900_000_000, 0), Fate: func(string) Fate { return Fine },
+		Servers: map[string]*Server{}, Passes: func(time.Duration) {},
+	}
+	for i, limit := range limits {
+		c.Limit[Provider(i)] = limit
+	}
+	return c
+}
+
+// Provider returns the id of the provider of host i.
+func Provider(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+
+// Host returns the name of host i.
+func Host(i int) string { return fmt.Sprintf("cmp-%03d", i) }
+
+// Away is the error of a call that is not Fine.
+var Away = fault.New(fault.Unavailable, "placement does not answer")
+
+// Call notes a call and returns its fate.
+func (c *Cloud) Call(call string) Fate {
+	c.Calls = append(c.Calls, call)
+	return c.Fate(call)
+}
+
+// Claim implements claiming.Placement.
+func (c *Cloud) Claim(ctx context.Context, claims []placing.Claim) error {
+	switch c.Call("claim") {
+	case Unsent:
+		return fmt.Errorf("%w: %w", placing.ErrUnsent, Away)
+	case Before:
+		return Away
+	case Later:
+		c.late = append(c.late, slices.Clone(claims))
+		return Away
+	case After:
+		if err := c.Grant(claims); err != nil {
+			return err
+		}
+		return Away
+	}
+	return c.Grant(claims)
+}
+
+// Grant is a transaction of Placement.
+func (c *Cloud) Grant(claims []placing.Claim) error {
+	for _, claim := range claims {
+		has, exists := c.Consumers[claim.Consumer]
+		switch {
+		case exists && (claim.Generation == nil || *claim.Generation != *has.Generation),
+			!exists && c.Strays[claim.Consumer] != (claim.Generation != nil && *claim.Generation == 0),
+			!exists && claim.Generation != nil && *claim.Generation != 0:
+			return fmt.Errorf("%w: %w", placing.ErrConsumerChanged, fault.New(fault.Conflict, "refused"))
+		}
+	}
+	was := map[string]placing.Claim{}
+	for consumer, claim := range c.Consumers {
+		was[consumer] = claim
+	}
+	for _, claim := range claims {
+		generation := int64(1)
+		if claim.Generation != nil {
+			generation = *claim.Generation + 1
+		}
+		claim.Generation = &generation
+		delete(c.Strays, claim.Consumer)
+		if c.Consumers[claim.Consumer] = claim; len(claim.Allocations) == 0 {
+			delete(c.Consumers, claim.Consumer)
+		}
+	}
+	for provider := range c.Limit {
+		odd := slices.ContainsFunc(claims, func(claim placing.Claim) bool {
+			n := claim.Allocations[provider]["VCPU"]
+			return n > 0 && n < c.Least
+		})
+		if odd || c.Used(provider) > c.Limit[provider] {
+			c.Consumers = was
+			return fmt.Errorf("%w: %w", &placing.ErrNoCapacity{Provider: provider}, fault.New(fault.Conflict, "refused"))
+		}
+	}
+	return nil
+}
+
+// Used returns the VCPU that all consumers have of a provider.
+func (c *Cloud) Used(provider string) (sum int64) {
+	for _, claim := range c.Consumers {
+		sum += claim.Allocations[provider]["VCPU"]
+	}
+	return sum
+}
+
+// AllocationsOf implements claiming.Placement.
+func (c *Cloud) AllocationsOf(_ context.Context, consumer string) (placing.Claim, error) {
+	if c.Call("read") != Fine {
+		return placing.Claim{}, Away
+	}
+	has, exists := c.Consumers[consumer]
+	if !exists {
+		return placing.Claim{Consumer: consumer}, nil
+	}
+	has.Before = nil
+	return has, nil
+}
+
+// Release implements claiming.Placement.
+func (c *Cloud) Release(_ context.Context, claims []placing.Claim) error {
+	fate := c.Call("release")
+	if fate == Unsent || fate == Before || fate == Later {
+		return Away
+	}
+	c.CarryOut()
+	for _, claim := range claims {
+		if has, exists := c.Consumers[claim.Consumer]; exists && claim.Granted(has) {
+			has.Allocations = claim.Before
+			if err := c.Grant([]placing.Claim{has}); err != nil {
+				return err
+			}
+		}
+	}
+	if fate == After {
+		return Away
+	}
+	return nil
+}
+
+// CarryOut carries out the claims whose fate was Later.
+func (c *Cloud) CarryOut() {
+	for _, claims := range c.late {
+		_ = c.Grant(claims) // it may be too late for them
+	}
+	c.late = nil
+}
+
+// Allocate adds an allocation of another provider to a consumer.
+func (c *Cloud) Allocate(consumer, provider string, vcpus int64) {
+	claim := c.Consumers[consumer]
+	claim.Allocations = claim.Allocations.WithSource(placing.Allocations{provider: {"VCPU": vcpus}})
+	c.Consumers[consumer] = claim
+}

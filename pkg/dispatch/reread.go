@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/eviction"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+const (
+	// maxRefusals is how often Placement may refuse a host to a request before the request
+	// ignores the host: Placement has reasons that reading the host again does not show.
+	maxRefusals = 3
+	// readTimeout bounds a reading that requests wait for.
+	readTimeout = 10 * time.Second
+)
+
+// confirm makes sure that there is no place before a request is refused. It reads the hosts
+// that may have more room than the board shows, and then all hosts, each once. It reports
+// whether to choose again.
+func (t *task) confirm(ctx context.Context, refusal error) bool {
+	if !fault.Is(refusal, fault.Conflict) {
+		return false
+	}
+	d := t.dispatcher
+	if hosts := d.Board.Unclear(); !t.looked && len(hosts) > 0 {
+		t.looked = true
+		if t.look(ctx, hosts) == nil {
+			return true
+		}
+	}
+	if t.reread || d.Reread == nil {
+		return false
+	}
+	t.reread = true
+	if err := d.reads.afterNow(ctx, d.Reread); err != nil {
+		d.Log.WarnContext(ctx, "could not read the hosts again", "request", t.request.ID, "error", err)
+		return false
+	}
+	return true
+}
+
+// lookAt reads hosts again after a refusal. The request ignores those that cannot be read,
+// and those that Placement has refused several times.
+func (t *task) lookAt(ctx context.Context, hosts []string, refusal error) {
+	err := t.look(ctx, hosts)
+	_, stay := errors.AsType[eviction.Failure](refusal)
+	for _, host := range hosts {
+		if !stay && !errors.Is(refusal, placing.ErrConcurrentUpdate) {
+			t.refusals[host]++
+		}
+		if err != nil || t.refusals[host] >= maxRefusals {
+			t.request.IgnoreHosts = append(slices.Clip(t.request.IgnoreHosts), host)
+		}
+	}
+}
+
+func (t *task) look(ctx context.Context, hosts []string) error {
+	err := t.dispatcher.Looker.Look(ctx, hosts)
+	if err != nil {
+		t.dispatcher.Log.WarnContext(ctx, "could not read hosts again", "hosts", hosts, "request", t.request.ID, "error", err)
+	}
+	return err
+}
+
+// sharedRead lets one reading of all hosts serve all requests that waited for it.
+type sharedRead struct {
+	turn        chan struct{} // holds one while a request reads
+	begun, good atomic.Int64  // the numbers of the last reading that began, and of the last that succeeded
+}
+
+// afterNow returns after a reading that began after the call.
+func (s *sharedRead) afterNow(ctx context.Context, read func(ctx context.Context) error) error {
+	before := s.begun.Load()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.good.Load() > before {
+		return nil // another request has read since
+	}
+	number := s.begun.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	err := read(ctx)
+	if err == nil {
+		s.good.Store(number)
+	}
+	return err
+}

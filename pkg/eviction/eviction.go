@@ -1,0 +1,354 @@
+// Package eviction makes room for instances: it notifies the owners of preemptible instances,
+// orders Nova to evict these, waits until they are gone, and rolls back what fails. The claims
+// of the preemptors and the reduced claims of the victims are one transaction in Placement; so
+// is the rollback.
+package eviction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/placing"
+)
+
+// warnTimeout bounds the call that notifies an owner.
+const warnTimeout = 5 * time.Second
+
+// firstPoll is the wait before the first look whether victims are gone; each further wait is
+// twice as long, up to lastPoll.
+const firstPoll, lastPoll = 100 * time.Millisecond, 2 * time.Second
+
+// TimedOut is the tenant's message where a preemptible instance has not made room.
+const TimedOut = "Instances that were to make room have not done so in time."
+
+// Servers reads and evicts servers; Nova has them.
+type Servers interface {
+	// Server returns an instance as it is now, without what it Holds. It fails with a NotFound
+	// fault where there is none.
+	Server(ctx context.Context, id string) (inventory.Instance, error)
+	// Warn sends or withdraws an eviction notice.
+	Warn(ctx context.Context, w Warning) error
+	// Leave starts to evict an instance from i.Host and does not wait for the end. A further
+	// call with another Status takes the next step, and does nothing while a step is under
+	// way. It fails with a Conflict fault where Nova refuses it.
+	Leave(ctx context.Context, i inventory.Instance) error
+}
+
+// Warning is an eviction notice to the owner of an instance.
+type Warning struct {
+	Instance inventory.Instance
+	At       time.Time // of the eviction; the zero time withdraws the notice
+	Was      time.Time // with a zero At: withdraw only the notice for this time; the zero time is any
+	Request  string    // id of the API request that needs the room
+}
+
+// Looker reads hosts again and corrects the board.
+type Looker interface {
+	Look(ctx context.Context, hosts []string) error
+}
+
+// Records stores the evictions under way, so that another replica rolls back what a stopped
+// one has left unfinished. Their ids are unique.
+type Records interface {
+	BeginEviction(ctx context.Context, e Record) error
+	// EndEviction deletes a record. It fails with a Conflict fault where another replica has
+	// taken it over.
+	EndEviction(ctx context.Context, id string) error
+	// TakeEvictions takes over the records of stopped replicas.
+	TakeEvictions(ctx context.Context) ([]Record, error)
+}
+
+// Record is a stored eviction: what Placement is about to be asked for in one transaction.
+// With NoticeFor it is only the notice before that.
+type Record struct {
+	ID         string            `json:"id"`
+	NoticeFor  time.Time         `json:"notice_for,omitzero"` // of the eviction; the victims' claims then have only their consumers
+	Preemptors []placing.Claim   `json:"preemptors"`
+	Victims    []claiming.Victim `json:"victims"`
+}
+
+// Options are what an Evictor works with.
+type Options struct {
+	Board      *inventory.Board
+	Placement  claiming.Placement
+	Looker     Looker
+	Servers    Servers       // nil only where no request has victims
+	Records    Records       // nil stores none
+	NewID      func() string // for Records
+	Notice     time.Duration // between the notice to the owners and the eviction
+	Timeout    time.Duration // after the notice, until victims must be gone
+	EvictFirst bool          // before the claim: a migration takes its allocations along
+	Now        func() time.Time
+	Wait       func(ctx context.Context, d time.Duration) error // between two attempts; nil waits by the clock
+	Log        *slog.Logger
+}
+
+// locate returns an instance as it is now, and whether it still is on the host.
+func (o *Options) locate(ctx context.Context, id, host string) (now inventory.Instance, there bool, err error) {
+	now, err = o.Servers.Server(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return now, false, nil
+	}
+	return now, err == nil && now.Host == host && now.Status != "SHELVED_OFFLOADED" && now.Status != "DELETED", err
+}
+
+// warn sends or withdraws one notice, within warnTimeout.
+func (o *Options) warn(ctx context.Context, w Warning) error {
+	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
+	defer cancel()
+	return o.Servers.Warn(ctx, w)
+}
+
+// deleteRecord deletes a record even where ctx has ended.
+func (o *Options) deleteRecord(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claiming.CallTimeout)
+	defer cancel()
+	return o.Records.EndEviction(ctx, id)
+}
+
+// Evictor evicts instances. It is safe for concurrent use.
+type Evictor struct {
+	Options
+	Ledger          *Ledger // its Sweep must be called periodically
+	unevictable     unevictable
+	evicted, stayed atomic.Int64
+}
+
+// New returns an Evictor.
+func New(o Options) *Evictor {
+	if o.Wait == nil {
+		o.Wait = job.Pause
+	}
+	e := &Evictor{Options: o}
+	e.Ledger = newLedger(&e.Options)
+	return e
+}
+
+// Duration returns how long an eviction takes at most.
+func (e *Evictor) Duration() time.Duration { return e.Notice + e.Timeout }
+
+// Unevictable returns the instances that cannot be evicted for any request now, with their
+// hosts, in a map of the caller's own.
+func (e *Evictor) Unevictable() map[string]string { return e.unevictable.at(e.Now()) }
+
+// Evicted counts the instances that were evicted, and those that were chosen and stayed.
+func (e *Evictor) Evicted() (gone, stayed int64) { return e.evicted.Load(), e.stayed.Load() }
+
+// Request is a request for room that preemptible instances have.
+type Request struct {
+	ID          string          // of the API request
+	Preemptors  []placing.Claim // that need the room; Evict updates them in place to what Placement has granted
+	Victims     []Victim
+	Hold        *inventory.Hold        // of the preemptors on the board, until Evict ends it
+	Refused     func(host string) bool // reports whether Placement has refused a host to the request before
+	Unconfirmed *claiming.Unconfirmed  // claims of the request whose answers were lost
+}
+
+// Victim is a preemptible instance that makes room on a host.
+type Victim struct {
+	Instance inventory.Instance
+	On       *inventory.HostState
+	Cost     int64         // of its loss, for the log; in the unit of [preemptible] cost
+	claim    placing.Claim // what it has Before, and what it keeps until it is gone
+}
+
+// Failure is the error of an eviction; it lists the victims that stay.
+type Failure []stay
+
+type stay struct {
+	victim Victim
+	reason string
+}
+
+// alreadyGone is the reason for a victim that was gone before the eviction.
+const alreadyGone = "it is gone already"
+
+// Hosts returns the hosts of the victims, by instance.
+func (f Failure) Hosts() map[string]string {
+	hosts := map[string]string{}
+	for _, s := range f {
+		hosts[s.victim.Instance.ID] = s.victim.On.Name
+	}
+	return hosts
+}
+
+func (f Failure) Error() string {
+	texts := make([]string, len(f))
+	for i, s := range f {
+		texts[i] = fmt.Sprintf("instance %s stays: %s", s.victim.Instance.ID, s.reason)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// timedOut returns the fault of an eviction that has run out of time.
+func timedOut(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: TimedOut, Err: err}
+}
+
+// unrecorded returns the fault of an eviction that cannot be stored.
+func unrecorded(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: "nobody can make room now; try again later", Err: err}
+}
+
+// eviction is a request while its victims are evicted.
+type eviction struct {
+	evictor *Evictor
+	Request
+	ordered  map[string]string // the status in which each victim was last ordered to leave; empty where Nova may not have heard it
+	notice   *Record           // as it is stored; nil where no owner was notified
+	recorded []placing.Claim   // the preemptors in the last stored record; nil where none is of this eviction
+}
+
+// Evict evicts the victims of a request and claims their room for the preemptors.
+//
+// It fails with a Failure where victims stay, with Placement's refusal, and with an
+// Unavailable fault where the time ends or a service does not answer. Then victims that
+// still run have, or get back, what they had.
+func (e *Evictor) Evict(ctx context.Context, r Request) error {
+	current := &eviction{evictor: e, Request: r, ordered: map[string]string{}}
+	err := current.run(ctx)
+	if failure, stays := errors.AsType[Failure](err); stays && ctx.Err() == nil {
+		for _, s := range failure {
+			if s.reason != alreadyGone {
+				e.stayed.Add(1)
+			}
+			e.Log.InfoContext(ctx, "an instance was not evicted; others are considered", "instance", s.victim.Instance.ID,
+				"host", s.victim.On.Name, "request", r.ID, "reason", s.reason)
+		}
+	}
+	return err
+}
+
+func (e *eviction) run(ctx context.Context) error {
+	err := e.announce(ctx)
+	switch {
+	case err != nil:
+		e.Hold.Undo()
+	case !e.evictor.EvictFirst:
+		err = e.claimThenEvict(ctx)
+	default:
+		if err = e.evictAll(ctx); err == nil {
+			err = e.claimFreed(ctx)
+		}
+	}
+	if err != nil {
+		e.Unconfirmed.EndHold(e.Hold) // does nothing after another end
+		e.withdrawNotice(ctx)
+		return err
+	}
+	e.Hold.Settle()
+	e.deleteNotice(ctx)
+	e.awaitCleanup(ctx)
+	return nil
+}
+
+// announce notifies the owners of the victims and waits for the notice period. Nothing has
+// happened to any victim where it fails.
+func (e *eviction) announce(ctx context.Context) error {
+	if err := e.examine(ctx); err != nil {
+		return err
+	}
+	if err := e.notifyOwners(ctx, e.evictor.Now().Add(e.evictor.Notice)); err != nil {
+		return err
+	}
+	if e.evictor.Notice == 0 {
+		return nil
+	}
+	if err := e.evictor.Wait(ctx, e.evictor.Notice); err != nil {
+		return timedOut(err)
+	}
+	return e.examine(ctx)
+}
+
+// claimFreed claims what the victims have left. A migration releases the source some moments
+// after the instance has moved.
+func (e *eviction) claimFreed(ctx context.Context) error {
+	until, wanted := e.evictor.Now().Add(e.evictor.Timeout), slices.Clone(e.Preemptors)
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		copy(e.Preemptors, wanted) // an attempt changes them
+		transaction := e.transaction()
+		err := transaction.Run(ctx)
+		if _, full := errors.AsType[*placing.ErrNoCapacity](err); !full || e.evictor.Now().After(until) {
+			return err
+		}
+		if waited := e.evictor.Wait(ctx, pause); waited != nil {
+			return timedOut(waited)
+		}
+	}
+}
+
+func (e *eviction) transaction() claiming.Transaction {
+	return claiming.Transaction{Placement: e.evictor.Placement, Wait: e.evictor.Wait, Claims: e.Preemptors, Unconfirmed: e.Unconfirmed}
+}
+
+// claimThenEvict claims what the victims have, evicts them, and rolls back where one stays.
+func (e *eviction) claimThenEvict(ctx context.Context) error {
+	e.evictor.Ledger.dropRestores(e.Victims)
+	transaction := e.transaction()
+	transaction.Victims = reductions(e.Victims)
+	transaction.BeforeClaim = func(ctx context.Context) error { return e.record(ctx, !transaction.Lost) }
+	if err := transaction.Run(ctx); err != nil {
+		if !transaction.Lost {
+			_ = e.deleteRecord(ctx) // or the rollback of the request does
+		}
+		return e.failed(err, transaction.Changed)
+	}
+	e.Hold.Settle()
+	// No other request can have what the victims keep until they are gone.
+	e.evictor.unevictable.add(e.Victims, e.evictor.Now().Add(e.evictor.Timeout))
+	before := *e.Unconfirmed
+	e.Unconfirmed.Granted(transaction.Victims)
+	err := e.evictAll(ctx)
+	if err == nil {
+		return e.finish(ctx)
+	}
+	*e.Unconfirmed = before // Placement may still carry out a request without an answer
+	if pending := e.rollBack(ctx, transaction.Victims); pending != nil {
+		// Before the request claims again, Sweep must release the preemptors.
+		return timedOut(fmt.Errorf("restore allocations: %v", pending))
+	}
+	return err
+}
+
+// failed returns the error of a transaction, as a Failure where victims have changed.
+func (e *eviction) failed(err error, changed []string) error {
+	if !errors.Is(err, claiming.ErrVictimsChanged) {
+		return err
+	}
+	var failure Failure
+	for _, v := range e.Victims {
+		if slices.Contains(changed, v.Instance.ID) {
+			failure = append(failure, stay{v, "its allocations in Placement have changed"})
+		}
+	}
+	return failure
+}
+
+// finish deletes the record of an eviction that has succeeded. Where another replica has
+// taken it over, as if this one had stopped, the preemptors lose their claims.
+func (e *eviction) finish(ctx context.Context) error {
+	if err := e.deleteRecord(ctx); fault.Is(err, fault.Conflict) {
+		e.evictor.Ledger.Schedule(claiming.Unconfirmed{Claims: e.Preemptors})
+		return timedOut(fmt.Errorf("delete the record: %v", err))
+	}
+	return nil // the ledger deletes a record that remains
+}
+
+// reductions returns the claims that reduce the allocations of the victims.
+func reductions(victims []Victim) []claiming.Victim {
+	all := make([]claiming.Victim, len(victims))
+	for i, v := range victims {
+		all[i] = claiming.Victim{Host: v.Instance.Host, Claim: v.claim}
+	}
+	return all
+}
