@@ -20,6 +20,8 @@ var plain = []string{
 	"pkg/workload",
 	"pkg/job",
 	"reservation/besteffort", "reservation/besteffort/",
+	"reservation", "reservation/booking", "reservation/fence", "reservation/lifecycle", "reservation/notice",
+	"reservation/upkeep", "reservation/upkeep/openstack",
 	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
 	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
 }

@@ -39,7 +39,7 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 	if len(steps) == 0 {
 		return nil
 	}
-	layout, err := s.looks.fresh(ctx)
+	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}
@@ -122,7 +122,7 @@ func (s *Enforcer) removeFromSkipped(ctx context.Context, r reservation.Reservat
 			live[i] = r
 		}
 	}
-	layout, err := s.looks.fresh(ctx)
+	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}

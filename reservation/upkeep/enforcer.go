@@ -82,9 +82,9 @@ type EnforcerOptions struct {
 // by any of them.
 type Enforcer struct {
 	EnforcerOptions
-	looks    *looks
-	orders   orders
-	warnings warnings
+	layoutCache *layoutCache
+	orders      orders
+	warnings    warnings
 	// asking limits concurrent reads of a host's instances, preparing limits concurrent
 	// preparations.
 	asking, preparing chan struct{}
@@ -97,7 +97,7 @@ func NewEnforcer(o EnforcerOptions) *Enforcer {
 	}
 	return &Enforcer{
 		EnforcerOptions: o,
-		looks:           newLooks(o.Fence, o.Now),
+		layoutCache:     newLayoutCache(o.Fence, o.Now),
 		orders:          orders{guests: o.Guests, now: o.Now},
 		asking:          make(chan struct{}, 8),
 		preparing:       make(chan struct{}, 4),
@@ -130,7 +130,7 @@ func (s *Enforcer) differencesOn(hosts *inventory.Snapshot, layout fence.Layout,
 // carry carries out a step and invalidates what was read before it.
 func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
 	err := s.Fence.Carry(ctx, step)
-	s.looks.outdate(step)
+	s.layoutCache.outdate(step)
 	if err != nil {
 		return wrapForUser(err, "%s for the reservation", step.Action)
 	}

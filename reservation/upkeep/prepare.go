@@ -39,7 +39,7 @@ func (s *Enforcer) Preparation(leases job.Leases, changed <-chan struct{}) job.J
 // to leave claimed hosts, and clears up after ended reservations. A failure for one reservation
 // does not affect others. While the inventory is untrusted it only adds.
 func (s *Enforcer) Prepare(ctx context.Context) error {
-	layout, err := s.looks.fresh(ctx)
+	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}
@@ -52,7 +52,7 @@ func (s *Enforcer) Prepare(ctx context.Context) error {
 		errs = append(errs, s.clearUpAll(ctx, unknown))
 	}
 	if len(now) > 0 { // starts then find a fresh layout
-		_, err := s.looks.fresh(ctx)
+		_, err := s.layoutCache.fresh(ctx)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -126,14 +126,14 @@ func asleep(host, why string) error {
 // ensureLayout completes the layout that the reservation needs on the hosts. If all was prepared and
 // read recently, it makes no request.
 func (s *Enforcer) ensureLayout(ctx context.Context, r reservation.Reservation, hosts []string) error {
-	if layout, good := s.looks.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
+	if layout, good := s.layoutCache.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
 		return nil
 	}
 	// Others may have changed the layout between reading it and the steps. Then the
 	// second round succeeds.
 	var failed error
 	for range 2 {
-		layout, err := s.looks.fresh(ctx)
+		layout, err := s.layoutCache.fresh(ctx)
 		if err != nil {
 			return wrapForUser(err, "read the fence in OpenStack")
 		}
@@ -214,11 +214,11 @@ func (s *Enforcer) heldBefore(ctx context.Context, r *reservation.Reservation, h
 			}
 		}
 	}
-	layout, seen := s.looks.shown()
+	layout, seen := s.layoutCache.shown()
 	if _, held := keepsOff(r, hosts, layout); seen && !held {
 		return "", false, nil
 	}
-	if layout, err = s.looks.fresh(ctx); err != nil {
+	if layout, err = s.layoutCache.fresh(ctx); err != nil {
 		return "", false, wrapForUser(err, "read the fence in OpenStack")
 	}
 	host, held = keepsOff(r, hosts, layout)

@@ -16,7 +16,7 @@ import (
 // they are promised to others. If instances are left that its end waits for, it does so only
 // for the other hosts. all reports whether nothing is left in the cloud.
 func (s *Enforcer) teardown(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
-	layout, err := s.looks.fresh(ctx)
+	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {
 		return false, wrapForUser(err, "read the fence in OpenStack")
 	}
@@ -182,7 +182,7 @@ func (s *Enforcer) clearUp(ctx context.Context, r reservation.Reservation) error
 	if err := s.Fence.Expel(ctx, r); err != nil {
 		return wrapForUser(err, "revoke the project's access to the hosts of reservation %s", r.ID)
 	}
-	layout, err := s.looks.fresh(ctx)
+	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}
