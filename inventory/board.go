@@ -9,66 +9,69 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// Board has the current states of the hosts: those of the last reading of the cloud, with
-// what has been claimed since. It is safe for concurrent use. Load never waits; Place waits
-// for other plans only, and no longer than its context allows; all else waits for moments
-// only, in which nobody plans.
+// LiveState holds the current states of the hosts: the last reading of the cloud plus everything
+// claimed since. It is safe for concurrent use. Load never waits. Place waits only for other
+// plans, and no longer than its context allows. All other methods hold a lock for a moment;
+// nobody plans under it.
 //
-// It errs to one side: what is claimed through it is never missing from the states. A
-// claim that becomes known to Placement while the hosts are being read may count twice
-// until the next reading. Victims leave with the plan that takes their room: no other finds
-// them. What they leave over, and have until they are gone, counts as a take of theirs in the
-// same plan. Who gives a victim its room back places that first in the same way, and settles it.
+// It errs on one side: what was claimed through it is never missing from the states. A claim
+// that reaches Placement while the hosts are being read may count twice until the next reading.
+// Victims leave with the plan that takes their room, so no other plan finds them. The remainder
+// that a victim holds until it is deleted counts as an allocation of the victim in the same
+// plan. A caller that restores a victim's allocation places it first in the same way and
+// confirms it.
 type Board struct {
 	current atomic.Pointer[States]
-	entry   *turns.Gate // for one who enters a plan, or plans alone; passed before mu is locked
+	entry   *turns.Gate // passed before mu is locked, by plans that enter or that are made alone
 
-	mu     sync.Mutex            // guards what follows, and changes of current
+	mu     sync.Mutex            // guards the fields below, and changes of current
 	clock  Mark                  // of the last event
-	base   *States               // the last reading, corrected by looks
+	base   *States               // the last reading with the corrections
 	read   Mark                  // when it began
-	looks  map[string]correction // by host; those that began after it did
-	claims []*claim              // that it does not contain, in the order in which they were made
-	freed  map[string]Mark       // hosts that something has left since
+	looks  map[string]correction // by host; those that began after the reading
+	claims []*claim              // those that base does not contain, in the order in which they were made
+	freed  map[string]Mark       // hosts that an instance has left since the reading
 }
 
-// Mark is a moment in the life of a board. The zero Mark is before all others.
+// ReadVersion is a logical time of a LiveState; a larger one is later. The zero ReadVersion
+// precedes all others.
 type Mark uint64
 
-// correction is what one host was found to have, after a reading of all began, and what
-// each of its consumers holds of that.
+// correction is a reading of one host that began after the last reading of all hosts: its
+// stocks, and what each consumer holds of them.
 type correction struct {
 	began  Mark
 	stocks map[string]Stock
 	holds  map[string]map[string]int64
 }
 
-// claim is what one consumer takes of one host. Hosts have their names here, as their
-// places change from one reading to the next.
+// claim is what one consumer takes of one host. It names the host, because the host's index
+// changes from one reading to the next.
 type claim struct {
 	host    string
 	take    Take
-	settled Mark // 0 is not yet
-	// arriving says that its amounts are in the reading, but its instance, which is still
-	// on its way, is not.
+	settled Mark // when it was confirmed; 0 is not yet
+	// arriving marks a claim whose amounts are in the reading, but whose instance is still on
+	// its way and is not.
 	arriving bool
 }
 
-// Hold is what was planned on a board and counts there.
+// Hold is a set of claims that LiveState counts until the caller confirms or undoes it.
 type Hold struct {
 	board  *Board
-	claims []*claim // none once it is settled or undone
+	claims []*claim // none after Confirm or Undo
 }
 
-// NewBoard gives a board without states.
+// NewLiveState returns a LiveState without states.
 func NewBoard() *Board {
 	return &Board{entry: turns.New(1, 0), looks: map[string]correction{}, freed: map[string]Mark{}}
 }
 
-// Load gives the current states; nil before the first reading.
+// Load returns the current states; nil before the first reading.
 func (b *Board) Load() *States { return b.current.Load() }
 
-// Begin gives the mark that a reading of the cloud has to have, before it begins.
+// Begin returns the version that a reading of the cloud needs. Call it before the reading
+// begins.
 func (b *Board) Begin() Mark {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,12 +83,12 @@ func (b *Board) tick() Mark {
 	return b.clock
 }
 
-// Take makes s, which were read after m, the current states. What was settled before m is
-// contained in them; all else that is held is laid over them, but for hosts that are gone.
-// A reading that began before the current one is dropped.
+// Replace makes s, which was read after m, the current states. Claims confirmed before m are
+// contained in s; all others are added to it, except those on hosts that are gone. A reading
+// that began before the current one is dropped.
 //
-// underWay says of an instance that is not on the host where it was placed whether it
-// is still on its way: then the host counts it on. nil is that none is.
+// underWay reports whether an instance that is not on the host where it was placed is still on
+// its way; the host then keeps counting it. A nil underWay means that none is.
 func (b *Board) Take(m Mark, s *States, underWay func(instance string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,8 +108,8 @@ func (b *Board) Take(m Mark, s *States, underWay func(instance string) bool) {
 	b.lay()
 }
 
-// Freed notes that an instance has left the host, so that there may be more room than the
-// states have. A host that they do not have is left alone.
+// Freed notes that an instance has left the host, so that the host may have more room than the
+// states show. Unknown hosts are ignored.
 func (b *Board) Freed(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,9 +121,9 @@ func (b *Board) Freed(host string) {
 	}
 }
 
-// Correct takes over what one host has, and what of that each consumer holds, by its id and
-// by resource class; both were read after m. What was settled on it before m is contained in
-// that. A host that the states do not have is left alone.
+// Correct replaces one host's stocks and what each consumer, by its id, holds of each resource
+// class, with values read after m. Claims confirmed before m are already included. Unknown
+// hosts are ignored.
 func (b *Board) Correct(m Mark, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,8 +135,8 @@ func (b *Board) Correct(m Mark, host string, stocks map[string]Stock, holds map[
 	b.layOn(host)
 }
 
-// Settle says that Placement has what is held, or may have it: nobody knows what became
-// of a request without an answer. The next reading tells. After Undo it does nothing.
+// Confirm records that Placement has the claims, or may have them because a request was not
+// answered. The next reading decides. Confirm does nothing after Undo.
 func (h *Hold) Settle() {
 	h.board.mu.Lock()
 	defer h.board.mu.Unlock()
@@ -144,8 +147,8 @@ func (h *Hold) Settle() {
 	h.claims = nil
 }
 
-// Undo says that Placement does not have what is held. After Settle it does nothing, so
-// that it can be deferred.
+// Undo removes the claims, which Placement does not have. It does nothing after Confirm, so
+// that callers can defer it.
 func (h *Hold) Undo() {
 	h.board.mu.Lock()
 	defer h.board.mu.Unlock()
@@ -161,9 +164,9 @@ func (h *Hold) Undo() {
 	h.board.layOn(hosts...)
 }
 
-// Unclear names the hosts on which there may be more room than the states have: where an
-// instance has left, and where a claim may count twice, since it was settled after the
-// last reading began, which may contain it all the same. A look at them tells.
+// Unclear returns the sorted names of the hosts that may have more room than the states show:
+// an instance has left, or a claim may count twice because it was confirmed after a reading
+// began that may contain it. Reading such a host again decides.
 func (b *Board) Unclear() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,12 +184,12 @@ func (b *Board) Unclear() []string {
 	return slices.Sorted(maps.Keys(unclear))
 }
 
-// lay makes the current states: the base, with all that is held.
+// rebuild sets the current states to the last reading plus all claims.
 func (b *Board) lay() {
 	b.current.Store(b.base.With(b.takes(func(int) bool { return true })))
 }
 
-// layOn makes the current states where only what is on these hosts, or held there, has
+// rebuildHosts sets the current states after the readings or claims of only these hosts have
 // changed.
 func (b *Board) layOn(hosts ...string) {
 	if b.base == nil {
@@ -202,7 +205,7 @@ func (b *Board) layOn(hosts ...string) {
 	b.current.Store(b.Load().renewing(rows).With(held))
 }
 
-// takes are what is held on some of the hosts of the base, which on chooses by place.
+// allocations returns the claims on the hosts of base that on selects by index.
 func (b *Board) takes(on func(i int) bool) []Take {
 	takes := make([]Take, 0, len(b.claims))
 	for _, c := range b.claims {
@@ -220,7 +223,7 @@ func (b *Board) takes(on func(i int) bool) []Take {
 	return takes
 }
 
-// having gives the states with what some hosts were found to have.
+// withCorrections returns the states with the corrected stocks and holdings of some hosts.
 func (s *States) having(looks map[string]correction) *States {
 	rows := make(map[int]*HostState, len(looks))
 	for name, look := range looks {
@@ -233,7 +236,7 @@ func (s *States) having(looks map[string]correction) *States {
 	return s.renewing(rows)
 }
 
-// holding gives the instances with what they hold by now, the preemptible ones of them.
+// withHoldings returns the instances; preemptible ones get their current holdings.
 func holding(instances []Instance, holds map[string]map[string]int64) []Instance {
 	if !slices.ContainsFunc(instances, func(i Instance) bool { return i.Preemptible }) {
 		return instances

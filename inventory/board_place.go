@@ -6,28 +6,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostPlans bounds how often Place plans. From its second plan on others wait, so that only
-// readings and corrections that find less on the chosen hosts, and what is given back there,
-// can spoil it.
+// mostPlans bounds how often Place plans. From its second plan on, other plans wait, so that
+// only readings, corrections and restored allocations on the chosen hosts can invalidate it.
 const mostPlans = 10
 
-// Place lets plan choose from the current states, and counts what it takes from then on. It
-// returns the fault of plan, and holds nothing then; it returns an Unavailable fault before
-// the first reading, when ctx ends while it waits, and when the hosts change faster than
-// plan chooses.
+// Place calls plan with the current states and counts the allocations that it returns from then
+// on. It returns the error of plan, and then holds nothing. It returns an Unavailable fault before
+// the first reading, when ctx ends while it waits, and when the hosts change faster than plan
+// chooses.
 //
-// Plans are made side by side, each on states that do not change, so a plan that takes long
-// delays nobody. A plan enters the board if its hosts still stand (States.Standing): since
-// its states nobody has taken anything from them, and they are otherwise as they were. Then
-// it might as well have been made now, since whether a host may be chosen depends on that
-// host alone: plans that enter do not take more than there is, have no victim in common, and
-// each has seen the instances that others have put on its hosts. What has changed on other
-// hosts can only mean that there is a better one by now. A plan whose hosts do not stand is
-// made again while other plans wait until it has entered: each plan is made in vain once at
-// most because of others, however long it takes. Those who wait take turns by project. plan
-// is thus called more than once, and only its last result counts.
+// Plans run in parallel, each on immutable states, so a slow plan delays nobody. A plan is
+// accepted if its hosts are still as it saw them (States.Revalidate): nobody has taken anything
+// from them since. It is then as good as a plan made now, because whether a host may be chosen
+// depends on that host alone: accepted plans do not take more than there is, share no victim, and
+// each has seen the instances that others have put on its hosts. A change of another host can only
+// mean that a better one exists. A plan that is not accepted is made again while other plans wait,
+// so other plans invalidate each plan at most once, however long it takes. Waiting plans take
+// turns by project. Place therefore calls plan more than once; only the last result counts.
 //
-// The caller has to call Settle or Undo: a hold counts until then, through all readings.
+// The caller must call Confirm or Undo: until then the hold counts, through all readings.
 func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
 	s := b.Load()
 	if s == nil {
@@ -49,7 +46,7 @@ func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([
 			return nil, outOfTime(err)
 		}
 		if plans == mostPlans {
-			return nil, fault.New(fault.Unavailable, "the hosts change faster than some of them can be chosen; try again in a moment")
+			return nil, fault.New(fault.Unavailable, "the hosts change faster than Almanac can choose among them; try again in a moment")
 		}
 		s = b.Load()
 		if takes, err = plan(s); err != nil {
@@ -59,11 +56,11 @@ func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([
 }
 
 func outOfTime(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Message: "others were being placed until the time was up; try again", Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Message: "other instances were being placed until the time was up; try again", Err: err}
 }
 
-// enter counts the takes, which were planned on s, if their hosts still stand. It returns
-// nil where they do not.
+// accept counts the allocations, which were planned on s, if their hosts are unchanged.
+// Otherwise it returns nil.
 func (b *Board) enter(s *States, takes []Take) *Hold {
 	for {
 		now := b.Load()
@@ -81,8 +78,8 @@ func (b *Board) enter(s *States, takes []Take) *Hold {
 	}
 }
 
-// replace makes next, which is now with the claims, the current states. It is false where
-// now are no longer the current ones.
+// replaceCurrent makes next, which is now plus the claims, the current states. It returns false
+// if now is no longer current.
 func (b *Board) replace(now, next *States, claims []*claim) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,9 +91,9 @@ func (b *Board) replace(now, next *States, claims []*claim) bool {
 	return true
 }
 
-// Charge counts what instances get on hosts with these names, takes[i] on hosts[i], whether
-// there is room or not: somebody else has decided it. The Host of the takes does not count.
-// What is on a host that the states do not have counts once they have it.
+// Charge counts allocations[i] on the host named hosts[i], whether there is room or not:
+// someone else has decided it. The Host fields are ignored. An allocation on an unknown host
+// counts as soon as the host is known.
 func (b *Board) Charge(hosts []string, takes []Take) *Hold {
 	h := &Hold{board: b, claims: make([]*claim, len(takes))}
 	for i, t := range takes {

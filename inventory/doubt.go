@@ -10,25 +10,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// DoubtRules say which readings of the hosts are not believed. A database that was
-// wiped, a broker that is away or half an answer look as if hosts and guests had
-// gone; while that is not sure, nothing may be taken away from anybody.
+// TrustRules decide which readings of the hosts are trusted. A wiped database, a missing broker
+// or a partial answer look as if hosts and instances had disappeared; until that is certain,
+// nothing may be taken away.
 type DoubtRules struct {
-	// MaxChangePercent is how many of the hosts that were well may be gone or failed
-	// within the settle time; one may always.
+	// MaxChangePercent is the share of the working hosts that may be gone or failed within the
+	// settle time. A single host is always allowed.
 	MaxChangePercent int
-	// SettleTime is after how many seconds without a change a reading is believed
-	// all the same, and for how many a host that was lost counts with those lost after
-	// it; 0 is at once, and not at all.
+	// SettleTime, in seconds, is how long a reading must stay the same until it is trusted
+	// anyway, and how long a lost host counts together with hosts lost after it. 0 means at
+	// once, and not at all.
 	SettleTime int64
 	// StaleAfter is how old a reading may grow, in seconds; 0 is any age.
 	StaleAfter int64
 }
 
-// sighting is a host as it was.
+// sighting is the last state of a host in a trusted reading.
 type sighting struct {
 	Host
-	lost span.Instant // when it was found to be so no more; 0 while it is
+	lost span.Instant // when it was found gone or failed; 0 while it works
 }
 
 func seen(hosts []Host) []sighting {
@@ -39,12 +39,12 @@ func seen(hosts []Host) []sighting {
 	return all
 }
 
-// setback is what is not believed of a reading. The zero setback is nothing.
+// setback is the part of a reading that is not trusted. The zero setback is none.
 type setback struct {
-	hosts        int      // that there were
+	hosts        int      // hosts before the reading
 	gone, failed []string // sorted names of hosts
-	failures     []string // of those failed, in the same order
-	guests       int      // that there were, where all are gone
+	failures     []string // the reasons of those failed, in the same order
+	guests       int      // instances before the reading, if all are gone
 }
 
 func (r DoubtRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
@@ -76,15 +76,15 @@ func (r DoubtRules) judge(trusted []sighting, listed []Host, overrides map[strin
 	return worse
 }
 
-// failureUnder is the host's failure when its power is that of o, where o has one.
+// failureUnder returns the host's failure with the power state of o, if o sets one.
 func (h *Host) failureUnder(o Override) string {
 	set := Host{Power: h.Power, Trouble: h.Trouble}
 	o.applyPower(&set)
 	return set.Failure()
 }
 
-// lostGuests says that the hosts have no guest, but something is taken of them.
-// Where guests have really gone, what they took is free.
+// lostInstances reports whether the hosts have no instances although resources are in use.
+// Instances that are really gone leave their resources free.
 func lostGuests(hosts []Host) bool {
 	return !slices.ContainsFunc(hosts, func(h Host) bool { return h.Guests != 0 }) &&
 		slices.ContainsFunc(hosts, func(h Host) bool { return !h.Used.IsZero() })
@@ -92,12 +92,13 @@ func lostGuests(hosts []Host) bool {
 
 func (s setback) none() bool { return len(s.gone)+len(s.failed)+s.guests == 0 }
 
-// same says that s and other are the same setback, for whatever reasons hosts failed.
+// same reports whether s and other name the same hosts and instances. The reasons of failures
+// may differ.
 func (s setback) same(other setback) bool {
 	return s.guests == other.guests && slices.Equal(s.gone, other.gone) && slices.Equal(s.failed, other.failed)
 }
 
-// String is a sentence; empty for none.
+// String returns the setback as a sentence; empty if there is none.
 func (s setback) String() string {
 	var parts []string
 	if len(s.gone) > 0 {
@@ -111,12 +112,12 @@ func (s setback) String() string {
 		parts = append(parts, fmt.Sprintf("%d of %d hosts have failed: %s", len(s.failed), s.hosts, some(reasons)))
 	}
 	if s.guests > 0 {
-		parts = append(parts, fmt.Sprintf("no host has a guest, where there were %d, but what they took is not free", s.guests))
+		parts = append(parts, fmt.Sprintf("all %d instances are gone, but their resources are not free", s.guests))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// some writes the first few of a list.
+// some joins the first few words of a list.
 func some(words []string) string {
 	const most = 3
 	if more := len(words) - most; more > 0 {
@@ -125,27 +126,27 @@ func some(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// trust is what is believed after the readings so far.
+// trust is the result of judging the readings so far.
 type trust struct {
 	rules DoubtRules
-	// believed is the last reading that was, nil before the first. Hosts that have
-	// failed or gone by then are in it as they were when they were well, for the settle
-	// time: many that are lost one by one are many.
+	// believed is the last trusted reading, nil before the first. Hosts that have failed or
+	// gone since stay in it as they were when they worked, for the settle time: many hosts lost
+	// one by one count together.
 	believed []sighting
-	worse    setback      // of the reading after it
-	since    span.Instant // since when it is that setback
-	read     span.Instant // when the last reading was taken
-	empty    bool         // it had no hosts
+	worse    setback      // of the reading after believed
+	since    span.Instant // since when worse is the same
+	read     span.Instant // when the last reading began
+	empty    bool         // whether the last reading had no hosts
 }
 
-// after gives the trust after a reading that was taken at read and is judged now.
+// after returns the trust after a reading that began at read and is judged now.
 func (t trust) after(listed []Host, overrides map[string]Override, read, now span.Instant) trust {
 	next := trust{rules: t.rules, believed: seen(listed), read: read}
 	if t.believed == nil {
 		return next
 	}
 	trusted := t.believed
-	if t.worse.none() { // what is in doubt settles as a whole
+	if t.worse.none() { // an untrusted reading settles as a whole
 		trusted = t.recent(now)
 	}
 	worse := t.rules.judge(trusted, listed, overrides)
@@ -162,15 +163,15 @@ func (t trust) after(listed []Host, overrides map[string]Override, read, now spa
 	return next
 }
 
-// recent gives believed without the hosts that were lost longer ago than the settle time.
+// recent returns believed without the hosts lost longer ago than the settle time.
 func (t trust) recent(now span.Instant) []sighting {
 	return slices.DeleteFunc(slices.Clone(t.believed), func(s sighting) bool {
 		return s.lost != 0 && now >= s.lost.Add(t.rules.SettleTime)
 	})
 }
 
-// remember gives listed, which is believed, with the hosts that were well in before and
-// are not now.
+// remember returns listed, which is trusted, with the hosts that worked before and do not work
+// now.
 func remember(before []sighting, listed []Host, overrides map[string]Override, now span.Instant) []sighting {
 	well := make(map[string]sighting)
 	for _, s := range before {
@@ -195,13 +196,13 @@ func remember(before []sighting, listed []Host, overrides map[string]Override, n
 	return believed
 }
 
-// afterNothing gives the trust after a reading without hosts. What was settling
-// begins anew.
+// afterNothing returns the trust after a reading without hosts. A setback that was settling
+// starts over.
 func (t trust) afterNothing() trust {
 	return trust{rules: t.rules, believed: t.believed, read: t.read, empty: true}
 }
 
-// doubt says why the hosts are not believed now; empty where they are.
+// untrusted returns the reason why the hosts are not trusted now; empty if they are.
 func (t trust) doubt(now span.Instant) string {
 	var parts []string
 	if t.empty {

@@ -72,7 +72,7 @@ func TestASuddenLossIsNotBelieved(t *testing.T) {
 		"for another reason":      {trusted: having(ten, everyHost, down), listed: having(ten, everyHost, failed)},
 		"well again":              {trusted: having(ten, everyHost, down), listed: ten},
 		"asleep":                  {trusted: ten, listed: having(ten, everyHost, asleep)},
-		"no guest left":           {trusted: ten, listed: having(ten, everyHost, bare), want: "no host has a guest, where there were 10, but what they took is not free"},
+		"no guest left":           {trusted: ten, listed: having(ten, everyHost, bare), want: "all 10 instances are gone, but their resources are not free"},
 		"one guest left":          {trusted: ten, listed: having(ten, everyHost[1:], bare)},
 		"guests gone for good":    {trusted: ten, listed: having(ten, everyHost, empty)},
 		"there was no guest":      {trusted: having(ten, everyHost, bare), listed: having(ten, everyHost, bare)},
@@ -294,8 +294,8 @@ func TestTheLogSaysOnceThatDoubtBeginsAndThatItEnds(t *testing.T) {
 		got = append(got, entry)
 	}
 	want := []string{
-		`WARN msg="the inventory is in doubt: nothing is healed, cleaned up or switched off" doubt="3 of 10 hosts are gone: a, b, c"`,
-		`INFO msg="the inventory is believed again"`,
+		`WARN msg="the inventory is untrusted: nothing is healed, cleaned up or switched off" reason="3 of 10 hosts are gone: a, b, c"`,
+		`INFO msg="the inventory is trusted again"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

@@ -14,61 +14,59 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// HostSettings keeps what operators have set for hosts by hand.
+// HostSettings stores what operators set for hosts by hand.
 type HostSettings interface {
-	// Overrides gives all of them by host name.
+	// Overrides returns all overrides by host name.
 	Overrides(ctx context.Context) (map[string]Override, error)
-	// ChangeOverride replaces the override of a host by what change makes of all that
-	// are stored; nobody else changes one meanwhile. Where change fails nothing is
-	// stored. It may be called again.
+	// ChangeOverride replaces the override of a host by the result of change, which gets all
+	// stored overrides; no other change happens in between. If change fails, nothing is stored.
+	// change may be called again.
 	ChangeOverride(ctx context.Context, host string, change func(stored map[string]Override) (Override, error)) error
 }
 
-// PropertySettings keeps which properties only an admin may use.
+// PropertySettings stores which properties only admins may use.
 type PropertySettings interface {
-	// Hidden gives them; each is true.
+	// Hidden returns the hidden properties; each value is true.
 	Hidden(ctx context.Context) (map[string]bool, error)
 	SaveHidden(ctx context.Context, property string, hidden bool) error
 }
 
-// Dated is a Source that may give hosts which somebody else has read before.
+// Dated is a Source that may return hosts that another process has read earlier.
 type Dated interface {
 	Source
-	// Age is how many seconds before the answer the hosts that Hosts gave last had been
-	// read.
+	// Age returns how many seconds before the answer the hosts of the last call of Hosts had
+	// been read.
 	Age() int64
 }
 
-// Guests remembers of instances what was known when they were placed.
+// Guests returns what was stored about instances when they were placed.
 type Guests interface {
-	// Guests gives what is remembered, by the instance's id; with instances, of no others.
+	// Guests returns the stored entries by instance id, of all instances if none are named.
 	Guests(ctx context.Context, instances ...string) (map[string]Guest, error)
 }
 
-// KeeperOptions are what a Keeper is made of.
+// KeeperOptions configure a Keeper.
 type KeeperOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
-	// Guests is asked after each reading: who is on a host by then was placed before. Nil
-	// remembers none.
+	// Guests is read after each reading of the hosts, since instances are stored before they
+	// are on a host. Nil adds nothing.
 	Guests Guests
-	// Powers is asked after each reading too: a host that is seen switched off was stored as
-	// such before. Nil tells of none.
+	// Powers is read after each reading of the hosts, since Almanac stores that it switches a
+	// host off before it does. Nil adds nothing.
 	Powers PowerSettings
 	Rules  DoubtRules
 	Now    func() span.Instant
-	Log    *slog.Logger // is told when doubt begins and when it ends
+	Log    *slog.Logger // gets a message when trust ends and when it returns
 }
 
-// Keeper keeps the current snapshot: the hosts of a Source under the settings of
-// operators. It is safe for concurrent use. Several processes may each have one on
-// the same settings: what one sets, the others have from their next Refresh on.
-// A property of the source that has come to have another type than operators have set
-// it with is left out, and the log says so.
+// Keeper holds the current snapshot: the hosts of a Source with the settings of operators. It is
+// safe for concurrent use. Several processes may each have one on the same settings: what one
+// sets, the others have from their next Refresh on. A property of the source whose type no longer
+// matches the type that operators have set is left out, with a log message.
 //
-// A reading that is not believed becomes the snapshot like any other, so that
-// nobody is promised a host that may be gone. But Doubt then says so to those who
-// would take something away.
+// An untrusted reading becomes the snapshot like any other, so that nobody is promised a host
+// that may be gone. Untrusted then returns the reason, for callers that would take something away.
 type Keeper struct {
 	source  Source
 	options KeeperOptions
@@ -78,15 +76,15 @@ type Keeper struct {
 	trust   atomic.Pointer[trust]
 	read    atomic.Int64 // when the hosts of current were read
 
-	mu        sync.Mutex // held while a snapshot is made and what led to it is stored
+	mu        sync.Mutex // held while a snapshot is made and its inputs are stored
 	hosts     []Host
 	overrides map[string]Override
 	hidden    map[string]bool
-	doubting  bool // as the log was told
+	doubting  bool // as last logged
 }
 
-// OpenKeeper reads hosts and settings. It fails where the hosts cannot be read or
-// contradict each other, or where there are none.
+// OpenKeeper reads hosts and settings. It returns an error if the hosts cannot be read or
+// contradict each other, or if there are none.
 func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, error) {
 	k := &Keeper{source: source, options: o, follow: func(*Snapshot) {}}
 	k.trust.Store(&trust{rules: o.Rules})
@@ -96,26 +94,25 @@ func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, e
 	return k, nil
 }
 
-// Follow calls fn with every snapshot from the next on. It is called once, before
-// the keeper is shared.
+// Follow calls fn with each snapshot from the next on. Call it once, before the Keeper is
+// shared.
 func (k *Keeper) Follow(fn func(*Snapshot)) { k.follow = fn }
 
-// Snapshot gives the current snapshot.
+// Snapshot returns the current snapshot.
 func (k *Keeper) Snapshot() *Snapshot {
 	return k.current.Load()
 }
 
-// Doubt says why what the hosts seem to be is not believed now, in a sentence; empty
-// where it is.
+// Untrusted returns the reason why the last reading is not trusted now, as a sentence; empty if
+// it is.
 func (k *Keeper) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
 
-// ReadAt is when the hosts were read. A Snapshot that is asked for after it is no
-// older.
+// ReadAt returns when the hosts were read. A Snapshot requested after ReadAt is at least that
+// new.
 func (k *Keeper) ReadAt() span.Instant { return span.Instant(k.read.Load()) }
 
-// Refresh reads the hosts anew, and the settings, which other processes may have
-// changed. After an error, and where the source has no hosts at all, the last good
-// snapshot stays.
+// Refresh reads the hosts again, and the settings, which other processes may have changed.
+// After an error, and if the source has no hosts at all, the last good snapshot stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	asked := k.options.Now()
 	hosts, err := k.source.Hosts(ctx)
@@ -133,15 +130,15 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return err
 }
 
-// take makes hosts, read at that time, the current ones.
+// update makes hosts, read at that time, the current ones.
 func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) error {
 	if len(hosts) == 0 {
 		k.trust.Store(new(k.trust.Load().afterNothing()))
-		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
+		return fault.New(fault.Unavailable, "the inventory returned no hosts; keeping the previous list")
 	}
 	hosts, err := k.recognize(ctx, hosts)
 	if err != nil {
-		return fmt.Errorf("read what is known of instances: %w", err)
+		return fmt.Errorf("read the stored instances: %w", err)
 	}
 	if k.options.Powers != nil {
 		settings, err := k.options.Powers.PowerSettings(ctx, namesOf(hosts))
@@ -166,16 +163,16 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 			return err
 		}
 	}
-	// First, so that nobody sees the new hosts without the doubt about them.
+	// The trust comes first, so that nobody sees the new hosts without the warning about them.
 	k.trust.Store(new(k.trust.Load().after(hosts, overrides, read, k.options.Now())))
 	if changed {
 		k.put(next, hosts, overrides, hidden)
 	}
-	k.read.Store(int64(read)) // last, so that nobody takes the hosts of before for new ones
+	k.read.Store(int64(read)) // last, so that a new time never belongs to old hosts
 	return nil
 }
 
-// recognize gives the hosts with instances that are known as what is remembered of them.
+// recognize returns the hosts with what was stored about their instances.
 func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 	if k.options.Guests == nil {
 		return hosts, nil
@@ -187,7 +184,7 @@ func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 	hosts = slices.Clone(hosts)
 	for i := range hosts {
 		h := &hosts[i]
-		h.Instances = slices.Clone(h.Instances) // the source may go on to use them
+		h.Instances = slices.Clone(h.Instances) // the source may keep using them
 		for at := range h.Instances {
 			h.Instances[at].Recognize(guests[h.Instances[at].ID])
 		}
@@ -195,7 +192,7 @@ func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 	return hosts, nil
 }
 
-// tell writes into the log that doubt has begun, or that it has ended.
+// logTrust logs that trust has ended or returned.
 func (k *Keeper) tell(ctx context.Context) {
 	if k.current.Load() == nil {
 		return
@@ -203,16 +200,16 @@ func (k *Keeper) tell(ctx context.Context) {
 	doubt := k.Doubt(k.options.Now())
 	switch was := k.doubting; {
 	case doubt != "" && !was:
-		k.options.Log.WarnContext(ctx, "the inventory is in doubt: nothing is healed, cleaned up or switched off", "doubt", doubt)
+		k.options.Log.WarnContext(ctx, "the inventory is untrusted: nothing is healed, cleaned up or switched off", "reason", doubt)
 	case doubt == "" && was:
-		k.options.Log.InfoContext(ctx, "the inventory is believed again")
+		k.options.Log.InfoContext(ctx, "the inventory is trusted again")
 	}
 	k.doubting = doubt != ""
 }
 
-// SetHost lays change over what is stored for the host now, by whichever process,
-// and stores that. It fails with a NotFound fault for a host that is not there, and
-// with an Invalid one where a property would change its type.
+// SetHost adds change to what is currently stored for the host, by any process, and stores the
+// result. It returns a NotFound fault for an unknown host, and an Invalid fault if a property
+// would change its type.
 func (k *Keeper) SetHost(ctx context.Context, name string, change Override) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -221,7 +218,7 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	}
 	for property := range change.Properties {
 		if builtInNamed(property) != nil {
-			return fault.Field("properties."+property, "is built in: it is what the host is, and cannot be set")
+			return fault.Field("properties."+property, "is built in: Almanac computes it from the host, and it cannot be set")
 		}
 	}
 	if power := change.Power; power != nil && *power != "" && !slices.Contains(Powers, *power) {
@@ -249,7 +246,8 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	return nil
 }
 
-// fits fails where change gives a property of a host another type than it has on others.
+// fits returns an error if change sets a property of a host to another type than it has on
+// others.
 func (k *Keeper) fits(name string, change Override, stored map[string]Override) error {
 	bare := make(map[string]*Value, len(change.Properties))
 	for property := range change.Properties {
@@ -272,8 +270,8 @@ func (k *Keeper) fits(name string, change Override, stored map[string]Override) 
 	return nil
 }
 
-// SetHidden hides a property from all but admins, or shows it again, and stores
-// that. It fails with a NotFound fault for a property that no host has.
+// SetHidden hides a property from everyone but admins, or shows it again, and stores that. It
+// returns a NotFound fault for a property that no host has.
 func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -299,7 +297,7 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 func (k *Keeper) put(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
 	if before := k.current.Load(); len(next.left) > 0 && (before == nil || !slices.Equal(next.left, before.left)) {
-		k.options.Log.Warn("properties of other types than they were set with are left out", "properties", some(next.left))
+		k.options.Log.Warn("leaving out properties whose type differs from the type an operator has set", "properties", some(next.left))
 	}
 	k.current.Store(next)
 	k.follow(next)

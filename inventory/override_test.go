@@ -135,7 +135,7 @@ func TestTheLogSaysOnceWhatIsLeftOut(t *testing.T) {
 		hosts[0].Guests = guests
 		w.after(t, 10, hosts)
 	}
-	if said := strings.Count(w.log.String(), "rack is a string on b, and was set as a number"); said != 1 {
+	if said := strings.Count(w.log.String(), "rack is a string on b, but was set as a number"); said != 1 {
 		t.Errorf("said %d times:\n%s", said, w.log.String())
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// guests say on which hosts of one NewStates the instances are. They are gathered when
-// somebody asks first: most requests do not.
+// guests maps the instances of one NewStates to their hosts. The first lookup builds it, since
+// most requests need none.
 type guests struct {
 	rows   rows
 	gather sync.Once
-	// on is the place of the host of each instance by its id, the first where there are
-	// several; others are the rest, of instances on their way from one to another.
+	// on is the index of each instance's host by instance id, the first if there are several;
+	// others are the further hosts of instances on their way from one to another.
 	on     map[string]int
 	others map[string][]int
 }
@@ -41,8 +41,8 @@ func (g *guests) of(instance string) []int {
 	return append([]int{first}, g.others[instance]...)
 }
 
-// HostsOf gives the places of the hosts that an instance is on, or on its way to, in
-// ascending order; none of one that nobody knows.
+// HostsOf returns the indices of the hosts that an instance is on or on its way to, ascending;
+// none for an unknown instance.
 func (s *States) HostsOf(instance string) []int {
 	hosts := slices.AppendSeq(s.guests.of(instance), s.received.All())
 	slices.Sort(hosts)

@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// Renewed gives the states after host i was read anew: its Stocks, Instances and IOOps are
-// those of h. All else that is known of it stays as it was. What is in h belongs to the
-// states from then on.
+// WithHostRead returns the states after host i was read again: its Stocks, Instances and IOOps
+// are those of h, everything else stays. The contents of h belong to the states from then on.
 //
-// A reading of the whole cloud makes new states; this is for who knows that nothing has
-// happened but on one host, as a simulation does.
+// A reading of the whole cloud makes new states. This is for callers that know that only one
+// host has changed, such as a simulation.
 func (s *States) Renewed(i int, h HostState) *States {
 	row := *s.Host(i)
 	row.Stocks, row.Instances, row.IOOps = h.Stocks, h.Instances, h.IOOps
@@ -20,8 +19,8 @@ func (s *States) Renewed(i int, h HostState) *States {
 	return next
 }
 
-// renewing returns the states with other rows of some hosts, by place. The hosts of the
-// rows are the same ones, which have other stocks, instances and operations.
+// withRows returns the states with other rows of some hosts, by index. The rows differ from the
+// old ones only in stocks, instances and operations.
 func (s *States) renewing(rows map[int]*HostState) *States {
 	if len(rows) == 0 {
 		return s
@@ -29,7 +28,7 @@ func (s *States) renewing(rows map[int]*HostState) *States {
 	next := *s
 	next.rows, next.columns, next.rare, next.made = slices.Clone(s.rows), maps.Clone(s.columns), maps.Clone(s.rare), new(sync.Map)
 	next.ioOps = slices.Clone(s.ioOps)
-	own := map[string]int{} // classes whose column is no longer that of s
+	own := map[string]int{} // how much of each class's column is no longer shared with s
 	for i, h := range rows {
 		next.relay(s, i, h, own)
 		next.ioOps[i] = h.IOOps
@@ -37,7 +36,7 @@ func (s *States) renewing(rows map[int]*HostState) *States {
 	return &next
 }
 
-// relay puts a host in the place of that of before, with its columns.
+// replaceRow replaces the row of host i and updates its columns.
 func (s *States) relay(before *States, i int, h *HostState, own map[string]int) {
 	stocks := s.Host(i).Stocks
 	s.rows.put(before.rows, i, h)
@@ -51,7 +50,7 @@ func (s *States) relay(before *States, i int, h *HostState, own map[string]int) 
 	}
 }
 
-// restock makes the column of a class say what host i has of it by now.
+// updateColumn writes the stock of host i into the column of a class.
 func (s *States) restock(i int, class string, own map[string]int) {
 	c, dense := s.columns[class]
 	if !dense {
@@ -85,7 +84,7 @@ func (s *States) restock(i int, class string, own map[string]int) {
 	}
 }
 
-// How much of a column is no longer that of before.
+// How much of a column is no longer shared with the states before.
 const (
 	useOnly = 1 + iota
 	whole

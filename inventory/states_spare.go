@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Sparing gives the states in which none of these instances, each with its host, can be
-// evicted.
+// WithProtected returns the states in which none of these instances, by id with its host, can
+// be evicted.
 func (s *States) Sparing(hosts map[string]string) *States {
 	if len(hosts) == 0 {
 		return s

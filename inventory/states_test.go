@@ -46,7 +46,7 @@ func TestHostsLieByNameAndAreFoundWhateverTheCase(t *testing.T) {
 
 func TestNamesDifferInMoreThanCase(t *testing.T) {
 	for want, rows := range map[string][]inventory.HostState{
-		`two hosts are named "A" and "a", which is the same to Nova`: {{Name: "a"}, {Name: "b"}, {Name: "A"}},
+		`two hosts are named "A" and "a", which are equal to Nova`: {{Name: "a"}, {Name: "b"}, {Name: "A"}},
 		"a host has no name": {{Name: "a"}, {}},
 	} {
 		_, err := inventory.NewStates(rows, nil)

@@ -148,7 +148,7 @@ func TestWhatIsNoSingleHostIsLeftOutAndSaidSo(t *testing.T) {
 
 func TestAHostWithoutAnyInventoryHasNoRoom(t *testing.T) {
 	hosts, _ := assemble(small(func(c *cloud) { c.holdings["pa"] = holding{} }), inventory.PreemptibleRule{})
-	if got := host(t, hosts, "a").Trouble; got != "Placement has no room on it" {
+	if got := host(t, hosts, "a").Trouble; got != "Placement has no inventory of it" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestMetadataBecomesPropertiesOfOneKind(t *testing.T) {
 				{Name: "x", Hosts: []string{"a"}, Metadata: map[string]string{"gpu": "a100"}},
 			},
 			a: map[string]inventory.Value{"gpu": word("a100")}, aggregated: []string{"x", "z"},
-			note: "host a has another gpu from aggregate z than from one before it by name, which counts",
+			note: "host a has different values of gpu: that of aggregate z is ignored, since an aggregate before it by name has one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

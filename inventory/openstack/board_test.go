@@ -272,7 +272,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 		s.call(s.session, method, server+path, body)
 		s.await(what, func([]inventory.Host) bool { return maps.Equal(s.yields(host), want) })
 	}
-	become("it is protected, or cannot leave as it is", none, http.MethodPost, "/metadata", object{"metadata": object{"almanac:protected": "true"}})
+	become("it is protected, or its status does not allow it to leave", none, http.MethodPost, "/metadata", object{"metadata": object{"almanac:protected": "true"}})
 	become("it is not protected", all, http.MethodDelete, "/metadata/almanac:protected", nil)
 	become("it is locked", none, http.MethodPost, "/action", object{"lock": nil})
 	become("it is not locked", all, http.MethodPost, "/action", object{"unlock": nil})

@@ -222,7 +222,7 @@ func TestAWrongWeighQuestionIsToldItsField(t *testing.T) {
 	for name, m := range map[string]mistake{
 		"no hosts":                   {`{}`, "hosts", "is needed", false},
 		"a host without a name":      {`{"hosts": ["A", ""]}`, "hosts", "a host needs a name", false},
-		"a host twice to Nova":       {`{"hosts": ["A", "a"]}`, "hosts", "which is the same to Nova", true},
+		"a host twice to Nova":       {`{"hosts": ["A", "a"]}`, "hosts", "which are equal to Nova", true},
 		"unknown field":              {`{"hosts": ["A"], "requst": {}}`, "requst", `did you mean "request"?`, false},
 		"nested unknown field":       {`{"hosts": ["A"], "request": {"instance": "x"}}`, "request.instance", `did you mean "instances"?`, false},
 		"extra specs are a list":     {`{"hosts": ["A"], "request": {"extra_specs": []}}`, "request.extra_specs", "must be an object of texts, not []", false},
