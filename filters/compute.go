@@ -11,7 +11,7 @@ import (
 // (nova/scheduler/filters/compute_filter.py).
 type Compute struct{ once }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Compute) Name() string { return "ComputeFilter" }
 
 // For prepares the filter.

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// IsolatedHosts keeps some images to some hosts, and unless Open says otherwise other
-// images off these (nova/scheduler/filters/isolated_hosts_filter.py). Hosts are named with
-// the case of their letters.
+// IsolatedHosts keeps the isolated images to the isolated hosts and, unless Open is set, other
+// images off these hosts (nova/scheduler/filters/isolated_hosts_filter.py). Host names are
+// case-sensitive.
 type IsolatedHosts struct {
 	once
 	Images, Hosts []string // isolated_images, isolated_hosts
@@ -20,7 +20,7 @@ type IsolatedHosts struct {
 	isolated kept[hostset.Set]
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*IsolatedHosts) Name() string { return "IsolatedHostsFilter" }
 
 // For prepares the filter.
@@ -31,7 +31,7 @@ func (f *IsolatedHosts) For(s *inventory.States, r *placing.Request, _ span.Inst
 	}
 	isolated := f.isolated.get(s, f.gather)
 	if inside {
-		return sieve{isolated, func(int) string { return "the image is for isolated hosts, and the host is none" }}
+		return sieve{isolated, func(int) string { return "the image is for isolated hosts, and the host is not isolated" }}
 	}
 	others := s.All().Clone()
 	others.Subtract(isolated)

@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Judgeable refuses hosts of which something is beyond judgement here
-// (inventory.HostState.Beyond), forced ones included.
+// Judgeable refuses hosts that Almanac can never judge (inventory.HostState.Unsupported), even
+// forced ones.
 type Judgeable struct {
 	judgeable kept[hostset.Set]
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*Judgeable) Name() string { return "JudgeableFilter" }
 
 // For prepares the filter.

@@ -22,8 +22,8 @@ type sieve struct {
 func (s sieve) Keep(hosts hostset.Set) { hosts.Keep(s.hosts) }
 func (s sieve) Why(i int) string       { return s.why(i) }
 
-// kept is what was gathered of the hosts, for as long as they are the same: facts that
-// takes do not change. It is safe for concurrent use.
+// kept caches what was computed from the hosts as long as they are the same: facts that
+// placements do not change. It is safe for concurrent use.
 type kept[T any] struct {
 	mu   sync.Mutex
 	of   *inventory.States

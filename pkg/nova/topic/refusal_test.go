@@ -62,7 +62,7 @@ func TestARequestThatCannotBeServedGetsNovasNoValidHost(t *testing.T) {
 		"one that starts":           {args(t, hint("starting"), nil), "Reservation starting has not started"},
 		"one that ends":             {args(t, hint("ending"), nil), "Reservation ending is ending"},
 		"one that is over":          {args(t, hint("overdue"), nil), "Reservation overdue runs from"},
-		"more than is reserved":     {three, "Reservation shared holds 2 instances, 3 are asked for."},
+		"more than is reserved":     {three, "Reservation shared has 2 instances, 3 are requested."},
 		"a larger flavor":           {args(t, hint("shared"), map[string]string{"resources:VCPU": "2"}), "holds 1 VCPU for each instance"},
 		"what cannot be judged":     {args(t, nil, map[string]string{"hw:numa_nodes": "2"}), "cannot be judged without a nova-scheduler"},
 		"another flavor's":          {args(t, hint("own"), map[string]string{"almanac:reservation": "other"}), "another reservation than the flavor"},
