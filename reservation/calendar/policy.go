@@ -3,8 +3,8 @@ package calendar
 // Policy names a rule of paper 003 section 5 for choosing among feasible starts.
 type Policy string
 
-// The seven policies. PE is the number of free hosts of a start's availability
-// rectangle, duration is its length; best is the smallest, worst the largest.
+// The seven policies. PE is the number of free hosts of a start's availability rectangle,
+// duration is its length; best is the smallest, worst the largest.
 const (
 	FirstFit           Policy = "first-fit"
 	PEBestFit          Policy = "pe-best-fit"
@@ -15,13 +15,13 @@ const (
 	PEDurationWorstFit Policy = "pe-duration-worst-fit"
 )
 
-// Policies are all policies, in the order of the paper.
+// Policies lists all policies, in the order of the paper.
 var Policies = []Policy{
 	FirstFit, PEBestFit, PEWorstFit, DurationBestFit, DurationWorstFit, PEDurationBestFit, PEDurationWorstFit,
 }
 
-// better says whether the policy prefers a, a later start, to b. Equal
-// candidates leave the earlier start in place.
+// better reports whether the policy prefers a, a later start, to b. Of equal candidates the
+// earlier start wins.
 func (p Policy) better(a, b Candidate) bool {
 	switch p {
 	case PEBestFit:
