@@ -253,7 +253,7 @@ func TestWhatNovaCannotMeanIsAnErrorAndNoEmptyList(t *testing.T) {
 			}
 			c, _ := reader(t, answer(strings.Replace(wrong, "%s", name, 1)))
 			n, err := list(c)
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of nova makes no sense") || n > 0 {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of nova is invalid") || n > 0 {
 				t.Errorf("%s from %s: %d, %v", name, wrong, n, err)
 			}
 		}
