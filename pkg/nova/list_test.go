@@ -211,7 +211,7 @@ func TestPagesAreReadToTheirEndAndNoServerTwice(t *testing.T) {
 
 func TestPagesThatDoNotEndAreAnError(t *testing.T) {
 	c, asked := reader(t, inCells(`{"servers": [`+fmt.Sprintf(whole, `""`, `{}`, `{}`)+`], "servers_links": [{"rel": "next"}]}`))
-	if _, err := c.Servers(t.Context(), nova.ServerQuery{}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "its pages do not end") {
+	if _, err := c.Servers(t.Context(), nova.ServerQuery{}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "its list does not end") {
 		t.Errorf("after %d pages: %v", len(*asked), err)
 	}
 }

@@ -42,7 +42,7 @@ func TestWhatCannotBeJudgedIsToldInASentence(t *testing.T) {
 		"the flavor's extra spec trait1:CUSTOM_A requires a request group of its own":           flavor("trait1:CUSTOM_A", "required"),
 		"the request's requested_resources requires a request group of its own":                 {"requested_resources": []any{novaObject("RequestGroup", "1.3", nil)}},
 		"the request's request_level_params requires traits of the root provider":               {"request_level_params.root_required": []string{"A"}},
-		"the flavor's extra spec hw:of_the_future is not known":                                 flavor("hw:of_the_future", "1"),
+		"the flavor's extra spec hw:of_the_future is unknown":                                   flavor("hw:of_the_future", "1"),
 	} {
 		_, beyond := request(t, edited(t, values), object.Options{})
 		if len(beyond) != 1 || !strings.HasPrefix(beyond[0], want) {

@@ -83,7 +83,7 @@ func TestAPromiseThatCannotBeStoredIsNotGiven(t *testing.T) {
 	g := &guests{saved: map[string]inventory.Guest{}, err: errors.New("the database is away")}
 	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
 	_, err := b.ask(t, args(t, hint("own"), nil))
-	checkRefusal(t, err, "NoValidHost", novaException, "What the hints of the request are for cannot be stored now; try again later.")
+	checkRefusal(t, err, "NoValidHost", novaException, "The hints of the request cannot be stored now; try again later.")
 }
 
 func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
