@@ -8,7 +8,7 @@ func (r DoubtRules) Judge(trusted, listed []Host, overrides map[string]Override)
 
 // Entered returns the instances of what is held on the board, in the order in which their
 // plans entered.
-func (b *Board) Entered() (instances []string) {
+func (b *LiveState) Entered() (instances []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.claims {

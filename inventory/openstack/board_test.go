@@ -112,7 +112,7 @@ func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
 		"project_id":  s.prefix, "user_id": s.prefix, "consumer_generation": nil,
 	})
 	t.Cleanup(func() { s.tell(http.MethodDelete, consumer, nil) })
-	hold.Settle()
+	hold.Confirm()
 	claimed("after the claim")
 	s.must()
 	claimed("with a reading after the claim")

@@ -17,7 +17,7 @@ const sharing = "MISC_SHARES_VIA_AGGREGATE"
 // which only the states of hosts need. It reads them if one of them has changed, and in a full
 // reading: a host that joins the aggregate of a sharing provider does not change that provider.
 func (s *Source) readShared(ctx context.Context, next, last *cloud, providers []placement.Provider, full bool) error {
-	if s.options.Board == nil {
+	if s.options.LiveState == nil {
 		return nil
 	}
 	ofHost := make(map[string]bool, len(next.providers))

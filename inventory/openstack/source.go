@@ -23,7 +23,7 @@ type Options struct {
 	FullEvery int64
 	// Board, if not nil, receives the states of the hosts of each reading, with the cells from
 	// Cells; without Cells, no cell is known.
-	Board *inventory.Board
+	LiveState *inventory.LiveState
 	Cells Cells
 	// Builds contains the failed builds, for the Board; nil has none.
 	Builds *Builds
@@ -90,8 +90,8 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 		return nil, ctx.Err()
 	}
 	var mark inventory.Mark
-	if s.options.Board != nil {
-		mark = s.options.Board.Begin()
+	if s.options.LiveState != nil {
+		mark = s.options.LiveState.BeginRead()
 	}
 	before, began := s.Calls(), s.options.Now()
 	next, err := s.read(ctx, s.last, span.At(began))
@@ -101,7 +101,7 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	s.last = next
 	hosts, notes := assemble(next, s.options.Preemptible)
 	notes = append(notes, next.notes...)
-	if s.options.Board != nil {
+	if s.options.LiveState != nil {
 		notes = append(notes, s.show(ctx, mark, next, hosts)...)
 	}
 	s.tell(notes)

@@ -30,9 +30,9 @@ func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts 
 	if err != nil {
 		return append(notes, fmt.Sprintf("keeping the previous states of the hosts: %v", err))
 	}
-	s.options.Board.Take(mark, states, c.underWay)
+	s.options.LiveState.Replace(mark, states, c.underWay)
 	if s.shown != nil {
-		s.shown(s.options.Board.Load())
+		s.shown(s.options.LiveState.Load())
 	}
 	return notes
 }
@@ -164,10 +164,10 @@ const looksAtOnce = 4
 // the board, by three calls for a host and two more for each child of its provider. It ignores
 // unknown hosts. It returns the errors of placement.Client.Tree.
 func (s *Source) Look(ctx context.Context, hosts []string) error {
-	if s.options.Board == nil {
+	if s.options.LiveState == nil {
 		return nil
 	}
-	states := s.options.Board.Load()
+	states := s.options.LiveState.Load()
 	if states == nil {
 		return nil
 	}
@@ -180,13 +180,13 @@ func (s *Source) Look(ctx context.Context, hosts []string) error {
 		}
 		h := states.Host(i)
 		looks.Go(func() error {
-			mark := s.options.Board.Begin()
+			mark := s.options.LiveState.BeginRead()
 			tree, err := s.placement.Tree(ctx, h.Provider)
 			if err != nil {
 				return fmt.Errorf("read host %s: %w", h.Name, err)
 			}
 			all, _ := stocks(tree, h.Split)
-			s.options.Board.Correct(mark, h.Name, all, holds(tree, all))
+			s.options.LiveState.CorrectHost(mark, h.Name, all, holds(tree, all))
 			return nil
 		})
 	}

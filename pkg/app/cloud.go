@@ -34,7 +34,7 @@ type cloud struct {
 	placement *placement.Client
 	glance    *glance.Client      // nil where no images are put on hosts
 	source    *inventoryos.Source // where this process reads the hosts itself
-	board     *inventory.Board    // where it answers Nova too
+	board     *inventory.LiveState    // where it answers Nova too
 	builds    *inventoryos.Builds // nil where Nova does not tell of them
 }
 

@@ -62,8 +62,8 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	board := inventory.NewBoard()
-	board.Take(board.Begin(), states, nil)
+	board := inventory.NewLiveState()
+	board.Replace(board.BeginRead(), states, nil)
 	pipeline := &scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{}, filters.ServerGroupAntiAffinity{}}}
 	d := dispatch.New(dispatch.Options{
 		Board: board, Planner: sideBySide(pipeline, requests), Claims: granting{}, Looker: unneeded{}, Decisions: unneeded{},
@@ -113,7 +113,7 @@ func TestNobodyWaitsForVictimsOfAPlanThatWasNotCarriedOut(t *testing.T) {
 			done <- err
 		}()
 		<-planned
-		b.board.Charge([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
+		b.board.AddClaims([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
 		close(taken)
 		if err := <-done; !fault.Is(err, fault.Conflict) {
 			t.Errorf("the plan that came too late: %v", err)
@@ -148,7 +148,7 @@ func TestWhoWaitsForPlansOfOthersEndsWithItsContext(t *testing.T) {
 		done <- err
 	}()
 	<-planned
-	b.board.Charge([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
+	b.board.AddClaims([]string{host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
 	taken <- struct{}{}
 	<-again
 	late := request(1, "late")

@@ -99,7 +99,7 @@ type Victim struct {
 
 // Options are what a Dispatcher works with.
 type Options struct {
-	Board   *inventory.Board
+	Board   *inventory.LiveState
 	Planner Planner
 	Claims  Claims
 	Looker  Looker

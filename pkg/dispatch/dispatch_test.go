@@ -97,7 +97,7 @@ func TestAllocationsAreOfTheProviderThatHasTheClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(b.board.Begin(), states, nil)
+	b.board.Replace(b.board.BeginRead(), states, nil)
 	r := request(2, "a")
 	r.Resources[class], r.Resources["DISK_GB"] = 1, 0
 	want := placing.Allocations{provider(0): {"VCPU": 2}, child: {class: 1}}
@@ -171,13 +171,13 @@ func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
 // it counts twice.
 func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 	b := calm(t, 4)
-	reading := b.board.Begin()
+	reading := b.board.BeginRead()
 	b.place(t, request(2, "a"))
 	states, err := inventory.NewStates([]inventory.HostState{{Name: host(0), Node: host(0), Provider: provider(0), Stocks: b.stocks(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(reading, states, nil)
+	b.board.Replace(reading, states, nil)
 	b.calls = nil
 	b.place(t, request(2, "b"))
 	b.called(t, "look", "claim")
@@ -201,7 +201,7 @@ func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
 			return away
 		}
 		for i := range len(b.limit) {
-			b.board.Correct(b.board.Begin(), host(i), b.stocks(i), nil)
+			b.board.CorrectHost(b.board.BeginRead(), host(i), b.stocks(i), nil)
 		}
 		return nil
 	}
@@ -277,7 +277,7 @@ func TestAPanicHoldsNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(b.board.Begin(), states, nil)
+	b.board.Replace(b.board.BeginRead(), states, nil)
 	if used := b.board.Load().Column("VCPU").Used; used[0] != 0 {
 		t.Errorf("%d VCPU are held", used[0])
 	}

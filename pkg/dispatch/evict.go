@@ -118,7 +118,7 @@ func (t *task) makeRoom(ctx context.Context, c chosen) error {
 		e.takeBack(ctx)
 		return err
 	}
-	c.hold.Settle()
+	c.hold.Confirm()
 	e.forgetNotice(ctx)
 	e.lookAfter(ctx)
 	return nil
@@ -165,7 +165,7 @@ func (e *eviction) replace(ctx context.Context, c chosen) error {
 		}
 		return err
 	}
-	c.hold.Settle()
+	c.hold.Confirm()
 	e.stubborn.add(e.victims, e.Now().Add(e.EvictionTimeout)) // what they are left is for nobody
 	lost, robbed := e.lost, slices.DeleteFunc(slices.Clone(e.robbed), func(v victim) bool { return !e.has(v) })
 	e.lost, e.robbed = nil, slices.DeleteFunc(e.robbed, e.has)
@@ -257,7 +257,7 @@ func (e *eviction) lookAfter(ctx context.Context) {
 		e.Log.WarnContext(ctx, "hosts could not be read anew", "hosts", hosts, "request", e.request.ID, "error", err)
 	}
 	for _, host := range hosts {
-		e.Board.Freed(host)
+		e.Board.InstanceLeft(host)
 	}
 }
 

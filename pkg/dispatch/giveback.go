@@ -109,7 +109,7 @@ func (d *Dispatcher) holdFor(victims []victim) *inventory.Hold {
 		}
 		hosts[n], takes[n] = v.on.Name, inventory.Take{Instance: v.ID, Resources: back}
 	}
-	return d.Board.Charge(hosts, takes)
+	return d.Board.AddClaims(hosts, takes)
 }
 
 // settle ends the hold of a debt that is repaid.
@@ -119,7 +119,7 @@ func (l *debts) settle(b *debt) {
 	switch {
 	case b.hold == nil:
 	case len(b.returned) > 0:
-		b.hold.Settle()
+		b.hold.Confirm()
 	default:
 		b.hold.Undo() // all have gone
 	}

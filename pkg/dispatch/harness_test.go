@@ -221,16 +221,16 @@ func (c *cloud) Release(_ context.Context, claims []placing.Claim) error {
 type bench struct {
 	*cloud
 	*dispatch.Dispatcher
-	board     *inventory.Board
+	board     *inventory.LiveState
 	decisions kept
 	// seen gives how many VCPU host i seems to have.
 	seen func(i int) int64
 }
 
 func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench {
-	b := &bench{cloud: c, board: inventory.NewBoard()}
+	b := &bench{cloud: c, board: inventory.NewLiveState()}
 	b.seen = func(i int) int64 { return b.limit[provider(i)] }
-	mark := b.board.Begin()
+	mark := b.board.BeginRead()
 	var rows []inventory.HostState
 	for i := range len(c.limit) {
 		rows = append(rows, inventory.HostState{
@@ -241,7 +241,7 @@ func newBench(t interface{ Fatal(...any) }, c *cloud, wait func() error) *bench 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.board.Take(mark, states, nil)
+	b.board.Replace(mark, states, nil)
 	b.Dispatcher = dispatch.New(dispatch.Options{
 		Board: b.board, Planner: firstFit{}, Claims: c, Looker: b, Decisions: &b.decisions,
 		Now: func() time.Time { return c.now }, Draw: func(int) int { return 0 },
@@ -268,7 +268,7 @@ func (b *bench) Look(_ context.Context, hosts []string) error {
 	}
 	for i := range len(b.limit) {
 		if slices.Contains(hosts, host(i)) {
-			b.board.Correct(b.board.Begin(), host(i), b.stocks(i), b.holds(i))
+			b.board.CorrectHost(b.board.BeginRead(), host(i), b.stocks(i), b.holds(i))
 		}
 	}
 	return nil

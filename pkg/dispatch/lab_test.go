@@ -74,7 +74,7 @@ type scout struct {
 	*dispatch.Dispatcher
 	land   *land
 	client *placement.Client
-	board  *inventory.Board
+	board  *inventory.LiveState
 }
 
 // unkept keeps no decisions.
@@ -92,7 +92,7 @@ func (l *land) newScout(address string) *scout {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s := &scout{land: l, board: inventory.NewBoard()}
+	s := &scout{land: l, board: inventory.NewLiveState()}
 	if s.client, err = placement.New(session, openstack.Options{Override: address}); err != nil {
 		l.t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (l *land) newScout(address string) *scout {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s.board.Take(s.board.Begin(), states, nil)
+	s.board.Replace(s.board.BeginRead(), states, nil)
 	s.Dispatcher = dispatch.New(dispatch.Options{
 		Board: s.board, Planner: firstFit{}, Claims: s.client, Looker: s, Decisions: unkept{},
 		Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
@@ -122,7 +122,7 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if !slices.Contains(hosts, host(i)) {
 			continue
 		}
-		mark := s.board.Begin()
+		mark := s.board.BeginRead()
 		used, err := s.client.Usages(ctx, provider)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if err != nil {
 			return err
 		}
-		s.board.Correct(mark, host(i), stock(provider, used["VCPU"]), holds)
+		s.board.CorrectHost(mark, host(i), stock(provider, used["VCPU"]), holds)
 	}
 	return nil
 }

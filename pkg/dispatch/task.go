@@ -117,7 +117,7 @@ func (t *task) explained(err error) error {
 // carryOut claims what was chosen, has its victims leave, and ends its hold, whatever
 // happens.
 func (t *task) carryOut(ctx context.Context, c chosen) (err error) {
-	defer c.hold.Settle() // which does nothing where it is ended
+	defer c.hold.Confirm() // which does nothing where it is ended
 	if len(c.victims) > 0 {
 		defer t.departures.end()
 		return t.makeRoom(ctx, c)
@@ -137,7 +137,7 @@ func crowded(err error) bool {
 // drop ends a hold that was not claimed, so far as is known.
 func (t *task) drop(h *inventory.Hold) {
 	if len(t.lost) > 0 {
-		h.Settle()
+		h.Confirm()
 	} else {
 		h.Undo()
 	}
@@ -276,7 +276,7 @@ func (t *task) clarify(ctx context.Context, refusal error) bool {
 	if !fault.Is(refusal, fault.Conflict) {
 		return false
 	}
-	if hosts := t.Board.Unclear(); !t.clarified && len(hosts) > 0 {
+	if hosts := t.Board.UncertainHosts(); !t.clarified && len(hosts) > 0 {
 		t.clarified = true
 		err := t.Looker.Look(ctx, hosts)
 		if err == nil {

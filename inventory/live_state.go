@@ -20,7 +20,7 @@ import (
 // that a victim holds until it is deleted counts as an allocation of the victim in the same
 // plan. A caller that restores a victim's allocation places it first in the same way and
 // confirms it.
-type Board struct {
+type LiveState struct {
 	current atomic.Pointer[States]
 	entry   *turns.Gate // passed before mu is locked, by plans that enter or that are made alone
 
@@ -28,9 +28,9 @@ type Board struct {
 	clock  Mark                  // of the last event
 	base   *States               // the last reading with the corrections
 	read   Mark                  // when it began
-	looks  map[string]correction // by host; those that began after the reading
+	corrections  map[string]correction // by host; those that began after the reading
 	claims []*claim              // those that base does not contain, in the order in which they were made
-	freed  map[string]Mark       // hosts that an instance has left since the reading
+	departures  map[string]Mark       // hosts that an instance has left since the reading
 }
 
 // ReadVersion is a logical time of a LiveState; a larger one is later. The zero ReadVersion
@@ -50,7 +50,7 @@ type correction struct {
 type claim struct {
 	host    string
 	take    Take
-	settled Mark // when it was confirmed; 0 is not yet
+	confirmed Mark // when it was confirmed; 0 is not yet
 	// arriving marks a claim whose amounts are in the reading, but whose instance is still on
 	// its way and is not.
 	arriving bool
@@ -58,27 +58,27 @@ type claim struct {
 
 // Hold is a set of claims that LiveState counts until the caller confirms or undoes it.
 type Hold struct {
-	board  *Board
+	state  *LiveState
 	claims []*claim // none after Confirm or Undo
 }
 
 // NewLiveState returns a LiveState without states.
-func NewBoard() *Board {
-	return &Board{entry: turns.New(1, 0), looks: map[string]correction{}, freed: map[string]Mark{}}
+func NewLiveState() *LiveState {
+	return &LiveState{entry: turns.New(1, 0), corrections: map[string]correction{}, departures: map[string]Mark{}}
 }
 
 // Load returns the current states; nil before the first reading.
-func (b *Board) Load() *States { return b.current.Load() }
+func (b *LiveState) Load() *States { return b.current.Load() }
 
 // Begin returns the version that a reading of the cloud needs. Call it before the reading
 // begins.
-func (b *Board) Begin() Mark {
+func (b *LiveState) BeginRead() Mark {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tick()
 }
 
-func (b *Board) tick() Mark {
+func (b *LiveState) tick() Mark {
 	b.clock++
 	return b.clock
 }
@@ -89,60 +89,60 @@ func (b *Board) tick() Mark {
 //
 // underWay reports whether an instance that is not on the host where it was placed is still on
 // its way; the host then keeps counting it. A nil underWay means that none is.
-func (b *Board) Take(m Mark, s *States, underWay func(instance string) bool) {
+func (b *LiveState) Replace(m Mark, s *States, underWay func(instance string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base != nil && m < b.read {
 		return
 	}
-	maps.DeleteFunc(b.looks, func(_ string, c correction) bool { return c.began < m })
-	b.base, b.read = s.having(b.looks), m
+	maps.DeleteFunc(b.corrections, func(_ string, c correction) bool { return c.began < m })
+	b.base, b.read = s.withCorrections(b.corrections), m
 	b.claims = slices.DeleteFunc(b.claims, func(c *claim) bool {
-		if c.settled == 0 || c.settled > m {
+		if c.confirmed == 0 || c.confirmed > m {
 			return false
 		}
 		c.arriving = true
 		return underWay == nil || !underWay(c.take.Instance)
 	})
-	maps.DeleteFunc(b.freed, func(_ string, left Mark) bool { return left < m })
-	b.lay()
+	maps.DeleteFunc(b.departures, func(_ string, left Mark) bool { return left < m })
+	b.rebuild()
 }
 
 // Freed notes that an instance has left the host, so that the host may have more room than the
 // states show. Unknown hosts are ignored.
-func (b *Board) Freed(host string) {
+func (b *LiveState) InstanceLeft(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base == nil {
 		return
 	}
 	if i, there := b.base.Index(host); there {
-		b.freed[b.base.Host(i).Name] = b.tick()
+		b.departures[b.base.Host(i).Name] = b.tick()
 	}
 }
 
 // Correct replaces one host's stocks and what each consumer, by its id, holds of each resource
 // class, with values read after m. Claims confirmed before m are already included. Unknown
 // hosts are ignored.
-func (b *Board) Correct(m Mark, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
+func (b *LiveState) CorrectHost(m Mark, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.base == nil || m < b.read || m < b.looks[host].began {
+	if b.base == nil || m < b.read || m < b.corrections[host].began {
 		return
 	}
-	b.looks[host] = correction{began: m, stocks: stocks, holds: holds}
-	b.base = b.base.having(map[string]correction{host: b.looks[host]})
-	b.layOn(host)
+	b.corrections[host] = correction{began: m, stocks: stocks, holds: holds}
+	b.base = b.base.withCorrections(map[string]correction{host: b.corrections[host]})
+	b.rebuildHosts(host)
 }
 
 // Confirm records that Placement has the claims, or may have them because a request was not
 // answered. The next reading decides. Confirm does nothing after Undo.
-func (h *Hold) Settle() {
-	h.board.mu.Lock()
-	defer h.board.mu.Unlock()
-	now := h.board.tick()
+func (h *Hold) Confirm() {
+	h.state.mu.Lock()
+	defer h.state.mu.Unlock()
+	now := h.state.tick()
 	for _, c := range h.claims {
-		c.settled = now
+		c.confirmed = now
 	}
 	h.claims = nil
 }
@@ -150,8 +150,8 @@ func (h *Hold) Settle() {
 // Undo removes the claims, which Placement does not have. It does nothing after Confirm, so
 // that callers can defer it.
 func (h *Hold) Undo() {
-	h.board.mu.Lock()
-	defer h.board.mu.Unlock()
+	h.state.mu.Lock()
+	defer h.state.mu.Unlock()
 	if len(h.claims) == 0 {
 		return
 	}
@@ -159,25 +159,25 @@ func (h *Hold) Undo() {
 	for i, c := range h.claims {
 		undone[c], hosts[i] = true, c.host
 	}
-	h.board.claims = slices.DeleteFunc(h.board.claims, func(c *claim) bool { return undone[c] })
+	h.state.claims = slices.DeleteFunc(h.state.claims, func(c *claim) bool { return undone[c] })
 	h.claims = nil
-	h.board.layOn(hosts...)
+	h.state.rebuildHosts(hosts...)
 }
 
 // Unclear returns the sorted names of the hosts that may have more room than the states show:
 // an instance has left, or a claim may count twice because it was confirmed after a reading
 // began that may contain it. Reading such a host again decides.
-func (b *Board) Unclear() []string {
+func (b *LiveState) UncertainHosts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	unclear := map[string]bool{}
-	for host, left := range b.freed {
-		if b.looks[host].began < left {
+	for host, left := range b.departures {
+		if b.corrections[host].began < left {
 			unclear[host] = true
 		}
 	}
 	for _, c := range b.claims {
-		if c.settled != 0 && !c.arriving && b.looks[c.host].began < c.settled {
+		if c.confirmed != 0 && !c.arriving && b.corrections[c.host].began < c.confirmed {
 			unclear[c.host] = true
 		}
 	}
@@ -185,13 +185,13 @@ func (b *Board) Unclear() []string {
 }
 
 // rebuild sets the current states to the last reading plus all claims.
-func (b *Board) lay() {
-	b.current.Store(b.base.With(b.takes(func(int) bool { return true })))
+func (b *LiveState) rebuild() {
+	b.current.Store(b.base.With(b.counted(func(int) bool { return true })))
 }
 
 // rebuildHosts sets the current states after the readings or claims of only these hosts have
 // changed.
-func (b *Board) layOn(hosts ...string) {
+func (b *LiveState) rebuildHosts(hosts ...string) {
 	if b.base == nil {
 		return
 	}
@@ -201,12 +201,12 @@ func (b *Board) layOn(hosts ...string) {
 			rows[i] = b.base.Host(i)
 		}
 	}
-	held := b.takes(func(i int) bool { return rows[i] != nil })
+	held := b.counted(func(i int) bool { return rows[i] != nil })
 	b.current.Store(b.Load().renewing(rows).With(held))
 }
 
 // allocations returns the claims on the hosts of base that on selects by index.
-func (b *Board) takes(on func(i int) bool) []Take {
+func (b *LiveState) counted(on func(i int) bool) []Take {
 	takes := make([]Take, 0, len(b.claims))
 	for _, c := range b.claims {
 		i, there := b.base.Index(c.host)
@@ -215,7 +215,7 @@ func (b *Board) takes(on func(i int) bool) []Take {
 		}
 		t := c.take
 		t.Host = i
-		if look, ok := b.looks[c.host]; c.arriving || ok && c.settled != 0 && c.settled < look.began {
+		if look, ok := b.corrections[c.host]; c.arriving || ok && c.confirmed != 0 && c.confirmed < look.began {
 			t.Counted = true
 		}
 		takes = append(takes, t)
@@ -224,12 +224,12 @@ func (b *Board) takes(on func(i int) bool) []Take {
 }
 
 // withCorrections returns the states with the corrected stocks and holdings of some hosts.
-func (s *States) having(looks map[string]correction) *States {
+func (s *States) withCorrections(looks map[string]correction) *States {
 	rows := make(map[int]*HostState, len(looks))
 	for name, look := range looks {
 		if i, there := s.Index(name); there {
 			h := *s.Host(i)
-			h.Stocks, h.Instances = look.stocks, holding(h.Instances, look.holds)
+			h.Stocks, h.Instances = look.stocks, withHoldings(h.Instances, look.holds)
 			rows[i] = &h
 		}
 	}
@@ -237,7 +237,7 @@ func (s *States) having(looks map[string]correction) *States {
 }
 
 // withHoldings returns the instances; preemptible ones get their current holdings.
-func holding(instances []Instance, holds map[string]map[string]int64) []Instance {
+func withHoldings(instances []Instance, holds map[string]map[string]int64) []Instance {
 	if !slices.ContainsFunc(instances, func(i Instance) bool { return i.Preemptible }) {
 		return instances
 	}

@@ -25,7 +25,7 @@ const mostPlans = 10
 // turns by project. Place therefore calls plan more than once; only the last result counts.
 //
 // The caller must call Confirm or Undo: until then the hold counts, through all readings.
-func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
+func (b *LiveState) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
 	s := b.Load()
 	if s == nil {
 		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
@@ -39,7 +39,7 @@ func (b *Board) Place(ctx context.Context, project string, plan func(*States) ([
 	}
 	defer b.entry.Leave(project)
 	for plans := 1; ; plans++ {
-		if h := b.enter(s, takes); h != nil {
+		if h := b.accept(s, takes); h != nil {
 			return h, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -61,7 +61,7 @@ func outOfTime(err error) error {
 
 // accept counts the allocations, which were planned on s, if their hosts are unchanged.
 // Otherwise it returns nil.
-func (b *Board) enter(s *States, takes []Take) *Hold {
+func (b *LiveState) accept(s *States, takes []Take) *Hold {
 	for {
 		now := b.Load()
 		takes, standing := now.Standing(s, takes)
@@ -72,15 +72,15 @@ func (b *Board) enter(s *States, takes []Take) *Hold {
 		for i, t := range takes {
 			claims[i] = &claim{host: now.Host(t.Host).Name, take: t}
 		}
-		if next := now.With(takes); b.replace(now, next, claims) {
-			return &Hold{board: b, claims: claims}
+		if next := now.With(takes); b.replaceCurrent(now, next, claims) {
+			return &Hold{state: b, claims: claims}
 		}
 	}
 }
 
 // replaceCurrent makes next, which is now plus the claims, the current states. It returns false
 // if now is no longer current.
-func (b *Board) replace(now, next *States, claims []*claim) bool {
+func (b *LiveState) replaceCurrent(now, next *States, claims []*claim) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.Load() != now {
@@ -94,14 +94,14 @@ func (b *Board) replace(now, next *States, claims []*claim) bool {
 // Charge counts allocations[i] on the host named hosts[i], whether there is room or not:
 // someone else has decided it. The Host fields are ignored. An allocation on an unknown host
 // counts as soon as the host is known.
-func (b *Board) Charge(hosts []string, takes []Take) *Hold {
-	h := &Hold{board: b, claims: make([]*claim, len(takes))}
+func (b *LiveState) AddClaims(hosts []string, takes []Take) *Hold {
+	h := &Hold{state: b, claims: make([]*claim, len(takes))}
 	for i, t := range takes {
 		h.claims[i] = &claim{host: hosts[i], take: t}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.claims = append(b.claims, h.claims...)
-	b.layOn(hosts...)
+	b.rebuildHosts(hosts...)
 	return h
 }
