@@ -25,22 +25,22 @@ type LiveState struct {
 	entry   *turns.Gate // passed before mu is locked, by plans that enter or that are made alone
 
 	mu     sync.Mutex            // guards the fields below, and changes of current
-	clock  Mark                  // of the last event
+	clock  ReadVersion                  // of the last event
 	base   *States               // the last reading with the corrections
-	read   Mark                  // when it began
+	read   ReadVersion                  // when it began
 	corrections  map[string]correction // by host; those that began after the reading
 	claims []*claim              // those that base does not contain, in the order in which they were made
-	departures  map[string]Mark       // hosts that an instance has left since the reading
+	departures  map[string]ReadVersion       // hosts that an instance has left since the reading
 }
 
 // ReadVersion is a logical time of a LiveState; a larger one is later. The zero ReadVersion
 // precedes all others.
-type Mark uint64
+type ReadVersion uint64
 
 // correction is a reading of one host that began after the last reading of all hosts: its
 // stocks, and what each consumer holds of them.
 type correction struct {
-	began  Mark
+	began  ReadVersion
 	stocks map[string]Stock
 	holds  map[string]map[string]int64
 }
@@ -50,7 +50,7 @@ type correction struct {
 type claim struct {
 	host    string
 	take    Take
-	confirmed Mark // when it was confirmed; 0 is not yet
+	confirmed ReadVersion // when it was confirmed; 0 is not yet
 	// arriving marks a claim whose amounts are in the reading, but whose instance is still on
 	// its way and is not.
 	arriving bool
@@ -64,7 +64,7 @@ type Hold struct {
 
 // NewLiveState returns a LiveState without states.
 func NewLiveState() *LiveState {
-	return &LiveState{entry: turns.New(1, 0), corrections: map[string]correction{}, departures: map[string]Mark{}}
+	return &LiveState{entry: turns.New(1, 0), corrections: map[string]correction{}, departures: map[string]ReadVersion{}}
 }
 
 // Load returns the current states; nil before the first reading.
@@ -72,13 +72,13 @@ func (b *LiveState) Load() *States { return b.current.Load() }
 
 // Begin returns the version that a reading of the cloud needs. Call it before the reading
 // begins.
-func (b *LiveState) BeginRead() Mark {
+func (b *LiveState) BeginRead() ReadVersion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tick()
 }
 
-func (b *LiveState) tick() Mark {
+func (b *LiveState) tick() ReadVersion {
 	b.clock++
 	return b.clock
 }
@@ -89,7 +89,7 @@ func (b *LiveState) tick() Mark {
 //
 // underWay reports whether an instance that is not on the host where it was placed is still on
 // its way; the host then keeps counting it. A nil underWay means that none is.
-func (b *LiveState) Replace(m Mark, s *States, underWay func(instance string) bool) {
+func (b *LiveState) Replace(m ReadVersion, s *States, underWay func(instance string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base != nil && m < b.read {
@@ -104,7 +104,7 @@ func (b *LiveState) Replace(m Mark, s *States, underWay func(instance string) bo
 		c.arriving = true
 		return underWay == nil || !underWay(c.take.Instance)
 	})
-	maps.DeleteFunc(b.departures, func(_ string, left Mark) bool { return left < m })
+	maps.DeleteFunc(b.departures, func(_ string, left ReadVersion) bool { return left < m })
 	b.rebuild()
 }
 
@@ -124,7 +124,7 @@ func (b *LiveState) InstanceLeft(host string) {
 // Correct replaces one host's stocks and what each consumer, by its id, holds of each resource
 // class, with values read after m. Claims confirmed before m are already included. Unknown
 // hosts are ignored.
-func (b *LiveState) CorrectHost(m Mark, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
+func (b *LiveState) CorrectHost(m ReadVersion, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.base == nil || m < b.read || m < b.corrections[host].began {

@@ -109,7 +109,7 @@ func (c *consumer) refused() {
 // ownReading reads what Nova shows first, and then what consumers hold of hosts, one host
 // after the other.
 type ownReading struct {
-	mark     inventory.Mark
+	mark     inventory.ReadVersion
 	hosts    []int // still to be read
 	lacks    int   // this host; -1 is none
 	on       [hosts][]inventory.Instance

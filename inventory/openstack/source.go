@@ -89,7 +89,7 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	var mark inventory.Mark
+	var mark inventory.ReadVersion
 	if s.options.LiveState != nil {
 		mark = s.options.LiveState.BeginRead()
 	}

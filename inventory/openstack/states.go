@@ -15,7 +15,7 @@ import (
 
 // show puts the states of the hosts on the board; the reading began after mark. notes explain
 // what is missing.
-func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts []inventory.Host) (notes []string) {
+func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud, hosts []inventory.Host) (notes []string) {
 	if s.options.Cells != nil {
 		cells, err := s.options.Cells.Cells(ctx)
 		if err == nil {
