@@ -105,7 +105,7 @@ func powered(names string, power inventory.Power) map[string]inventory.Override 
 
 // watched is a keeper over a cloud, with a clock and a log.
 type watched struct {
-	*inventory.Keeper
+	*inventory.SnapshotCache
 	cloud *cloud
 	now   span.Instant
 	log   strings.Builder
@@ -115,7 +115,7 @@ func watch(t *testing.T, hosts []inventory.Host) *watched {
 	t.Helper()
 	w := &watched{cloud: &cloud{hosts: hosts}, now: 1000}
 	var err error
-	w.Keeper, err = inventory.OpenKeeper(t.Context(), w.cloud, inventory.KeeperOptions{
+	w.Keeper, err = inventory.OpenSnapshotCache(t.Context(), w.cloud, inventory.SnapshotCacheOptions{
 		Hosts: w.cloud, Properties: w.cloud, Rules: rules, Now: func() span.Instant { return w.now },
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
@@ -179,7 +179,7 @@ func TestWithoutASettleTimeEveryReadingIsBelieved(t *testing.T) {
 	w := &cloud{hosts: fleet(10)}
 	o := settings(w)
 	o.Rules.SettleTime = 0
-	k, err := inventory.OpenKeeper(t.Context(), w, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 	c := &cloud{hosts: fleet(2)}
 	o := settings(c)
 	o.Rules = rules
-	k, err := inventory.OpenKeeper(t.Context(), borrowed{c, 200}, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), borrowed{c, 200}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

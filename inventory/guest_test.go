@@ -30,7 +30,7 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 		"hinted": {Reservation: "r1"}, "marked": {Reservation: "r1"}, "spot": {Preemptible: true}, "preemptible": {Reservation: "r1"},
 	}
 	o.Guests = &book
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestWhatIsSetByHandIsStoredAndWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := keep(t, c) // as after a restart
-	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": again} {
+	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": again} {
 		i, _ := k.Snapshot().Index("a")
 		if got := rack(t, k, "a"); got != 2.0 || k.Snapshot().Host(i).Reservable {
 			t.Errorf("%s: rack %v, reservable %v", name, got, k.Snapshot().Host(i).Reservable)
@@ -89,7 +89,7 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	if settle(t, k, &published); k.Snapshot().Host(1).Trouble == "" {
 		t.Error("the other news of the host are lost")
 	}
-	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": keep(t, c)} {
+	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": keep(t, c)} {
 		if a, b := rack(t, k, "a"), rack(t, k, "b"); a != 5.0 || b != nil {
 			t.Errorf("%s: a has rack %v, b %v; want 5 and none", name, a, b)
 		}
@@ -183,7 +183,7 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 	one, two := keep(t, c), keep(t, c)
 	rackTwo, row, text, closed := inventory.NumberValue(2), inventory.StringValue("r"), inventory.StringValue("x"), false
 	for _, step := range []struct {
-		k      *inventory.Keeper
+		k      *inventory.SnapshotCache
 		change inventory.Override
 	}{
 		{one, inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo}}},
@@ -194,7 +194,7 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, k := range map[string]*inventory.Keeper{"one": one, "a third": keep(t, c)} {
+	for name, k := range map[string]*inventory.SnapshotCache{"one": one, "a third": keep(t, c)} {
 		h := k.Snapshot().Host(0)
 		if h.Properties["rack"].Any() != 2.0 || h.Properties["row"].Any() != "r" || h.Reservable {
 			t.Errorf("%s: %+v", name, *h)

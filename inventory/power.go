@@ -34,7 +34,7 @@ func namesOf(hosts []Host) []string {
 }
 
 // empower returns the hosts with the settings applied.
-func empower(hosts []Host, settings map[string]PowerSetting) []Host {
+func withPowerSettings(hosts []Host, settings map[string]PowerSetting) []Host {
 	if len(settings) == 0 {
 		return hosts
 	}

@@ -23,7 +23,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	known := &switched{}
 	o := settings(c)
 	o.Powers, o.Rules = known, inventory.DoubtRules{MaxChangePercent: 10, SettleTime: 600}
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestAHostThatDidNotWakeHasFailedAndSaysWhy(t *testing.T) {
 	known := &switched{settings: map[string]inventory.PowerSetting{"n1": {Power: inventory.PowerFailed, Trouble: "it did not wake up"}}}
 	o := settings(c)
 	o.Powers = known
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

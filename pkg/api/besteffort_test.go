@@ -32,7 +32,7 @@ func (anything) Make(context.Context, controller.Caller) (string, error) { retur
 func (anything) End(context.Context, string) error                       { return nil }
 
 // bestEffort is a queue of which nobody works anything off.
-func bestEffort(c *cloud, hosts *inventory.Keeper) *controller.Desk {
+func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *controller.Desk {
 	return &controller.Desk{
 		Shelf: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
 		Ground: controller.Ground{Snapshot: hosts.Snapshot, Promises: c.desk}, Planner: besteffort.Rules{Backfilling: besteffort.Aggressive},

@@ -94,7 +94,7 @@ func start(t *testing.T, s setup) *cloud {
 	if s.hosts == nil {
 		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
 	}
-	keeper, err := inventory.OpenKeeper(t.Context(), hostList(s.hosts), inventory.KeeperOptions{
+	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
 		Hosts: c.store, Properties: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)

@@ -101,7 +101,7 @@ func novaTransport(c config.Config) string {
 }
 
 // serveNova lets this process answer on Nova's topic scheduler.
-func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) error {
+func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Store) error {
 	if !schedules(a.config) {
 		return nil
 	}

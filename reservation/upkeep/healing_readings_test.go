@@ -36,7 +36,7 @@ func (r *readings) Hidden(context.Context) (map[string]bool, error) { return nil
 // begin starts a process that reads these hosts, and gives what lets seconds pass in it.
 func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	t.Helper()
-	k, err := inventory.OpenKeeper(t.Context(), r, inventory.KeeperOptions{
+	k, err := inventory.OpenSnapshotCache(t.Context(), r, inventory.SnapshotCacheOptions{
 		Hosts: r, Properties: r, Now: func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
 		Rules: inventory.DoubtRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120},
 	})

@@ -46,7 +46,7 @@ type Guests interface {
 }
 
 // KeeperOptions configure a Keeper.
-type KeeperOptions struct {
+type SnapshotCacheOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
 	// Guests is read after each reading of the hosts, since instances are stored before they
@@ -67,9 +67,9 @@ type KeeperOptions struct {
 //
 // An untrusted reading becomes the snapshot like any other, so that nobody is promised a host
 // that may be gone. Untrusted then returns the reason, for callers that would take something away.
-type Keeper struct {
+type SnapshotCache struct {
 	source  Source
-	options KeeperOptions
+	options SnapshotCacheOptions
 	follow  func(*Snapshot)
 
 	current atomic.Pointer[Snapshot]
@@ -80,13 +80,13 @@ type Keeper struct {
 	hosts     []Host
 	overrides map[string]Override
 	hidden    map[string]bool
-	doubting  bool // as last logged
+	loggedUntrusted  bool // as last logged
 }
 
 // OpenKeeper reads hosts and settings. It returns an error if the hosts cannot be read or
 // contradict each other, or if there are none.
-func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, error) {
-	k := &Keeper{source: source, options: o, follow: func(*Snapshot) {}}
+func OpenSnapshotCache(ctx context.Context, source Source, o SnapshotCacheOptions) (*SnapshotCache, error) {
+	k := &SnapshotCache{source: source, options: o, follow: func(*Snapshot) {}}
 	k.trust.Store(&trust{rules: o.Rules})
 	if err := k.Refresh(ctx); err != nil {
 		return nil, err
@@ -96,24 +96,24 @@ func OpenKeeper(ctx context.Context, source Source, o KeeperOptions) (*Keeper, e
 
 // Follow calls fn with each snapshot from the next on. Call it once, before the Keeper is
 // shared.
-func (k *Keeper) Follow(fn func(*Snapshot)) { k.follow = fn }
+func (k *SnapshotCache) Follow(fn func(*Snapshot)) { k.follow = fn }
 
 // Snapshot returns the current snapshot.
-func (k *Keeper) Snapshot() *Snapshot {
+func (k *SnapshotCache) Snapshot() *Snapshot {
 	return k.current.Load()
 }
 
 // Untrusted returns the reason why the last reading is not trusted now, as a sentence; empty if
 // it is.
-func (k *Keeper) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
+func (k *SnapshotCache) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
 
 // ReadAt returns when the hosts were read. A Snapshot requested after ReadAt is at least that
 // new.
-func (k *Keeper) ReadAt() span.Instant { return span.Instant(k.read.Load()) }
+func (k *SnapshotCache) ReadAt() span.Instant { return span.Instant(k.read.Load()) }
 
 // Refresh reads the hosts again, and the settings, which other processes may have changed.
 // After an error, and if the source has no hosts at all, the last good snapshot stays.
-func (k *Keeper) Refresh(ctx context.Context) error {
+func (k *SnapshotCache) Refresh(ctx context.Context) error {
 	asked := k.options.Now()
 	hosts, err := k.source.Hosts(ctx)
 	k.mu.Lock()
@@ -122,16 +122,16 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 		if dated, ok := k.source.(Dated); ok {
 			asked = asked.Add(-dated.Age())
 		}
-		err = k.take(ctx, hosts, asked)
+		err = k.update(ctx, hosts, asked)
 	} else {
 		err = fmt.Errorf("read hosts: %w", err)
 	}
-	k.tell(ctx)
+	k.logTrust(ctx)
 	return err
 }
 
 // update makes hosts, read at that time, the current ones.
-func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) error {
+func (k *SnapshotCache) update(ctx context.Context, hosts []Host, read span.Instant) error {
 	if len(hosts) == 0 {
 		k.trust.Store(new(k.trust.Load().afterNothing()))
 		return fault.New(fault.Unavailable, "the inventory returned no hosts; keeping the previous list")
@@ -145,7 +145,7 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 		if err != nil {
 			return fmt.Errorf("read which hosts are switched off: %w", err)
 		}
-		hosts = empower(hosts, settings)
+		hosts = withPowerSettings(hosts, settings)
 	}
 	overrides, err := k.options.Hosts.Overrides(ctx)
 	if err != nil {
@@ -166,14 +166,14 @@ func (k *Keeper) take(ctx context.Context, hosts []Host, read span.Instant) erro
 	// The trust comes first, so that nobody sees the new hosts without the warning about them.
 	k.trust.Store(new(k.trust.Load().after(hosts, overrides, read, k.options.Now())))
 	if changed {
-		k.put(next, hosts, overrides, hidden)
+		k.publish(next, hosts, overrides, hidden)
 	}
 	k.read.Store(int64(read)) // last, so that a new time never belongs to old hosts
 	return nil
 }
 
 // recognize returns the hosts with what was stored about their instances.
-func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
+func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 	if k.options.Guests == nil {
 		return hosts, nil
 	}
@@ -193,24 +193,24 @@ func (k *Keeper) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 }
 
 // logTrust logs that trust has ended or returned.
-func (k *Keeper) tell(ctx context.Context) {
+func (k *SnapshotCache) logTrust(ctx context.Context) {
 	if k.current.Load() == nil {
 		return
 	}
 	doubt := k.Doubt(k.options.Now())
-	switch was := k.doubting; {
+	switch was := k.loggedUntrusted; {
 	case doubt != "" && !was:
 		k.options.Log.WarnContext(ctx, "the inventory is untrusted: nothing is healed, cleaned up or switched off", "reason", doubt)
 	case doubt == "" && was:
 		k.options.Log.InfoContext(ctx, "the inventory is trusted again")
 	}
-	k.doubting = doubt != ""
+	k.loggedUntrusted = doubt != ""
 }
 
 // SetHost adds change to what is currently stored for the host, by any process, and stores the
 // result. It returns a NotFound fault for an unknown host, and an Invalid fault if a property
 // would change its type.
-func (k *Keeper) SetHost(ctx context.Context, name string, change Override) error {
+func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Override) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.Snapshot().Index(name); !ok {
@@ -242,13 +242,13 @@ func (k *Keeper) SetHost(ctx context.Context, name string, change Override) erro
 	if err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
-	k.put(next, k.hosts, overrides, k.hidden)
+	k.publish(next, k.hosts, overrides, k.hidden)
 	return nil
 }
 
 // fits returns an error if change sets a property of a host to another type than it has on
 // others.
-func (k *Keeper) fits(name string, change Override, stored map[string]Override) error {
+func (k *SnapshotCache) fits(name string, change Override, stored map[string]Override) error {
 	bare := make(map[string]*Value, len(change.Properties))
 	for property := range change.Properties {
 		bare[property] = nil
@@ -272,7 +272,7 @@ func (k *Keeper) fits(name string, change Override, stored map[string]Override) 
 
 // SetHidden hides a property from everyone but admins, or shows it again, and stores that. It
 // returns a NotFound fault for a property that no host has.
-func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error {
+func (k *SnapshotCache) SetHidden(ctx context.Context, name string, hidden bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !slices.ContainsFunc(k.Snapshot().Properties(), func(p Property) bool { return p.Name == name }) {
@@ -290,11 +290,11 @@ func (k *Keeper) SetHidden(ctx context.Context, name string, hidden bool) error 
 	if err := k.options.Properties.SaveHidden(ctx, name, hidden); err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}
-	k.put(next, k.hosts, k.overrides, all)
+	k.publish(next, k.hosts, k.overrides, all)
 	return nil
 }
 
-func (k *Keeper) put(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
+func (k *SnapshotCache) publish(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
 	if before := k.current.Load(); len(next.left) > 0 && (before == nil || !slices.Equal(next.left, before.left)) {
 		k.options.Log.Warn("leaving out properties whose type differs from the type an operator has set", "properties", some(next.left))
