@@ -22,7 +22,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	c := &cloud{hosts: racked("n1", "n2", "n3"), overrides: map[string]inventory.Override{}, hidden: map[string]bool{}}
 	known := &switched{}
 	o := settings(c)
-	o.Powers, o.Rules = known, inventory.DoubtRules{MaxChangePercent: 10, SettleTime: 600}
+	o.Powers, o.Rules = known, inventory.TrustRules{MaxChangePercent: 10, SettleTime: 600}
 	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	if err := k.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if doubt := k.Doubt(1000); doubt != "" {
+	if doubt := k.Untrusted(1000); doubt != "" {
 		t.Errorf("two of three hosts that were switched off are doubted: %s", doubt)
 	}
 	hosts := k.Snapshot()

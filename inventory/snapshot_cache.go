@@ -55,7 +55,7 @@ type SnapshotCacheOptions struct {
 	// Powers is read after each reading of the hosts, since Almanac stores that it switches a
 	// host off before it does. Nil adds nothing.
 	Powers PowerSettings
-	Rules  DoubtRules
+	Rules  TrustRules
 	Now    func() span.Instant
 	Log    *slog.Logger // gets a message when trust ends and when it returns
 }
@@ -105,7 +105,7 @@ func (k *SnapshotCache) Snapshot() *Snapshot {
 
 // Untrusted returns the reason why the last reading is not trusted now, as a sentence; empty if
 // it is.
-func (k *SnapshotCache) Doubt(now span.Instant) string { return k.trust.Load().doubt(now) }
+func (k *SnapshotCache) Untrusted(now span.Instant) string { return k.trust.Load().untrusted(now) }
 
 // ReadAt returns when the hosts were read. A Snapshot requested after ReadAt is at least that
 // new.
@@ -197,7 +197,7 @@ func (k *SnapshotCache) logTrust(ctx context.Context) {
 	if k.current.Load() == nil {
 		return
 	}
-	doubt := k.Doubt(k.options.Now())
+	doubt := k.Untrusted(k.options.Now())
 	switch was := k.loggedUntrusted; {
 	case doubt != "" && !was:
 		k.options.Log.WarnContext(ctx, "the inventory is untrusted: nothing is healed, cleaned up or switched off", "reason", doubt)

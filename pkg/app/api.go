@@ -171,7 +171,7 @@ func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store
 	defer cancel()
 	return inventory.OpenSnapshotCache(ctx, source, inventory.SnapshotCacheOptions{
 		Hosts: db, Properties: db, Guests: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
-		Rules: inventory.DoubtRules{
+		Rules: inventory.TrustRules{
 			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
 			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),
 		},
@@ -312,7 +312,7 @@ func (a *App) probes(bus *bus, hosts *inventory.SnapshotCache) []api.Probe {
 		}
 		return nil
 	}}, {Name: "inventory doubt", Check: func(context.Context) error {
-		if doubt := hosts.Doubt(a.clock.now()); doubt != "" {
+		if doubt := hosts.Untrusted(a.clock.now()); doubt != "" {
 			return fmt.Errorf("nothing is healed or taken away: %s", doubt)
 		}
 		return nil

@@ -235,5 +235,5 @@ func (a *App) newDoctor(db *store.Store, hosts *inventory.SnapshotCache) *upkeep
 
 // doubt returns why the hosts, or the time, are not to be believed now.
 func (a *App) doubt(hosts *inventory.SnapshotCache) func() string {
-	return func() string { return cmp.Or(a.clock.doubt(), hosts.Doubt(a.clock.now())) }
+	return func() string { return cmp.Or(a.clock.doubt(), hosts.Untrusted(a.clock.now())) }
 }

@@ -532,7 +532,7 @@ func (r *rack) Snapshot() *inventory.Snapshot {
 	return s
 }
 
-func (r *rack) Doubt(span.Instant) string {
+func (r *rack) Untrusted(span.Instant) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.doubt

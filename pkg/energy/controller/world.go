@@ -52,7 +52,7 @@ func (c *Controller) look(ctx context.Context, now span.Instant) (*world, error)
 	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
 		return nil, nil
 	}
-	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Doubt(now)
+	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
 	w.claimed = claims(w.live, now)
 	w.access, w.twice = c.Agents.Access()

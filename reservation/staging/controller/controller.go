@@ -376,7 +376,7 @@ func (c *Controller) stale(known map[string]Image, live []reservation.Reservatio
 
 // exists says whether a host is in the cloud, as far as that is not in doubt.
 func (c *Controller) exists(now span.Instant) func(host string) bool {
-	if c.Hosts.Doubt(now) != "" {
+	if c.Hosts.Untrusted(now) != "" {
 		return func(string) bool { return true }
 	}
 	hosts := c.Hosts.Snapshot()

@@ -13,7 +13,7 @@ import (
 // TrustRules decide which readings of the hosts are trusted. A wiped database, a missing broker
 // or a partial answer look as if hosts and instances had disappeared; until that is certain,
 // nothing may be taken away.
-type DoubtRules struct {
+type TrustRules struct {
 	// MaxChangePercent is the share of the working hosts that may be gone or failed within the
 	// settle time. A single host is always allowed.
 	MaxChangePercent int
@@ -44,10 +44,10 @@ type setback struct {
 	hosts        int      // hosts before the reading
 	gone, failed []string // sorted names of hosts
 	failures     []string // the reasons of those failed, in the same order
-	guests       int      // instances before the reading, if all are gone
+	instances       int      // instances before the reading, if all are gone
 }
 
-func (r DoubtRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
+func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
 	worse, hadGuests := setback{hosts: len(trusted)}, 0
 	now := make(map[string]*Host, len(listed))
 	for i := range listed {
@@ -70,8 +70,8 @@ func (r DoubtRules) judge(trusted []sighting, listed []Host, overrides map[strin
 	if len(worse.gone)+len(worse.failed) <= max(1, len(trusted)*r.MaxChangePercent/100) {
 		worse.gone, worse.failed, worse.failures = nil, nil, nil
 	}
-	if lostGuests(listed) {
-		worse.guests = hadGuests
+	if lostInstances(listed) {
+		worse.instances = hadGuests
 	}
 	return worse
 }
@@ -85,17 +85,17 @@ func (h *Host) failureUnder(o Override) string {
 
 // lostInstances reports whether the hosts have no instances although resources are in use.
 // Instances that are really gone leave their resources free.
-func lostGuests(hosts []Host) bool {
+func lostInstances(hosts []Host) bool {
 	return !slices.ContainsFunc(hosts, func(h Host) bool { return h.Guests != 0 }) &&
 		slices.ContainsFunc(hosts, func(h Host) bool { return !h.Used.IsZero() })
 }
 
-func (s setback) none() bool { return len(s.gone)+len(s.failed)+s.guests == 0 }
+func (s setback) none() bool { return len(s.gone)+len(s.failed)+s.instances == 0 }
 
 // same reports whether s and other name the same hosts and instances. The reasons of failures
 // may differ.
 func (s setback) same(other setback) bool {
-	return s.guests == other.guests && slices.Equal(s.gone, other.gone) && slices.Equal(s.failed, other.failed)
+	return s.instances == other.instances && slices.Equal(s.gone, other.gone) && slices.Equal(s.failed, other.failed)
 }
 
 // String returns the setback as a sentence; empty if there is none.
@@ -111,8 +111,8 @@ func (s setback) String() string {
 		}
 		parts = append(parts, fmt.Sprintf("%d of %d hosts have failed: %s", len(s.failed), s.hosts, some(reasons)))
 	}
-	if s.guests > 0 {
-		parts = append(parts, fmt.Sprintf("all %d instances are gone, but their resources are not free", s.guests))
+	if s.instances > 0 {
+		parts = append(parts, fmt.Sprintf("all %d instances are gone, but their resources are not free", s.instances))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -128,11 +128,11 @@ func some(words []string) string {
 
 // trust is the result of judging the readings so far.
 type trust struct {
-	rules DoubtRules
+	rules TrustRules
 	// believed is the last trusted reading, nil before the first. Hosts that have failed or
 	// gone since stay in it as they were when they worked, for the settle time: many hosts lost
 	// one by one count together.
-	believed []sighting
+	trusted []sighting
 	worse    setback      // of the reading after believed
 	since    span.Instant // since when worse is the same
 	read     span.Instant // when the last reading began
@@ -141,11 +141,11 @@ type trust struct {
 
 // after returns the trust after a reading that began at read and is judged now.
 func (t trust) after(listed []Host, overrides map[string]Override, read, now span.Instant) trust {
-	next := trust{rules: t.rules, believed: seen(listed), read: read}
-	if t.believed == nil {
+	next := trust{rules: t.rules, trusted: seen(listed), read: read}
+	if t.trusted == nil {
 		return next
 	}
-	trusted := t.believed
+	trusted := t.trusted
 	if t.worse.none() { // an untrusted reading settles as a whole
 		trusted = t.recent(now)
 	}
@@ -156,16 +156,16 @@ func (t trust) after(listed []Host, overrides map[string]Override, read, now spa
 	}
 	switch {
 	case worse.none():
-		next.believed = remember(trusted, listed, overrides, now)
+		next.trusted = remember(trusted, listed, overrides, now)
 	case now < since.Add(t.rules.SettleTime):
-		next.believed, next.worse, next.since = trusted, worse, since
+		next.trusted, next.worse, next.since = trusted, worse, since
 	}
 	return next
 }
 
 // recent returns believed without the hosts lost longer ago than the settle time.
 func (t trust) recent(now span.Instant) []sighting {
-	return slices.DeleteFunc(slices.Clone(t.believed), func(s sighting) bool {
+	return slices.DeleteFunc(slices.Clone(t.trusted), func(s sighting) bool {
 		return s.lost != 0 && now >= s.lost.Add(t.rules.SettleTime)
 	})
 }
@@ -199,11 +199,11 @@ func remember(before []sighting, listed []Host, overrides map[string]Override, n
 // afterNothing returns the trust after a reading without hosts. A setback that was settling
 // starts over.
 func (t trust) afterNothing() trust {
-	return trust{rules: t.rules, believed: t.believed, read: t.read, empty: true}
+	return trust{rules: t.rules, trusted: t.trusted, read: t.read, empty: true}
 }
 
 // untrusted returns the reason why the hosts are not trusted now; empty if they are.
-func (t trust) doubt(now span.Instant) string {
+func (t trust) untrusted(now span.Instant) string {
 	var parts []string
 	if t.empty {
 		parts = append(parts, "the inventory lists no hosts")

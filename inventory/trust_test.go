@@ -15,7 +15,7 @@ import (
 )
 
 // rules of the tests: of 10 hosts, two may change.
-var rules = inventory.DoubtRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 300}
+var rules = inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 300}
 
 // fleet gives n hosts a, b, c, … with a guest each.
 func fleet(n int) []inventory.Host {
@@ -133,7 +133,7 @@ func (w *watched) after(t *testing.T, seconds span.Instant, hosts []inventory.Ho
 	if err := w.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return w.Doubt(w.now)
+	return w.Untrusted(w.now)
 }
 
 func TestDoubtEndsWhenAReadingHasSettledOrTheHostsAreBack(t *testing.T) {
@@ -187,7 +187,7 @@ func TestWithoutASettleTimeEveryReadingIsBelieved(t *testing.T) {
 	if err := k.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := k.Doubt(1000); got != "" {
+	if got := k.Untrusted(1000); got != "" {
 		t.Errorf("doubt is %q", got)
 	}
 }
@@ -200,14 +200,14 @@ func TestHostsThatCannotBeReadGrowDoubtful(t *testing.T) {
 		if err := w.Refresh(t.Context()); err == nil {
 			t.Error("the cloud is away, and nobody says so")
 		}
-		if got := w.Doubt(w.now); got != want {
+		if got := w.Untrusted(w.now); got != want {
 			t.Errorf("after %d s: doubt is %q, want %q", age, got, want)
 		}
 	}
 	if got := w.after(t, 0, fleet(2)); got != "" {
 		t.Errorf("once read, doubt is %q", got)
 	}
-	if got := w.Doubt(w.now + 301); got == "" {
+	if got := w.Untrusted(w.now + 301); got == "" {
 		t.Error("a keeper that is never refreshed is believed for ever")
 	}
 }
@@ -218,7 +218,7 @@ func TestAnEmptyListingKeepsTheHostsAndIsDoubt(t *testing.T) {
 	if err := w.Refresh(t.Context()); err == nil || w.Snapshot().Len() != 2 {
 		t.Errorf("error %v, %d hosts", err, w.Snapshot().Len())
 	}
-	if got := w.Doubt(w.now); got != "the inventory lists no hosts" {
+	if got := w.Untrusted(w.now); got != "the inventory lists no hosts" {
 		t.Errorf("doubt is %q", got)
 	}
 	if got := w.after(t, 10, fleet(2)); got != "" {
@@ -276,7 +276,7 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 		t.Errorf("read at %d, want 800", got)
 	}
 	for after, doubtful := range map[span.Instant]bool{0: false, 100: false, 101: true} {
-		if got := k.Doubt(1000 + after); (got != "") != doubtful {
+		if got := k.Untrusted(1000 + after); (got != "") != doubtful {
 			t.Errorf("after %d s: doubt is %q", after, got)
 		}
 	}
