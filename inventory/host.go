@@ -42,7 +42,7 @@ type Host struct {
 	Provider string
 	// Problem is the reason why the host accepts no instances although nobody has switched it
 	// off, in a sentence such as "its nova-compute is down"; empty if it accepts them.
-	Trouble string
+	Problem string
 	Power   Power
 	// BootSeconds is the time from a power-on order until the host accepts instances.
 	BootSeconds int64
@@ -61,8 +61,8 @@ func (h *Host) Failure() string {
 	switch {
 	case h.Power == PowerSleeping || h.Power == PowerWaking:
 		return ""
-	case h.Trouble != "":
-		return h.Trouble
+	case h.Problem != "":
+		return h.Problem
 	case h.Power == PowerFailed:
 		return "it is marked as failed"
 	}

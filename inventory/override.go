@@ -48,7 +48,7 @@ func (o Override) applyPower(h *Host) {
 		h.Power = *o.Power
 	}
 	if h.Power == PowerSleeping || h.Power == PowerWaking {
-		h.Trouble = ""
+		h.Problem = ""
 	}
 }
 

@@ -84,9 +84,9 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	}
 	set("a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
 	c.hosts = textRacks(map[string]string{"a": "1", "b": "B12"})
-	c.hosts[1].Trouble = "its nova-compute is down"
+	c.hosts[1].Problem = "its nova-compute is down"
 	published := 0
-	if settle(t, k, &published); k.Snapshot().Host(1).Trouble == "" {
+	if settle(t, k, &published); k.Snapshot().Host(1).Problem == "" {
 		t.Error("the other news of the host are lost")
 	}
 	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": keep(t, c)} {

@@ -11,7 +11,7 @@ import (
 type PowerSetting struct {
 	Power Power
 	// Problem is the reason why the host cannot be used, if Power is PowerFailed.
-	Trouble     string
+	Problem     string
 	BootSeconds int64 // as measured
 	// BootOtherwise is the boot time if neither BootSeconds nor the Source has one.
 	BootOtherwise int64
@@ -57,8 +57,8 @@ func (p PowerSetting) apply(h *Host) {
 	}
 	switch h.Power = cmp.Or(p.Power, h.Power); p.Power {
 	case PowerSleeping, PowerWaking:
-		h.Trouble = ""
+		h.Problem = ""
 	case PowerFailed:
-		h.Trouble = p.Trouble
+		h.Problem = p.Problem
 	}
 }

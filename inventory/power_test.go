@@ -29,7 +29,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	}
 
 	for i := range c.hosts[:2] {
-		c.hosts[i].Trouble = "its nova-compute is down"
+		c.hosts[i].Problem = "its nova-compute is down"
 	}
 	known.settings = map[string]inventory.PowerSetting{
 		"n1": {Power: inventory.PowerSleeping, BootSeconds: 240, WakeDelay: 60}, "n2": {Power: inventory.PowerWaking, FlopsPerWatt: 2e9},
@@ -55,7 +55,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 
 func TestAHostThatDidNotWakeHasFailedAndSaysWhy(t *testing.T) {
 	c := &cloud{hosts: racked("n1", "n2"), overrides: map[string]inventory.Override{}, hidden: map[string]bool{}}
-	known := &switched{settings: map[string]inventory.PowerSetting{"n1": {Power: inventory.PowerFailed, Trouble: "it did not wake up"}}}
+	known := &switched{settings: map[string]inventory.PowerSetting{"n1": {Power: inventory.PowerFailed, Problem: "it did not wake up"}}}
 	o := settings(c)
 	o.Powers = known
 	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)

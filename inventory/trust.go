@@ -78,7 +78,7 @@ func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[strin
 
 // failureUnder returns the host's failure with the power state of o, if o sets one.
 func (h *Host) failureUnder(o Override) string {
-	set := Host{Power: h.Power, Trouble: h.Trouble}
+	set := Host{Power: h.Power, Problem: h.Problem}
 	o.applyPower(&set)
 	return set.Failure()
 }
@@ -184,7 +184,7 @@ func remember(before []sighting, listed []Host, overrides map[string]Override, n
 	for i := range believed {
 		h := &believed[i]
 		if was, known := well[h.Name]; known && h.failureUnder(overrides[h.Name]) != "" {
-			h.Power, h.Trouble, h.lost = was.Power, was.Trouble, was.lost
+			h.Power, h.Problem, h.lost = was.Power, was.Problem, was.lost
 		}
 		delete(well, h.Name)
 	}

@@ -39,10 +39,10 @@ func having(hosts []inventory.Host, names string, change func(h *inventory.Host)
 	return changed
 }
 
-func down(h *inventory.Host)   { h.Trouble = "its nova-compute is down" }
+func down(h *inventory.Host)   { h.Problem = "its nova-compute is down" }
 func failed(h *inventory.Host) { h.Power = inventory.PowerFailed }
 func asleep(h *inventory.Host) {
-	h.Power, h.Trouble = inventory.PowerSleeping, "its nova-compute is down"
+	h.Power, h.Problem = inventory.PowerSleeping, "its nova-compute is down"
 }
 func bare(h *inventory.Host)  { h.Guests = 0 }
 func empty(h *inventory.Host) { h.Guests, h.Used = 0, resource.Vector{} }

@@ -33,7 +33,7 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 		slices.Sort(h.Traits)
 		h.Traits = slices.Compact(h.Traits)
 		service, there := services[node.Host]
-		h.Trouble = trouble(service, there, len(trees[node.ID]) > 0, h.Capacity)
+		h.Problem = problem(service, there, len(trees[node.ID]) > 0, h.Capacity)
 		hosts = append(hosts, h)
 	}
 	return hosts, slices.Sorted(slices.Values(append(notes, layAggregates(hosts, c.aggregates)...)))
@@ -113,7 +113,7 @@ func vector(amounts map[string]int64) resource.Vector {
 }
 
 // problem returns the reason why a host accepts no instances.
-func trouble(s nova.Service, there, hasProvider bool, capacity resource.Vector) string {
+func problem(s nova.Service, there, hasProvider bool, capacity resource.Vector) string {
 	switch {
 	case !there:
 		return "it has no nova-compute"

@@ -122,10 +122,10 @@ func TestTroubleSaysWhyAHostTakesNoInstances(t *testing.T) {
 		},
 	} {
 		hosts, _ := assemble(small(change), inventory.PreemptibleRule{})
-		if got := host(t, hosts, "a").Trouble; got != want {
+		if got := host(t, hosts, "a").Problem; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if got := host(t, hosts, "b").Trouble; got != "" {
+		if got := host(t, hosts, "b").Problem; got != "" {
 			t.Errorf("b is in trouble with it: %q", got)
 		}
 	}
@@ -148,7 +148,7 @@ func TestWhatIsNoSingleHostIsLeftOutAndSaidSo(t *testing.T) {
 
 func TestAHostWithoutAnyInventoryHasNoRoom(t *testing.T) {
 	hosts, _ := assemble(small(func(c *cloud) { c.holdings["pa"] = holding{} }), inventory.PreemptibleRule{})
-	if got := host(t, hosts, "a").Trouble; got != "Placement has no inventory of it" {
+	if got := host(t, hosts, "a").Problem; got != "Placement has no inventory of it" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -58,7 +58,7 @@ func anyHost() *rapid.Generator[inventory.Host] {
 			Reservable: rapid.Bool().Draw(t, "reservable"),
 			Guests:     rapid.Int().Draw(t, "guests"),
 			Provider:   rapid.String().Draw(t, "provider"),
-			Trouble:    rapid.String().Draw(t, "trouble"),
+			Problem:    rapid.String().Draw(t, "trouble"),
 			Instances:  rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),
 			Power: rapid.SampledFrom([]inventory.Power{
 				"", inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,

@@ -40,7 +40,7 @@ func hostOf(h *inventory.Host) host {
 	out := host{
 		Name: h.Name, Capacity: amounts(h.Capacity), Used: amounts(h.Used), Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
-		Provider: h.Provider, Trouble: h.Trouble,
+		Provider: h.Provider, Trouble: h.Problem,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {
@@ -62,7 +62,7 @@ func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
 		Name: h.Name, Capacity: resource.Vector(h.Capacity), Used: resource.Vector(h.Used), Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
-		Provider: h.Provider, Trouble: h.Trouble,
+		Provider: h.Provider, Problem: h.Trouble,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {

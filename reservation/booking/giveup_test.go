@@ -99,7 +99,7 @@ func TestOfADegradedReservationTheFailedHostGoesFirstButNotWithItsInstances(t *t
 	s := newScene(t, named("a", "b"))
 	r := s.running(t, during(2, 100, 200))
 	s.run(t, "a", r.ID, "i")
-	s.host("a").Trouble = down
+	s.host("a").Problem = down
 	s.observe(t)
 	s.heal(t, r.ID, failing("a"), true)
 	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(1))

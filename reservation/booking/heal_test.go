@@ -92,7 +92,7 @@ func TestTheChoiceOfAReplacementIsThatOfABooking(t *testing.T) {
 	id := s.book(t, req).ID
 	s.book(t, only("busy", during(1, 150, 160)))
 	s.book(t, only("later", during(1, 199, 250)))
-	s.host("sick").Trouble = down
+	s.host("sick").Problem = down
 	s.observe(t)
 	s.passTo(t, at(120))
 	if diff := cmp.Diff([]string{"z"}, claimed(s.heal(t, id, failing("a", "failed"), true))); diff != "" {

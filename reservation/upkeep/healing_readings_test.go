@@ -78,12 +78,12 @@ func TestAHostThatWasSeenDownOnceOnlyIsNotReplaced(t *testing.T) {
 	id := r.book(t, 1, 0)
 	pass := r.begin(t)
 	pass(10)
-	r.hosts["h0"].Trouble = "its nova-compute is down"
+	r.hosts["h0"].Problem = "its nova-compute is down"
 	pass(5)
 	r.away = errors.New("nova does not answer")
 	pass(300)
 	r.want(t, id, false, "h0")
-	r.hosts["h0"].Trouble, r.away = "", nil
+	r.hosts["h0"].Problem, r.away = "", nil
 	pass(300)
 	r.want(t, id, false, "h0")
 }
@@ -100,10 +100,10 @@ func TestARestartInDoubtHealsNothingThatHasNotSettled(t *testing.T) {
 	pass(120)
 	pass = r.begin(t)
 	pass(70)
-	r.hosts["h6"].Trouble = "its nova-compute is down"
+	r.hosts["h6"].Problem = "its nova-compute is down"
 	other := r.book(t, 1, 300) // of hosts that the process has seen well
 	r.want(t, other, false, "h5")
-	r.hosts["h5"].Trouble, r.hosts["h6"].Trouble = "its nova-compute is down", ""
+	r.hosts["h5"].Problem, r.hosts["h6"].Problem = "its nova-compute is down", ""
 	pass(530)
 	r.want(t, id, false, "h0", "h1")
 	r.want(t, other, false, "h6")
@@ -118,7 +118,7 @@ func TestHostsThatFailByAndByAreNotReplacedBeforeTheyHaveSettled(t *testing.T) {
 	pass := r.begin(t)
 	pass(10)
 	for _, name := range names[:7] {
-		r.hosts[name].Trouble = "its nova-compute is down"
+		r.hosts[name].Problem = "its nova-compute is down"
 		pass(20)
 	}
 	pass(580)

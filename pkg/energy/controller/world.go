@@ -224,7 +224,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 	}
 	for host, r := range w.records {
 		if _, there := w.hosts.Index(host); !there && r.Phase != energy.Awake {
-			all = append(all, c.machine(w, &inventory.Host{Name: host, Trouble: "the inventory does not know it any more"}))
+			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "the inventory does not know it any more"}))
 		}
 	}
 	slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -234,7 +234,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
 	m := energy.Machine{
-		Name: h.Name, Phase: r.Phase, Closed: h.Trouble != "", Busy: h.Guests > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
+		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.Guests > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
 		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
 		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
 		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,
@@ -279,8 +279,8 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 		return "no agent can switch it"
 	case w.twice[h.Name] != "":
 		return "two agents say that they switch it: " + w.twice[h.Name]
-	case h.Trouble != "" && r.Phase == energy.Awake:
-		return h.Trouble
+	case h.Problem != "" && r.Phase == energy.Awake:
+		return h.Problem
 	case !read || reading.Problem != "" || reading.State == "":
 		return "its machine cannot be read: " + cmp.Or(reading.Problem, "it does not tell its state")
 	case reading.State != energy.On && r.Phase == energy.Awake:
