@@ -38,7 +38,7 @@ func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.I
 }
 
 // Unsupported names an extra spec that requires something Nova's API does not return.
-func (ComputeCapabilities) Beyond(s *inventory.States, r *placing.Request) string {
+func (ComputeCapabilities) Unsupported(s *inventory.States, r *placing.Request) string {
 	if unasked(r) {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) T
 
 // Unsupported names a requested resource class that some host has in a form Almanac cannot
 // count.
-func (Capacity) Beyond(s *inventory.States, r *placing.Request) string {
+func (Capacity) Unsupported(s *inventory.States, r *placing.Request) string {
 	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
 		for i := range s.Split(class).All() {
 			if !r.Rebuild && r.Resources[class] > 0 {

@@ -52,15 +52,15 @@ type Partial interface {
 	Filter
 	// Unsupported returns, as a sentence, what the filter cannot judge about the request on
 	// some host; empty if it can judge all.
-	Beyond(s *inventory.States, r *placing.Request) string
+	Unsupported(s *inventory.States, r *placing.Request) string
 }
 
 // Unsupported returns, as a sentence, what one of the filters cannot judge about the request on
 // some host; empty if they can judge all.
-func Beyond(filters []Filter, s *inventory.States, r *placing.Request) string {
+func Unsupported(filters []Filter, s *inventory.States, r *placing.Request) string {
 	for _, f := range filters {
 		if p, ok := f.(Partial); ok {
-			if what := p.Beyond(s, r); what != "" {
+			if what := p.Unsupported(s, r); what != "" {
 				return what
 			}
 		}

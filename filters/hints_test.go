@@ -82,7 +82,7 @@ func TestFiltersOfNovaSkipForcedHosts(t *testing.T) {
 				if test := f.For(s, &r, 0); test != nil {
 					test.Keep(hosts)
 				}
-				if hosts.Count() != s.Len() || filters.Beyond([]filters.Filter{f}, s, &r) != "" {
+				if hosts.Count() != s.Len() || filters.Unsupported([]filters.Filter{f}, s, &r) != "" {
 					t.Fatalf("%s has a say though a host is forced: %+v", f.Name(), r)
 				}
 			}

@@ -72,7 +72,7 @@ func (f *ImageProperties) For(s *inventory.States, r *placing.Request, _ span.In
 }
 
 // Unsupported names what the image requires and some host may or may not support.
-func (f *ImageProperties) Beyond(s *inventory.States, r *placing.Request) string {
+func (f *ImageProperties) Unsupported(s *inventory.States, r *placing.Request) string {
 	if forced(r) {
 		return ""
 	}

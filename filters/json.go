@@ -34,7 +34,7 @@ func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 }
 
 // Unsupported names an attribute in the query that is unknown for some host.
-func (JSON) Beyond(s *inventory.States, r *placing.Request) string {
+func (JSON) Unsupported(s *inventory.States, r *placing.Request) string {
 	query, err := readQuery(r)
 	if err != nil || query == nil {
 		return ""

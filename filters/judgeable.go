@@ -21,13 +21,13 @@ func (f *Judgeable) For(s *inventory.States, r *placing.Request, _ span.Instant)
 	if r.Rebuild {
 		return nil
 	}
-	return sieve{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Beyond }}
+	return sieve{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Unsupported }}
 }
 
 func judgeable(s *inventory.States) hostset.Set {
 	hosts := hostset.New(s.Len())
 	for i := range s.Len() {
-		if s.Host(i).Beyond == "" {
+		if s.Host(i).Unsupported == "" {
 			hosts.Add(i)
 		}
 	}

@@ -48,7 +48,7 @@ func (f Metrics) For(_ *inventory.States, r *placing.Request, _ span.Instant) Te
 }
 
 // Unsupported reports that the metrics are unknown.
-func (f Metrics) Beyond(_ *inventory.States, r *placing.Request) string {
+func (f Metrics) Unsupported(_ *inventory.States, r *placing.Request) string {
 	if unasked(r) {
 		return ""
 	}

@@ -20,7 +20,7 @@ func four(t testing.TB) *inventory.States {
 		{Name: "b", Node: "nb", Cell: "c1", Zone: "az1", Up: true, DisabledReason: "the fan", Traits: []string{"T1", "COMPUTE_STATUS_DISABLED"}},
 		{Name: "c", Node: "nc", Cell: "c2", Zone: "nova", Enabled: true, Traits: []string{"T2", "T3"}, Stocks: map[string]inventory.Stock{
 			"VCPU": stock(4, 0, 5, 1), "MEMORY_MB": stock(2048, 0, 2048, 1)}},
-		{Name: "d", Node: "nd", Zone: "nova", Up: true, Enabled: true, Beyond: "two of its providers have DISK_GB", Stocks: map[string]inventory.Stock{
+		{Name: "d", Node: "nd", Zone: "nova", Up: true, Enabled: true, Unsupported: "two of its providers have DISK_GB", Stocks: map[string]inventory.Stock{
 			"VCPU": stock(64, 0, 0, 16), "MEMORY_MB": stock(1<<20, 0, 0, 1)}},
 	},
 		inventory.Aggregate{UUID: "u1", Name: "racks", Zone: "az1", Hosts: []string{"a", "b"}, Metadata: map[string]string{"trait:T9": "maybe"}},

@@ -45,7 +45,7 @@ type HostState struct {
 	// (nova/conf/pci.py report_in_placement).
 	PCIDevices int64
 	// Unsupported is the reason why Almanac can never judge the host; empty if it can.
-	Beyond string
+	Unsupported string
 	// Split are the resource classes that Stocks lacks because one amount cannot describe them:
 	// two providers of the tree have some, or a sharing provider outside it does.
 	Split []string

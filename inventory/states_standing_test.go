@@ -67,7 +67,7 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 		"the victim makes room":   before.With([]inventory.Take{{Host: 1, Instance: "other", Victims: []string{"v"}}}),
 		"the victim holds less":   instances(func(all []inventory.Instance) []inventory.Instance { all[0].Holds = amounts{"VCPU": 2}; return all }),
 		"all stocks are unknown":  read(func(b *inventory.HostState) { b.Stocks = nil }),
-		"it cannot be judged now": read(func(b *inventory.HostState) { b.Beyond = "it has shares" }),
+		"it cannot be judged now": read(func(b *inventory.HostState) { b.Unsupported = "it has shares" }),
 	} {
 		if _, standing := now.Standing(before, plan); standing {
 			t.Errorf("%s: it still stands", what)

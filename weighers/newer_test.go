@@ -114,7 +114,7 @@ func TestWhereImagesCountTheRequestIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := weighers.Beyond(w, s, &placing.Request{ImageProperties: tc.image, Rebuild: tc.rebuild})
+		got := weighers.Unsupported(w, s, &placing.Request{ImageProperties: tc.image, Rebuild: tc.rebuild})
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -142,7 +142,7 @@ func TestWhereMetricsCountEveryRequestIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := weighers.Beyond(w, named(t, 2, tc.aggregates...), &placing.Request{}); (got != "") != tc.passed {
+		if got := weighers.Unsupported(w, named(t, 2, tc.aggregates...), &placing.Request{}); (got != "") != tc.passed {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

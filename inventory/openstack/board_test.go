@@ -38,7 +38,7 @@ func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 	}
 	for i := range states.Len() {
 		h := states.Host(i)
-		if h.Name != hosts[i].Name || h.Node == "" || !h.Up || !h.Enabled || h.Zone != "nova" || h.HypervisorType == "" || h.HypervisorVersion == 0 || h.Beyond != "" || h.Split != nil {
+		if h.Name != hosts[i].Name || h.Node == "" || !h.Up || !h.Enabled || h.Zone != "nova" || h.HypervisorType == "" || h.HypervisorVersion == 0 || h.Unsupported != "" || h.Split != nil {
 			t.Errorf("got %+v", h)
 		}
 		path := "/resource_providers/" + h.Provider

@@ -31,7 +31,7 @@ type Prefilters struct {
 // traits returns the traits that the request filters require of the host, each once, and what
 // it cannot judge. If a flavor and an image contradict each other, Nova fails with an
 // exception; nova-scheduler then answers.
-func (f Prefilters) traits(r, image reader, p *placing.Request) (required []string, beyond Beyond) {
+func (f Prefilters) traits(r, image reader, p *placing.Request) (required []string, beyond Unsupported) {
 	if f.ImageTypes && !r.yes("is_bfv") {
 		if image.null("disk_format") {
 			beyond = append(beyond, "the request does not contain the type of its image")
@@ -72,7 +72,7 @@ var prefiltered = []string{"hw:ephemeral_encryption", "hw:ephemeral_encryption_f
 // (nova/virt/hardware.py _get_flavor_image_meta).
 type asks struct {
 	p      *placing.Request
-	beyond Beyond
+	beyond Unsupported
 }
 
 // yes reports whether either of them requires it. They must not contradict each other.

@@ -70,7 +70,7 @@ func (s RequestSpec) reader() reader {
 // Request returns the request as nova-scheduler would send it to Placement and its filters
 // (nova/scheduler/utils.py ResourceRequest.from_request_spec and resources_from_request_spec,
 // request_filter.py), and what Almanac cannot judge about it, which the Request then lacks.
-func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
+func (s RequestSpec) Request(o Options) (placing.Request, Unsupported, error) {
 	r := s.reader()
 	f := readFlavor(r)
 	image := r.object("image", "ImageMeta 1")
@@ -90,7 +90,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 	p.Rebuild = slices.Equal(p.Hints["_nova_check_type"], []string{"rebuild"}) && len(p.ForceHosts) > 0
 	p.Required, p.Forbidden = f.traits()
 	p.Required = sorted(append(p.Required, properties.texts("traits_required")...))
-	var doubts Beyond
+	var doubts Unsupported
 	if !p.Rebuild {
 		// Nova adds this to every query of Placement: request_filter.py compute_status_filter.
 		p.Forbidden = append(p.Forbidden, "COMPUTE_STATUS_DISABLED")
@@ -105,7 +105,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 	p.Preemptible = o.Preemptible.Marks(&inventory.Instance{
 		ProjectID: p.ProjectID, Flavor: inventory.Flavor{ExtraSpecs: p.ExtraSpecs}, Hints: p.Hints,
 	})
-	beyond := append(beyondOf(r, &p, o.Prefilters), doubts...)
+	beyond := append(unsupportedIn(r, &p, o.Prefilters), doubts...)
 	if *r.err != nil {
 		return placing.Request{}, nil, fmt.Errorf("read RequestSpec: %w", *r.err)
 	}

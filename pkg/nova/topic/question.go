@@ -22,7 +22,7 @@ type question struct {
 	spec    object.RequestSpec
 	request placing.Request
 	// beyond is what cannot be judged here.
-	beyond  object.Beyond
+	beyond  object.Unsupported
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation

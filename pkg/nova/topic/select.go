@@ -84,10 +84,10 @@ func (s *Service) beyond(q *question, states *inventory.States) bool {
 	if s.Behind == nil { // the filters refuse what they cannot judge, host by host
 		return len(q.beyond) > 0
 	}
-	if what := filters.Beyond(s.Filters, states, &q.request); what != "" {
+	if what := filters.Unsupported(s.Filters, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
-	if what := weighers.Beyond(s.Weighers, states, &q.request); what != "" {
+	if what := weighers.Unsupported(s.Weighers, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
 	return len(q.beyond) > 0
@@ -164,6 +164,6 @@ func sentence(text string) string {
 }
 
 // beyondSentence tells the tenant what there is nobody to judge.
-func beyondSentence(beyond object.Beyond) string {
+func beyondSentence(beyond object.Unsupported) string {
 	return fmt.Sprintf("%s; this cannot be judged without a nova-scheduler to pass it on to.", strings.TrimSuffix(sentence(strings.Join(beyond, "; ")), "."))
 }

@@ -15,12 +15,12 @@ type Partial interface {
 	Weigher
 	// Unsupported returns, as a sentence, what it cannot weigh about the request; empty if it
 	// can weigh all.
-	Beyond(r *placing.Request) string
+	Unsupported(r *placing.Request) string
 }
 
 // Unsupported returns, as a sentence, what one of the weighers that count on some host cannot
 // weigh about the request; empty if they can weigh all.
-func Beyond(weighers []Weighted, s *inventory.States, r *placing.Request) string {
+func Unsupported(weighers []Weighted, s *inventory.States, r *placing.Request) string {
 	if r.Rebuild {
 		return ""
 	}
@@ -30,7 +30,7 @@ func Beyond(weighers []Weighted, s *inventory.States, r *placing.Request) string
 		if !is {
 			continue
 		}
-		what := p.Beyond(r)
+		what := p.Unsupported(r)
 		if what == "" {
 			continue
 		}
@@ -67,7 +67,7 @@ type MetricsWeigher struct {
 func (MetricsWeigher) Name() string { return "MetricsWeigher" }
 
 // Unsupported names a metric that counts.
-func (w MetricsWeigher) Beyond(*placing.Request) string {
+func (w MetricsWeigher) Unsupported(*placing.Request) string {
 	if len(w.Ratios) == 0 {
 		return ""
 	}
@@ -86,7 +86,7 @@ type ImagePropertiesWeigher struct {
 func (ImagePropertiesWeigher) Name() string { return "ImagePropertiesWeigher" }
 
 // Unsupported names a property of the image that counts.
-func (w ImagePropertiesWeigher) Beyond(r *placing.Request) string {
+func (w ImagePropertiesWeigher) Unsupported(r *placing.Request) string {
 	counts := map[string]bool{}
 	for _, ratio := range w.Ratios { // the last counts if a name is repeated
 		counts[ratio.Name] = ratio.Value != 0

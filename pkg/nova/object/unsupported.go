@@ -10,7 +10,7 @@ import (
 
 // Unsupported lists, as sentences, what Almanac cannot judge about a request, so that
 // nova-scheduler must; empty if it can judge all.
-type Beyond []string
+type Unsupported []string
 
 // Matter is something that a request may require and that Almanac cannot judge, because it
 // depends on more than the host's resources and traits, or because Nova translates it
@@ -89,14 +89,14 @@ var harmless = []string{
 //
 // The network metadata of a request matters only with a NUMA topology. A port that needs more
 // than a network has a request group or a PCI request.
-func beyondOf(r reader, p *placing.Request, filters Prefilters) Beyond {
+func unsupportedIn(r reader, p *placing.Request, filters Prefilters) Unsupported {
 	asked := map[string]bool{
 		"numa_topology":        !r.null("numa_topology"),
 		"pci_requests":         len(r.object("pci_requests", "InstancePCIRequests 1").list("requests")) > 0,
 		"requested_resources":  len(r.list("requested_resources")) > 0,
 		"request_level_params": hasParams(r.object("request_level_params", "RequestLevelParams 1")),
 	}
-	var beyond Beyond
+	var beyond Unsupported
 	for _, m := range matters {
 		if m.judged != nil && m.judged(filters) {
 			continue
