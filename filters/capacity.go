@@ -40,8 +40,8 @@ func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) T
 			return never(fmt.Sprintf("the request needs %d %s, more than any host has", amount, class))
 		case amount > 0:
 			d := demand{class: class, amount: amount, of: s.Column(class), split: s.Split(class)}
-			if d.yield = s.None(); yields {
-				d.yield = d.of.Yield
+			if d.yield = s.Zeros(); yields {
+				d.yield = d.of.Evictable
 			}
 			demands = append(demands, d)
 		}

@@ -99,7 +99,7 @@ func TestATakeCountsAsAnInstanceAndAnOperation(t *testing.T) {
 		for after, take := s, 0; take < 3; take++ {
 			names, _ := left(t, f, after, placing.Request{}, 0)
 			got = append(got, names)
-			after = after.With([]inventory.Take{{Host: take % 2, Instance: string(rune('x' + take))}})
+			after = after.WithTaken([]inventory.Take{{Host: take % 2, Instance: string(rune('x' + take))}})
 		}
 		if want := []string{"a,b", "a,b", "a"}; !slices.Equal(got, want) {
 			t.Errorf("%s leaves %q, want %q", f.Name(), got, want)

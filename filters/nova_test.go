@@ -155,7 +155,7 @@ func placed(list []filters.Filter, s *inventory.States, r placing.Request) (pick
 		for i := range hosts.All() {
 			picks = append(picks, s.Host(i).Name)
 			take := inventory.Take{Host: i, Instance: instance, Resources: r.Resources}
-			s = s.With([]inventory.Take{take})
+			s = s.WithTaken([]inventory.Take{take})
 			if r.Group != nil {
 				group := *r.Group
 				group.Hosts = append(slices.Clip(group.Hosts), s.Host(i).Name)

@@ -34,7 +34,7 @@ func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 				take.Victims = append(take.Victims, one.ID)
 			}
 		}
-		after := before.With([]inventory.Take{take})
+		after := before.WithTaken([]inventory.Take{take})
 		for _, f := range list {
 			was, is := before.All().Clone(), after.All().Clone()
 			if test := f.For(before, &r, 0); test != nil {

@@ -190,7 +190,7 @@ func TestServerGroupsAreKeptTogetherAndApart(t *testing.T) {
 		"together, on a host gone":   {together, of("affinity", "m4", 0, "gone"), "", nil},
 		"together, of soft affinity": {together, of("soft-affinity", "m4", 0, "a"), "a,b,c", nil},
 	})
-	after := s.With([]inventory.Take{{Host: 2, Instance: "m4"}})
+	after := s.WithTaken([]inventory.Take{{Host: 2, Instance: "m4"}})
 	if got, _ := left(t, apart, after, of("anti-affinity", "m9", 0), 0); got != "" {
 		t.Errorf("after the last host has taken a member of the request %q pass", got)
 	}

@@ -186,7 +186,7 @@ func (b *LiveState) UncertainHosts() []string {
 
 // rebuild sets the current states to the last reading plus all claims.
 func (b *LiveState) rebuild() {
-	b.current.Store(b.base.With(b.counted(func(int) bool { return true })))
+	b.current.Store(b.base.WithTaken(b.counted(func(int) bool { return true })))
 }
 
 // rebuildHosts sets the current states after the readings or claims of only these hosts have
@@ -202,7 +202,7 @@ func (b *LiveState) rebuildHosts(hosts ...string) {
 		}
 	}
 	held := b.counted(func(i int) bool { return rows[i] != nil })
-	b.current.Store(b.Load().renewing(rows).With(held))
+	b.current.Store(b.Load().withRows(rows).WithTaken(held))
 }
 
 // allocations returns the claims on the hosts of base that on selects by index.
@@ -233,7 +233,7 @@ func (s *States) withCorrections(looks map[string]correction) *States {
 			rows[i] = &h
 		}
 	}
-	return s.renewing(rows)
+	return s.withRows(rows)
 }
 
 // withHoldings returns the instances; preemptible ones get their current holdings.

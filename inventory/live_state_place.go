@@ -64,7 +64,7 @@ func outOfTime(err error) error {
 func (b *LiveState) accept(s *States, takes []Take) *Hold {
 	for {
 		now := b.Load()
-		takes, standing := now.Standing(s, takes)
+		takes, standing := now.Revalidate(s, takes)
 		if !standing {
 			return nil
 		}
@@ -72,7 +72,7 @@ func (b *LiveState) accept(s *States, takes []Take) *Hold {
 		for i, t := range takes {
 			claims[i] = &claim{host: now.Host(t.Host).Name, take: t}
 		}
-		if next := now.With(takes); b.replaceCurrent(now, next, claims) {
+		if next := now.WithTaken(takes); b.replaceCurrent(now, next, claims) {
 			return &Hold{state: b, claims: claims}
 		}
 	}

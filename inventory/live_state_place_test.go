@@ -211,7 +211,7 @@ func (w wish) plan(s *inventory.States) (takes []inventory.Take, err error) {
 			return nil, errNoPlace
 		}
 		take := inventory.Take{Host: w.order[at], Instance: instance, Group: w.group, Resources: amounts{"VCPU": w.vcpus}}
-		takes, s = append(takes, take), s.With([]inventory.Take{take})
+		takes, s = append(takes, take), s.WithTaken([]inventory.Take{take})
 	}
 	return takes, nil
 }

@@ -170,8 +170,8 @@ func TestALookTellsWhichVictimsHaveLeft(t *testing.T) {
 	}})
 	expect := func(when string, used, yield int64) {
 		t.Helper()
-		if c := b.Load().Column("VCPU"); c.Used[0] != used || c.Yield[0] != yield {
-			t.Errorf("%s %d are used, %d of them yield; want %d and %d", when, c.Used[0], c.Yield[0], used, yield)
+		if c := b.Load().Column("VCPU"); c.Used[0] != used || c.Evictable[0] != yield {
+			t.Errorf("%s %d are used, %d of them yield; want %d and %d", when, c.Used[0], c.Evictable[0], used, yield)
 		}
 	}
 	evicting := func(victim string) *inventory.Hold {

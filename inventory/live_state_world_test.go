@@ -241,7 +241,7 @@ func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
 				firm += c.amounts[class]
 			}
 		}
-		used, yield := s.Column(class).Used[i], s.Column(class).Yield[i]
+		used, yield := s.Column(class).Used[i], s.Column(class).Evictable[i]
 		if used < all || used-yield < firm || yield < 0 {
 			t.Fatalf("of host %d %d %s is shown as used, %d of it yields; at least %d is, and %d does not yield", host, used, class, yield, all, firm)
 		}
@@ -477,8 +477,8 @@ func TestABoardNeverOffersWhatItHasGivenAway(t *testing.T) {
 						}
 					}
 				}
-				if got := s.Column(class); got.Used[i] != used || got.Yield[i] != yield {
-					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Yield[i], used, yield)
+				if got := s.Column(class); got.Used[i] != used || got.Evictable[i] != yield {
+					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Evictable[i], used, yield)
 				}
 			}
 		}

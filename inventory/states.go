@@ -110,7 +110,7 @@ type States struct {
 	all, none   hostset.Set
 	ioOps       []int64 // by host
 
-	guests   *guests
+	locations   *locations
 	received hostset.Set // hosts that may have received instances since guests; nil is none
 
 	columns map[string]*Column // by resource class, of those that many hosts have
@@ -130,7 +130,7 @@ type Column struct {
 	// Evictable is the part of Used that belongs to instances that can be evicted. Limit - Used
 	// is free in the full state h_f of paper 001, Limit - Used + Evictable in its normal state
 	// h_n.
-	Yield          []int64
+	Evictable          []int64
 	Min, Max, Step []int64
 	// Offered is Total * Ratio - Reserved: what nova-scheduler weighs for VCPU
 	// (nova/compute/resource_tracker.py counts what is reserved as used).
@@ -141,7 +141,7 @@ func newColumn(hosts int) *Column {
 	cells := make([]int64, 7*hosts)
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
 	c := &Column{
-		Limit: part(0), Real: part(1), Used: part(2), Yield: part(3), Min: part(4), Max: part(5), Step: part(6),
+		Limit: part(0), Real: part(1), Used: part(2), Evictable: part(3), Min: part(4), Max: part(5), Step: part(6),
 		Offered: make([]float64, hosts),
 	}
 	for i := range c.Step {
@@ -151,13 +151,13 @@ func newColumn(hosts int) *Column {
 }
 
 func (c *Column) set(i int, s Stock, yield int64) {
-	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i] = s.Limit(), s.Real(), s.Used, yield
+	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
 	c.Offered[i] = s.offered()
 }
 
 func (c *Column) clear(i int) {
-	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
+	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
 	c.Offered[i] = 0
 }
 
@@ -172,7 +172,7 @@ func (c *Column) clone() *Column {
 	copy(next.Limit, c.Limit)
 	copy(next.Real, c.Real)
 	copy(next.Used, c.Used)
-	copy(next.Yield, c.Yield)
+	copy(next.Evictable, c.Evictable)
 	copy(next.Min, c.Min)
 	copy(next.Max, c.Max)
 	copy(next.Step, c.Step)
@@ -199,7 +199,7 @@ func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	s.gatherSets()
 	s.gatherAggregates()
 	s.layColumns()
-	s.guests = &guests{rows: s.rows}
+	s.locations = &locations{rows: s.rows}
 	return s, nil
 }
 
@@ -287,7 +287,7 @@ func (s *States) columnOf(class string, places []int) *Column {
 	c := newColumn(s.Len())
 	for _, i := range places {
 		h := s.Host(i)
-		c.set(i, h.Stocks[class], h.yield(class))
+		c.set(i, h.Stocks[class], h.evictable(class))
 	}
 	return c
 }
@@ -340,7 +340,7 @@ func (s *States) Up() hostset.Set { return s.up }
 func (s *States) Enabled() hostset.Set { return s.enabled }
 
 // Zeros returns a slice of zeros, one per host.
-func (s *States) None() []int64 { return s.empty.Used }
+func (s *States) Zeros() []int64 { return s.empty.Used }
 
 // IOOps returns the IOOps of the hosts, by index.
 func (s *States) IOOps() []int64 { return s.ioOps }
@@ -379,7 +379,7 @@ func (s *States) AggregatesOf(i int) iter.Seq[*Aggregate] {
 // heavy operation there (nova/scheduler/host_manager.py consume_from_request). A resource class
 // that the host does not have is ignored, as is a victim that is not there. An instance that is
 // already on the host is not added again.
-func (s *States) With(takes []Take) *States {
+func (s *States) WithTaken(takes []Take) *States {
 	if len(takes) == 0 {
 		return s
 	}
@@ -397,13 +397,13 @@ func (s *States) With(takes []Take) *States {
 		}
 		if !t.Counted {
 			for _, victim := range t.Victims {
-				next.lose(s, t.Host, victim)
+				next.removeInstance(s, t.Host, victim)
 			}
 			for class, amount := range t.Resources {
-				next.use(s, t.Host, class, amount, 0)
+				next.addUsed(s, t.Host, class, amount, 0)
 			}
 		}
-		h.receive(t)
+		h.addInstance(t)
 		next.received.Add(t.Host)
 		next.ioOps[t.Host] = h.IOOps
 	}
@@ -412,7 +412,7 @@ func (s *States) With(takes []Take) *States {
 
 // removeInstance removes an instance from host i, whose row differs from that of before
 // already.
-func (s *States) lose(before *States, i int, instance string) {
+func (s *States) removeInstance(before *States, i int, instance string) {
 	h := s.Host(i)
 	at := slices.IndexFunc(h.Instances, func(o Instance) bool { return o.ID == instance })
 	if at < 0 {
@@ -422,9 +422,9 @@ func (s *States) lose(before *States, i int, instance string) {
 	yields := gone.Evictable()
 	for class, amount := range gone.Holds {
 		if yields {
-			s.use(before, i, class, -amount, -amount)
+			s.addUsed(before, i, class, -amount, -amount)
 		} else {
-			s.use(before, i, class, -amount, 0)
+			s.addUsed(before, i, class, -amount, 0)
 		}
 	}
 	h.Instances = slices.Delete(slices.Clone(h.Instances), at, at+1)
@@ -432,7 +432,7 @@ func (s *States) lose(before *States, i int, instance string) {
 
 // addUsed adds to the used and the evictable amount of a class on host i, whose row differs
 // from that of before already.
-func (s *States) use(before *States, i int, class string, used, yielded int64) {
+func (s *States) addUsed(before *States, i int, class string, used, yielded int64) {
 	stock, there := s.Host(i).Stocks[class]
 	if !there {
 		return
@@ -452,10 +452,10 @@ func (s *States) use(before *States, i int, class string, used, yielded int64) {
 	if yielded == 0 {
 		return // Evictable may still be the slice of before
 	}
-	if &c.Yield[0] == &was.Yield[0] {
-		c.Yield = slices.Clone(c.Yield)
+	if &c.Evictable[0] == &was.Evictable[0] {
+		c.Evictable = slices.Clone(c.Evictable)
 	}
-	c.Yield[i] += yielded
+	c.Evictable[i] += yielded
 }
 
 // copied returns a copy that can change.
@@ -466,7 +466,7 @@ func (h *HostState) copied() *HostState {
 }
 
 // evictable returns how much of a class the instances hold that can be evicted.
-func (h *HostState) yield(class string) (amount int64) {
+func (h *HostState) evictable(class string) (amount int64) {
 	for i := range h.Instances {
 		if one := &h.Instances[i]; one.Evictable() {
 			amount += one.Holds[class]
@@ -475,7 +475,7 @@ func (h *HostState) yield(class string) (amount int64) {
 	return amount
 }
 
-func (h *HostState) receive(t Take) {
+func (h *HostState) addInstance(t Take) {
 	if slices.ContainsFunc(h.Instances, func(i Instance) bool { return i.ID == t.Instance }) {
 		return
 	}

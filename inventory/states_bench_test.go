@@ -49,13 +49,13 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 	b.Run("with one take", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.With(take)
+			s.WithTaken(take)
 		}
 	})
 	b.Run("column of a rare class", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.With(take).Column("CUSTOM_ALMANAC_RESERVATION_7")
+			s.WithTaken(take).Column("CUSTOM_ALMANAC_RESERVATION_7")
 		}
 	})
 	b.Run("place and settle", func(b *testing.B) {

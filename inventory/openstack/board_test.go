@@ -217,7 +217,7 @@ func (s *scene) yields(host string) map[string]int64 {
 	_, i := s.state(host)
 	all := map[string]int64{}
 	for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB"} {
-		all[class] = s.board.Load().Column(class).Yield[i]
+		all[class] = s.board.Load().Column(class).Evictable[i]
 	}
 	return all
 }

@@ -200,7 +200,7 @@ func (t *task) draft(states *inventory.States) (c chosen, takes []inventory.Take
 	if t.ended == nil {
 		t.ended = t.departures.next()
 	}
-	plan, err := t.plan(states.Sparing(t.stubborn.with(t.aside, t.Now())))
+	plan, err := t.plan(states.WithProtected(t.stubborn.with(t.aside, t.Now())))
 	if err != nil {
 		return c, nil, err
 	}

@@ -282,7 +282,7 @@ func BenchmarkCosts10000Hosts(b *testing.B) {
 		for i := range 100 {
 			takes = append(takes, inventory.Take{Host: i * 97, Instance: fmt.Sprint("new-", i), Victims: []string{s.InstancesOn(i * 97)[0].ID}, Resources: map[string]int64{"VCPU": 1}})
 		}
-		after := s.With(takes)
+		after := s.WithTaken(takes)
 		for b.Loop() {
 			e.Costs(after, hosts, resources, now, 64, costs)
 		}

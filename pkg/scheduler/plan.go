@@ -56,7 +56,7 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 		pick.Take.Victims = victims.IDs()
 		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
-			w.states = w.states.With([]inventory.Take{pick.Take})
+			w.states = w.states.WithTaken([]inventory.Take{pick.Take})
 		}
 	}
 	if len(picks) > 1 && r.Alternates > 0 {

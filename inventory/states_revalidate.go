@@ -14,7 +14,7 @@ import (
 //
 // Every filter judges a host by that host and the aggregates alone, so a plan whose hosts are
 // unchanged is as good as one made on s.
-func (s *States) Standing(before *States, takes []Take) (moved []Take, standing bool) {
+func (s *States) Revalidate(before *States, takes []Take) (moved []Take, standing bool) {
 	if s == before {
 		return takes, true
 	}
@@ -32,7 +32,7 @@ func (s *States) Standing(before *States, takes []Take) (moved []Take, standing 
 			}
 			moved[n].Host = i
 		}
-		if now := s.Host(moved[n].Host); now != was && !now.stands(was, t.Victims) {
+		if now := s.Host(moved[n].Host); now != was && !now.stillSupplies(was, t.Victims) {
 			return nil, false
 		}
 	}
@@ -41,10 +41,10 @@ func (s *States) Standing(before *States, takes []Take) (moved []Take, standing 
 
 // stillSupplies reports whether h can supply what it could when it was as before, and the
 // victims can still leave.
-func (h *HostState) stands(before *HostState, victims []string) bool {
+func (h *HostState) stillSupplies(before *HostState, victims []string) bool {
 	return h.IOOps <= before.IOOps && reflect.DeepEqual(h.lasting(), before.lasting()) &&
-		maps.EqualFunc(h.Stocks, before.Stocks, Stock.gives) && h.hasNoneBut(before.Instances) &&
-		!slices.ContainsFunc(victims, func(id string) bool { return !h.yields(before, id) })
+		maps.EqualFunc(h.Stocks, before.Stocks, Stock.atLeast) && h.hasNoneBut(before.Instances) &&
+		!slices.ContainsFunc(victims, func(id string) bool { return !h.stillEvictable(before, id) })
 }
 
 // lasting returns the part of a host that neither placements nor departures change.
@@ -55,7 +55,7 @@ func (h *HostState) lasting() HostState {
 }
 
 // atLeast reports whether s can supply what it could when it was as before.
-func (s Stock) gives(before Stock) bool {
+func (s Stock) atLeast(before Stock) bool {
 	if s.Used > before.Used {
 		return false
 	}
@@ -73,7 +73,7 @@ func (h *HostState) hasNoneBut(others []Instance) bool {
 }
 
 // stillEvictable reports whether the instance can be evicted and holds what it held before.
-func (h *HostState) yields(before *HostState, id string) bool {
+func (h *HostState) stillEvictable(before *HostState, id string) bool {
 	now, was := h.instance(id), before.instance(id)
 	return now != nil && was != nil && now.Evictable() && maps.Equal(now.Holds, was.Holds)
 }

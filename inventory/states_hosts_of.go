@@ -7,7 +7,7 @@ import (
 
 // guests maps the instances of one NewStates to their hosts. The first lookup builds it, since
 // most requests need none.
-type guests struct {
+type locations struct {
 	rows   rows
 	gather sync.Once
 	// on is the index of each instance's host by instance id, the first if there are several;
@@ -16,7 +16,7 @@ type guests struct {
 	others map[string][]int
 }
 
-func (g *guests) of(instance string) []int {
+func (g *locations) of(instance string) []int {
 	g.gather.Do(func() {
 		count := 0
 		for _, h := range g.rows.all() {
@@ -44,7 +44,7 @@ func (g *guests) of(instance string) []int {
 // HostsOf returns the indices of the hosts that an instance is on or on its way to, ascending;
 // none for an unknown instance.
 func (s *States) HostsOf(instance string) []int {
-	hosts := slices.AppendSeq(s.guests.of(instance), s.received.All())
+	hosts := slices.AppendSeq(s.locations.of(instance), s.received.All())
 	slices.Sort(hosts)
 	return slices.DeleteFunc(slices.Compact(hosts), func(i int) bool {
 		return !slices.ContainsFunc(s.Host(i).Instances, func(o Instance) bool { return o.ID == instance })

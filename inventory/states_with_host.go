@@ -11,17 +11,17 @@ import (
 //
 // A reading of the whole cloud makes new states. This is for callers that know that only one
 // host has changed, such as a simulation.
-func (s *States) Renewed(i int, h HostState) *States {
+func (s *States) WithHostRead(i int, h HostState) *States {
 	row := *s.Host(i)
 	row.Stocks, row.Instances, row.IOOps = h.Stocks, h.Instances, h.IOOps
-	next := s.renewing(map[int]*HostState{i: &row})
-	next.guests, next.received = &guests{rows: next.rows}, nil
+	next := s.withRows(map[int]*HostState{i: &row})
+	next.locations, next.received = &locations{rows: next.rows}, nil
 	return next
 }
 
 // withRows returns the states with other rows of some hosts, by index. The rows differ from the
 // old ones only in stocks, instances and operations.
-func (s *States) renewing(rows map[int]*HostState) *States {
+func (s *States) withRows(rows map[int]*HostState) *States {
 	if len(rows) == 0 {
 		return s
 	}
@@ -30,28 +30,28 @@ func (s *States) renewing(rows map[int]*HostState) *States {
 	next.ioOps = slices.Clone(s.ioOps)
 	own := map[string]int{} // how much of each class's column is no longer shared with s
 	for i, h := range rows {
-		next.relay(s, i, h, own)
+		next.replaceRow(s, i, h, own)
 		next.ioOps[i] = h.IOOps
 	}
 	return &next
 }
 
 // replaceRow replaces the row of host i and updates its columns.
-func (s *States) relay(before *States, i int, h *HostState, own map[string]int) {
+func (s *States) replaceRow(before *States, i int, h *HostState, own map[string]int) {
 	stocks := s.Host(i).Stocks
 	s.rows.put(before.rows, i, h)
 	for class := range stocks {
 		if _, still := h.Stocks[class]; !still {
-			s.restock(i, class, own)
+			s.updateColumn(i, class, own)
 		}
 	}
 	for class := range h.Stocks {
-		s.restock(i, class, own)
+		s.updateColumn(i, class, own)
 	}
 }
 
 // updateColumn writes the stock of host i into the column of a class.
-func (s *States) restock(i int, class string, own map[string]int) {
+func (s *States) updateColumn(i int, class string, own map[string]int) {
 	c, dense := s.columns[class]
 	if !dense {
 		places := s.rare[class]
@@ -69,16 +69,16 @@ func (s *States) restock(i int, class string, own map[string]int) {
 	case own[class] >= whole, used && own[class] >= useOnly:
 	case used:
 		next := *c
-		next.Used, next.Yield = slices.Clone(c.Used), slices.Clone(c.Yield)
+		next.Used, next.Evictable = slices.Clone(c.Used), slices.Clone(c.Evictable)
 		c, own[class] = &next, useOnly
 	default:
 		c, own[class] = c.clone(), whole
 	}
 	s.columns[class] = c
 	if used := has && own[class] == useOnly; used {
-		c.Used[i], c.Yield[i] = stock.Used, s.Host(i).yield(class)
+		c.Used[i], c.Evictable[i] = stock.Used, s.Host(i).evictable(class)
 	} else if has {
-		c.set(i, stock, s.Host(i).yield(class))
+		c.set(i, stock, s.Host(i).evictable(class))
 	} else {
 		c.clear(i)
 	}
