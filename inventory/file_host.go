@@ -68,7 +68,7 @@ func (r *hostsReader) host(node ast.Node) []Host {
 		Traits:     entry.texts("traits"),
 		Properties: r.properties(entry),
 		Reservable: entry.truth("reservable", true),
-		Guests:     int(entry.whole("guests", 0)),
+		InstanceCount:     int(entry.whole("guests", 0)),
 	}
 	r.power(entry.section("power", powerKeys), &h)
 	names := r.hostNames(entry)

@@ -72,7 +72,7 @@ hosts:
 				"nvme": inventory.BoolValue(true), "version": inventory.StringValue("6.10"),
 				"networks": inventory.ListValue([]string{"b", "a"}), "none": inventory.ListValue(nil),
 			},
-			Guests: 1, Power: inventory.PowerSleeping, BootSeconds: 180, FlopsPerWatt: 2.1e9,
+			InstanceCount: 1, Power: inventory.PowerSleeping, BootSeconds: 180, FlopsPerWatt: 2.1e9,
 		},
 		{
 			Name: "node-02", Capacity: resource.Vector{VCPUs: 1, MemoryMB: 1},

@@ -33,7 +33,7 @@ type Host struct {
 	Properties map[string]Value
 	// Reservable reports whether the host is in the pool.
 	Reservable bool
-	Guests     int // instances running now
+	InstanceCount     int // instances running now
 	// Instances are the running instances, sorted by ID; nil from a source that only counts
 	// them.
 	Instances []Instance

@@ -132,7 +132,7 @@ func TestTheLogSaysOnceWhatIsLeftOut(t *testing.T) {
 	w.cloud.overrides = map[string]inventory.Override{"a": {Properties: map[string]*inventory.Value{"rack": &five}}}
 	for guests := range 3 {
 		hosts := textRacks(map[string]string{"a": "1", "b": "B12"})
-		hosts[0].Guests = guests
+		hosts[0].InstanceCount = guests
 		w.after(t, 10, hosts)
 	}
 	if said := strings.Count(w.log.String(), "rack is a string on b, but was set as a number"); said != 1 {

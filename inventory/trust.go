@@ -55,7 +55,7 @@ func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[strin
 	}
 	for i := range trusted {
 		name := trusted[i].Name
-		hadGuests += trusted[i].Guests
+		hadGuests += trusted[i].InstanceCount
 		if trusted[i].failureUnder(overrides[name]) != "" {
 			continue
 		}
@@ -86,7 +86,7 @@ func (h *Host) failureUnder(o Override) string {
 // lostInstances reports whether the hosts have no instances although resources are in use.
 // Instances that are really gone leave their resources free.
 func lostInstances(hosts []Host) bool {
-	return !slices.ContainsFunc(hosts, func(h Host) bool { return h.Guests != 0 }) &&
+	return !slices.ContainsFunc(hosts, func(h Host) bool { return h.InstanceCount != 0 }) &&
 		slices.ContainsFunc(hosts, func(h Host) bool { return !h.Used.IsZero() })
 }
 
@@ -189,7 +189,7 @@ func remember(before []sighting, listed []Host, overrides map[string]Override, n
 		delete(well, h.Name)
 	}
 	for _, gone := range well {
-		gone.Guests = 0
+		gone.InstanceCount = 0
 		believed = append(believed, gone)
 	}
 	slices.SortFunc(believed, func(a, b sighting) int { return cmp.Compare(a.Name, b.Name) })

@@ -22,7 +22,7 @@ func fleet(n int) []inventory.Host {
 	hosts := make([]inventory.Host, n)
 	for i := range hosts {
 		hosts[i] = inventory.Host{
-			Name: string(rune('a' + i)), Capacity: resource.Vector{VCPUs: 8}, Used: resource.Vector{VCPUs: 1}, Guests: 1,
+			Name: string(rune('a' + i)), Capacity: resource.Vector{VCPUs: 8}, Used: resource.Vector{VCPUs: 1}, InstanceCount: 1,
 		}
 	}
 	return hosts
@@ -44,8 +44,8 @@ func failed(h *inventory.Host) { h.Power = inventory.PowerFailed }
 func asleep(h *inventory.Host) {
 	h.Power, h.Problem = inventory.PowerSleeping, "its nova-compute is down"
 }
-func bare(h *inventory.Host)  { h.Guests = 0 }
-func empty(h *inventory.Host) { h.Guests, h.Used = 0, resource.Vector{} }
+func bare(h *inventory.Host)  { h.InstanceCount = 0 }
+func empty(h *inventory.Host) { h.InstanceCount, h.Used = 0, resource.Vector{} }
 
 const everyHost = "abcdefghij"
 

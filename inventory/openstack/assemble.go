@@ -21,7 +21,7 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 	nodes, notes := single(c.hypervisors)
 	for _, node := range nodes {
 		h := inventory.Host{Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host]}
-		h.Guests = len(h.Instances)
+		h.InstanceCount = len(h.Instances)
 		for _, p := range trees[node.ID] {
 			c.holdings[p.ID].addTo(&h)
 		}

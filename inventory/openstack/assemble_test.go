@@ -97,13 +97,13 @@ func TestInstancesAreOnTheirHostsById(t *testing.T) {
 		run(c, "4", "elsewhere", nil)
 	}), inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"})
 	a := host(t, hosts, "a")
-	if len(a.Instances) != 2 || a.Instances[0].ID != "1" || a.Instances[1].ID != "2" || a.Guests != 2 {
-		t.Errorf("%d guests, instances %+v", a.Guests, a.Instances)
+	if len(a.Instances) != 2 || a.Instances[0].ID != "1" || a.Instances[1].ID != "2" || a.InstanceCount != 2 {
+		t.Errorf("%d guests, instances %+v", a.InstanceCount, a.Instances)
 	}
 	if a.Instances[0].Preemptible || !a.Instances[1].Preemptible {
 		t.Errorf("preemptible: %v and %v", a.Instances[0].Preemptible, a.Instances[1].Preemptible)
 	}
-	if b := host(t, hosts, "b"); b.Guests != 0 || b.Instances != nil {
+	if b := host(t, hosts, "b"); b.InstanceCount != 0 || b.Instances != nil {
 		t.Errorf("b has %v", b.Instances)
 	}
 }

@@ -56,7 +56,7 @@ func anyHost() *rapid.Generator[inventory.Host] {
 			Aggregates: anyNames().Draw(t, "aggregates"),
 			Traits:     anyNames().Draw(t, "traits"),
 			Reservable: rapid.Bool().Draw(t, "reservable"),
-			Guests:     rapid.Int().Draw(t, "guests"),
+			InstanceCount:     rapid.Int().Draw(t, "guests"),
 			Provider:   rapid.String().Draw(t, "provider"),
 			Problem:    rapid.String().Draw(t, "trouble"),
 			Instances:  rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),

@@ -39,7 +39,7 @@ type amounts struct {
 func hostOf(h *inventory.Host) host {
 	out := host{
 		Name: h.Name, Capacity: amounts(h.Capacity), Used: amounts(h.Used), Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.InstanceCount,
 		Provider: h.Provider, Trouble: h.Problem,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
 	}
@@ -61,7 +61,7 @@ func hostOf(h *inventory.Host) host {
 func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
 		Name: h.Name, Capacity: resource.Vector(h.Capacity), Used: resource.Vector(h.Used), Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.Guests,
 		Provider: h.Provider, Problem: h.Trouble,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
 	}

@@ -19,7 +19,7 @@ func TestEachHostOfThePoolIsInOneState(t *testing.T) {
 		return h
 	}
 	nothing := func(*inventory.Host) {}
-	guests := func(h *inventory.Host) { h.Guests = 1 }
+	guests := func(h *inventory.Host) { h.InstanceCount = 1 }
 	down := func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	hosts, err := inventory.NewSnapshot([]inventory.Host{
 		host("free", nothing), host("later", nothing), host("asleep", func(h *inventory.Host) { h.Power = inventory.PowerSleeping }),

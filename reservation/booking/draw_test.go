@@ -48,8 +48,8 @@ func drawState(t *rapid.T, h *inventory.Host) {
 	h.Power = rapid.SampledFrom([]inventory.Power{
 		inventory.PowerOn, "", inventory.PowerOn, inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
 	}).Draw(t, "power")
-	h.Guests = rapid.IntRange(0, 2).Draw(t, "guests")
-	h.Used = resource.Vector{VCPUs: int64(h.Guests), MemoryMB: 1024 * int64(h.Guests)}
+	h.InstanceCount = rapid.IntRange(0, 2).Draw(t, "guests")
+	h.Used = resource.Vector{VCPUs: int64(h.InstanceCount), MemoryMB: 1024 * int64(h.InstanceCount)}
 }
 
 // A filter and what it means, told without the filter language.

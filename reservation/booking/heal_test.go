@@ -86,7 +86,7 @@ func TestTheChoiceOfAReplacementIsThatOfABooking(t *testing.T) {
 	s := newScene(t, named("a", "busy", "closed", "failed", "later", "short", "sick", "y", "z"), leading)
 	s.host("closed").Reservable = false
 	s.host("short").Capacity.VCPUs = 2
-	s.host("y").Guests = 1
+	s.host("y").InstanceCount = 1
 	req := during(1, 100, 200)
 	req.HostProperties = `[">=", "$vcpus", 4]`
 	id := s.book(t, req).ID

@@ -132,7 +132,7 @@ func (m *move) room(host int, w span.Span, limit int) int {
 // guests counts the owner's own: those before the start are others'.
 func (m *move) guests(k keep) int {
 	if h := m.search.view.roster.host(k.host); h != nil && m.pinned() {
-		return h.Guests
+		return h.InstanceCount
 	}
 	return 0
 }

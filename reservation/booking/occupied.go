@@ -14,7 +14,7 @@ type company struct {
 }
 
 func companyOf(h *inventory.Host) company {
-	c := company{other: h.Instances == nil && h.Guests > 0}
+	c := company{other: h.Instances == nil && h.InstanceCount > 0}
 	for i := range h.Instances {
 		g := &h.Instances[i]
 		bound := g.ReservationID() != ""
@@ -30,7 +30,7 @@ func companyOf(h *inventory.Host) company {
 // them. Guests on a host that a reservation has now are taken for that reservation's.
 func (s *search) occupied(number int, start span.Instant) bool {
 	if start <= s.view.Now.Add(s.view.LeadTime) {
-		return s.view.roster.host(number).Guests > 0
+		return s.view.roster.host(number).InstanceCount > 0
 	}
 	c := s.view.roster.company[number]
 	return (c.bound || c.other && !s.view.Migrates) && s.unclaimed().Has(number)

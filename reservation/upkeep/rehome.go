@@ -67,7 +67,7 @@ func (s *Steward) crowded(r *reservation.Reservation, hosts *inventory.Snapshot,
 	own, crowded := r.HostNames(), map[string]bool{}
 	for _, h := range hosts.Hosts() {
 		switch {
-		case h.Guests == 0 && len(h.Instances) == 0, slices.Contains(own, h.Name):
+		case h.InstanceCount == 0 && len(h.Instances) == 0, slices.Contains(own, h.Name):
 		case h.Instances == nil:
 			crowded[h.Name] = true
 		default:

@@ -148,7 +148,7 @@ func (w watch) worthwhile(hosts *inventory.Snapshot, live []reservation.Reservat
 	}
 	h := hosts.Host(at)
 	soon := now < w.start && now >= w.start.Add(-rules.Eviction)
-	unknown := h.Instances == nil && h.Guests > 0
+	unknown := h.Instances == nil && h.InstanceCount > 0
 	return soon || unknown || len(w.intruders(h.Instances, live, now, rules)) > 0
 }
 

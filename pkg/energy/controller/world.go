@@ -199,7 +199,7 @@ const (
 func (c *Controller) collapse(w *world) string {
 	m, guests := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
-		guests += h.Guests
+		guests += h.InstanceCount
 	}
 	m.guests = slices.DeleteFunc(m.guests, func(h headcount) bool { return h.at <= w.now.Add(-recently) })
 	if w.measure || len(m.guests) == 0 {
@@ -234,7 +234,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
 	m := energy.Machine{
-		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.Guests > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
+		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.InstanceCount > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
 		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
 		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
 		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,

@@ -178,7 +178,7 @@ func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
 	hosts := slices.Clone(c.list)
 	for i := range hosts {
 		if h := &hosts[i]; c.fleet.all[i].state == busy {
-			h.Guests, h.Used = 1, h.Capacity
+			h.InstanceCount, h.Used = 1, h.Capacity
 		}
 	}
 	return hosts, nil

@@ -40,7 +40,7 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	if err != nil {
 		return nil, err
 	}
-	if h, there := c.host(host); there && h.Guests == 0 && len(h.Instances) == 0 && len(consumers) == 0 {
+	if h, there := c.host(host); there && h.InstanceCount == 0 && len(h.Instances) == 0 && len(consumers) == 0 {
 		return nil, nil
 	}
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Host: host})
