@@ -38,13 +38,13 @@ type Instance struct {
 }
 
 // Guest is what was stored about an instance by the request that placed it.
-type Guest struct {
+type InstanceRecord struct {
 	Reservation string // whose hint admitted it; empty is none
 	Preemptible bool   // by its hint
 }
 
 // Recognize adds to i what was stored about it.
-func (i *Instance) Recognize(g Guest) {
+func (i *Instance) AddRecord(g InstanceRecord) {
 	i.Reservation, i.Preemptible = g.Reservation, i.Preemptible || g.Preemptible
 }
 
@@ -53,7 +53,7 @@ func (i *Instance) Recognize(g Guest) {
 var evictable = []string{"ACTIVE", "PAUSED", "SUSPENDED", "SHUTOFF", "RESCUE", "SHELVED", "ERROR"}
 
 // Spared returns the reason why an instance cannot be evicted now; empty if it can.
-func (i *Instance) Spared() string {
+func (i *Instance) NotEvictable() string {
 	switch {
 	case !i.Preemptible:
 		return "it is not preemptible"
@@ -72,7 +72,7 @@ func (i *Instance) Spared() string {
 }
 
 // Evictable reports whether the instance can be evicted now.
-func (i *Instance) Evictable() bool { return i.Preemptible && i.Spared() == "" }
+func (i *Instance) Evictable() bool { return i.Preemptible && i.NotEvictable() == "" }
 
 // Flavor is the shape of an instance.
 type Flavor struct {

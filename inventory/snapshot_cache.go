@@ -40,9 +40,9 @@ type Dated interface {
 }
 
 // Guests returns what was stored about instances when they were placed.
-type Guests interface {
+type InstanceRecords interface {
 	// Guests returns the stored entries by instance id, of all instances if none are named.
-	Guests(ctx context.Context, instances ...string) (map[string]Guest, error)
+	InstanceRecords(ctx context.Context, instances ...string) (map[string]InstanceRecord, error)
 }
 
 // KeeperOptions configure a Keeper.
@@ -51,7 +51,7 @@ type SnapshotCacheOptions struct {
 	Properties PropertySettings
 	// Guests is read after each reading of the hosts, since instances are stored before they
 	// are on a host. Nil adds nothing.
-	Guests Guests
+	Records InstanceRecords
 	// Powers is read after each reading of the hosts, since Almanac stores that it switches a
 	// host off before it does. Nil adds nothing.
 	Powers PowerSettings
@@ -174,10 +174,10 @@ func (k *SnapshotCache) update(ctx context.Context, hosts []Host, read span.Inst
 
 // recognize returns the hosts with what was stored about their instances.
 func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
-	if k.options.Guests == nil {
+	if k.options.Records == nil {
 		return hosts, nil
 	}
-	guests, err := k.options.Guests.Guests(ctx)
+	guests, err := k.options.Records.InstanceRecords(ctx)
 	if err != nil || len(guests) == 0 {
 		return hosts, err
 	}
@@ -186,7 +186,7 @@ func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, er
 		h := &hosts[i]
 		h.Instances = slices.Clone(h.Instances) // the source may keep using them
 		for at := range h.Instances {
-			h.Instances[at].Recognize(guests[h.Instances[at].ID])
+			h.Instances[at].AddRecord(guests[h.Instances[at].ID])
 		}
 	}
 	return hosts, nil

@@ -204,11 +204,11 @@ func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
 
 // guestbook is inventory.Guests.
 type guestbook struct {
-	guests map[string]inventory.Guest
+	guests map[string]inventory.InstanceRecord
 	err    error
 }
 
-func (g *guestbook) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+func (g *guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	return g.guests, g.err
 }
 
@@ -255,7 +255,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	}
 	expect("while it is normal", none)
 
-	book.guests = map[string]inventory.Guest{id: {Preemptible: true}}
+	book.guests = map[string]inventory.InstanceRecord{id: {Preemptible: true}}
 	s.must()
 	expect("since it is known to be preemptible", all)
 	book.guests, book.err = nil, errors.New("the database is away")
@@ -264,7 +264,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	if !strings.Contains(s.log.String(), "the database is away") {
 		t.Errorf("the log does not say so: %s", s.log)
 	}
-	book.guests, book.err = map[string]inventory.Guest{id: {Preemptible: true}}, nil
+	book.guests, book.err = map[string]inventory.InstanceRecord{id: {Preemptible: true}}, nil
 
 	server := "/servers/" + id
 	become := func(what string, want map[string]int64, method, path string, body any) {

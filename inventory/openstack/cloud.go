@@ -22,7 +22,7 @@ type cloud struct {
 	providers   []placement.Provider // those in the trees of hosts
 	holdings    map[string]holding   // by provider
 	servers     map[string]nova.Server
-	guests      map[string]inventory.Guest // what was stored about servers
+	records      map[string]inventory.InstanceRecord // what was stored about servers
 	// preemptible are the root providers of the hosts with preemptible instances.
 	preemptible map[string]bool
 	// others are the providers outside the hosts' trees, each with its generation, sorted.
@@ -84,8 +84,8 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 func (c *cloud) instance(s nova.Server, rule inventory.PreemptibleRule) inventory.Instance {
 	one := s.Instance
 	one.Preemptible, one.Protected = rule.Marks(&one), rule.Protects(&one)
-	if g, known := c.guests[one.ID]; known {
-		one.Recognize(g)
+	if g, known := c.records[one.ID]; known {
+		one.AddRecord(g)
 	}
 	return one
 }

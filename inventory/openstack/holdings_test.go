@@ -134,7 +134,7 @@ func TestAnInstanceHoldsWhatItHasOfTheStocksOfItsHost(t *testing.T) {
 		}
 		c.holdings["pa"] = h
 		c.shared = map[string][]string{"pa": {"DISK_GB"}}
-		c.guests = map[string]inventory.Guest{"1": {Preemptible: true, Reservation: "r"}, "5": {Preemptible: true}}
+		c.records = map[string]inventory.InstanceRecord{"1": {Preemptible: true, Reservation: "r"}, "5": {Preemptible: true}}
 		c.preemptible = map[string]bool{"pa": true}
 		run(c, "1", "a", nil)
 		run(c, "2", "a", func(i *inventory.Instance) { i.Metadata = map[string]string{"almanac:protected": "true"} })

@@ -29,7 +29,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		return nil, err
 	}
 	next.touch(last, now)
-	s.readGuests(ctx, next, last)
+	s.readRecords(ctx, next, last)
 	next.nodes = nodesOf(next.services, providers)
 	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) || !covers(next.hypervisors, next.services) {
 		if next.hypervisors, err = s.compute.Hypervisors(ctx); err != nil {
@@ -60,15 +60,15 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 // readGuests reads what was stored about the servers. It runs after the servers were read,
 // since instances are stored before they are on a host. After an error the previous entries
 // stay: an instance without an entry is not evicted.
-func (s *Source) readGuests(ctx context.Context, next, last *cloud) {
-	if s.guests == nil {
+func (s *Source) readRecords(ctx context.Context, next, last *cloud) {
+	if s.records == nil {
 		return
 	}
-	guests, err := s.guests.Guests(ctx)
+	guests, err := s.records.InstanceRecords(ctx)
 	if err != nil {
-		guests, next.notes = last.guests, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
+		guests, next.notes = last.records, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
 	}
-	next.guests = guests
+	next.records = guests
 }
 
 // readServers reads the servers of next.

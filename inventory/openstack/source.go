@@ -53,7 +53,7 @@ type Source struct {
 	compute   *nova.Client
 	placement *placement.Client
 	options   Options
-	guests    inventory.Guests // nil adds nothing
+	records    inventory.InstanceRecords // nil adds nothing
 	shown     func(*inventory.States)
 
 	turn chan struct{} // holds one while someone uses the fields below
@@ -71,7 +71,7 @@ func NewSource(compute *nova.Client, place *placement.Client, o Options) *Source
 
 // Remember makes each reading use guests to find preemptible instances, besides those that the
 // rule marks. Call it once, before the first reading.
-func (s *Source) Remember(guests inventory.Guests) { s.guests = guests }
+func (s *Source) Remember(guests inventory.InstanceRecords) { s.records = guests }
 
 // Shown makes the source call f with the states on the board after each reading. Call it once,
 // before the first reading.

@@ -123,7 +123,7 @@ func start(t *testing.T, s setup) *cloud {
 	options.Packing = packing(c)
 	options.BestEffort = bestEffort(c, keeper)
 	options.Admission = admission.Admission{
-		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,
+		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
 		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceller: c.desk, Now: c.now,

@@ -170,7 +170,7 @@ func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return inventory.OpenSnapshotCache(ctx, source, inventory.SnapshotCacheOptions{
-		Hosts: db, Properties: db, Guests: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
+		Hosts: db, Properties: db, Records: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
 		Rules: inventory.TrustRules{
 			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
 			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),
@@ -272,7 +272,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.SnapshotCache, caller
 	doctor.measure(m)
 	return api.Options{
 		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
-		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
+		Admission:     admission.Admission{Promises: a.reservationFilter(), Records: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
 		Ping: db.Ping, Probes: a.probes(bus, hosts),

@@ -305,7 +305,7 @@ func (v *victim) bound(host string) string {
 	if v.Host != host {
 		return "it is on another host"
 	}
-	return v.Spared()
+	return v.NotEvictable()
 }
 
 // holds are the amounts that an instance has of the host; nil where it has something

@@ -49,7 +49,7 @@ func (e *eviction) spared(v victim, now inventory.Instance) string {
 		return ""
 	}
 	now.Holds = v.Holds
-	return now.Spared()
+	return now.NotEvictable()
 }
 
 // leaving says that an instance is being deleted, by whomsoever.

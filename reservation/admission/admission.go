@@ -15,15 +15,15 @@ import (
 )
 
 // Guests stores what instances were placed for, since Nova may not return it later.
-type Guests interface {
-	inventory.Guests
-	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+type InstanceRecords interface {
+	inventory.InstanceRecords
+	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
 // Admission admits requests.
 type Admission struct {
 	Promises filters.Reservation
-	Guests   Guests // nil stores nothing
+	Records   InstanceRecords // nil stores nothing
 	Rule     inventory.PreemptibleRule
 	Pins     Pins // nil without best-effort requests
 	Log      *slog.Logger
@@ -95,7 +95,7 @@ func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, ent
 // reservation is over.
 func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	hint, _ := r.HintedReservations()
-	if len(hint) != 1 || a.Guests == nil || len(r.Instances) == 0 {
+	if len(hint) != 1 || a.Records == nil || len(r.Instances) == 0 {
 		return false
 	}
 	if _, live := a.Promises.Promises.Reservation(hint[0]); live {
@@ -103,7 +103,7 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	known, err := a.Guests.Guests(ctx, r.Instances...)
+	known, err := a.Records.InstanceRecords(ctx, r.Instances...)
 	if err != nil {
 		a.Log.ErrorContext(ctx, "reading the stored reservation of instances failed", "request_id", r.ID, "error", err)
 		return false
@@ -122,16 +122,16 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 // request cannot continue; empty if it can.
 func (a Admission) Remember(ctx context.Context, r *placing.Request, entry Entry, now span.Instant) (refusal string) {
 	byHint := inventory.PreemptibleRule{Hint: a.Rule.Hint}
-	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}
+	g := inventory.InstanceRecord{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}
 	if _, hinted := r.Hints[placing.ReservationHint]; hinted && entry.Held != nil {
 		g.Reservation = entry.Held.ID
 	}
-	if g == (inventory.Guest{}) && !entry.outlived || a.Guests == nil || len(r.Instances) == 0 {
+	if g == (inventory.InstanceRecord{}) && !entry.outlived || a.Records == nil || len(r.Instances) == 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	if err := a.Guests.SaveGuests(ctx, r.Instances, g, now); err != nil {
+	if err := a.Records.SaveInstanceRecords(ctx, r.Instances, g, now); err != nil {
 		a.Log.ErrorContext(ctx, "refusing a request: storing the reservation of its instances failed", "request_id", r.ID, "error", err)
 		return "the hints of the request cannot be stored now; try again later"
 	}

@@ -62,7 +62,7 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	if q.request.Rebuild {
 		return "" // it keeps its host, and nothing is promised anew
 	}
-	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
+	by := admission.Admission{Promises: s.Promises, Records: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
 	entry, refusal := by.Resolve(ctx, &q.request, now)
 	if refusal != "" {
 		return refusal

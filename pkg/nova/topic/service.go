@@ -58,7 +58,7 @@ type Options struct {
 	// Behind is where requests are passed on to; nil where there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
-	Guests   admission.Guests // nil remembers nothing
+	Guests   admission.InstanceRecords // nil remembers nothing
 	// Over reports whether the records have a reservation as over; nil knows of none. A
 	// flavor that was made for one binds its servers to no host any more.
 	Over     func(ctx context.Context, id string) (bool, error)

@@ -34,7 +34,7 @@ const (
 
 // Guests remembers which servers make room.
 type Guests interface {
-	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
 // Scripts are what the servers of requests are given to begin with.
@@ -183,7 +183,7 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 
 // Remember implements controller.Orders.
 func (c *Cloud) Remember(ctx context.Context, server string) error {
-	return c.Guests.SaveGuests(ctx, []string{server}, inventory.Guest{Preemptible: true}, c.Now())
+	return c.Guests.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
 }
 
 // Do implements controller.Orders.

@@ -91,12 +91,12 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 	if c.guests == nil || len(ids) == 0 {
 		return nil
 	}
-	known, err := c.guests.Guests(ctx, ids...)
+	known, err := c.guests.InstanceRecords(ctx, ids...)
 	if err != nil {
 		return err
 	}
 	for n := range instances {
-		instances[n].Recognize(known[instances[n].ID])
+		instances[n].AddRecord(known[instances[n].ID])
 	}
 	return nil
 }
