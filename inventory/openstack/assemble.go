@@ -28,7 +28,7 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 		if c.preemptible[node.ID] {
 			tree := c.held(trees[node.ID])
 			of, _ := stocks(tree, c.shared[node.ID])
-			layHolds(h.Instances, holds(tree, of))
+			setHolds(h.Instances, holds(tree, of))
 		}
 		slices.Sort(h.Traits)
 		h.Traits = slices.Compact(h.Traits)
@@ -36,7 +36,7 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 		h.Problem = problem(service, there, len(trees[node.ID]) > 0, h.Capacity)
 		hosts = append(hosts, h)
 	}
-	return hosts, slices.Sorted(slices.Values(append(notes, layAggregates(hosts, c.aggregates)...)))
+	return hosts, slices.Sorted(slices.Values(append(notes, setAggregates(hosts, c.aggregates)...)))
 }
 
 // single returns the hypervisors of hosts with exactly one, by host. Ironic's hypervisors are
@@ -72,7 +72,7 @@ func instancesByHost(c *cloud, rule inventory.PreemptibleRule) map[string][]inve
 }
 
 // setHolds sets what the preemptible ones of instances hold.
-func layHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
+func setHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
 	for i := range instances {
 		if one := &instances[i]; one.Preemptible {
 			one.Holds = holds[one.ID]

@@ -53,7 +53,7 @@ func (b *Builds) Forget(host string) {
 const byPolicy = "GroupAffinityViolation"
 
 // observe updates the count by a notification.
-func (b *Builds) hear(n oslo.Notification) {
+func (b *Builds) observe(n oslo.Notification) {
 	if b == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func usable(n oslo.Notification) string {
 
 // apply sets the counts in the states of all hosts. It drops those of hosts that are gone or
 // down: a nova-compute that is down has lost its own count.
-func (b *Builds) lay(states []inventory.HostState) {
+func (b *Builds) apply(states []inventory.HostState) {
 	if b == nil {
 		return
 	}

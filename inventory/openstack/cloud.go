@@ -152,7 +152,7 @@ func (c *cloud) since(now span.Instant) span.Instant { return min(c.updated, now
 const settling = 30
 
 // applyChanges applies changes to the servers of the last reading.
-func (c *cloud) take(last *cloud, changes []nova.Server) {
+func (c *cloud) applyChanges(last *cloud, changes []nova.Server) {
 	c.servers, c.updated = maps.Clone(last.servers), last.updated
 	for _, s := range changes {
 		if c.updated = max(c.updated, s.Updated); s.Deleted() {
@@ -164,7 +164,7 @@ func (c *cloud) take(last *cloud, changes []nova.Server) {
 }
 
 // replaceServers sets the servers from a complete list.
-func (c *cloud) takeAll(listed []nova.Server) {
+func (c *cloud) replaceServers(listed []nova.Server) {
 	c.servers = make(map[string]nova.Server, len(listed))
 	for _, s := range listed {
 		if c.updated = max(c.updated, s.Updated); !s.Deleted() {

@@ -57,7 +57,7 @@ func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	}
 	e.listener = oslo.NewListener(transport, oslo.ListenerOptions{
 		Exchange: cmp.Or(o.Exchange, "nova"), Topics: o.Topics, Priorities: []oslo.Priority{oslo.Info, oslo.Error},
-		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.hear, Log: o.Log,
+		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.observe, Log: o.Log,
 	})
 	return e
 }
@@ -122,8 +122,8 @@ func begins(text string) func(beginning string) bool {
 	return func(beginning string) bool { return strings.HasPrefix(text, beginning) }
 }
 
-func (e *Events) hear(_ context.Context, n oslo.Notification) error {
-	e.builds.hear(n)
+func (e *Events) observe(_ context.Context, n oslo.Notification) error {
+	e.builds.observe(n)
 	if e.also != nil {
 		e.also(n)
 	}

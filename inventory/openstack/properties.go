@@ -18,7 +18,7 @@ import (
 // A property is a number if it is one on all hosts that have it, otherwise a string. If two
 // aggregates of a host differ, the one with the smaller name counts. Almanac's own aggregates
 // are left out: tenants may not learn who has reserved a host.
-func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
+func setAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
 	index := make(map[string]int, len(hosts))
 	for i := range hosts {
 		index[hosts[i].Name] = i

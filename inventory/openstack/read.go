@@ -76,11 +76,11 @@ func (s *Source) readServers(ctx context.Context, next, last *cloud, full bool, 
 	// Without known servers, the deleted ones need not be listed.
 	if full || len(last.servers) == 0 {
 		listed, err := s.compute.Servers(ctx, nova.ServerQuery{})
-		next.takeAll(listed)
+		next.replaceServers(listed)
 		return err
 	}
 	changes, err := s.compute.Servers(ctx, nova.ServerQuery{ChangedSince: last.since(now)})
-	next.take(last, changes)
+	next.applyChanges(last, changes)
 	return err
 }
 

@@ -58,7 +58,7 @@ type Source struct {
 
 	turn chan struct{} // holds one while someone uses the fields below
 	last *cloud        // the last reading
-	told map[string]bool
+	logged map[string]bool
 	// cells are the result of the last successful call of Cells.
 	cells map[string]string
 }
@@ -104,20 +104,20 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	if s.options.LiveState != nil {
 		notes = append(notes, s.show(ctx, mark, next, hosts)...)
 	}
-	s.tell(notes)
+	s.logNotes(notes)
 	s.options.Log.Debug("read the cloud", "hosts", len(hosts), "instances", len(next.servers), "calls", s.Calls()-before,
 		"took", s.options.Now().Sub(began).String())
 	return hosts, nil
 }
 
 // logNotes logs each note, once as long as it stays.
-func (s *Source) tell(notes []string) {
+func (s *Source) logNotes(notes []string) {
 	told := make(map[string]bool, len(notes))
 	for _, note := range notes {
-		if !s.told[note] {
+		if !s.logged[note] {
 			s.options.Log.Warn(note)
 		}
 		told[note] = true
 	}
-	s.told = told
+	s.logged = told
 }

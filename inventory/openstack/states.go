@@ -25,7 +25,7 @@ func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud,
 		}
 	}
 	rows := hostStates(c, hosts, s.cells)
-	s.options.Builds.lay(rows)
+	s.options.Builds.apply(rows)
 	states, err := inventory.NewStates(rows, c.aggregates)
 	if err != nil {
 		return append(notes, fmt.Sprintf("keeping the previous states of the hosts: %v", err))

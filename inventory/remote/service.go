@@ -26,7 +26,7 @@ type Service struct {
 
 	refreshing sync.Mutex
 	read       []inventory.Host // of the current edition
-	told       string           // the generation announced last
+	announced       string           // the generation announced last
 }
 
 // NewService returns the service for a source. Refresh reads the source, Endpoint serves it;
@@ -55,7 +55,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 		}
 	}
 	s.readAt.Store(int64(asked))
-	return s.tell(ctx)
+	return s.announce(ctx)
 }
 
 // publish makes the hosts the current edition if they are a valid inventory.
@@ -73,15 +73,15 @@ func (s *Service) publish(hosts []inventory.Host) error {
 }
 
 // announce announces the current edition unless that was done.
-func (s *Service) tell(ctx context.Context) error {
+func (s *Service) announce(ctx context.Context) error {
 	generation := s.current.Load().generation
-	if s.told == generation {
+	if s.announced == generation {
 		return nil
 	}
 	if err := s.client.Fanout(ctx, s.changes, changedMethod, nil); err != nil {
 		return fmt.Errorf("announce a change of the hosts: %w", err)
 	}
-	s.told = generation
+	s.announced = generation
 	return nil
 }
 

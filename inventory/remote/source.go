@@ -61,7 +61,7 @@ const restarts = 5
 func (s *Source) read(ctx context.Context, known string) (edition, error) {
 	var next edition
 	for started := 0; ; {
-		a, err := s.ask(ctx, question{Known: known, Reading: next.generation, Offset: len(next.packed)})
+		a, err := s.call(ctx, question{Known: known, Reading: next.generation, Offset: len(next.packed)})
 		if err != nil {
 			return edition{}, err
 		}
@@ -86,7 +86,7 @@ func (s *Source) read(ctx context.Context, known string) (edition, error) {
 		"the hosts change faster than they can be read on topic %s; do its services read the same source?", Topic)
 }
 
-func (s *Source) ask(ctx context.Context, q question) (answer, error) {
+func (s *Source) call(ctx context.Context, q question) (answer, error) {
 	var a answer
 	err := s.client.Call(ctx, s.service, hostsMethod, q, &a)
 	if _, answered := errors.AsType[*oslo.RemoteError](err); !answered && fault.Is(err, fault.Unavailable) {
@@ -104,14 +104,14 @@ func (s *Source) Age() int64 { return s.age.Load() }
 
 // Endpoint returns the methods for a server of ChangesTopic.
 func (s *Source) Endpoint() oslo.Endpoint {
-	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.tell}}
+	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.noteChange}}
 }
 
 // Changed receives a value when the service has other hosts than before. Such news can be lost;
 // it only makes reading the hosts faster.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-func (s *Source) tell(context.Context, *oslo.Request) (any, error) {
+func (s *Source) noteChange(context.Context, *oslo.Request) (any, error) {
 	select {
 	case s.changed <- struct{}{}:
 	default: // announced and not read yet
