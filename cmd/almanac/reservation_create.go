@@ -56,7 +56,7 @@ once: each carries an idempotency key.`,
 	completeFlag(c, "kind", oneOf(reservation.Kinds))
 	completeFlag(c, "policy", oneOf(calendar.Policies))
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
-	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}))
+	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c
 }
 

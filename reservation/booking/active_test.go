@@ -144,7 +144,7 @@ func TestInstancesThatGrewAreCountedOnceEach(t *testing.T) {
 func TestInstancesOfOneHostGrowThereOnly(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	req := cpus(2, 2, 100, 200)
-	req.Affinity = calendar.SameHost
+	req.Affinity = calendar.AffinitySame
 	r := s.running(t, req)
 	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, quantity(5))
 	if got := refusal(t, err).LargestQuantity; got != 4 {

@@ -93,7 +93,7 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 		BeforeEnd:      drawTicks(t, 0, 3, "before end"),
 	}}
 	if req.Kind == reservation.Instances {
-		req.Affinity = rapid.SampledFrom([]calendar.Affinity{"", calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity")
+		req.Affinity = rapid.SampledFrom([]calendar.Affinity{"", calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity")
 		req.Resources = rapid.SampledFrom([]resource.Vector{
 			{VCPUs: 1}, {VCPUs: 3, MemoryMB: 1024}, {MemoryMB: 2048}, {VCPUs: 2, Custom: map[string]int64{"CUSTOM_FPGA": 1}},
 		}).Draw(t, "shape")

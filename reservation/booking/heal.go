@@ -117,7 +117,7 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 	for number, name := range v.roster.names {
 		_, bad := failed(name)
 		// Whole hosts of its own are held, so they are not found.
-		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.DifferentHosts {
+		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.AffinityDifferent {
 			s.query.Hosts.Remove(number)
 		}
 	}

@@ -47,7 +47,7 @@ func told(r reservation.Reservation) []string {
 func TestAFailedHostIsReplaced(t *testing.T) {
 	whole, rest := span.Span{Start: at(100), End: at(200)}, span.Span{Start: at(150), End: at(200)}
 	same, different := cpus(2, 3, 100, 200), cpus(2, 2, 100, 200)
-	same.Affinity, different.Affinity = calendar.SameHost, calendar.DifferentHosts
+	same.Affinity, different.Affinity = calendar.AffinitySame, calendar.AffinityDifferent
 	for name, tc := range map[string]struct {
 		req  reservation.Request
 		now  int64

@@ -122,7 +122,7 @@ func (m *move) room(host int, w span.Span, limit int) int {
 	if m.from.Kind == reservation.Hosts {
 		return v.Calendar.FreeAt(q, w.Start).Count()
 	}
-	rooms := v.Calendar.RoomAt(calendar.SliceQuery{Query: q, Shape: m.from.Resources, Affinity: calendar.AnyHosts}, w.Start)
+	rooms := v.Calendar.RoomAt(calendar.SliceQuery{Query: q, Shape: m.from.Resources, Affinity: calendar.AffinityNone}, w.Start)
 	if len(rooms) == 0 {
 		return 0
 	}
@@ -237,7 +237,7 @@ func (m *move) addSlices(quantity int, start span.Instant) []reservation.Claim {
 	var claims []reservation.Claim
 	for _, room := range m.search.rooms(start, quantity+m.keepableTotal(), nil) {
 		n := min(room.Slices-held[room.Host], quantity)
-		if n <= 0 || m.from.Affinity == calendar.SameHost && held[room.Host] == 0 {
+		if n <= 0 || m.from.Affinity == calendar.AffinitySame && held[room.Host] == 0 {
 			continue
 		}
 		quantity -= n

@@ -32,9 +32,9 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 	for number := range hosts.All() {
 		times := min(s.view.roster.host(number).Capacity.Times(s.ask.Resources), int64(s.ask.Quantity))
 		switch s.ask.Affinity {
-		case calendar.SameHost:
+		case calendar.AffinitySame:
 			total = max(total, times)
-		case calendar.DifferentHosts:
+		case calendar.AffinityDifferent:
 			total += min(times, 1)
 		default:
 			total += times
@@ -54,9 +54,9 @@ func (s *search) tooSmall(hosts hostset.Set) string {
 	switch {
 	case room == 0:
 		return fmt.Sprintf("no host%s has %s", which, s.lacking(hosts))
-	case s.ask.Affinity == calendar.SameHost:
+	case s.ask.Affinity == calendar.AffinitySame:
 		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, counted(room, "instance"), s.ask.Quantity)
-	case s.ask.Affinity == calendar.DifferentHosts:
+	case s.ask.Affinity == calendar.AffinityDifferent:
 		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", counted(room, "host"), s.ask.Quantity)
 	default:
 		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", counted(room, "instance"), s.ask.Quantity)

@@ -176,13 +176,13 @@ func TestAffinityOfInstances(t *testing.T) {
 		want        []string
 		wantLargest int // of a refusal
 	}{
-		"any hosts":               {affinity: calendar.AnyHosts, quantity: 10, want: []string{"b×8", "c×2"}},
-		"any hosts, all there is": {affinity: calendar.AnyHosts, quantity: 20, want: []string{"b×8", "c×8", "a×4"}},
-		"one more":                {affinity: calendar.AnyHosts, quantity: 21, wantLargest: 20},
-		"one host":                {affinity: calendar.SameHost, quantity: 8, want: []string{"b×8"}},
-		"one host, too many":      {affinity: calendar.SameHost, quantity: 9, wantLargest: 8},
-		"different hosts":         {affinity: calendar.DifferentHosts, quantity: 3, want: []string{"a×1", "b×1", "c×1"}},
-		"one more than hosts":     {affinity: calendar.DifferentHosts, quantity: 4, wantLargest: 3},
+		"any hosts":               {affinity: calendar.AffinityNone, quantity: 10, want: []string{"b×8", "c×2"}},
+		"any hosts, all there is": {affinity: calendar.AffinityNone, quantity: 20, want: []string{"b×8", "c×8", "a×4"}},
+		"one more":                {affinity: calendar.AffinityNone, quantity: 21, wantLargest: 20},
+		"one host":                {affinity: calendar.AffinitySame, quantity: 8, want: []string{"b×8"}},
+		"one host, too many":      {affinity: calendar.AffinitySame, quantity: 9, wantLargest: 8},
+		"different hosts":         {affinity: calendar.AffinityDifferent, quantity: 3, want: []string{"a×1", "b×1", "c×1"}},
+		"one more than hosts":     {affinity: calendar.AffinityDifferent, quantity: 4, wantLargest: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c"))

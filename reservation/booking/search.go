@@ -204,7 +204,7 @@ func (s *search) placeSlices(start span.Instant, quantity int, first map[int]boo
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
 		n := min(room.Slices, quantity)
-		if n == 0 || s.ask.Affinity == calendar.SameHost && n < quantity {
+		if n == 0 || s.ask.Affinity == calendar.AffinitySame && n < quantity {
 			continue
 		}
 		quantity -= n

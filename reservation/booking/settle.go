@@ -116,7 +116,7 @@ func fill(t *reservation.Terms, defaults Defaults) {
 		t.OnEnd = defaults.OnEnd
 	}
 	if t.Kind == reservation.Instances && t.Affinity == "" {
-		t.Affinity = calendar.AnyHosts
+		t.Affinity = calendar.AffinityNone
 	}
 }
 
@@ -174,7 +174,7 @@ func checkInstanceTerms(t reservation.Terms) error {
 	if t.Policy != calendar.FirstFit {
 		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.FirstFit, t.Policy)
 	}
-	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts})
+	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent})
 }
 
 // mostClasses bounds the custom resource classes of a request: each search compares all of

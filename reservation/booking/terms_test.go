@@ -56,7 +56,7 @@ func TestAnInvalidRequestNamesItsField(t *testing.T) {
 		"a name without end":          {host(func(r *request) { r.Name = strings.Repeat("x", 256) }), "name"},
 		"an image without end":        {host(func(r *request) { r.Image = strings.Repeat("x", 256) }), "image"},
 		"a shape of hosts":            {host(func(r *request) { r.Resources.VCPUs = 1 }), "resources"},
-		"an affinity of hosts":        {host(func(r *request) { r.Affinity = calendar.SameHost }), "affinity"},
+		"an affinity of hosts":        {host(func(r *request) { r.Affinity = calendar.AffinitySame }), "affinity"},
 		"a broken filter":             {host(func(r *request) { r.HostProperties = `["=", "$name"]` }), "host_properties"},
 		"instances without shape":     {instance(func(r *request) { r.Resources = resource.Vector{} }), "resources"},
 		"a negative shape":            {instance(func(r *request) { r.Resources.DiskGB = -1 }), "resources"},
@@ -139,8 +139,8 @@ func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 		t.Errorf("terms (-want +got):\n%s", diff)
 	}
 	r = s.book(t, cpus(1, 1, 100, 200))
-	if r.Policy != calendar.FirstFit || r.Affinity != calendar.AnyHosts {
-		t.Errorf("instances: policy %q, affinity %q; want %q and %q", r.Policy, r.Affinity, calendar.FirstFit, calendar.AnyHosts)
+	if r.Policy != calendar.FirstFit || r.Affinity != calendar.AffinityNone {
+		t.Errorf("instances: policy %q, affinity %q; want %q and %q", r.Policy, r.Affinity, calendar.FirstFit, calendar.AffinityNone)
 	}
 }
 

@@ -12,9 +12,9 @@ type Affinity string
 
 // The affinities.
 const (
-	AnyHosts       Affinity = "none"      // wherever they fit
-	SameHost       Affinity = "same"      // all on one host
-	DifferentHosts Affinity = "different" // at most one on a host
+	AffinityNone       Affinity = "none"      // wherever they fit
+	AffinitySame       Affinity = "same"      // all on one host
+	AffinityDifferent Affinity = "different" // at most one on a host
 )
 
 // SliceQuery is a search for Quantity slices of one shape at the same time; the other fields
@@ -45,13 +45,13 @@ func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 // query, whatever its Quantity. At most limit slices of one host count.
 func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	most := 0
-	if q.Affinity != SameHost {
+	if q.Affinity != AffinitySame {
 		for _, room := range c.room(&q, limit, 1) {
 			most = max(most, room)
 		}
 		return most
 	}
-	q.Query, q.Affinity = c.complete(q.Query), AnyHosts
+	q.Query, q.Affinity = c.complete(q.Query), AffinityNone
 	for host := range q.Hosts.All() {
 		for s := c.stairs(&q, host, limit); s != nil; s = s.climbed() {
 			most = max(most, int(s.counted))
@@ -83,7 +83,7 @@ func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	q.Query = c.complete(q.Query)
 	limit, w := int64(q.Quantity), q.Window(start)
-	if q.Affinity == DifferentHosts {
+	if q.Affinity == AffinityDifferent {
 		limit = 1
 	}
 	var rooms []Room
@@ -109,7 +109,7 @@ func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant,
 		}
 		total, changes := c.roomAtFirst(q, limit)
 		level := func() int {
-			if q.Affinity == SameHost {
+			if q.Affinity == AffinitySame {
 				return int(min(total, int64(limit)))
 			}
 			return int(total)
@@ -160,7 +160,7 @@ func (c *Calendar) roomAtFirst(q *SliceQuery, limit int) (total int64, changes c
 
 // mostOn returns how many slices on one host matter.
 func (q *SliceQuery) mostOn(limit int) int64 {
-	if q.Affinity == DifferentHosts {
+	if q.Affinity == AffinityDifferent {
 		return 1
 	}
 	return int64(limit)
@@ -169,7 +169,7 @@ func (q *SliceQuery) mostOn(limit int) int64 {
 // count returns how many of the slices that fit on one host count: with affinity SameHost, all
 // or none.
 func (q *SliceQuery) count(room int64, limit int) int64 {
-	if q.Affinity == SameHost && room < int64(limit) {
+	if q.Affinity == AffinitySame && room < int64(limit) {
 		return 0
 	}
 	return room

@@ -119,7 +119,7 @@ func TestTheFirstStartOfSlicesWithinSpansIsFound(t *testing.T) {
 		}
 		q := calendar.SliceQuery{
 			Query: s.query(t), Shape: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "shape"))},
-			Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+			Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 		}
 		within := s.drawWithin(t)
 		want, feasible := span.Instant(0), false

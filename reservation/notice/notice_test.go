@@ -252,7 +252,7 @@ func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 
 func TestOursSayTheShapeOfInstancesAndHowManyAHostTakes(t *testing.T) {
 	r := booked()
-	r.Kind, r.Affinity, r.Image = reservation.Instances, calendar.SameHost, "debian-12"
+	r.Kind, r.Affinity, r.Image = reservation.Instances, calendar.AffinitySame, "debian-12"
 	r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, Custom: map[string]int64{"CUSTOM_FPGA": 1}}
 	r.Claims = []reservation.Claim{{Host: "node-1", Span: r.Span, Slices: 2}}
 	got := decoded(t, told(t, changeOf(r, reservation.Create), notice.Almanac))

@@ -57,7 +57,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				HostProperties: rapid.String().Draw(t, "host properties"),
 				Policy:         rapid.SampledFrom(calendar.Policies).Draw(t, "policy"),
 				Resources:      anyVector().Draw(t, "resources"),
-				Affinity:       rapid.SampledFrom([]calendar.Affinity{"", calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+				Affinity:       rapid.SampledFrom([]calendar.Affinity{"", calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 				Image:          name().Draw(t, "image"),
 				OnEnd:          rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"),
 				BeforeEnd:      rapid.Int64Min(0).Draw(t, "before end"),
