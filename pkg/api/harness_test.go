@@ -100,7 +100,7 @@ func start(t *testing.T, s setup) *cloud {
 	must(t, err)
 	c.desk, err = booking.Open(t.Context(), booking.Options{
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
 	must(t, err)

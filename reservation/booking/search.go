@@ -117,11 +117,11 @@ func (s *search) start() (start span.Instant, delayed, ok bool) {
 	if !s.ask.immediate {
 		return 0, false, false
 	}
-	if _, ok = s.find(s.allAwake(), calendar.FirstFit); !ok {
+	if _, ok = s.find(s.allAwake(), calendar.PolicyFirstFit); !ok {
 		return 0, false, false
 	}
 	for _, wake := range s.wakes {
-		if _, ok = s.find(s.startingAt(wake), calendar.FirstFit); ok {
+		if _, ok = s.find(s.startingAt(wake), calendar.PolicyFirstFit); ok {
 			return wake, true, true
 		}
 	}

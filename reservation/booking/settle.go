@@ -109,7 +109,7 @@ func fill(t *reservation.Terms, defaults Defaults) {
 	if t.Policy == "" {
 		t.Policy = defaults.Policy
 		if t.Kind == reservation.Instances {
-			t.Policy = calendar.FirstFit
+			t.Policy = calendar.PolicyFirstFit
 		}
 	}
 	if t.OnEnd == "" {
@@ -171,8 +171,8 @@ func checkInstanceTerms(t reservation.Terms) error {
 	if r.IsZero() {
 		return fault.Field("resources", "are needed for kind instance: say how large one instance is")
 	}
-	if t.Policy != calendar.FirstFit {
-		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.FirstFit, t.Policy)
+	if t.Policy != calendar.PolicyFirstFit {
+		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.PolicyFirstFit, t.Policy)
 	}
 	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent})
 }

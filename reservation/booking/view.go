@@ -24,7 +24,7 @@ func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error)
 	r, capacities := (&roster{}).with(lineUp(s))
 	v := View{
 		Now: now, Calendar: calendar.New(capacities, now), roster: r,
-		Defaults: Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Defaults: Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
 	}
 	for i, h := range held {
 		number, known := r.numbers[h.Host]

@@ -51,7 +51,7 @@ type Window struct {
 // Find returns the start that the policy chooses, false if none is feasible. The earliest start
 // wins among equal rectangles.
 func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
-	if p == FirstFit {
+	if p == PolicyFirstFit {
 		return c.earliest(c.complete(q))
 	}
 	var best Candidate

@@ -18,8 +18,8 @@ func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Insta
 		return c.Find(q, p)
 	case len(starts) == 0:
 		return 0, false
-	case p == FirstFit:
-		find := func(q Query) (span.Instant, bool) { return c.Find(q, FirstFit) }
+	case p == PolicyFirstFit:
+		find := func(q Query) (span.Instant, bool) { return c.Find(q, PolicyFirstFit) }
 		return firstWithin(q, starts, find, c.Windows)
 	}
 	q = c.complete(q)

@@ -74,7 +74,7 @@ func booked() reservation.Reservation {
 	return reservation.Reservation{
 		ID: "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", ProjectID: "p1", UserID: "u1",
 		Terms: reservation.Terms{
-			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.FirstFit,
+			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.PolicyFirstFit,
 			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.Delete, BeforeEnd: 600,
 		},
 		Status: reservation.Pending, Span: hour,

@@ -45,7 +45,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: w.memory, Keys: w.memory, Reader: w.memory,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
 		Now:      func() span.Instant { return w.now },
 		NewID:    func() string { ids++; return fmt.Sprint("r", ids) },
 	}, w.snapshot(t))

@@ -20,7 +20,7 @@ func booked(id string) reservation.Reservation {
 		ID: id, ProjectID: "demo", UserID: "ada", Status: reservation.Pending, Span: held,
 		Terms: reservation.Terms{
 			Name: "night run", Kind: reservation.Hosts, Quantity: 2,
-			Policy: calendar.FirstFit, OnEnd: reservation.Delete, BeforeEnd: 3600,
+			Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete, BeforeEnd: 3600,
 		},
 		Claims: []reservation.Claim{{Host: "node-1", Span: held}, {Host: "node-2", Span: held}},
 		Events: []reservation.Event{
