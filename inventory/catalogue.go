@@ -52,7 +52,7 @@ func (s *Snapshot) properties() []Property {
 }
 
 func (v Value) appendElements(to []Value) []Value {
-	if v.kind != List {
+	if v.kind != KindList {
 		return append(to, v)
 	}
 	for _, element := range v.list {
@@ -71,16 +71,16 @@ type builtIn struct {
 }
 
 var builtIns = []builtIn{
-	{name: "name", kind: String, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
-	{name: "vcpus", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
-	{name: "memory_mb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
-	{name: "disk_gb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
-	{name: "zone", kind: String, of: zone},
-	{name: "aggregates", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
-	{name: "traits", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
-	{name: "flops_per_watt", kind: Number, of: flopsPerWatt},
-	{name: "free_ram_mb", kind: Number, of: freeRAM, timely: true},
-	{name: "free_disk_mb", kind: Number, of: freeDisk, timely: true},
+	{name: "name", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{name: "vcpus", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
+	{name: "memory_mb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
+	{name: "disk_gb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
+	{name: "zone", kind: KindString, of: zone},
+	{name: "aggregates", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
+	{name: "traits", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
+	{name: "flops_per_watt", kind: KindNumber, of: flopsPerWatt},
+	{name: "free_ram_mb", kind: KindNumber, of: freeRAM, timely: true},
+	{name: "free_disk_mb", kind: KindNumber, of: freeDisk, timely: true},
 }
 
 // IsBuiltIn reports whether Almanac computes the property of that name. No source may define

@@ -89,7 +89,7 @@ func among(first operand, rest []operand) predicate {
 		}
 		for _, candidate := range rest {
 			c := candidate(h, ahead)
-			if c.kind == List && value.kind == String && c.holds(value.text) || value.Equal(c) {
+			if c.kind == KindList && value.kind == KindString && c.holds(value.text) || value.Equal(c) {
 				return true
 			}
 		}

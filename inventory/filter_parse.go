@@ -187,9 +187,9 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 	ordering := strings.ContainsAny(operator, "<>")
 	for _, a := range args {
 		switch {
-		case a.kind == List:
+		case a.kind == KindList:
 			return nil, invalid(`%s compares %s, which is a list; use ["in", "…", "%s"]`, show(expr), a.text, a.text)
-		case a.kind == Bool && ordering:
+		case a.kind == KindBool && ordering:
 			return nil, invalid("%s orders %s, which is a bool; %s is for numbers and strings", show(expr), a.text, operator)
 		}
 	}
@@ -208,7 +208,7 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first := args[0]; first.kind == List {
+	if first := args[0]; first.kind == KindList {
 		return nil, invalid(`%s looks for %s, which is a list; use ["in", "…", "%s"]`, show(expr), first.text, first.text)
 	}
 	if err := sameKind(expr, args); err != nil {
@@ -253,8 +253,8 @@ func (p *filterParser) take(args []argument) {
 
 // comparedKind returns the type that is compared: for a list, that of its elements.
 func (a argument) comparedKind() Kind {
-	if a.kind == List {
-		return String
+	if a.kind == KindList {
+		return KindString
 	}
 	return a.kind
 }
@@ -286,21 +286,21 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 		a := argument{raw: raw, text: show(raw), steps: 1}
 		switch v := raw.(type) {
 		case float64:
-			a.kind, a.of = Number, constant(NumberValue(v))
+			a.kind, a.of = KindNumber, constant(NumberValue(v))
 		case bool:
-			a.kind, a.of = Bool, constant(BoolValue(v))
+			a.kind, a.of = KindBool, constant(BoolValue(v))
 		case string:
 			p.named[v] = true
 			name, isProperty := strings.CutPrefix(v, "$")
 			switch {
 			case !isProperty:
-				a.kind, a.of = String, constant(StringValue(v))
+				a.kind, a.of = KindString, constant(StringValue(v))
 			case name == "":
 				return nil, invalid("%s: $ needs the name of a property after it", show(expr))
 			default:
 				a.text = shorten(v)
 				a.kind, a.of = p.property(name)
-				if a.kind == List {
+				if a.kind == KindList {
 					a.steps += bits.Len(uint(p.snapshot.longest[name]))
 				}
 			}

@@ -10,10 +10,10 @@ type Kind string
 
 // The types a property can have.
 const (
-	Number Kind = "number"
-	String Kind = "string"
-	Bool   Kind = "bool"
-	List   Kind = "list" // of strings
+	KindNumber Kind = "number"
+	KindString Kind = "string"
+	KindBool   Kind = "bool"
+	KindList   Kind = "list" // of strings
 )
 
 // Value is the value of a property on a host. The zero Value, whose kind is "", is the absence
@@ -27,23 +27,23 @@ type Value struct {
 }
 
 // NumberValue returns a Value of kind Number.
-func NumberValue(n float64) Value { return Value{kind: Number, number: n} }
+func NumberValue(n float64) Value { return Value{kind: KindNumber, number: n} }
 
 // StringValue returns a Value of kind String.
-func StringValue(s string) Value { return Value{kind: String, text: s} }
+func StringValue(s string) Value { return Value{kind: KindString, text: s} }
 
 // BoolValue returns a Value of kind Bool.
 func BoolValue(b bool) Value {
 	if b {
-		return Value{kind: Bool, number: 1}
+		return Value{kind: KindBool, number: 1}
 	}
-	return Value{kind: Bool}
+	return Value{kind: KindBool}
 }
 
 // ListValue returns a Value of kind List that keeps the order of the elements.
 func ListValue(elements []string) Value {
 	list := slices.Clone(elements)
-	return Value{kind: List, list: list, sorted: inOrder(list)}
+	return Value{kind: KindList, list: list, sorted: inOrder(list)}
 }
 
 // inOrder returns the elements sorted; list itself if it is.
@@ -55,7 +55,7 @@ func inOrder(list []string) []string {
 }
 
 // sortedList returns the Value of a sorted list, without a copy.
-func sortedList(list []string) Value { return Value{kind: List, list: list, sorted: list} }
+func sortedList(list []string) Value { return Value{kind: KindList, list: list, sorted: list} }
 
 // holds reports whether text is an element of a List.
 func (v Value) holds(text string) bool {
@@ -70,13 +70,13 @@ func (v Value) Kind() Kind { return v.kind }
 // zero Value.
 func (v Value) Any() any {
 	switch v.kind {
-	case Number:
+	case KindNumber:
 		return v.number
-	case String:
+	case KindString:
 		return v.text
-	case Bool:
+	case KindBool:
 		return v.number == 1
-	case List:
+	case KindList:
 		return append([]string{}, v.list...)
 	default:
 		return nil
@@ -90,9 +90,9 @@ func (v Value) Compare(o Value) int {
 		return c
 	}
 	switch v.kind {
-	case String:
+	case KindString:
 		return cmp.Compare(v.text, o.text)
-	case List:
+	case KindList:
 		return slices.Compare(v.list, o.list)
 	default:
 		return cmp.Compare(v.number, o.number)

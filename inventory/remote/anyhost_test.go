@@ -69,7 +69,7 @@ func anyHost() *rapid.Generator[inventory.Host] {
 		if rapid.Bool().Draw(t, "has properties") {
 			h.Properties = map[string]inventory.Value{}
 			for _, name := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "properties") {
-				kind := rapid.SampledFrom([]inventory.Kind{inventory.Number, inventory.String, inventory.Bool, inventory.List}).Draw(t, "kind")
+				kind := rapid.SampledFrom([]inventory.Kind{inventory.KindNumber, inventory.KindString, inventory.KindBool, inventory.KindList}).Draw(t, "kind")
 				h.Properties[string(kind)+" "+name] = anyValue(kind).Draw(t, "value")
 			}
 		}
@@ -108,10 +108,10 @@ func anyWords() *rapid.Generator[map[string]string] {
 
 func anyValue(kind inventory.Kind) *rapid.Generator[inventory.Value] {
 	return map[inventory.Kind]*rapid.Generator[inventory.Value]{
-		inventory.Number: rapid.Map(rapid.Float64(), inventory.NumberValue),
-		inventory.String: rapid.Map(rapid.String(), inventory.StringValue),
-		inventory.Bool:   rapid.Map(rapid.Bool(), inventory.BoolValue),
-		inventory.List:   rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), inventory.ListValue),
+		inventory.KindNumber: rapid.Map(rapid.Float64(), inventory.NumberValue),
+		inventory.KindString: rapid.Map(rapid.String(), inventory.StringValue),
+		inventory.KindBool:   rapid.Map(rapid.Bool(), inventory.BoolValue),
+		inventory.KindList:   rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), inventory.ListValue),
 	}[kind]
 }
 

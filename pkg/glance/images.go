@@ -22,12 +22,12 @@ type Image struct {
 
 // The states and visibilities that Almanac uses.
 const (
-	Active   = "active"
-	Accepted = "accepted" // status of a member
+	StatusActive   = "active"
+	MemberAccepted = "accepted" // status of a member
 
-	Public    = "public"
-	Community = "community"
-	Shared    = "shared"
+	VisibilityPublic    = "public"
+	VisibilityCommunity = "community"
+	VisibilityShared    = "shared"
 )
 
 // Image returns the image with that id; a missing image is a NotFound fault.

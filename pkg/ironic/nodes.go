@@ -16,10 +16,10 @@ type Power string
 // The power states. The empty Power is unknown to Ironic. A node is in one of the first two;
 // all are orders.
 const (
-	On      Power = "power on"
-	Off     Power = "power off"
-	SoftOff Power = "soft power off" // by its operating system
-	Reboot  Power = "rebooting"
+	PowerOn      Power = "power on"
+	PowerOff     Power = "power off"
+	PowerSoftOff Power = "soft power off" // by its operating system
+	PowerReboot  Power = "rebooting"
 )
 
 // Node is a bare-metal node. Fields that the microversion lacks are empty.

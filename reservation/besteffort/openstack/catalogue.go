@@ -115,7 +115,7 @@ func (c *Cloud) Image(ctx context.Context, by controller.Caller, named string) (
 		return controller.Named{}, err
 	case one.ID == "":
 		return controller.Named{}, fault.Field("image", "there is no image %.100q that you may use", named)
-	case one.Status != glance.Active:
+	case one.Status != glance.StatusActive:
 		return controller.Named{}, fault.Field("image", "%.100q cannot be used: it is %s", named, one.Status)
 	}
 	return controller.Named{ID: one.ID, Name: one.Name}, nil
