@@ -38,7 +38,7 @@ func (c *Client) Image(ctx context.Context, id string) (Image, error) {
 		return Image{}, err
 	}
 	if found.ID == "" || found.Status == "" {
-		return Image{}, c.service.Senseless(doing, "the image has no id or status")
+		return Image{}, c.service.Malformed(doing, "the image has no id or status")
 	}
 	return found, nil
 }
@@ -79,7 +79,7 @@ func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, err
 			return nil, err
 		}
 		if page.Images == nil {
-			return nil, c.service.Senseless(doing, "it contains no list of images")
+			return nil, c.service.Malformed(doing, "it contains no list of images")
 		}
 		for _, i := range page.Images {
 			if i.Name == name { // Glance treats names such as "in:a,b" as more than one
@@ -91,7 +91,7 @@ func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, err
 		}
 		query.Set("marker", page.Images[len(page.Images)-1].ID)
 	}
-	return nil, c.service.Senseless(doing, "its list does not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }
 
 // MemberStatus returns the status of a project as a member of a shared image: accepted, pending

@@ -105,7 +105,7 @@ func (c *Client) Node(ctx context.Context, id string) (Node, error) {
 	}
 	one, err := body.known()
 	if err != nil {
-		return Node{}, c.service.Senseless(doing, "%w", err)
+		return Node{}, c.service.Malformed(doing, "%w", err)
 	}
 	return one, nil
 }
@@ -131,12 +131,12 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 			return nil, err
 		}
 		if body.Nodes == nil {
-			return nil, c.service.Senseless(doing, "it contains no list of nodes")
+			return nil, c.service.Malformed(doing, "it contains no list of nodes")
 		}
 		for _, n := range body.Nodes {
 			one, err := n.known()
 			if err != nil {
-				return nil, c.service.Senseless(doing, "%w", err)
+				return nil, c.service.Malformed(doing, "%w", err)
 			}
 			all = append(all, one)
 		}
@@ -148,7 +148,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		query.Set("marker", all[len(all)-1].ID)
 	}
-	return nil, c.service.Senseless(doing, "its list does not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }
 
 // NodeOf returns the node on which a host of Nova runs: the one with the host's name, with or

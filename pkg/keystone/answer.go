@@ -11,7 +11,7 @@ import (
 )
 
 // told turns gophercloud's error for an unexpected status into an *openstack.Answer.
-func told(err error) error { return openstack.Told("keystone", err) }
+func told(err error) error { return openstack.AsAnswer("keystone", err) }
 
 const (
 	unavailable = "Keystone cannot say who you are at the moment; try again"

@@ -44,13 +44,13 @@ func (c *Client) Aggregates(ctx context.Context) ([]inventory.Aggregate, error) 
 		return nil, err
 	}
 	if body.Aggregates == nil {
-		return nil, c.service.Senseless(doing, "it contains no list of aggregates")
+		return nil, c.service.Malformed(doing, "it contains no list of aggregates")
 	}
 	all := make([]inventory.Aggregate, 0, len(body.Aggregates))
 	for _, a := range body.Aggregates {
 		one, err := a.known()
 		if err != nil {
-			return nil, c.service.Senseless(doing, "%w", err)
+			return nil, c.service.Malformed(doing, "%w", err)
 		}
 		all = append(all, one)
 	}

@@ -27,7 +27,7 @@ func (c *Client) CreateAggregate(ctx context.Context, name string, metadata map[
 	var made inventory.Aggregate
 	if err == nil {
 		if made, err = body.Aggregate.known(); err != nil {
-			return made, c.service.Senseless(doing, "%w", err)
+			return made, c.service.Malformed(doing, "%w", err)
 		}
 	} else { // it may exist already, or another replica creates it at the same time
 		var look error

@@ -117,7 +117,7 @@ func (c *Client) Flavors(ctx context.Context) ([]inventory.Flavor, error) {
 			return "", false, err
 		}
 		if body.Flavors == nil {
-			return "", false, c.service.Senseless(doing, "it contains no list of flavors")
+			return "", false, c.service.Malformed(doing, "it contains no list of flavors")
 		}
 		last := ""
 		for _, f := range body.Flavors {
@@ -126,7 +126,7 @@ func (c *Client) Flavors(ctx context.Context) ([]inventory.Flavor, error) {
 				err = errors.New("a flavor has no id")
 			}
 			if err != nil {
-				return "", false, c.service.Senseless(doing, "%w", err)
+				return "", false, c.service.Malformed(doing, "%w", err)
 			}
 			all, last = append(all, one), f.ID
 		}

@@ -121,7 +121,7 @@ func (c *Client) FlavorIDs(ctx context.Context, first string) ([]string, error) 
 			return nil, err
 		}
 		if page.Flavors == nil {
-			return nil, c.service.Senseless(doing, "it contains no list of flavors")
+			return nil, c.service.Malformed(doing, "it contains no list of flavors")
 		}
 		for _, f := range page.Flavors {
 			if !strings.HasPrefix(f.ID, first+"-") {

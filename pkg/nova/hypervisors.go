@@ -50,12 +50,12 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 			return "", false, err
 		}
 		if body.Hypervisors == nil {
-			return "", false, c.service.Senseless(doing, "it contains no list of hypervisors")
+			return "", false, c.service.Malformed(doing, "it contains no list of hypervisors")
 		}
 		last := ""
 		for _, h := range body.Hypervisors {
 			if h.ID == "" || h.Name == "" || h.Service.Host == "" {
-				return "", false, c.service.Senseless(doing, "a hypervisor has no id, name or host")
+				return "", false, c.service.Malformed(doing, "a hypervisor has no id, name or host")
 			}
 			one := Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, IP: h.IP, Type: h.Type, Version: h.Version}
 			if h.Disk != nil && h.Least != nil {

@@ -57,7 +57,7 @@ func (c *Client) migrations(ctx context.Context, doing string, query url.Values)
 		return nil, err
 	}
 	if list.Migrations == nil {
-		return nil, c.service.Senseless(doing, "it contains no list of migrations")
+		return nil, c.service.Malformed(doing, "it contains no list of migrations")
 	}
 	all := make([]Migration, len(list.Migrations))
 	for i, m := range list.Migrations {

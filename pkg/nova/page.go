@@ -42,5 +42,5 @@ func (c *Client) paged(doing, path string, query url.Values, read func(path stri
 		}
 		query.Set("marker", last)
 	}
-	return c.service.Senseless(doing, "its list does not end")
+	return c.service.Malformed(doing, "its list does not end")
 }

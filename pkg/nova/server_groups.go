@@ -30,7 +30,7 @@ func (c *Client) ServerGroups(ctx context.Context) ([]placing.Group, error) {
 			return nil, err
 		}
 		if body.Groups == nil {
-			return nil, c.service.Senseless(doing, "it contains no list of groups")
+			return nil, c.service.Malformed(doing, "it contains no list of groups")
 		}
 		if len(body.Groups) == 0 {
 			return all, nil
@@ -43,5 +43,5 @@ func (c *Client) ServerGroups(ctx context.Context) ([]placing.Group, error) {
 			}
 		}
 	}
-	return nil, c.service.Senseless(doing, "its list does not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }

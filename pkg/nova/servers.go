@@ -121,13 +121,13 @@ func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Se
 			return "", false, err
 		}
 		if body.Servers == nil {
-			return "", false, c.service.Senseless(doing, "it contains no list of servers")
+			return "", false, c.service.Malformed(doing, "it contains no list of servers")
 		}
 		last := ""
 		for _, s := range body.Servers {
 			one, err := s.known()
 			if err != nil {
-				return "", false, c.service.Senseless(doing, "%w", err)
+				return "", false, c.service.Malformed(doing, "%w", err)
 			}
 			if i, seen := place[one.ID]; seen {
 				all[i] = one

@@ -6,7 +6,7 @@ import (
 )
 
 // Act is an action on a server, and on whose behalf it was done.
-type Act struct {
+type Action struct {
 	Action, RequestID string
 	UserID, ProjectID string
 }
@@ -14,7 +14,7 @@ type Act struct {
 // ActsOf returns the actions on a server, the last first (GET
 // /servers/{id}/os-instance-actions). Since 2.21 Nova also returns those of a deleted server,
 // until it forgets it; then the result is a NotFound fault.
-func (c *Client) ActsOf(ctx context.Context, id string) ([]Act, error) {
+func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {
 	doing := "read the actions on server " + id
 	var body struct {
 		Acts []struct {
@@ -28,11 +28,11 @@ func (c *Client) ActsOf(ctx context.Context, id string) ([]Act, error) {
 		return nil, err
 	}
 	if body.Acts == nil {
-		return nil, c.service.Senseless(doing, "it contains no list of actions")
+		return nil, c.service.Malformed(doing, "it contains no list of actions")
 	}
-	list := make([]Act, len(body.Acts))
+	list := make([]Action, len(body.Acts))
 	for i, a := range body.Acts {
-		list[i] = Act(a)
+		list[i] = Action(a)
 	}
 	return list, nil
 }

@@ -48,7 +48,7 @@ func (c *Client) CreateServer(ctx context.Context, r ServerRequest) (id string, 
 		return discard(g.Post(ctx, g.ServiceURL("servers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted}}))
 	})
 	if err == nil && made.Server.ID == "" {
-		err = c.service.Senseless(doing, "it contains no server id")
+		err = c.service.Malformed(doing, "it contains no server id")
 	}
 	return made.Server.ID, err
 }

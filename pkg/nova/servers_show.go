@@ -16,14 +16,14 @@ func (c *Client) Server(ctx context.Context, id string) (Server, error) {
 		return Server{}, err
 	}
 	if body.Server == nil {
-		return Server{}, c.service.Senseless(doing, "it contains no server")
+		return Server{}, c.service.Malformed(doing, "it contains no server")
 	}
 	if body.Server.Status == "UNKNOWN" && body.Server.Flavor == nil {
 		return Server{}, cellAway(doing)
 	}
 	one, err := body.Server.known()
 	if err != nil {
-		return Server{}, c.service.Senseless(doing, "%w", err)
+		return Server{}, c.service.Malformed(doing, "%w", err)
 	}
 	return one, nil
 }

@@ -52,7 +52,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		return nil, err
 	}
 	if body.Services == nil {
-		return nil, c.service.Senseless(doing, "it contains no list of services")
+		return nil, c.service.Malformed(doing, "it contains no list of services")
 	}
 	services := make([]Service, 0, len(body.Services))
 	for _, s := range body.Services {
@@ -60,7 +60,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		case s.Status == "UNKNOWN":
 			return nil, cellAway(doing)
 		case s.ID == "" || s.Host == "" || s.State == "" || s.Status == "":
-			return nil, c.service.Senseless(doing, "a service has no id, host, state or status")
+			return nil, c.service.Malformed(doing, "a service has no id, host, state or status")
 		}
 		one := Service{
 			ID: s.ID, Host: s.Host, Zone: s.Zone, Up: s.State == "up" && !s.ForcedDown, ForcedDown: s.ForcedDown,
@@ -88,7 +88,7 @@ func (c *Client) ServiceOf(ctx context.Context, host string) (Service, error) {
 	case len(found) == 0:
 		return Service{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "Nova has no compute service on it"))
 	case len(found) > 1:
-		return Service{}, c.service.Senseless(doing, "there are %d of them", len(found))
+		return Service{}, c.service.Malformed(doing, "there are %d of them", len(found))
 	}
 	return found[0], nil
 }

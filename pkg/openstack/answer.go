@@ -42,13 +42,13 @@ const longestMessage = 200
 
 // Told converts gophercloud's error for an unexpected status to an *Answer; it returns other
 // errors unchanged.
-func Told(service string, err error) error {
+func AsAnswer(service string, err error) error {
 	unexpected, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
 	if !ok {
 		return err
 	}
 	a := &Answer{Service: service, Status: unexpected.Actual, Method: unexpected.Method, URL: unexpected.URL}
-	a.Message, a.Code = said(unexpected.Body)
+	a.Message, a.Code = messageOf(unexpected.Body)
 	a.Message = strings.ToValidUTF8(a.Message[:min(len(a.Message), longestMessage)], "")
 	if seconds, err := strconv.Atoi(unexpected.ResponseHeader.Get("Retry-After")); err == nil && seconds > 0 {
 		a.RetryAfter = time.Duration(seconds) * time.Second
@@ -59,7 +59,7 @@ func Told(service string, err error) error {
 // said returns the message in the body of an error response: Keystone and Nova have {"<what>":
 // {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}, and Ironic
 // {"error_message": {"faultstring": …}}, where older ones encode the inner object as text.
-func said(body []byte) (message, code string) {
+func messageOf(body []byte) (message, code string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return "", ""
@@ -157,6 +157,6 @@ func (a *Answer) sentence() string {
 }
 
 // Senseless returns the fault for a response with the right status and invalid content.
-func (s *Service) Senseless(doing, format string, args ...any) error {
+func (s *Service) Malformed(doing, format string, args ...any) error {
 	return s.explain(doing, fmt.Errorf(format, args...))
 }

@@ -71,7 +71,7 @@ func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	if _, err := client.Get(ctx, endpoint, &document, &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},
 	}); err != nil {
-		return nil, Told(s.kind.Name, err)
+		return nil, AsAnswer(s.kind.Name, err)
 	}
 	spoken, err := s.kind.agree(document.speaks())
 	if err != nil {

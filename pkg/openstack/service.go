@@ -123,7 +123,7 @@ type Call func(ctx context.Context, c *gophercloud.ServiceClient) error
 func (s *Service) Read(ctx context.Context, doing string, call Call) error {
 	err := s.once(ctx, call)
 	for _, pause := range pauses {
-		if err == nil || !passing(err) || s.options.Wait(ctx, pause) != nil {
+		if err == nil || !temporary(err) || s.options.Wait(ctx, pause) != nil {
 			break
 		}
 		err = s.once(ctx, call)
@@ -181,18 +181,18 @@ func (s *Service) once(ctx context.Context, call Call) error {
 	if err != nil {
 		return err
 	}
-	err = Told(s.kind.Name, call(ctx, client))
+	err = AsAnswer(s.kind.Name, call(ctx, client))
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // err may contain the cause instead, such as the answer to another call
 	}
-	if passing(err) || Status(err) == http.StatusNotAcceptable || errors.Is(err, context.DeadlineExceeded) {
+	if temporary(err) || Status(err) == http.StatusNotAcceptable || errors.Is(err, context.DeadlineExceeded) {
 		s.forget(client)
 	}
 	return err
 }
 
 // passing reports whether a failure may be temporary.
-func passing(err error) bool {
+func temporary(err error) bool {
 	switch Status(err) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

@@ -82,7 +82,7 @@ func change[T any](ctx context.Context, c *Client, doing, path string, edit func
 		}
 		changed, senseless := edit(&document)
 		if senseless != nil {
-			return c.service.Senseless(doing, "%w", senseless)
+			return c.service.Malformed(doing, "%w", senseless)
 		}
 		if !changed {
 			return nil

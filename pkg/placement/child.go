@@ -68,7 +68,7 @@ func (c *Client) createChild(ctx context.Context, parent, name string) (string, 
 		return c.ProviderNamed(ctx, name)
 	}
 	if err == nil && made.UUID == "" {
-		err = c.service.Senseless(doing, "it contains no uuid")
+		err = c.service.Malformed(doing, "it contains no uuid")
 	}
 	return made.UUID, err
 }

@@ -136,19 +136,19 @@ func (c *Client) AllocationsOf(ctx context.Context, consumer string) (placing.Cl
 	}
 	has := placing.Claim{Consumer: consumer}
 	if body.Allocations == nil {
-		return has, c.service.Senseless(doing, "it contains no allocations")
+		return has, c.service.Malformed(doing, "it contains no allocations")
 	}
 	if len(body.Allocations) == 0 {
 		return has, nil
 	}
 	if body.Generation == nil || body.ProjectID == "" || body.UserID == "" {
-		return has, c.service.Senseless(doing, "it contains no consumer_generation, project_id or user_id")
+		return has, c.service.Malformed(doing, "it contains no consumer_generation, project_id or user_id")
 	}
 	has.ProjectID, has.UserID, has.Generation = body.ProjectID, body.UserID, body.Generation
 	has.Allocations = make(placing.Allocations, len(body.Allocations))
 	for provider, t := range body.Allocations {
 		if len(t.Resources) == 0 {
-			return placing.Claim{}, c.service.Senseless(doing, "provider %s has no resources", provider)
+			return placing.Claim{}, c.service.Malformed(doing, "provider %s has no resources", provider)
 		}
 		has.Allocations[provider] = t.Resources
 	}

@@ -40,7 +40,7 @@ func (c *Client) AggregatesOf(ctx context.Context, provider string) ([]string, e
 		return nil, err
 	}
 	if body.Aggregates == nil {
-		return nil, c.service.Senseless(doing, "it contains no aggregates")
+		return nil, c.service.Malformed(doing, "it contains no aggregates")
 	}
 	return body.Aggregates, nil
 }
@@ -53,7 +53,7 @@ func (c *Client) find(ctx context.Context, doing, query string) ([]string, error
 		return nil, err
 	}
 	if list.Providers == nil {
-		return nil, c.service.Senseless(doing, "it contains no resource_providers")
+		return nil, c.service.Malformed(doing, "it contains no resource_providers")
 	}
 	ids := make([]string, len(list.Providers))
 	for i, p := range list.Providers {

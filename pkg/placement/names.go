@@ -31,7 +31,7 @@ func (c *Client) TraitNames(ctx context.Context, prefix string) ([]string, error
 		return nil, err
 	}
 	if list.Traits == nil {
-		return nil, c.service.Senseless(doing, "it contains no traits")
+		return nil, c.service.Malformed(doing, "it contains no traits")
 	}
 	slices.Sort(list.Traits)
 	return list.Traits, nil
@@ -58,7 +58,7 @@ func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error
 		return nil, err
 	}
 	if list.Classes == nil {
-		return nil, c.service.Senseless(doing, "it contains no resource_classes")
+		return nil, c.service.Malformed(doing, "it contains no resource_classes")
 	}
 	names := []string{}
 	for _, class := range list.Classes {

@@ -37,12 +37,12 @@ func (c *Client) providers(ctx context.Context, doing, path string) ([]Provider,
 		return nil, err
 	}
 	if body.Providers == nil {
-		return nil, c.service.Senseless(doing, "it contains no list of providers")
+		return nil, c.service.Malformed(doing, "it contains no list of providers")
 	}
 	all := make([]Provider, 0, len(body.Providers))
 	for _, p := range body.Providers {
 		if p.UUID == "" || p.Name == "" || p.Generation == nil || p.Root == "" {
-			return nil, c.service.Senseless(doing, "a provider has no uuid, name, generation or root")
+			return nil, c.service.Malformed(doing, "a provider has no uuid, name, generation or root")
 		}
 		one := Provider{ID: p.UUID, Name: p.Name, Generation: *p.Generation, Root: p.Root}
 		if p.Parent != nil {
@@ -99,18 +99,18 @@ func (c *Client) Inventories(ctx context.Context, provider string) (map[string]I
 		return nil, err
 	}
 	if body.Inventories == nil {
-		return nil, c.service.Senseless(doing, "it contains no inventories")
+		return nil, c.service.Malformed(doing, "it contains no inventories")
 	}
 	all := make(map[string]Inventory, len(body.Inventories))
 	for class, i := range body.Inventories {
 		if i.Total == nil || i.Reserved == nil || i.Ratio == nil {
-			return nil, c.service.Senseless(doing, "%s has no total, reserved or allocation_ratio", class)
+			return nil, c.service.Malformed(doing, "%s has no total, reserved or allocation_ratio", class)
 		}
 		one := Inventory{
 			Total: *i.Total, Reserved: *i.Reserved, Ratio: *i.Ratio, MinUnit: i.MinUnit, MaxUnit: i.MaxUnit, StepSize: i.StepSize,
 		}
 		if !one.possible() {
-			return nil, c.service.Senseless(doing, "%s has an impossible amount", class)
+			return nil, c.service.Malformed(doing, "%s has an impossible amount", class)
 		}
 		all[class] = one
 	}
@@ -126,11 +126,11 @@ func (c *Client) Usages(ctx context.Context, provider string) (map[string]int64,
 		return nil, err
 	}
 	if body.Usages == nil {
-		return nil, c.service.Senseless(doing, "it contains no usages")
+		return nil, c.service.Malformed(doing, "it contains no usages")
 	}
 	for class, used := range body.Usages {
 		if used < 0 {
-			return nil, c.service.Senseless(doing, "the usage of %s is negative", class)
+			return nil, c.service.Malformed(doing, "the usage of %s is negative", class)
 		}
 	}
 	return body.Usages, nil
@@ -145,7 +145,7 @@ func (c *Client) Traits(ctx context.Context, provider string) ([]string, error) 
 		return nil, err
 	}
 	if body.Traits == nil {
-		return nil, c.service.Senseless(doing, "it contains no traits")
+		return nil, c.service.Malformed(doing, "it contains no traits")
 	}
 	slices.Sort(body.Traits)
 	return body.Traits, nil
@@ -163,16 +163,16 @@ func (c *Client) Allocations(ctx context.Context, provider string) (map[string]m
 		return nil, err
 	}
 	if body.Allocations == nil {
-		return nil, c.service.Senseless(doing, "it contains no allocations")
+		return nil, c.service.Malformed(doing, "it contains no allocations")
 	}
 	all := make(map[string]map[string]int64, len(body.Allocations))
 	for consumer, a := range body.Allocations {
 		if len(a.Resources) == 0 {
-			return nil, c.service.Senseless(doing, "consumer %s has no resources", consumer)
+			return nil, c.service.Malformed(doing, "consumer %s has no resources", consumer)
 		}
 		for class, amount := range a.Resources {
 			if amount <= 0 {
-				return nil, c.service.Senseless(doing, "consumer %s has no amount of %s", consumer, class)
+				return nil, c.service.Malformed(doing, "consumer %s has no amount of %s", consumer, class)
 			}
 		}
 		all[consumer] = a.Resources
@@ -204,18 +204,18 @@ func (c *Client) Summaries(ctx context.Context, limit int) (map[string]Summary, 
 		return nil, err
 	}
 	if body.Summaries == nil {
-		return nil, c.service.Senseless(doing, "it contains no provider_summaries")
+		return nil, c.service.Malformed(doing, "it contains no provider_summaries")
 	}
 	all := make(map[string]Summary, len(body.Summaries))
 	for id, s := range body.Summaries {
 		if s.Resources == nil || s.Traits == nil {
-			return nil, c.service.Senseless(doing, "provider %s has no resources or traits", id)
+			return nil, c.service.Malformed(doing, "provider %s has no resources or traits", id)
 		}
 		slices.Sort(s.Traits)
 		one := Summary{Sold: make(map[string]int64), Used: make(map[string]int64), Traits: s.Traits}
 		for class, amount := range s.Resources {
 			if amount.Capacity == nil || amount.Used == nil || *amount.Used < 0 {
-				return nil, c.service.Senseless(doing, "provider %s has an impossible amount of %s", id, class)
+				return nil, c.service.Malformed(doing, "provider %s has an impossible amount of %s", id, class)
 			}
 			one.Sold[class], one.Used[class] = max(0, *amount.Capacity), *amount.Used
 		}

@@ -114,7 +114,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 // EndedByOwner implements controller.Servers: Nova tells in the name of which project the
 // server was deleted.
 func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
-	acts, err := c.Compute.ActsOf(ctx, server)
+	acts, err := c.Compute.ActionsOf(ctx, server)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
