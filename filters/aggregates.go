@@ -93,7 +93,7 @@ func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.
 	for _, a := range closed {
 		open.Subtract(s.Members(a.UUID))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		for _, a := range closed {
 			if s.Members(a.UUID).Has(i) {
 				return fmt.Sprintf("the aggregate %s is for requests with the trait %s", a.Name, f.lacking(a, r))

@@ -20,14 +20,14 @@ import (
 //
 // Nova's API returns only some of the attributes, and none of the statistics that drivers such as
 // Ironic's add: a host is refused if an extra spec requires something unknown.
-type ComputeCapabilities struct{ once }
+type ComputeCapabilities struct{ oncePerRequest }
 
 // Name returns the filter's name.
 func (ComputeCapabilities) Name() string { return "ComputeCapabilitiesFilter" }
 
 // For prepares the filter.
 func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	list := capabilities(s, r)
@@ -39,7 +39,7 @@ func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.I
 
 // Unsupported names an extra spec that requires something Nova's API does not return.
 func (ComputeCapabilities) Unsupported(s *inventory.States, r *placing.Request) string {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return ""
 	}
 	for _, w := range capabilities(s, r) {
@@ -119,7 +119,7 @@ var attributes = map[string]attribute{
 
 // untold are the other attributes of Nova's host state, which a key without a namespace may
 // name. Names that begin with __ are attributes too.
-var untold = []string{
+var unknownAttributes = []string{
 	"_lock_name", "aggregates", "consume_from_request", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio", "disk_mb_used",
 	"instances", "limits", "metrics", "numa_topology", "pci_stats", "ram_allocation_ratio", "service", "stats",
 	"supported_instances", "update", "updated", "_update_from_compute_node", "_locked_consume_from_request",
@@ -128,7 +128,7 @@ var untold = []string{
 // known reports whether a key without a namespace names an attribute, or a statistic that every
 // driver may have (nova/compute/stats.py).
 func known(key string) bool {
-	return attributes[key] != nil || slices.Contains(untold, key) ||
+	return attributes[key] != nil || slices.Contains(unknownAttributes, key) ||
 		slices.ContainsFunc([]string{"__", "num_task_", "num_vm_", "num_os_type_", "num_proj_"}, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 

@@ -35,9 +35,9 @@ func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) T
 	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
 		switch amount := r.Resources[class]; {
 		case amount < 0:
-			return never(fmt.Sprintf("the request needs %d %s, which is negative", amount, class))
+			return refuseAll(fmt.Sprintf("the request needs %d %s, which is negative", amount, class))
 		case amount > beyondAll:
-			return never(fmt.Sprintf("the request needs %d %s, more than any host has", amount, class))
+			return refuseAll(fmt.Sprintf("the request needs %d %s, more than any host has", amount, class))
 		case amount > 0:
 			d := demand{class: class, amount: amount, of: s.Column(class), split: s.Split(class)}
 			if d.yield = s.Zeros(); yields {

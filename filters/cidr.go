@@ -16,8 +16,8 @@ import (
 // hints build_near_host_ip and cidr; the default of cidr is /24
 // (nova/scheduler/filters/affinity_filter.py). It refuses hosts without a known address.
 type SimpleCIDRAffinity struct {
-	once
-	addresses kept[[]netip.Addr]
+	oncePerRequest
+	addresses cached[[]netip.Addr]
 }
 
 // Name returns the filter's name.
@@ -26,7 +26,7 @@ func (*SimpleCIDRAffinity) Name() string { return "SimpleCIDRAffinityFilter" }
 // For prepares the filter.
 func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	near := r.Hints["build_near_host_ip"]
-	if unasked(r) || empty(near) {
+	if skipsNovaFilters(r) || empty(near) {
 		return nil
 	}
 	size, given := r.Hints["cidr"]
@@ -34,11 +34,11 @@ func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span
 		size = []string{"/24"}
 	}
 	if len(near) != 1 || len(size) != 1 {
-		return never("the hints build_near_host_ip and cidr need one value each")
+		return refuseAll("the hints build_near_host_ip and cidr need one value each")
 	}
 	n, err := network(near[0] + size[0])
 	if err != nil {
-		return never(fmt.Sprintf("the hints build_near_host_ip and cidr are not a network: %v", err))
+		return refuseAll(fmt.Sprintf("the hints build_near_host_ip and cidr are not a network: %v", err))
 	}
 	return nearby{s, n, f.addresses.get(s, addresses)}
 }

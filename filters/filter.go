@@ -39,11 +39,11 @@ type Once interface {
 	OncePerRequest()
 }
 
-// once is embedded by filters that are a Once.
-type once struct{}
+// oncePerRequest is embedded by filters that are a Once.
+type oncePerRequest struct{}
 
 // OncePerRequest marks the filter as a Once.
-func (once) OncePerRequest() {}
+func (oncePerRequest) OncePerRequest() {}
 
 // Partial is a filter that needs facts about hosts that Nova's API may not return. It refuses
 // hosts without these facts. For a request that such a host could serve, a scheduler that knows
@@ -71,8 +71,8 @@ func Unsupported(filters []Filter, s *inventory.States, r *placing.Request) stri
 // checkHint is the hint with which Nova requests the filters although a host is forced.
 const checkHint = "_nova_check_type"
 
-// unasked reports whether Nova's filters do not apply to the request.
-func unasked(r *placing.Request) bool { return r.Rebuild || forced(r) }
+// skipsNovaFilters reports whether Nova's filters do not apply to the request.
+func skipsNovaFilters(r *placing.Request) bool { return r.Rebuild || forced(r) }
 
 func forced(r *placing.Request) bool {
 	return len(r.ForceHosts)+len(r.ForceNodes) > 0 && len(r.Hints[checkHint]) == 0

@@ -19,12 +19,12 @@ import (
 // the host's traits, and whether KVM is available is unknown. It refuses a host if the answer is
 // unknown.
 type ImageProperties struct {
-	once
+	oncePerRequest
 	// DefaultArchitecture applies to images without one
 	// (image_properties_default_architecture); empty is any.
 	DefaultArchitecture string
 
-	kinds kept[[]kindOfHost]
+	kinds cached[[]kindOfHost]
 }
 
 // kindOfHost is a set of hosts with the same hypervisor.
@@ -57,12 +57,12 @@ func (f *ImageProperties) For(s *inventory.States, r *placing.Request, _ span.In
 	}
 	switch i, err := f.read(r); {
 	case err != nil:
-		return never(err.Error())
+		return refuseAll(err.Error())
 	case i == nil:
 		return nil
 	default:
 		hosts := i.judge(s, f.kinds.get(s, kinds))
-		return sieve{hosts[yes], func(n int) string {
+		return subset{hosts[yes], func(n int) string {
 			if hosts[unsure].Has(n) {
 				return fmt.Sprintf("the image requires %s, and Nova's API does not tell whether the host supports that", i)
 			}

@@ -25,7 +25,7 @@ func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	query, err := readQuery(r)
 	switch {
 	case err != nil:
-		return never(err.Error())
+		return refuseAll(err.Error())
 	case query == nil:
 		return nil
 	default:
@@ -50,7 +50,7 @@ func (JSON) Unsupported(s *inventory.States, r *placing.Request) string {
 // readQuery parses the query of a request; nil if it has none.
 func readQuery(r *placing.Request) (term, error) {
 	hint := r.Hints["query"]
-	if unasked(r) || empty(hint) {
+	if skipsNovaFilters(r) || empty(hint) {
 		return nil, nil
 	}
 	if len(hint) != 1 {

@@ -128,7 +128,7 @@ func argument(value any) (term, error) {
 		return operation(v)
 	case string:
 		if path, is := strings.CutPrefix(v, "$"); is {
-			return looked(path)
+			return attributeTerm(path)
 		}
 		if v == "" {
 			return constant(nil), nil
@@ -137,8 +137,8 @@ func argument(value any) (term, error) {
 	return constant(value), nil
 }
 
-// looked compiles the name of an attribute, with a dot before each name of a part of it.
-func looked(path string) (term, error) {
+// attributeTerm compiles the name of an attribute, with a dot before each name of a part of it.
+func attributeTerm(path string) (term, error) {
 	name, _, inner := strings.Cut(path, ".")
 	of := attributes[name]
 	switch {
@@ -147,7 +147,7 @@ func looked(path string) (term, error) {
 	case of != nil && inner:
 		return nil, fmt.Errorf("%s of a host has no parts", name)
 	case of != nil:
-	case slices.Contains(untold, name) || strings.HasPrefix(name, "__"):
+	case slices.Contains(unknownAttributes, name) || strings.HasPrefix(name, "__"):
 		of = func(*inventory.HostState) (fact, bool) { return fact{}, false }
 	default:
 		return constant(nil), nil

@@ -10,7 +10,7 @@ import (
 // Judgeable refuses hosts that Almanac can never judge (inventory.HostState.Unsupported), even
 // forced ones.
 type Judgeable struct {
-	judgeable kept[hostset.Set]
+	judgeable cached[hostset.Set]
 }
 
 // Name returns the filter's name.
@@ -21,7 +21,7 @@ func (f *Judgeable) For(s *inventory.States, r *placing.Request, _ span.Instant)
 	if r.Rebuild {
 		return nil
 	}
-	return sieve{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Unsupported }}
+	return subset{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Unsupported }}
 }
 
 func judgeable(s *inventory.States) hostset.Set {

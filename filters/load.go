@@ -16,7 +16,7 @@ type Load struct {
 	most       int64                           // for hosts whose aggregates set no limit
 	key        string                          // metadata key with which aggregates set a limit; empty: they cannot
 
-	limits kept[[]int64]
+	limits cached[[]int64]
 }
 
 // IOOps is IoOpsFilter, for the heavy operations of instances; most is max_io_ops_per_host
@@ -52,7 +52,7 @@ func (f *Load) Name() string { return f.name }
 
 // For prepares the filter.
 func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	l := load{s: s, what: f.what, most: f.most}

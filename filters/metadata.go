@@ -45,41 +45,41 @@ func outside(s *inventory.States, key string, fits func(value string) bool) host
 // MultiTenancy keeps other projects' requests off the hosts of aggregates whose metadata
 // filter_tenant_id lists projects (nova/scheduler/filters/aggregate_multitenancy_isolation.py).
 // A host in several such aggregates accepts the projects of all of them.
-type MultiTenancy struct{ once }
+type MultiTenancy struct{ oncePerRequest }
 
 // Name returns the filter's name.
 func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
 
 // For prepares the filter.
 func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	open := outside(s, tenantKey, func(project string) bool { return project == r.ProjectID })
-	return sieve{open, func(int) string { return "the host is in an aggregate of other projects" }}
+	return subset{open, func(int) string { return "the host is in an aggregate of other projects" }}
 }
 
 // TypeAffinity keeps a host whose aggregates list flavors in their metadata instance_type to
 // these flavors (nova/scheduler/filters/type_filter.py).
-type TypeAffinity struct{ once }
+type TypeAffinity struct{ oncePerRequest }
 
 // Name returns the filter's name.
 func (TypeAffinity) Name() string { return "AggregateTypeAffinityFilter" }
 
 // For prepares the filter.
 func (TypeAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	open := outside(s, "instance_type", func(flavor string) bool { return flavor == r.FlavorName })
-	return sieve{open, func(int) string { return "the host is in an aggregate for other flavors than " + r.FlavorName }}
+	return subset{open, func(int) string { return "the host is in an aggregate for other flavors than " + r.FlavorName }}
 }
 
 // ImageIsolation keeps a host to images whose properties match the metadata of its aggregates.
 // Only properties that the image has are compared
 // (nova/scheduler/filters/aggregate_image_properties_isolation.py).
 type ImageIsolation struct {
-	once
+	oncePerRequest
 	// Namespace and Separator are the prefix of the keys that count
 	// (aggregate_image_properties_isolation_namespace and _separator). Without a namespace all
 	// keys count.
@@ -98,7 +98,7 @@ func (f ImageIsolation) For(s *inventory.States, r *placing.Request, _ span.Inst
 	for _, key := range keys {
 		open.Keep(fittingImage(s, r, key))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		for _, key := range keys {
 			if !fittingImage(s, r, key).Has(i) {
 				return fmt.Sprintf("the host is in an aggregate for images with another %s than %q", key, r.ImageProperties[key])
@@ -136,14 +136,14 @@ var textual = strings.Fields("hw_auto_disk_config hw_cpu_realtime_mask hw_disk_t
 // InstanceExtraSpecs keeps a request to hosts whose aggregates' metadata meets the flavor's
 // extra specs: those without a namespace, and those of aggregate_instance_extra_specs
 // (nova/scheduler/filters/aggregate_instance_extra_specs.py).
-type InstanceExtraSpecs struct{ once }
+type InstanceExtraSpecs struct{ oncePerRequest }
 
 // Name returns the filter's name.
 func (InstanceExtraSpecs) Name() string { return "AggregateInstanceExtraSpecsFilter" }
 
 // For prepares the filter.
 func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	var specs []membership

@@ -41,15 +41,15 @@ func (Metrics) Name() string { return "MetricsFilter" }
 
 // For prepares the filter.
 func (f Metrics) For(_ *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || f.untold() == "" {
+	if skipsNovaFilters(r) || f.untold() == "" {
 		return nil
 	}
-	return never(f.untold())
+	return refuseAll(f.untold())
 }
 
 // Unsupported reports that the metrics are unknown.
 func (f Metrics) Unsupported(_ *inventory.States, r *placing.Request) string {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return ""
 	}
 	return f.untold()

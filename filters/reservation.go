@@ -79,7 +79,7 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 	named, why := f.Resolve(r, now)
 	switch {
 	case why != "":
-		return never(why)
+		return refuseAll(why)
 	case named == nil:
 		return f.outside(s, r, now)
 	case named.Kind == reservation.Instances:
@@ -91,7 +91,7 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 			inside.Add(i)
 		}
 	}
-	return sieve{inside, func(int) string { return notOf(named) }}
+	return subset{inside, func(int) string { return notOf(named) }}
 }
 
 // Judge returns the filter's verdict on hosts by name, for callers that count free resources
@@ -154,7 +154,7 @@ func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.I
 	if open == nil {
 		return nil
 	}
-	return sieve{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
+	return subset{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
 }
 
 // fillable returns the promised hosts that the request may use anyway.

@@ -36,9 +36,9 @@ func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reserva
 		}
 	}
 	if left < len(r.Instances) {
-		return never(fmt.Sprintf("reservation %s has room for %d more instances, %d are requested", of.ID, left, len(r.Instances)))
+		return refuseAll(fmt.Sprintf("reservation %s has room for %d more instances, %d are requested", of.ID, left, len(r.Instances)))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		if !inside.Has(i) {
 			return notOf(of)
 		}

@@ -19,7 +19,7 @@ func (ServerGroupAffinity) Name() string { return "ServerGroupAffinityFilter" }
 
 // For prepares the filter.
 func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Group == nil || r.Group.Policy != "affinity" || len(r.Group.Hosts) == 0 {
+	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "affinity" || len(r.Group.Hosts) == 0 {
 		return nil
 	}
 	hosts := hostset.New(s.Len())
@@ -28,7 +28,7 @@ func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.I
 			hosts.Add(i)
 		}
 	}
-	return sieve{hosts, func(int) string { return "the members of the server group are on other hosts" }}
+	return subset{hosts, func(int) string { return "the members of the server group are on other hosts" }}
 }
 
 // ServerGroupAntiAffinity keeps the members of a server group with the policy anti-affinity
@@ -41,7 +41,7 @@ func (ServerGroupAntiAffinity) Name() string { return "ServerGroupAntiAffinityFi
 
 // For prepares the filter.
 func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
+	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
 		return nil
 	}
 	most, on := max(r.Group.MaxPerHost, 1), map[int]int{}
@@ -59,7 +59,7 @@ func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ sp
 	if len(r.Instances) > 0 {
 		open.Unite(hostsOf(s, r.Instances[:1]))
 	}
-	return sieve{open, func(int) string {
+	return subset{open, func(int) string {
 		if most == 1 {
 			return "a member of the server group is on the host"
 		}

@@ -39,9 +39,9 @@ func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.In
 	}
 	switch {
 	case own != nil:
-		return sieve{membersOf(s, own), func(int) string { return "the host is in no aggregate of the project" }}
+		return subset{membersOf(s, own), func(int) string { return "the host is in no aggregate of the project" }}
 	case f.Required:
-		return never("no aggregate is for the project")
+		return refuseAll("no aggregate is for the project")
 	default:
 		return nil
 	}

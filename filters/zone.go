@@ -33,27 +33,27 @@ func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test 
 	}
 	switch {
 	case of != nil:
-		return sieve{membersOf(s, of), func(int) string { return "the host is not in the availability zone " + r.Zone }}
+		return subset{membersOf(s, of), func(int) string { return "the host is not in the availability zone " + r.Zone }}
 	case r.Zone == f.Default:
 		return nil
 	default:
-		return never("there is no availability zone " + r.Zone)
+		return refuseAll("there is no availability zone " + r.Zone)
 	}
 }
 
 // AvailabilityZone keeps a request to the hosts of its availability zone, including the default
 // zone (nova/scheduler/filters/availability_zone_filter.py).
-type AvailabilityZone struct{ once }
+type AvailabilityZone struct{ oncePerRequest }
 
 // Name returns the filter's name.
 func (AvailabilityZone) Name() string { return "AvailabilityZoneFilter" }
 
 // For prepares the filter.
 func (AvailabilityZone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Zone == "" {
+	if skipsNovaFilters(r) || r.Zone == "" {
 		return nil
 	}
-	return sieve{s.Zone(r.Zone), func(i int) string {
+	return subset{s.Zone(r.Zone), func(i int) string {
 		return fmt.Sprintf("the host is in the availability zone %s, not in %s", s.Host(i).Zone, r.Zone)
 	}}
 }

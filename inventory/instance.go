@@ -37,13 +37,13 @@ type Instance struct {
 	Reservation string
 }
 
-// Guest is what was stored about an instance by the request that placed it.
+// InstanceRecord is what was stored about an instance by the request that placed it.
 type InstanceRecord struct {
 	Reservation string // whose hint admitted it; empty is none
 	Preemptible bool   // by its hint
 }
 
-// Recognize adds to i what was stored about it.
+// AddRecord adds to i what was stored about it.
 func (i *Instance) AddRecord(g InstanceRecord) {
 	i.Reservation, i.Preemptible = g.Reservation, i.Preemptible || g.Preemptible
 }
@@ -52,7 +52,7 @@ func (i *Instance) AddRecord(g InstanceRecord) {
 // is working on it.
 var evictable = []string{"ACTIVE", "PAUSED", "SUSPENDED", "SHUTOFF", "RESCUE", "SHELVED", "ERROR"}
 
-// Spared returns the reason why an instance cannot be evicted now; empty if it can.
+// NotEvictable returns the reason why an instance cannot be evicted now; empty if it can.
 func (i *Instance) NotEvictable() string {
 	switch {
 	case !i.Preemptible:

@@ -70,7 +70,7 @@ func NewLiveState() *LiveState {
 // Load returns the current states; nil before the first reading.
 func (b *LiveState) Load() *States { return b.current.Load() }
 
-// Begin returns the version that a reading of the cloud needs. Call it before the reading
+// BeginRead returns the version that a reading of the cloud needs. Call it before the reading
 // begins.
 func (b *LiveState) BeginRead() ReadVersion {
 	b.mu.Lock()
@@ -108,7 +108,7 @@ func (b *LiveState) Replace(m ReadVersion, s *States, underWay func(instance str
 	b.rebuild()
 }
 
-// Freed notes that an instance has left the host, so that the host may have more room than the
+// InstanceLeft notes that an instance has left the host, so that the host may have more room than the
 // states show. Unknown hosts are ignored.
 func (b *LiveState) InstanceLeft(host string) {
 	b.mu.Lock()
@@ -121,7 +121,7 @@ func (b *LiveState) InstanceLeft(host string) {
 	}
 }
 
-// Correct replaces one host's stocks and what each consumer, by its id, holds of each resource
+// CorrectHost replaces one host's stocks and what each consumer, by its id, holds of each resource
 // class, with values read after m. Claims confirmed before m are already included. Unknown
 // hosts are ignored.
 func (b *LiveState) CorrectHost(m ReadVersion, host string, stocks map[string]Stock, holds map[string]map[string]int64) {
@@ -164,7 +164,7 @@ func (h *Hold) Undo() {
 	h.state.rebuildHosts(hosts...)
 }
 
-// Unclear returns the sorted names of the hosts that may have more room than the states show:
+// UncertainHosts returns the sorted names of the hosts that may have more room than the states show:
 // an instance has left, or a claim may count twice because it was confirmed after a reading
 // began that may contain it. Reading such a host again decides.
 func (b *LiveState) UncertainHosts() []string {
@@ -205,7 +205,7 @@ func (b *LiveState) rebuildHosts(hosts ...string) {
 	b.current.Store(b.Load().withRows(rows).WithTaken(held))
 }
 
-// allocations returns the claims on the hosts of base that on selects by index.
+// counted returns the claims on the hosts of base for which on returns true.
 func (b *LiveState) counted(on func(i int) bool) []Take {
 	takes := make([]Take, 0, len(b.claims))
 	for _, c := range b.claims {

@@ -91,7 +91,7 @@ func (b *LiveState) replaceCurrent(now, next *States, claims []*claim) bool {
 	return true
 }
 
-// Charge counts allocations[i] on the host named hosts[i], whether there is room or not:
+// AddClaims counts allocations[i] on the host named hosts[i], whether there is room or not:
 // someone else has decided it. The Host fields are ignored. An allocation on an unknown host
 // counts as soon as the host is known.
 func (b *LiveState) AddClaims(hosts []string, takes []Take) *Hold {

@@ -33,7 +33,7 @@ func namesOf(hosts []Host) []string {
 	return names
 }
 
-// empower returns the hosts with the settings applied.
+// withPowerSettings returns the hosts with the settings applied.
 func withPowerSettings(hosts []Host, settings map[string]PowerSetting) []Host {
 	if len(settings) == 0 {
 		return hosts

@@ -39,17 +39,17 @@ type Dated interface {
 	Age() int64
 }
 
-// Guests returns what was stored about instances when they were placed.
+// InstanceRecords returns what was stored about instances when they were placed.
 type InstanceRecords interface {
-	// Guests returns the stored entries by instance id, of all instances if none are named.
+	// InstanceRecords returns the stored entries by instance id, of all instances if none are named.
 	InstanceRecords(ctx context.Context, instances ...string) (map[string]InstanceRecord, error)
 }
 
-// KeeperOptions configure a Keeper.
+// SnapshotCacheOptions configure a Keeper.
 type SnapshotCacheOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
-	// Guests is read after each reading of the hosts, since instances are stored before they
+	// Records is read after each reading of the hosts, since instances are stored before they
 	// are on a host. Nil adds nothing.
 	Records InstanceRecords
 	// Powers is read after each reading of the hosts, since Almanac stores that it switches a
@@ -60,7 +60,7 @@ type SnapshotCacheOptions struct {
 	Log    *slog.Logger // gets a message when trust ends and when it returns
 }
 
-// Keeper holds the current snapshot: the hosts of a Source with the settings of operators. It is
+// SnapshotCache holds the current snapshot: the hosts of a Source with the settings of operators. It is
 // safe for concurrent use. Several processes may each have one on the same settings: what one
 // sets, the others have from their next Refresh on. A property of the source whose type no longer
 // matches the type that operators have set is left out, with a log message.
@@ -83,7 +83,7 @@ type SnapshotCache struct {
 	loggedUntrusted  bool // as last logged
 }
 
-// OpenKeeper reads hosts and settings. It returns an error if the hosts cannot be read or
+// OpenSnapshotCache reads hosts and settings. It returns an error if the hosts cannot be read or
 // contradict each other, or if there are none.
 func OpenSnapshotCache(ctx context.Context, source Source, o SnapshotCacheOptions) (*SnapshotCache, error) {
 	k := &SnapshotCache{source: source, options: o, follow: func(*Snapshot) {}}

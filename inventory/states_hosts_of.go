@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// guests maps the instances of one NewStates to their hosts. The first lookup builds it, since
+// locations maps the instances of one NewStates to their hosts. The first lookup builds it, since
 // most requests need none.
 type locations struct {
 	rows   rows

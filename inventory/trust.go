@@ -129,7 +129,7 @@ func some(words []string) string {
 // trust is the result of judging the readings so far.
 type trust struct {
 	rules TrustRules
-	// believed is the last trusted reading, nil before the first. Hosts that have failed or
+	// trusted is the last trusted reading, nil before the first. Hosts that have failed or
 	// gone since stay in it as they were when they worked, for the settle time: many hosts lost
 	// one by one count together.
 	trusted []sighting

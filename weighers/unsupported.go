@@ -44,14 +44,14 @@ func Unsupported(weighers []Weighted, s *inventory.States, r *placing.Request) s
 	return ""
 }
 
-// unknowing weighs nothing, for lack of facts.
-type unknowing struct{}
+// weighsNothing weighs nothing, for lack of facts.
+type weighsNothing struct{}
 
 // Indifferent returns true: without the facts all hosts are equal.
-func (unknowing) Indifferent(*inventory.States, *placing.Request) bool { return true }
+func (weighsNothing) Indifferent(*inventory.States, *placing.Request) bool { return true }
 
 // Weigh sets all weights to 0.
-func (unknowing) Weigh(_ *inventory.States, _ *placing.Request, _ span.Instant, _ []int, raw []float64) {
+func (weighsNothing) Weigh(_ *inventory.States, _ *placing.Request, _ span.Instant, _ []int, raw []float64) {
 	clear(raw)
 }
 
@@ -59,7 +59,7 @@ func (unknowing) Weigh(_ *inventory.States, _ *placing.Request, _ span.Instant, 
 // (nova/scheduler/weights/metrics.py). Nova's API does not return them, so it cannot weigh if
 // metrics count; like Nova's, it weighs nothing if none does.
 type MetricsWeigher struct {
-	unknowing
+	weighsNothing
 	Ratios []Ratio // the factor of each metric
 }
 
@@ -78,7 +78,7 @@ func (w MetricsWeigher) Unsupported(*placing.Request) string {
 // of the instances on a host (nova/scheduler/weights/image_props.py). Nova's API does not
 // return them for all instances, so it cannot weigh if the image has a property that counts.
 type ImagePropertiesWeigher struct {
-	unknowing
+	weighsNothing
 	Ratios []Ratio // the factor of each property; if empty, all count
 }
 

@@ -57,7 +57,7 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 	return providers, reads.Wait()
 }
 
-// readGuests reads what was stored about the servers. It runs after the servers were read,
+// readRecords reads what was stored about the servers. It runs after the servers were read,
 // since instances are stored before they are on a host. After an error the previous entries
 // stay: an instance without an entry is not evicted.
 func (s *Source) readRecords(ctx context.Context, next, last *cloud) {

@@ -21,7 +21,7 @@ type Options struct {
 	// FullEvery is the interval of full readings in seconds; between them only changes are
 	// read. 0 is DefaultFullEvery.
 	FullEvery int64
-	// Board, if not nil, receives the states of the hosts of each reading, with the cells from
+	// LiveState, if not nil, receives the states of the hosts of each reading, with the cells from
 	// Cells; without Cells, no cell is known.
 	LiveState *inventory.LiveState
 	Cells Cells

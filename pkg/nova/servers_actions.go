@@ -5,13 +5,13 @@ import (
 	"net/url"
 )
 
-// Act is an action on a server, and on whose behalf it was done.
+// Action is an action on a server, and on whose behalf it was done.
 type Action struct {
 	Action, RequestID string
 	UserID, ProjectID string
 }
 
-// ActsOf returns the actions on a server, the last first (GET
+// ActionsOf returns the actions on a server, the last first (GET
 // /servers/{id}/os-instance-actions). Since 2.21 Nova also returns those of a deleted server,
 // until it forgets it; then the result is a NotFound fault.
 func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {

@@ -40,7 +40,7 @@ func (a *Answer) Error() string {
 // longestMessage bounds a service's message: a proxy in front of it may send a whole page.
 const longestMessage = 200
 
-// Told converts gophercloud's error for an unexpected status to an *Answer; it returns other
+// AsAnswer converts gophercloud's error for an unexpected status to an *Answer; it returns other
 // errors unchanged.
 func AsAnswer(service string, err error) error {
 	unexpected, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
@@ -56,7 +56,7 @@ func AsAnswer(service string, err error) error {
 	return a
 }
 
-// said returns the message in the body of an error response: Keystone and Nova have {"<what>":
+// messageOf returns the message in the body of an error response: Keystone and Nova have {"<what>":
 // {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}, and Ironic
 // {"error_message": {"faultstring": …}}, where older ones encode the inner object as text.
 func messageOf(body []byte) (message, code string) {
@@ -156,7 +156,7 @@ func (a *Answer) sentence() string {
 	return a.Service + " failed to process the request"
 }
 
-// Senseless returns the fault for a response with the right status and invalid content.
+// Malformed returns the fault for a response with the right status and invalid content.
 func (s *Service) Malformed(doing, format string, args ...any) error {
 	return s.explain(doing, fmt.Errorf(format, args...))
 }

@@ -191,7 +191,7 @@ func (s *Service) once(ctx context.Context, call Call) error {
 	return err
 }
 
-// passing reports whether a failure may be temporary.
+// temporary reports whether a failure may be temporary.
 func temporary(err error) bool {
 	switch Status(err) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -27,8 +27,8 @@ const (
 // _ensure_sufficient_hosts).
 const notEnough = "There are not enough hosts available."
 
-// kept returns how many hosts a decision lists; usually is the number without Pipeline.Whole.
-func (w *walk) kept(usually int) int {
+// listed returns how many hosts a decision lists; usually is the number without Pipeline.Whole.
+func (w *walk) listed(usually int) int {
 	if w.pipeline.Whole {
 		return math.MaxInt
 	}
@@ -121,7 +121,7 @@ func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Place
 // (nova/policies/servers.py create:forced_host, compute:servers:create:requested_destination).
 // All other reasons are for operators: they may reveal hosts, their problems and other projects
 // (nova/scheduler/manager.py _ensure_sufficient_hosts).
-var telling = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
+var tenantReadable = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
 
 // namesHost reports whether the request asks for hosts by name.
 func namesHost(r *placing.Request) bool {
@@ -143,7 +143,7 @@ func reason(steps []step, n, instances int, may bool) string {
 	if instances > 1 {
 		subject = fmt.Sprintf(" for instance %d of %d", n+1, instances)
 	}
-	if may && slices.Contains(telling, last.filter.Name()) {
+	if may && slices.Contains(tenantReadable, last.filter.Name()) {
 		if why, same := last.onlyReason(); same {
 			return sentence(why, subject)
 		}

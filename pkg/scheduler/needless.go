@@ -7,10 +7,10 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// keepNeedless removes victims that need not leave once all instances of a request are placed
+// dropNeedlessVictims removes victims that need not leave once all instances of a request are placed
 // on the hosts of s: a later instance may evict a larger victim that is enough for both. The
 // most expensive victims are removed first.
-func keepNeedless(s *inventory.States, picks []Pick) {
+func dropNeedlessVictims(s *inventory.States, picks []Pick) {
 	type leaving struct{ pick, victim int }
 	var all []leaving
 	for p := range picks {

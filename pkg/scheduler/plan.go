@@ -33,26 +33,26 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	w.states, w.hosts, w.group = s, s.All().Clone(), r.Group
 	picks := make([]Pick, 0, len(r.Instances))
 	for n, instance := range r.Instances {
-		w.present(r, n)
+		w.setRequest(r, n)
 		steps := w.filter(n)
 		if n == 0 {
-			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.kept(refusedKept))
+			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.listed(refusedKept))
 		}
 		if w.hosts.Count() == 0 {
 			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "" || namesHost(r))
 			return Plan{Decision: decision}
 		}
-		w.spare()
+		w.findRoom()
 		w.rank(len(r.Instances))
 		if n == 0 {
-			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.kept(rankedKept), len(w.order))])
+			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.listed(rankedKept), len(w.order))])
 		}
-		victims, possible := w.evict()
+		victims, possible := w.chooseVictims()
 		if !possible {
 			decision.Reason = notEnough
 			return Plan{Decision: decision}
 		}
-		pick := Pick{Take: w.take(instance), Victims: victims}
+		pick := Pick{Take: w.placeInstance(instance), Victims: victims}
 		pick.Take.Victims = victims.IDs()
 		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
@@ -61,14 +61,14 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	}
 	if len(picks) > 1 && r.Alternates > 0 {
 		// The alternates must have room beside all instances of the request.
-		w.present(r, len(picks)-1)
+		w.setRequest(r, len(picks)-1)
 		w.filter(len(picks) - 1)
-		w.spare()
+		w.findRoom()
 		w.rank(len(picks))
 	}
 	w.chooseAlternates(picks)
 	if p.Spares && len(picks) > 1 {
-		keepNeedless(s, picks)
+		dropNeedlessVictims(s, picks)
 	}
 	decision.Placements = p.placements(s, picks)
 	return Plan{Picks: picks, Decision: decision}
@@ -103,8 +103,8 @@ func (w *walk) end() {
 	walks.Put(w)
 }
 
-// present sets the request for the nth instance and those after it.
-func (w *walk) present(r *placing.Request, n int) {
+// setRequest sets the request for the nth instance and those after it.
+func (w *walk) setRequest(r *placing.Request, n int) {
 	rest := *r
 	rest.Instances, rest.Group = r.Instances[n:], w.group
 	w.request = &rest
@@ -135,8 +135,8 @@ func (w *walk) filter(n int) []step {
 	return steps
 }
 
-// spare finds the hosts that need no eviction.
-func (w *walk) spare() {
+// findRoom finds the hosts that need no eviction.
+func (w *walk) findRoom() {
 	w.roomy = nil
 	if w.pipeline.Evictor == nil || w.request.Preemptible || w.request.Rebuild {
 		return
@@ -147,9 +147,9 @@ func (w *walk) spare() {
 	}
 }
 
-// evict moves the first host in order that has room, or on which enough instances can leave, to
+// chooseVictims moves the first host in order that has room, or on which enough instances can leave, to
 // the front, and returns its victims.
-func (w *walk) evict() (victims preemption.Victims, possible bool) {
+func (w *walk) chooseVictims() (victims preemption.Victims, possible bool) {
 	if w.roomy == nil {
 		return victims, true
 	}
@@ -182,7 +182,7 @@ func (w *walk) rank(instances int) {
 	}
 	w.ranking.Rank(w.pipeline.Weighers, w.states, w.request, w.now, w.places)
 	subset := max(1, w.pipeline.SubsetSize)
-	w.order = w.ranking.Best(max(subset, w.kept(rankedKept), instances+w.request.Alternates), nil)
+	w.order = w.ranking.Best(max(subset, w.listed(rankedKept), instances+w.request.Alternates), nil)
 	w.drawAmongEquals()
 	if w.roomy == nil || len(w.order) > 0 && w.roomy.Has(w.order[0]) { // chance must not choose more expensive victims
 		w.drawAmongFirst(min(subset, len(w.order)))
@@ -220,9 +220,9 @@ func putFirst(list []int, place int) {
 	list[0] = first
 }
 
-// take places the instance on the first host in order, so that the next instance sees it there
+// placeInstance places the instance on the first host in order, so that the next instance sees it there
 // (nova/scheduler/manager.py _consume_selected_host).
-func (w *walk) take(instance string) inventory.Take {
+func (w *walk) placeInstance(instance string) inventory.Take {
 	take := inventory.Take{Host: w.order[0], Instance: instance}
 	if w.request.Rebuild {
 		return take

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Guests stores what instances were placed for, since Nova may not return it later.
+// InstanceRecords stores what instances were placed for, since Nova may not return it later.
 type InstanceRecords interface {
 	inventory.InstanceRecords
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
