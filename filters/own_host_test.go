@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A plan may enter a board while other hosts change (inventory.Board.Place), since no filter
+// A plan may enter a board while other hosts change (inventory.LiveState.Place), since no filter
 // looks at other hosts than the one that it judges.
 func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -61,14 +61,14 @@ func (r *hostsReader) host(node ast.Node) []Host {
 	}
 	used := entry.section("used", usedKeys)
 	h := Host{
-		Capacity:   r.amounts(entry, 1),
-		Used:       r.amounts(used, 0),
-		Zone:       entry.text("zone"),
-		Aggregates: entry.texts("aggregates"),
-		Traits:     entry.texts("traits"),
-		Properties: r.properties(entry),
-		Reservable: entry.truth("reservable", true),
-		InstanceCount:     int(entry.whole("guests", 0)),
+		Capacity:      r.amounts(entry, 1),
+		Used:          r.amounts(used, 0),
+		Zone:          entry.text("zone"),
+		Aggregates:    entry.texts("aggregates"),
+		Traits:        entry.texts("traits"),
+		Properties:    r.properties(entry),
+		Reservable:    entry.truth("reservable", true),
+		InstanceCount: int(entry.whole("guests", 0)),
 	}
 	r.power(entry.section("power", powerKeys), &h)
 	names := r.hostNames(entry)

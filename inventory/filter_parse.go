@@ -196,7 +196,7 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 	if err := sameKind(expr, args); err != nil {
 		return nil, err
 	}
-	p.take(args)
+	p.addSteps(args)
 	return compare(operator, args[0].of, args[1].of), nil
 }
 
@@ -215,7 +215,7 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 		return nil, err
 	}
 	args = append(args[:1], distinct(args[1:])...)
-	p.take(args)
+	p.addSteps(args)
 	rest := make([]operand, 0, len(args)-1)
 	for _, a := range args[1:] {
 		rest = append(rest, a.of)
@@ -245,7 +245,7 @@ type argument struct {
 }
 
 // addSteps counts the steps of a comparison of the arguments.
-func (p *filterParser) take(args []argument) {
+func (p *filterParser) addSteps(args []argument) {
 	for _, a := range args {
 		p.steps += a.steps
 	}

@@ -32,8 +32,8 @@ type Host struct {
 	// that have it.
 	Properties map[string]Value
 	// Reservable reports whether the host is in the pool.
-	Reservable bool
-	InstanceCount     int // instances running now
+	Reservable    bool
+	InstanceCount int // instances running now
 	// Instances are the running instances, sorted by ID; nil from a source that only counts
 	// them.
 	Instances []Instance

@@ -24,13 +24,13 @@ type LiveState struct {
 	current atomic.Pointer[States]
 	entry   *turns.Gate // passed before mu is locked, by plans that enter or that are made alone
 
-	mu     sync.Mutex            // guards the fields below, and changes of current
-	clock  ReadVersion                  // of the last event
-	base   *States               // the last reading with the corrections
-	read   ReadVersion                  // when it began
-	corrections  map[string]correction // by host; those that began after the reading
-	claims []*claim              // those that base does not contain, in the order in which they were made
-	departures  map[string]ReadVersion       // hosts that an instance has left since the reading
+	mu          sync.Mutex             // guards the fields below, and changes of current
+	clock       ReadVersion            // of the last event
+	base        *States                // the last reading with the corrections
+	read        ReadVersion            // when it began
+	corrections map[string]correction  // by host; those that began after the reading
+	claims      []*claim               // those that base does not contain, in the order in which they were made
+	departures  map[string]ReadVersion // hosts that an instance has left since the reading
 }
 
 // ReadVersion is a logical time of a LiveState; a larger one is later. The zero ReadVersion
@@ -48,8 +48,8 @@ type correction struct {
 // claim is what one consumer takes of one host. It names the host, because the host's index
 // changes from one reading to the next.
 type claim struct {
-	host    string
-	take    Take
+	host      string
+	take      Take
 	confirmed ReadVersion // when it was confirmed; 0 is not yet
 	// arriving marks a claim whose amounts are in the reading, but whose instance is still on
 	// its way and is not.

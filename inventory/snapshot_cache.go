@@ -45,7 +45,7 @@ type InstanceRecords interface {
 	InstanceRecords(ctx context.Context, instances ...string) (map[string]InstanceRecord, error)
 }
 
-// SnapshotCacheOptions configure a Keeper.
+// SnapshotCacheOptions configure a SnapshotCache.
 type SnapshotCacheOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
@@ -76,11 +76,11 @@ type SnapshotCache struct {
 	trust   atomic.Pointer[trust]
 	read    atomic.Int64 // when the hosts of current were read
 
-	mu        sync.Mutex // held while a snapshot is made and its inputs are stored
-	hosts     []Host
-	overrides map[string]Override
-	hidden    map[string]bool
-	loggedUntrusted  bool // as last logged
+	mu              sync.Mutex // held while a snapshot is made and its inputs are stored
+	hosts           []Host
+	overrides       map[string]Override
+	hidden          map[string]bool
+	loggedUntrusted bool // as last logged
 }
 
 // OpenSnapshotCache reads hosts and settings. It returns an error if the hosts cannot be read or
@@ -94,7 +94,7 @@ func OpenSnapshotCache(ctx context.Context, source Source, o SnapshotCacheOption
 	return k, nil
 }
 
-// Follow calls fn with each snapshot from the next on. Call it once, before the Keeper is
+// Follow calls fn with each snapshot from the next on. Call it once, before the SnapshotCache is
 // shared.
 func (k *SnapshotCache) Follow(fn func(*Snapshot)) { k.follow = fn }
 

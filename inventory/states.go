@@ -110,8 +110,8 @@ type States struct {
 	all, none   hostset.Set
 	ioOps       []int64 // by host
 
-	locations   *locations
-	received hostset.Set // hosts that may have received instances since guests; nil is none
+	locations *locations
+	received  hostset.Set // hosts that may have received instances since locations; nil is none
 
 	columns map[string]*Column // by resource class, of those that many hosts have
 	// rare are the indices of the hosts that have one of the other classes: each reservation
@@ -130,7 +130,7 @@ type Column struct {
 	// Evictable is the part of Used that belongs to instances that can be evicted. Limit - Used
 	// is free in the full state h_f of paper 001, Limit - Used + Evictable in its normal state
 	// h_n.
-	Evictable          []int64
+	Evictable      []int64
 	Min, Max, Step []int64
 	// Offered is Total * Ratio - Reserved: what nova-scheduler weighs for VCPU
 	// (nova/compute/resource_tracker.py counts what is reserved as used).

@@ -113,7 +113,7 @@ func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 	want := &inventory.Column{
 		Limit: []int64{13, 0, 0, 1 << 53, 0}, Real: []int64{9, 0, 4, 1 << 31, 0}, Used: []int64{9, 0, 0, 0, 0},
 		Evictable: []int64{6, 0, 0, 0, 0},
-		Min:   []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
+		Min:       []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
 		Offered: []float64{14, 60, -4, 3e38 * (1 << 31), 0},
 	}
 	if diff := cmp.Diff(want, s.Column("VCPU")); diff != "" {

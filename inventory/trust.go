@@ -44,7 +44,7 @@ type setback struct {
 	hosts        int      // hosts before the reading
 	gone, failed []string // sorted names of hosts
 	failures     []string // the reasons of those failed, in the same order
-	instances       int      // instances before the reading, if all are gone
+	instances    int      // instances before the reading, if all are gone
 }
 
 func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
@@ -133,10 +133,10 @@ type trust struct {
 	// gone since stay in it as they were when they worked, for the settle time: many hosts lost
 	// one by one count together.
 	trusted []sighting
-	worse    setback      // of the reading after believed
-	since    span.Instant // since when worse is the same
-	read     span.Instant // when the last reading began
-	empty    bool         // whether the last reading had no hosts
+	worse   setback      // of the reading after believed
+	since   span.Instant // since when worse is the same
+	read    span.Instant // when the last reading began
+	empty   bool         // whether the last reading had no hosts
 }
 
 // after returns the trust after a reading that began at read and is judged now.

@@ -115,7 +115,7 @@ func watch(t *testing.T, hosts []inventory.Host) *watched {
 	t.Helper()
 	w := &watched{cloud: &cloud{hosts: hosts}, now: 1000}
 	var err error
-	w.Keeper, err = inventory.OpenSnapshotCache(t.Context(), w.cloud, inventory.SnapshotCacheOptions{
+	w.SnapshotCache, err = inventory.OpenSnapshotCache(t.Context(), w.cloud, inventory.SnapshotCacheOptions{
 		Hosts: w.cloud, Properties: w.cloud, Rules: rules, Now: func() span.Instant { return w.now },
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})

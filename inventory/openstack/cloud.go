@@ -22,7 +22,7 @@ type cloud struct {
 	providers   []placement.Provider // those in the trees of hosts
 	holdings    map[string]holding   // by provider
 	servers     map[string]nova.Server
-	records      map[string]inventory.InstanceRecord // what was stored about servers
+	records     map[string]inventory.InstanceRecord // what was stored about servers
 	// preemptible are the root providers of the hosts with preemptible instances.
 	preemptible map[string]bool
 	// others are the providers outside the hosts' trees, each with its generation, sorted.

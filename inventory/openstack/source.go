@@ -24,8 +24,8 @@ type Options struct {
 	// LiveState, if not nil, receives the states of the hosts of each reading, with the cells from
 	// Cells; without Cells, no cell is known.
 	LiveState *inventory.LiveState
-	Cells Cells
-	// Builds contains the failed builds, for the Board; nil has none.
+	Cells     Cells
+	// Builds contains the failed builds, for LiveState; nil has none.
 	Builds *Builds
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -53,11 +53,11 @@ type Source struct {
 	compute   *nova.Client
 	placement *placement.Client
 	options   Options
-	records    inventory.InstanceRecords // nil adds nothing
+	records   inventory.InstanceRecords // nil adds nothing
 	shown     func(*inventory.States)
 
-	turn chan struct{} // holds one while someone uses the fields below
-	last *cloud        // the last reading
+	turn   chan struct{} // holds one while someone uses the fields below
+	last   *cloud        // the last reading
 	logged map[string]bool
 	// cells are the result of the last successful call of Cells.
 	cells map[string]string
@@ -69,11 +69,11 @@ func NewSource(compute *nova.Client, place *placement.Client, o Options) *Source
 	return &Source{compute: compute, placement: place, options: o, turn: make(chan struct{}, 1), last: &cloud{}}
 }
 
-// Remember makes each reading use guests to find preemptible instances, besides those that the
+// Remember makes each reading use records to find preemptible instances, besides those that the
 // rule marks. Call it once, before the first reading.
 func (s *Source) Remember(guests inventory.InstanceRecords) { s.records = guests }
 
-// Shown makes the source call f with the states on the board after each reading. Call it once,
+// Shown makes the source call f with the live states after each reading. Call it once,
 // before the first reading.
 func (s *Source) Shown(f func(*inventory.States)) { s.shown = f }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// show puts the states of the hosts on the board; the reading began after mark. notes explain
+// show replaces the live states of the hosts; the reading began after mark. notes explain
 // what is missing.
 func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud, hosts []inventory.Host) (notes []string) {
 	if s.options.Cells != nil {
@@ -161,7 +161,7 @@ const mostLooks = 32
 const looksAtOnce = 4
 
 // Look reads the stocks of the first 32 of these hosts and their consumers again and corrects
-// the board, by three calls for a host and two more for each child of its provider. It ignores
+// LiveState, by three calls for a host and two more for each child of its provider. It ignores
 // unknown hosts. It returns the errors of placement.Client.Tree.
 func (s *Source) Look(ctx context.Context, hosts []string) error {
 	if s.options.LiveState == nil {

@@ -49,17 +49,17 @@ func noteFields(v reflect.Value, name string, into map[string]bool) {
 func anyHost() *rapid.Generator[inventory.Host] {
 	return rapid.Custom(func(t *rapid.T) inventory.Host {
 		h := inventory.Host{
-			Name:       rapid.StringN(1, 20, -1).Draw(t, "name"),
-			Capacity:   anyAmounts().Draw(t, "capacity"),
-			Used:       anyAmounts().Draw(t, "used"),
-			Zone:       rapid.String().Draw(t, "zone"),
-			Aggregates: anyNames().Draw(t, "aggregates"),
-			Traits:     anyNames().Draw(t, "traits"),
-			Reservable: rapid.Bool().Draw(t, "reservable"),
-			InstanceCount:     rapid.Int().Draw(t, "guests"),
-			Provider:   rapid.String().Draw(t, "provider"),
-			Problem:    rapid.String().Draw(t, "trouble"),
-			Instances:  rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),
+			Name:          rapid.StringN(1, 20, -1).Draw(t, "name"),
+			Capacity:      anyAmounts().Draw(t, "capacity"),
+			Used:          anyAmounts().Draw(t, "used"),
+			Zone:          rapid.String().Draw(t, "zone"),
+			Aggregates:    anyNames().Draw(t, "aggregates"),
+			Traits:        anyNames().Draw(t, "traits"),
+			Reservable:    rapid.Bool().Draw(t, "reservable"),
+			InstanceCount: rapid.Int().Draw(t, "guests"),
+			Provider:      rapid.String().Draw(t, "provider"),
+			Problem:       rapid.String().Draw(t, "trouble"),
+			Instances:     rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),
 			Power: rapid.SampledFrom([]inventory.Power{
 				"", inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
 			}).Draw(t, "power"),

@@ -26,7 +26,7 @@ type Service struct {
 
 	refreshing sync.Mutex
 	read       []inventory.Host // of the current edition
-	announced       string           // the generation announced last
+	announced  string           // the generation announced last
 }
 
 // NewService returns the service for a source. Refresh reads the source, Endpoint serves it;

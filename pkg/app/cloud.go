@@ -32,10 +32,10 @@ type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
-	glance    *glance.Client      // nil where no images are put on hosts
-	source    *inventoryos.Source // where this process reads the hosts itself
-	board     *inventory.LiveState    // where it answers Nova too
-	builds    *inventoryos.Builds // nil where Nova does not tell of them
+	glance    *glance.Client       // nil where no images are put on hosts
+	source    *inventoryos.Source  // where this process reads the hosts itself
+	board     *inventory.LiveState // where it answers Nova too
+	builds    *inventoryos.Builds  // nil where Nova does not tell of them
 }
 
 func (a *App) openCloud() (*cloud, error) {

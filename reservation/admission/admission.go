@@ -23,7 +23,7 @@ type InstanceRecords interface {
 // Admission admits requests.
 type Admission struct {
 	Promises filters.Reservation
-	Records   InstanceRecords // nil stores nothing
+	Records  InstanceRecords // nil stores nothing
 	Rule     inventory.PreemptibleRule
 	Pins     Pins // nil without best-effort requests
 	Log      *slog.Logger

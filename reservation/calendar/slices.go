@@ -12,8 +12,8 @@ type Affinity string
 
 // The affinities.
 const (
-	AffinityNone       Affinity = "none"      // wherever they fit
-	AffinitySame       Affinity = "same"      // all on one host
+	AffinityNone      Affinity = "none"      // wherever they fit
+	AffinitySame      Affinity = "same"      // all on one host
 	AffinityDifferent Affinity = "different" // at most one on a host
 )
 
