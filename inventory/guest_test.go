@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// guestbook is inventory.Guests; nil fails.
+// guestbook is inventory.InstanceRecords; nil fails.
 type guestbook map[string]inventory.InstanceRecord
 
 func (g guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {

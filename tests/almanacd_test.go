@@ -45,9 +45,9 @@ func TestTheDatabaseIsBroughtUpToDateOnce(t *testing.T) {
 		t.Errorf("db status --check before: %s", out)
 	}
 	for _, step := range []struct{ command, want string }{
-		{"status", "0001_reservations missing\n0002_replicas missing\n0003_power missing\n0004_decisions missing\n0005_guests missing\n0006_evictions missing\n0007_energy missing\n0008_images missing\n0009_besteffort missing\n0010_packing missing\n0011_limits missing"},
-		{"sync", "applied 0001_reservations\napplied 0002_replicas\napplied 0003_power\napplied 0004_decisions\napplied 0005_guests\napplied 0006_evictions\napplied 0007_energy\napplied 0008_images\napplied 0009_besteffort\napplied 0010_packing\napplied 0011_limits"},
-		{"status", "0001_reservations applied\n0002_replicas applied\n0003_power applied\n0004_decisions applied\n0005_guests applied\n0006_evictions applied\n0007_energy applied\n0008_images applied\n0009_besteffort applied\n0010_packing applied\n0011_limits applied"},
+		{"status", "0001_first_schema missing"},
+		{"sync", "applied 0001_first_schema"},
+		{"status", "0001_first_schema applied"},
 		{"sync", "the schema is up to date"},
 	} {
 		out, failed := almanacd(t, folder, nil, "db", step.command)

@@ -155,7 +155,7 @@ func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	b.demo.Must(http.MethodDelete, "compute", "/servers/"+shown.VMs[0].ServerID, nil, nil)
 	b.await("the one that its owner has deleted is done, and not begun anew", func() bool {
 		vm := b.bestEffort(b.demo, "three").VMs[0]
-		return vm.Status == "done" && strings.Contains(vm.Reason, "deleted by somebody of its project")
+		return vm.Status == "done" && strings.Contains(vm.Reason, "deleted by a user of its project")
 	})
 	b.as(labtest.Demo, "besteffort", "cancel", "three")
 	b.as(labtest.Demo, "besteffort", "cancel", shown.ID)

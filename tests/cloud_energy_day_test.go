@@ -161,8 +161,8 @@ func (d *day) startedInTime() {
 
 // ways are the phases that may follow one another.
 var ways = map[string][]string{
-	"awake": {"leaving", "asleep", "waking"}, "leaving": {"stopping", "awake"}, "stopping": {"asleep", "awake", "leaving"},
-	"asleep": {"waking"}, "waking": {"awake", "asleep", "broken"}, "broken": {"waking", "awake"},
+	"awake": {"draining", "asleep", "waking"}, "draining": {"stopping", "awake"}, "stopping": {"asleep", "awake", "draining"},
+	"asleep": {"waking"}, "waking": {"awake", "asleep", "failed"}, "failed": {"waking", "awake"},
 }
 
 // hasAStory: each phase of a host follows from the one before, and has its reason.
@@ -251,7 +251,7 @@ func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	r.hardware.Boots(hangs, labtest.NeverBoots)
 	r.within(cloudPatience, time.Second, hangs+" is broken, and there is an alarm", func() bool {
 		status, err := r.admin.almanac.Energy(t.Context())
-		return err == nil && r.energy(hangs).Phase == "broken" &&
+		return err == nil && r.energy(hangs).Phase == "failed" &&
 			slices.ContainsFunc(status.Alarms, func(a v1.EnergyAlarm) bool { return a.Host == hangs && a.Kind == "quarantined" })
 	})
 	r.within(cloudPatience, time.Second, "the reservation is active", func() bool { return r.show(booked.ID).Status == "active" })

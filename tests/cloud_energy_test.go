@@ -231,7 +231,7 @@ func (r *room) explained(host string) {
 		}
 		phases = append(phases, phase)
 	}
-	if want := []string{"leaving", "stopping", "asleep", "waking", "awake"}; !slices.Equal(phases, want) {
+	if want := []string{"draining", "stopping", "asleep", "waking", "awake"}; !slices.Equal(phases, want) {
 		r.t.Errorf("the audit of %s tells that it was %v, want %v", host, phases, want)
 	}
 	if orders := r.story(host, "order"); len(orders) != 2 || !strings.HasPrefix(orders[0], "ordered off") || !strings.HasPrefix(orders[1], "ordered on") {

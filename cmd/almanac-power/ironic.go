@@ -88,7 +88,7 @@ type guarded struct {
 }
 
 // Switch asks Ironic first.
-func (g *guarded) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+func (g *guarded) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	switch known, err := g.owns(ctx); {
 	case known:
 		return owned(g.host)

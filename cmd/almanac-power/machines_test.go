@@ -104,7 +104,7 @@ func TestAHostOfIronicIsSwitchedByNoOtherDriver(t *testing.T) {
 		m := simulated.New(simulated.Options{})
 		g := &guarded{Machine: m, host: "a", owns: func(context.Context) (bool, error) { return tc.owns, tc.err }}
 		for to, may := range map[energy.State]bool{energy.On: tc.on, energy.Off: tc.off} {
-			err := g.Switch(t.Context(), to, power.Manner{})
+			err := g.Switch(t.Context(), to, power.PowerOffMode{})
 			if (err == nil) != may || err != nil && !fault.Is(err, fault.Denied) {
 				t.Errorf("%s: to %s: %v", name, to, err)
 			}

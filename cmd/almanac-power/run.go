@@ -120,7 +120,7 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 			return
 		}
 		job.Job{
-			Name: "announcement", Every: cfg.Agent.AnnounceInterval, Step: agent.Announce, Wake: agent.Greeted(),
+			Name: "announcement", Every: cfg.Agent.AnnounceInterval, Step: agent.Announce, Wake: agent.DiscoveryRequested(),
 		}.Run(ctx, log)
 	})
 	err := server.Serve(ctx)

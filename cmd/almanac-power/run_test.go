@@ -174,7 +174,7 @@ func TestAnAgentThatIsKilledGoesOnWithItsOrder(t *testing.T) {
 	}
 	within(t, "it is accepted", func() bool { // a busy agent may answer late
 		got, err := f.Order(t.Context(), o)
-		return err == nil && got.Progress == energy.Accepted
+		return err == nil && got.Progress == energy.OrderAccepted
 	})
 	within(t, "it is begun", func() bool { return s.read("done") == "off" })
 	_ = end(os.Kill) // says that it was killed
@@ -189,7 +189,7 @@ func TestAnAgentThatIsKilledGoesOnWithItsOrder(t *testing.T) {
 	end = s.start()
 	within(t, "the order is over", func() bool {
 		got, err := f.Order(t.Context(), o)
-		return err == nil && got.Progress == energy.Done
+		return err == nil && got.Progress == energy.OrderDone
 	})
 	if done := s.read("done"); done != "off" {
 		t.Errorf("the programs were run: %q, want off once", done)
@@ -248,17 +248,17 @@ func (s *tested) HostRecord(context.Context, string) (energy.Record, error) {
 
 func TestAWakeTestIsLookedOnAt(t *testing.T) {
 	hold := &energy.Hold{Action: energy.Test}
-	woke, slept := &energy.Proof{At: 9, Woke: true, Seconds: 95}, &energy.Proof{At: 9, Reason: "nova-compute did not come up"}
+	woke, slept := &energy.WakeTest{At: 9, Woke: true, Seconds: 95}, &energy.WakeTest{At: 9, Reason: "nova-compute did not come up"}
 	for name, tc := range map[string]struct {
 		records []energy.Record
 		code    int
 		says    string
 	}{
 		"it wakes": {[]energy.Record{
-			{}, {Hold: hold}, {Phase: energy.Leaving, Hold: hold, Reason: "it is closed"}, {Phase: energy.Asleep, Hold: hold}, {Phase: energy.Waking, Hold: hold}, {Proof: woke},
+			{}, {Hold: hold}, {Phase: energy.Draining, Hold: hold, Reason: "it is closed"}, {Phase: energy.Asleep, Hold: hold}, {Phase: energy.Waking, Hold: hold}, {LastWakeTest: woke},
 		}, 0, "woke within 1m35s"},
-		"it does not wake": {[]energy.Record{{}, {Hold: hold}, {Phase: energy.Broken, Proof: slept}}, exitFailed, "nova-compute did not come up"},
-		"it is not tested": {[]energy.Record{{Proof: woke}, {Hold: hold, Proof: woke}, {Proof: woke, Reason: "an instance is on it"}}, exitFailed, "an instance is on it"},
+		"it does not wake": {[]energy.Record{{}, {Hold: hold}, {Phase: energy.Failed, LastWakeTest: slept}}, exitFailed, "nova-compute did not come up"},
+		"it is not tested": {[]energy.Record{{LastWakeTest: woke}, {Hold: hold, LastWakeTest: woke}, {LastWakeTest: woke, Reason: "an instance is on it"}}, exitFailed, "an instance is on it"},
 		"it takes long":    {[]energy.Record{{}, {Hold: hold}}, exitTimedOut, "goes on in almanacd"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestAWakeTestNeedsAnAlmanacd(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b, _ := controller(t, url)
-	served := &tested{records: []energy.Record{{}, {Proof: &energy.Proof{At: 1, Woke: true, Seconds: 60}}}}
+	served := &tested{records: []energy.Record{{}, {LastWakeTest: &energy.WakeTest{At: 1, Woke: true, Seconds: 60}}}}
 	answer(t, b, power.TrialsTopic, power.TrialsEndpoint(served))
 	if out, err := run(); err != nil || !strings.HasSuffix(served.by, "@here") {
 		t.Errorf("asked by %q: %v\n%s", served.by, err, out)

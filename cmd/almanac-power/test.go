@@ -108,18 +108,18 @@ func (t *trial) run(ctx context.Context, by string) error {
 			fmt.Fprintf(t.out, "%v  %s\n", now.Since, line)
 			shown = line
 		}
-		if p := now.Proof; p != nil && (before.Proof == nil || *p != *before.Proof) {
+		if p := now.LastWakeTest; p != nil && (before.LastWakeTest == nil || *p != *before.LastWakeTest) {
 			return t.verdict(*p)
 		}
 		held := now.Hold != nil && now.Hold.Action == energy.Test
-		if begun && !held && now.Phase == energy.Awake || now.Phase == energy.Broken {
+		if begun && !held && now.Phase == energy.Awake || now.Phase == energy.Failed {
 			return fault.New(fault.Unavailable, "host %s was not tested: %s", t.host, cmp.Or(now.Reason, "the order was taken back"))
 		}
 		begun = begun || held
 	}
 }
 
-func (t *trial) verdict(p energy.Proof) error {
+func (t *trial) verdict(p energy.WakeTest) error {
 	if !p.Woke {
 		return fault.New(fault.Unavailable, "host %s did not wake: %s", t.host, p.Reason)
 	}

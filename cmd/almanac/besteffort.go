@@ -14,7 +14,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 func (p *process) bestEffortCommand() *cobra.Command {
@@ -201,7 +201,7 @@ func findBestEffort(ctx context.Context, c *client.Client, what string) (v1.Best
 			continue
 		}
 		named = append(named, r)
-		if r.EndedAt == nil && r.Status != string(controller.Cancelled) {
+		if r.EndedAt == nil && r.Status != string(state.StatusCancelled) {
 			open = append(open, r)
 		}
 	}

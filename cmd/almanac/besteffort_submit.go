@@ -14,7 +14,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // submission has the flags of "besteffort submit".
@@ -126,10 +126,10 @@ func (p *process) awaitBestEffort(ctx context.Context, almanac *client.Client, r
 	p.inform("best-effort request %s is queued; waiting until it runs", r.ID)
 	last := p.now().Add(most)
 	for {
-		switch status := controller.Status(r.Status); {
-		case runs(r) > 0 || status == controller.Done:
+		switch status := state.Status(r.Status); {
+		case runs(r) > 0 || status == state.StatusDone:
 			return r, nil
-		case status == controller.Failed || status == controller.Cancelled:
+		case status == state.StatusFailed || status == state.StatusCancelled:
 			return r, &outcome{exitFailed, fmt.Sprintf("best-effort request %s is %s; 'almanac besteffort show %s' says why", r.ID, status, r.ID)}
 		}
 		left := last.Sub(p.now())

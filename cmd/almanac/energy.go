@@ -267,7 +267,7 @@ func (p *process) energyRearmCommand() *cobra.Command {
 		Use:   "rearm",
 		Short: "Let hosts be switched off again after too many boots have failed",
 		Long: `Let hosts be switched off again after too many boots in a row have failed. Look first at
-why they did: 'almanac energy host list --phase broken', 'almanac energy audit'.`,
+why they did: 'almanac energy host list --phase failed', 'almanac energy audit'.`,
 		Example: "  almanac energy rearm --reason 'the firmware is mended'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -138,8 +138,8 @@ func told(h v1.EnergyHost) []string {
 	if h.Hold != nil {
 		add("held %s", plain(holdLine(h.Hold)))
 	}
-	if h.Proof != nil {
-		add("%s", plain(proofLine(h.Proof)))
+	if h.LastWakeTest != nil {
+		add("%s", plain(wakeTestLine(h.LastWakeTest)))
 	}
 	if len(h.Explanation) > 0 {
 		text = append(text, "Why:")

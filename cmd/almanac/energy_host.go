@@ -26,7 +26,7 @@ var energyHostColumns = []column[v1.EnergyHost]{
 	{"Idle", func(h v1.EnergyHost) any { return h.Idle }, inLongLists},
 	{"Reserved From", func(h v1.EnergyHost) any { return h.ReservedFrom }, inLongLists},
 	{"Boot Seconds", func(h v1.EnergyHost) any { return h.BootSeconds }, inLongLists},
-	{"Proof", func(h v1.EnergyHost) any { return prose(proofLine(h.Proof)) }, inLongLists},
+	{"Wake Test", func(h v1.EnergyHost) any { return prose(wakeTestLine(h.LastWakeTest)) }, inLongLists},
 	{"Own Mode", func(h v1.EnergyHost) any { return string(h.Mode) }, inShows},
 	{"Target", func(h v1.EnergyHost) any { return h.Target }, inShows},
 	{"Operation", func(h v1.EnergyHost) any { return h.Operation }, inShows},
@@ -77,14 +77,14 @@ func holdLine(h *v1.EnergyHold) string {
 	return text
 }
 
-func proofLine(proof *v1.EnergyProof) string {
+func wakeTestLine(test *v1.EnergyWakeTest) string {
 	switch {
-	case proof == nil:
+	case test == nil:
 		return ""
-	case proof.Woke:
-		return fmt.Sprintf("woke in %s at %s", v1.Duration(proof.Seconds), stamp(proof.At))
+	case test.Woke:
+		return fmt.Sprintf("woke in %s at %s", v1.Duration(test.Seconds), stamp(test.At))
 	}
-	return fmt.Sprintf("did not wake at %s: %s", stamp(proof.At), proof.Reason)
+	return fmt.Sprintf("did not wake at %s: %s", stamp(test.At), test.Reason)
 }
 
 func entryLine(e v1.EnergyEntry) string {
@@ -107,7 +107,7 @@ func (p *process) energyHostCommand() *cobra.Command {
 	return c
 }
 
-var phaseWords = []string{"awake", "leaving", "stopping", "asleep", "waking", "broken"}
+var phaseWords = []string{"awake", "draining", "stopping", "asleep", "waking", "failed"}
 
 func (p *process) energyHostListCommand() *cobra.Command {
 	var phases []string
@@ -144,7 +144,7 @@ func (p *process) energyHostListCommand() *cobra.Command {
 			return out.list(found, v1.EnergyHosts{Hosts: found})
 		},
 	}
-	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: awake, leaving, stopping, asleep, waking or broken (repeatable)")
+	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: awake, draining, stopping, asleep, waking or failed (repeatable)")
 	c.Flags().IntVar(&limit, "limit", 0, "at most this many; 0 is all")
 	c.Flags().BoolVar(&long, "long", false, "print more columns")
 	completeFlag(c, "phase", oneOf(phaseWords))

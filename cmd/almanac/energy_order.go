@@ -15,7 +15,7 @@ import (
 
 // order is a manual order as a command.
 type order struct {
-	action      energy.Action
+	action      energy.ManualAction
 	short, long string
 	down        bool // it switches the host off
 	held        bool // it holds until a time
@@ -180,10 +180,10 @@ func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts 
 				continue
 			}
 			ended[h.Name] = true
-			if h.Proof == nil || h.Proof.At.Before(given[i]) {
+			if h.LastWakeTest == nil || h.LastWakeTest.At.Before(given[i]) {
 				p.inform("%s: the test was given up; 'almanac energy explain %s' says why", h.Name, h.Name)
 				failure = &outcome{exitFailed, failed}
-			} else if p.inform("%s: %s", h.Name, plain(proofLine(h.Proof))); !h.Proof.Woke {
+			} else if p.inform("%s: %s", h.Name, plain(wakeTestLine(h.LastWakeTest))); !h.LastWakeTest.Woke {
 				failure = &outcome{exitFailed, failed}
 			}
 		}

@@ -197,26 +197,26 @@ func TestAnOrderThatFailsForOneIsGivenForTheOthers(t *testing.T) {
 
 func TestAWakeTestIsWaitedFor(t *testing.T) {
 	held := &v1.EnergyHold{Action: "test", At: morning}
-	tested := func(phase string, hold *v1.EnergyHold, proof *v1.EnergyProof) v1.EnergyHost {
-		return v1.EnergyHost{Name: "n1", Phase: phase, Hold: hold, Proof: proof}
+	tested := func(phase string, hold *v1.EnergyHold, proof *v1.EnergyWakeTest) v1.EnergyHost {
+		return v1.EnergyHost{Name: "n1", Phase: phase, Hold: hold, LastWakeTest: proof}
 	}
-	old := &v1.EnergyProof{At: morning.Add(-time.Hour), Woke: true, Seconds: 100}
+	old := &v1.EnergyWakeTest{At: morning.Add(-time.Hour), Woke: true, Seconds: 100}
 	for name, test := range map[string]struct {
 		seen []v1.EnergyHost
 		code int
 		says []string
 	}{
 		"it woke": {
-			[]v1.EnergyHost{tested("awake", held, old), tested("stopping", held, old), tested("waking", held, old), tested("awake", nil, &v1.EnergyProof{At: morning.Add(time.Minute), Woke: true, Seconds: 170})},
+			[]v1.EnergyHost{tested("awake", held, old), tested("stopping", held, old), tested("waking", held, old), tested("awake", nil, &v1.EnergyWakeTest{At: morning.Add(time.Minute), Woke: true, Seconds: 170})},
 			exitDone, []string{"n1: awake", "n1: stopping", "n1: waking", "n1: awake", "n1: woke in 2m50s"},
 		},
 		"it did not": {
-			[]v1.EnergyHost{tested("waking", held, nil), tested("broken", nil, &v1.EnergyProof{At: morning.Add(time.Minute), Reason: "three tries"})},
-			exitFailed, []string{"n1: waking", "n1: broken", "n1: did not wake at 2026-12-01T09:01:00Z: three tries", "not every host has woken"},
+			[]v1.EnergyHost{tested("waking", held, nil), tested("failed", nil, &v1.EnergyWakeTest{At: morning.Add(time.Minute), Reason: "three tries"})},
+			exitFailed, []string{"n1: waking", "n1: failed", "n1: did not wake at 2026-12-01T09:01:00Z: three tries", "not every host has woken"},
 		},
 		"given up": {
-			[]v1.EnergyHost{tested("leaving", held, old), tested("awake", nil, old)},
-			exitFailed, []string{"n1: leaving", "n1: awake", "the test was given up", "not every host has woken"},
+			[]v1.EnergyHost{tested("draining", held, old), tested("awake", nil, old)},
+			exitFailed, []string{"n1: draining", "n1: awake", "the test was given up", "not every host has woken"},
 		},
 		"too long": {[]v1.EnergyHost{tested("waking", held, nil)}, exitTimedOut, []string{"n1: waking", "the test goes on"}},
 	} {
@@ -248,7 +248,7 @@ func TestExplainTellsTheLastOperationAsAStory(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/energy/hosts/n1", http.StatusOK, v1.EnergyHost{
 		Name: "n1", Phase: "asleep", Since: &morning, Reason: "it was idle", State: "off", Watts: 4.5, Quarantine: "it was late",
-		Hold: &v1.EnergyHold{Action: "off", By: "ann", Reason: "repair"}, Proof: &v1.EnergyProof{At: morning, Woke: true, Seconds: 90},
+		Hold: &v1.EnergyHold{Action: "off", By: "ann", Reason: "repair"}, LastWakeTest: &v1.EnergyWakeTest{At: morning, Woke: true, Seconds: 90},
 		Explanation: []string{"nothing needs it", "it is\x1b held"},
 	})
 	ordered := v1.EnergyEntry{ID: 2, At: morning.Add(2 * time.Minute), Host: "n1", Kind: "manual", By: "ann", Text: "ordered off"}
@@ -256,7 +256,7 @@ func TestExplainTellsTheLastOperationAsAStory(t *testing.T) {
 		return v1.EnergyEntry{ID: id, At: morning.Add(time.Duration(id) * time.Minute), Host: "n1", Kind: "phase", By: "almanac", Operation: operation, Text: text}
 	}
 	a.on("GET /v1/energy/audit", http.StatusOK, v1.EnergyAudit{Entries: []v1.EnergyEntry{
-		entry(5, "", "held"), entry(4, "op-2", "asleep"), entry(3, "op-2", "leaving"), ordered, entry(1, "op-1", "awake"), entry(1, "op-1", "waking"),
+		entry(5, "", "held"), entry(4, "op-2", "asleep"), entry(3, "op-2", "draining"), ordered, entry(1, "op-1", "awake"), entry(1, "op-1", "waking"),
 	}})
 	got := almanac(t, a, "energy", "explain", "n1")
 	got.wantDone(t)
@@ -270,7 +270,7 @@ Why:
   "it is\x1b held"
 How it came to that:
   2026-12-01T09:02:00Z ann manual: ordered off
-  2026-12-01T09:03:00Z almanac phase: leaving
+  2026-12-01T09:03:00Z almanac phase: draining
   2026-12-01T09:04:00Z almanac phase: asleep
   2026-12-01T09:05:00Z almanac phase: held
 `

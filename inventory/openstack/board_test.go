@@ -202,7 +202,7 @@ func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
 	}
 }
 
-// guestbook is inventory.Guests.
+// guestbook is inventory.InstanceRecords.
 type guestbook struct {
 	guests map[string]inventory.InstanceRecord
 	err    error

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
@@ -99,15 +100,7 @@ func (e *Events) pass(ctx context.Context) {
 		case <-e.heard: // received in the meantime, and part of this change
 		default:
 		}
-		poke(e.changed)
-	}
-}
-
-// poke puts a value into a channel that holds one.
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		job.Poke(e.changed)
 	}
 }
 
@@ -128,7 +121,7 @@ func (e *Events) observe(_ context.Context, n oslo.Notification) error {
 		e.also(n)
 	}
 	if slices.ContainsFunc(kinds, begins(n.EventType)) && !slices.ContainsFunc(idle, begins(n.EventType)) && (e.idle == nil || !e.idle(n)) {
-		poke(e.heard)
+		job.Poke(e.heard)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 // host is inventory.Host on the wire. null there is nil here.
 type host struct {
 	Name         string           `json:"name"`
-	Capacity     amounts          `json:"capacity"`
-	Used         amounts          `json:"used"`
+	Capacity     resource.Vector  `json:"capacity"`
+	Used         resource.Vector  `json:"used"`
 	Zone         string           `json:"zone"`
 	Aggregates   []string         `json:"aggregates"`
 	Traits       []string         `json:"traits"`
@@ -28,17 +28,9 @@ type host struct {
 	FlopsPerWatt float            `json:"flops_per_watt"`
 }
 
-// amounts is resource.Vector on the wire.
-type amounts struct {
-	VCPUs    int64            `json:"vcpus"`
-	MemoryMB int64            `json:"memory_mb"`
-	DiskGB   int64            `json:"disk_gb"`
-	Custom   map[string]int64 `json:"custom"`
-}
-
 func hostOf(h *inventory.Host) host {
 	out := host{
-		Name: h.Name, Capacity: amounts(h.Capacity), Used: amounts(h.Used), Zone: h.Zone,
+		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.InstanceCount,
 		Provider: h.Provider, Trouble: h.Problem,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
@@ -60,7 +52,7 @@ func hostOf(h *inventory.Host) host {
 
 func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
-		Name: h.Name, Capacity: resource.Vector(h.Capacity), Used: resource.Vector(h.Used), Zone: h.Zone,
+		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
 		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.Guests,
 		Provider: h.Provider, Problem: h.Trouble,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),

@@ -31,7 +31,7 @@ type instance struct {
 type flavor struct {
 	ID         string            `json:"id,omitempty"`
 	Name       string            `json:"name,omitempty"`
-	Resources  amounts           `json:"resources"`
+	Resources  resource.Vector   `json:"resources"`
 	ExtraSpecs map[string]string `json:"extra_specs"`
 	Public     bool              `json:"public,omitempty"`
 }
@@ -41,7 +41,7 @@ func instanceOf(i *inventory.Instance) instance {
 		ID: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host, Status: i.Status, Task: i.Task,
 		Created: i.Created, Launched: i.Launched,
 		Flavor: flavor{
-			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: amounts(i.Flavor.Resources),
+			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: i.Flavor.Resources,
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
 		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Protected: i.Protected,
@@ -54,7 +54,7 @@ func (i *instance) inventory() inventory.Instance {
 		ID: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host, Status: i.Status, Task: i.Task,
 		Created: i.Created, Launched: i.Launched,
 		Flavor: inventory.Flavor{
-			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: resource.Vector(i.Flavor.Resources),
+			ID: i.Flavor.ID, Name: i.Flavor.Name, Resources: i.Flavor.Resources,
 			ExtraSpecs: i.Flavor.ExtraSpecs, Public: i.Flavor.Public,
 		},
 		Metadata: i.Metadata, Hints: i.Hints, Locked: i.Locked, Preemptible: i.Preemptible, Protected: i.Protected,

@@ -12,15 +12,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// BestEffort is the queue of best-effort work, as a *controller.Desk is.
+// BestEffort is the queue of best-effort work, as a *requests.API is.
 type BestEffort interface {
-	Submit(ctx context.Context, by controller.Caller, s controller.Submission) (controller.Request, error)
+	Submit(ctx context.Context, by requests.Caller, s requests.Submission) (state.Request, error)
 	Cancel(ctx context.Context, id string) error
-	Get(ctx context.Context, id string) (controller.Request, error)
-	List(ctx context.Context, q controller.Query) ([]controller.Request, error)
+	Get(ctx context.Context, id string) (state.Request, error)
+	List(ctx context.Context, q requests.Query) ([]state.Request, error)
 	Expected(ctx context.Context) (map[string]besteffort.Expectation, error)
 }
 
@@ -55,7 +56,7 @@ func (s *server) submitBestEffort(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	asked := controller.Submission{
+	asked := requests.Submission{
 		Name: body.Name, VMs: 1, Flavor: body.Flavor, Image: body.Image, Parallel: body.Parallel, Networks: body.Networks,
 		KeyName: body.KeyName, UserData: body.UserData, Metadata: body.Metadata,
 	}
@@ -69,7 +70,7 @@ func (s *server) submitBestEffort(c *gin.Context) {
 		asked.Key, asked.BodyHash = use.Key, use.BodyHash
 	}
 	by := asking(c)
-	r, err := s.BestEffort.Submit(c.Request.Context(), controller.Caller{
+	r, err := s.BestEffort.Submit(c.Request.Context(), requests.Caller{
 		ProjectID: by.ProjectID, UserID: by.UserID, Roles: by.Roles, Token: c.GetHeader("X-Auth-Token"),
 	}, asked)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *server) submitBestEffort(c *gin.Context) {
 func (s *server) listBestEffort(c *gin.Context) {
 	q := readQuery(c, "limit", "marker", "all", "project_id", "all_projects")
 	by := asking(c)
-	selection := controller.Query{
+	selection := requests.Query{
 		ProjectID: by.ProjectID, All: q.truth("all"), Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
 	}
 	rule := "besteffort:list"
@@ -130,7 +131,7 @@ const bestEffortKey = "besteffort"
 func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
-		r, err := controller.Request{}, noBestEffort()
+		r, err := state.Request{}, noBestEffort()
 		if s.BestEffort != nil {
 			r, err = s.BestEffort.Get(c.Request.Context(), id)
 		}
@@ -154,13 +155,13 @@ func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 
 // showBestEffort handles GET /v1/besteffort/{id}.
 func (s *server) showBestEffort(c *gin.Context) {
-	r := c.MustGet(bestEffortKey).(*controller.Request)
+	r := c.MustGet(bestEffortKey).(*state.Request)
 	c.PureJSON(http.StatusOK, s.presentBestEffort(r, s.expected(c), asking(c)))
 }
 
 // cancelBestEffort handles DELETE /v1/besteffort/{id}.
 func (s *server) cancelBestEffort(c *gin.Context) {
-	if err := s.BestEffort.Cancel(c.Request.Context(), c.MustGet(bestEffortKey).(*controller.Request).ID); err != nil {
+	if err := s.BestEffort.Cancel(c.Request.Context(), c.MustGet(bestEffortKey).(*state.Request).ID); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -177,7 +178,7 @@ func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 }
 
 // presentBestEffort gives the request as by may see it.
-func (s *server) presentBestEffort(r *controller.Request, expected map[string]besteffort.Expectation, by *asker) v1.BestEffort {
+func (s *server) presentBestEffort(r *state.Request, expected map[string]besteffort.Expectation, by *asker) v1.BestEffort {
 	out := v1.BestEffort{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Status: string(r.Status()), Flavor: r.Flavor.Name,
 		Image: r.Image.Name, Duration: v1.Duration(r.Duration), Parallel: r.Parallel, Networks: r.Networks,

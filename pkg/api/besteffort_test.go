@@ -13,29 +13,33 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // anything is a cloud that has every flavor and image, and trusts everybody.
 type anything struct{}
 
-func (anything) Flavor(_ context.Context, _ controller.Caller, named string) (controller.Named, resource.Vector, error) {
-	return controller.Named{ID: named, Name: named}, resource.Vector{VCPUs: 1, MemoryMB: 64}, nil
+func (anything) Flavor(_ context.Context, _ requests.Caller, named string) (state.Named, resource.Vector, error) {
+	return state.Named{ID: named, Name: named}, resource.Vector{VCPUs: 1, MemoryMB: 64}, nil
 }
 
-func (anything) Image(_ context.Context, _ controller.Caller, named string) (controller.Named, error) {
-	return controller.Named{ID: named, Name: named}, nil
+func (anything) Image(_ context.Context, _ requests.Caller, named string) (state.Named, error) {
+	return state.Named{ID: named, Name: named}, nil
 }
 
-func (anything) Make(context.Context, controller.Caller) (string, error) { return "trust", nil }
-func (anything) End(context.Context, string) error                       { return nil }
+func (anything) Make(context.Context, requests.Caller) (string, error) { return "trust", nil }
+func (anything) End(context.Context, string) error                     { return nil }
 
 // bestEffort is a queue of which nobody works anything off.
-func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *controller.Desk {
-	return &controller.Desk{
-		Shelf: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
-		Ground: controller.Ground{Snapshot: hosts.Snapshot, Promises: c.desk}, Planner: besteffort.Rules{Backfilling: besteffort.Aggressive},
+func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *requests.API {
+	return &requests.API{
+		Store: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
+		View: func() state.ClusterView {
+			return state.ClusterView{Hosts: hosts.Snapshot(), Live: c.desk.Live(span.Span{Start: -span.Forever, End: span.Forever})}
+		}, Planner: besteffort.Rules{Backfilling: besteffort.Aggressive},
 		Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -43,9 +47,9 @@ func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *controller.Desk {
 // submitted stores a request of project demo with that id.
 func submitted(c *cloud, id string) {
 	c.t.Helper()
-	_, err := c.store.AddBestEffort(c.t.Context(), controller.Request{
+	_, err := c.store.AddBestEffort(c.t.Context(), state.Request{
 		ID: id, ProjectID: "demo", Name: "render", Created: noon, Duration: 60, Networks: []string{"none"},
-		VMs: []controller.VM{{ID: uuid.NewString(), Phase: besteffort.Running, Node: "A", Server: "s", Since: noon}},
+		VMs: []state.VM{{ID: uuid.NewString(), Phase: besteffort.Running, Node: "A", Server: "s", Since: noon}},
 	}, "", 0)
 	must(c.t, err)
 }

@@ -90,9 +90,9 @@ func switched(c *cloud) {
 	const operation = "op-7"
 	remembered(c, energy.Record{
 		Host: "node-04", Phase: energy.Asleep, Since: made - 3600, Reason: "it was idle, and 2 hosts are enough", Target: energy.Off, Operation: operation,
-		LastOff: made - 3600, Boots: []int64{172, 176}, Proof: &energy.Proof{At: made - 90000, Woke: true, Seconds: 176},
+		LastOff: made - 3600, Boots: []int64{172, 176}, LastWakeTest: &energy.WakeTest{At: made - 90000, Woke: true, Seconds: 176},
 	}, energy.Entry{
-		At: made - 3720, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "leaving: it was idle, and 2 hosts are enough",
+		At: made - 3720, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "draining: it was idle, and 2 hosts are enough",
 	}, energy.Entry{
 		At: made - 3660, Host: "node-04", Kind: energy.EntryOrder, By: "almanac", Operation: operation, Text: "ordered off: Nova and Placement say that it is empty",
 	}, energy.Entry{

@@ -110,8 +110,8 @@ func energyHost(h *controller.HostStatus) v1.EnergyHost {
 		Mode: v1.EnergyMode(r.Mode), EffectiveMode: string(o.Mode), Explanation: append([]string{}, o.Explanation...),
 		Outcome: h.Outcome,
 	}
-	if p := r.Proof; p != nil {
-		out.Proof = &v1.EnergyProof{At: p.At.Time(), Woke: p.Woke, Seconds: p.Seconds, Reason: p.Reason}
+	if p := r.LastWakeTest; p != nil {
+		out.LastWakeTest = &v1.EnergyWakeTest{At: p.At.Time(), Woke: p.Woke, Seconds: p.Seconds, Reason: p.Reason}
 	}
 	if b := r.Hold; b != nil {
 		out.Hold = &v1.EnergyHold{Action: string(b.Action), Reason: b.Reason, By: b.By, At: b.At.Time(), Until: when(b.Until)}

@@ -19,7 +19,7 @@ const awake = "awake"
 
 // phases are all of them, as they are called outside.
 var phases = []string{
-	awake, string(energy.Leaving), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Broken),
+	awake, string(energy.Draining), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Failed),
 }
 
 // hostHistory is how many entries of the audit are given with a host.
@@ -124,7 +124,7 @@ func (s *server) orderPower(c *gin.Context) {
 
 // manual reads an order.
 func manual(body v1.EnergyOrder, now span.Instant) (energy.Hold, error) {
-	hold := energy.Hold{Action: energy.Action(body.Action), Reason: body.Reason}
+	hold := energy.Hold{Action: energy.ManualAction(body.Action), Reason: body.Reason}
 	switch {
 	case body.Action == "":
 		return hold, fault.Field("action", "is needed: on, off, standby, release or test")

@@ -57,7 +57,7 @@ func measured(c *cloud) {
 	}))
 	remembered(c, energy.Record{
 		Host: "B", Phase: energy.Asleep, Since: noon.Add(-600), Reason: "idle", Target: energy.Off, Operation: "op-1", Boots: []int64{170, 180},
-		LastOff: noon.Add(-600), Mode: energy.ModeObserve, Quarantine: "it did not wake", Proof: &energy.Proof{At: 7, Woke: true, Seconds: 180},
+		LastOff: noon.Add(-600), Mode: energy.ModeObserve, Quarantine: "it did not wake", LastWakeTest: &energy.WakeTest{At: 7, Woke: true, Seconds: 180},
 		Hold: &energy.Hold{Action: energy.HoldOff, Reason: "repair", By: "ada", At: noon.Add(-700)},
 	}, energy.Entry{At: noon.Add(-600), Host: "B", Kind: energy.EntryOrder, By: "almanac", Operation: "op-1", Text: "ordered off"})
 }
@@ -86,7 +86,7 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 		FailedBoots: 3, Halt: "the hosts are in doubt", MeasuredAt: new(noon.Time()), Controller: "ctl-1",
 		Alarms: []v1.EnergyAlarm{{Kind: "stuck", Host: "B", Text: "look at it", Since: noon.Add(-60).Time()}},
 		Agents: []v1.EnergyAgent{{Name: "rack-1", Hosts: 2, Seen: new(noon.Time()), Lost: true}},
-		Phases: map[string]int{"awake": 2, "leaving": 0, "stopping": 0, "asleep": 1, "waking": 0, "broken": 0},
+		Phases: map[string]int{"awake": 2, "draining": 0, "stopping": 0, "asleep": 1, "waking": 0, "failed": 0},
 		Savings: v1.EnergySavings{
 			Since: new(noon.Add(-7200).Time()), Until: new(noon.Time()), KWh: 2, HostHours: 1.5, UnknownHostHours: 0.1, Boots: 2,
 			ResIdle: 0.5, ESavings: 2, DelayReq: 0.25,
@@ -204,7 +204,7 @@ func TestEveryHostIsListedWithItsPower(t *testing.T) {
 	sleeping := v1.EnergyHost{
 		Name: "B", Phase: "asleep", Since: new(noon.Add(-600).Time()), Reason: "idle", Target: "off", Operation: "op-1", State: "off", Watts: math.MaxFloat64,
 		Agent: "rack-1", Driver: "ipmi", States: []string{"on", "off"}, Idle: 9, BootSeconds: 180, Boots: []int64{170, 180}, LastOff: new(noon.Add(-600).Time()),
-		Proof: &v1.EnergyProof{At: span.Instant(7).Time(), Woke: true, Seconds: 180}, Quarantine: "it did not wake", Mode: "observe", EffectiveMode: "observe",
+		LastWakeTest: &v1.EnergyWakeTest{At: span.Instant(7).Time(), Woke: true, Seconds: 180}, Quarantine: "it did not wake", Mode: "observe", EffectiveMode: "observe",
 		Hold: &v1.EnergyHold{Action: "off", Reason: "repair", By: "ada", At: noon.Add(-700).Time()}, Explanation: []string{},
 	}
 	all := []v1.EnergyHost{
@@ -222,7 +222,7 @@ func TestEveryHostIsListedWithItsPower(t *testing.T) {
 		"?phase=asleep":            {Hosts: all[1:2]},
 		"?phase=awake,asleep":      {Hosts: all},
 		"?phase=awake&limit=1":     {Hosts: all[:1], Next: "A"},
-		"?phase=broken&marker=AAA": {Hosts: []v1.EnergyHost{}},
+		"?phase=failed&marker=AAA": {Hosts: []v1.EnergyHost{}},
 	} {
 		if diff := cmp.Diff(expected, want[v1.EnergyHosts](t, c.admin.get("/v1/energy/hosts"+query), http.StatusOK)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)

@@ -187,7 +187,7 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 		Now: a.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
 	if bus.replicas != nil {
-		o.Announce = func() { poke(bus.replicas.stored) }
+		o.Announce = func() { job.Poke(bus.replicas.stored) }
 	}
 	return o
 }

@@ -13,10 +13,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
 	work "github.com/almanac-cloud/almanac/reservation/besteffort/openstack"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // checkBestEffort refuses settings of [besteffort] that do not go together.
@@ -68,18 +71,20 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 		PreemptibleHint: a.config.Preemptible.Hint, Now: a.clock.now,
 	})
 	rules := bestEffortRules(c)
-	ground := controller.Ground{Snapshot: hosts.Snapshot, Promises: a.desk, Clear: seconds(a.config.Reservation.EvictionTime)}
+	view := func() state.ClusterView {
+		return state.ClusterView{Hosts: hosts.Snapshot(), Live: a.desk.Live(span.Span{Start: -span.Forever, End: span.Forever}), Clear: seconds(a.config.Reservation.EvictionTime)}
+	}
 	works := controller.New(controller.Options{
-		Records: db, Servers: cloud, Orders: cloud, Rooms: cloud, Trusts: cloud, Ground: ground, Planner: rules, Leases: a.leases(db),
+		Records: db, Servers: cloud, Actions: cloud, Allocations: cloud, Trusts: cloud, View: view, Planner: rules, Leases: a.leases(db),
 		Doubt: a.doubt(hosts),
-		Limits: controller.Limits{
+		Limits: state.Limits{
 			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Doubt: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
 			Retries: c.Retries, Backoff: seconds(c.RetryInterval),
 		},
 		StepEvery: c.WakeupInterval, Now: a.clock.now, Log: log,
 	})
-	desk := &controller.Desk{
-		Shelf: db, Catalogue: cloud, Trusts: cloud, Ground: ground, Planner: rules, MostVMs: c.MaxVMsPerProject,
+	desk := &requests.API{
+		Store: db, Catalogue: cloud, Trusts: cloud, View: view, Planner: rules, MostVMs: c.MaxVMsPerProject,
 		Changed: works.Wake, Planned: works.Expected, Now: a.clock.now, NewID: uuid.NewString, Log: log,
 	}
 	if !c.Enabled {
@@ -88,8 +93,8 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 	keep := seconds(c.Retention)
 	a.add(works.Job(), job.Job{
 		Name: "old best-effort work", Every: forgetEvery,
-		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, lease job.Lease) error {
-			_, err := db.PurgeBestEffort(ctx, lease, a.clock.now().Add(-keep))
+		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, held *job.Held) error {
+			_, err := db.PurgeBestEffort(ctx, held.Lease, a.clock.now().Add(-keep))
 			return err
 		}),
 	})
@@ -98,7 +103,7 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 
 // queue is what this process has of best-effort work; nil where there is none.
 type queue struct {
-	desk  *controller.Desk
+	desk  *requests.API
 	works *controller.Controller
 }
 
@@ -135,9 +140,9 @@ func (q *queue) measure(m metrics) {
 }
 
 // pins keep the servers of best-effort work to their hosts.
-type pins struct{ records controller.Pins }
+type pins struct{ records requests.Pins }
 
 // Pin implements admission.Pins.
 func (p pins) Pin(ctx context.Context, vm, project string, instances []string) (host, refusal string, err error) {
-	return controller.Pin(ctx, p.records, vm, project, instances)
+	return requests.Pin(ctx, p.records, vm, project, instances)
 }

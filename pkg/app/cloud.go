@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/glance"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -218,7 +219,7 @@ func (a *App) newsForAll() <-chan struct{} {
 			case <-ctx.Done():
 				return nil
 			case <-a.desk.News():
-				poke(told)
+				job.Poke(told)
 				a.queue.wake()
 			}
 		}

@@ -146,8 +146,8 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCac
 // oldAudit forgets what has long been history.
 func (a *App) oldAudit(db *store.Store) job.Job {
 	keep := seconds(a.config.Energy.AuditTime)
-	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, lease job.Lease) error {
-		_, err := db.PurgeAudit(ctx, lease, a.clock.now().Add(-keep))
+	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, held *job.Held) error {
+		_, err := db.PurgeAudit(ctx, held.Lease, a.clock.now().Add(-keep))
 		return err
 	})}
 }
@@ -205,7 +205,7 @@ func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Sn
 			Client: a.newClient(bus.own), Exchange: exchange, LostAfter: a.config.Energy.AgentTimeout, Now: time.Now,
 		})
 		a.serveOn(bus.own, power.AgentsTopic, fleet.Endpoint())
-		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Greet})
+		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Discover})
 		o.Agents = fleet
 		return nil
 	}

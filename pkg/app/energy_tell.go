@@ -91,7 +91,7 @@ var alarmKinds = []energy.AlarmKind{
 // measureEnergy registers what the energy controller tells.
 func (s *seen) measureEnergy(m metrics) {
 	phases := map[string]energy.Phase{
-		"awake": energy.Awake, "leaving": energy.Leaving, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "broken": energy.Broken,
+		"awake": energy.Awake, "draining": energy.Draining, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "failed": energy.Failed,
 	}
 	for _, name := range slices.Sorted(maps.Keys(phases)) {
 		m.gauge("almanac_energy_hosts", "Hosts by where they stand between on and off.", prometheus.Labels{"phase": name}, func() (n float64) {

@@ -57,7 +57,7 @@ func TestTheInventoryIsToldWhatSleepsAndHowEfficientHostsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := powers{
-		records: phases{"n1": {Phase: energy.Asleep, Boots: []int64{100, 140}}, "n2": {Phase: energy.Broken, Reason: "it did not wake up"}},
+		records: phases{"n1": {Phase: energy.Asleep, Boots: []int64{100, 140}}, "n2": {Phase: energy.Failed, Reason: "it did not wake up"}},
 		table:   table, boot: 600, margin: 60, now: func() span.Instant { return 1000 },
 	}
 	got, err := p.PowerSettings(t.Context(), []string{"n1", "n2", "m3"})

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
@@ -47,28 +46,16 @@ func (a *App) listenToNova(b *bus) error {
 	return nil
 }
 
-// sharedSource lets one reading serve several who ask at about the same time. A
-// reading that is younger than openstack.DefaultGather began after whatever they were told of.
-type sharedSource struct {
-	source inventory.Source
+// sharedSource lets one reading serve several readers that are told of the same change. A
+// reading younger than openstack.DefaultGather began after that change.
+type sharedSource struct{ readings *job.Shared[[]inventory.Host] }
 
-	mu    sync.Mutex
-	begun time.Time
-	hosts []inventory.Host
+func shareSource(source inventory.Source) sharedSource {
+	return sharedSource{&job.Shared[[]inventory.Host]{Read: source.Hosts, Limit: cloudTimeout, Young: openstack.DefaultGather}}
 }
 
 // Hosts implements inventory.Source.
-func (s *sharedSource) Hosts(ctx context.Context) ([]inventory.Host, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hosts != nil && time.Since(s.begun) < openstack.DefaultGather {
-		return slices.Clone(s.hosts), nil
-	}
-	begun := time.Now()
-	hosts, err := s.source.Hosts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.begun, s.hosts = begun, hosts
-	return slices.Clone(hosts), nil
+func (s sharedSource) Hosts(ctx context.Context) ([]inventory.Host, error) {
+	hosts, err := s.readings.Get(ctx)
+	return slices.Clone(hosts), err
 }

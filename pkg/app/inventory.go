@@ -94,7 +94,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 	}
 	a.cloud.board = o.LiveState
 	a.cloud.source = openstack.NewSource(a.cloud.compute, a.cloud.placement, o)
-	return &sharedSource{source: a.cloud.source}, nil
+	return shareSource(a.cloud.source), nil
 }
 
 // openCells gives what tells in which cell each host is; nil where nobody does.

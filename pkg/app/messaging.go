@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/reservation/notice"
@@ -53,7 +54,7 @@ func (b *bus) reader() <-chan struct{} {
 // pokeHosts tells all who read the hosts here of a change.
 func (b *bus) pokeHosts() {
 	for _, told := range b.readers {
-		poke(told)
+		job.Poke(told)
 	}
 }
 
@@ -183,7 +184,7 @@ func (a *App) announce(transport *amqp.Transport) *announcements {
 	}
 	a.serveOn(transport, changesTopic, oslo.Endpoint{Version: "1.0", Methods: map[string]oslo.Handler{
 		"changed": func(context.Context, *oslo.Request) (any, error) {
-			poke(n.changed)
+			job.Poke(n.changed)
 			return nil, nil
 		},
 	}})
@@ -201,12 +202,4 @@ func (n *announcements) cast(ctx context.Context) error {
 		return fmt.Errorf("tell the other replicas that something has changed: %w", err)
 	}
 	return nil
-}
-
-// poke wakes who waits on c, without waiting.
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

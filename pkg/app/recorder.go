@@ -36,8 +36,8 @@ func (a *App) addRecorder(db *store.Store) {
 	retention := seconds(a.config.Scheduler.DecisionRetention)
 	a.add(a.recorder.job(), job.Job{
 		Name: "old decisions", Every: forgetEvery,
-		Step: job.Leased(a.leases(db), "old decisions", forgetTTL, func(ctx context.Context, lease job.Lease) error {
-			_, err := db.PurgeDecisions(ctx, lease, a.clock.now().Add(-retention))
+		Step: job.Leased(a.leases(db), "old decisions", forgetTTL, func(ctx context.Context, held *job.Held) error {
+			_, err := db.PurgeDecisions(ctx, held.Lease, a.clock.now().Add(-retention))
 			return err
 		}),
 	})
@@ -72,7 +72,7 @@ func (r *recorder) Keep(d placing.Decision) {
 	r.waiting = append(r.waiting, d)
 	r.shorten()
 	if len(r.waiting) == recordBatch { // beyond that it was told, and the database is slow
-		poke(r.full)
+		job.Poke(r.full)
 	}
 }
 

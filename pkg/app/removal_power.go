@@ -27,7 +27,7 @@ func switchedBy(services map[string]controller.Service, records map[string]energ
 			s.closed = append(s.closed, host)
 		}
 		switch phase {
-		case energy.Awake, energy.Leaving:
+		case energy.Awake, energy.Draining:
 			if closed && !service.Up {
 				s.asleep = append(s.asleep, host)
 			}

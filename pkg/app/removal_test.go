@@ -22,7 +22,7 @@ func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T)
 	}{
 		{"a host as any other", controller.Service{Up: true}, energy.Awake, false, false},
 		{"a host that an operator has disabled", controller.Service{Disabled: true, Reason: "a new disk"}, energy.Awake, false, false},
-		{"closed, and not ordered off", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Leaving, true, false},
+		{"closed, and not ordered off", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Draining, true, false},
 		{"closed, and forgotten by the database", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Awake, true, false},
 		{"closed and down, and forgotten by the database", controller.Service{Disabled: true, Reason: ours}, energy.Awake, true, true},
 		{"just ordered off", controller.Service{Up: true, Disabled: true, Reason: ours}, energy.Stopping, true, true},
@@ -30,7 +30,7 @@ func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T)
 		{"off, and enabled by hand", controller.Service{}, energy.Asleep, false, true},
 		{"ordered on in a wake test", controller.Service{Disabled: true, Reason: ours}, energy.Waking, true, true},
 		{"awake again, and open", controller.Service{Up: true}, energy.Waking, false, false},
-		{"did not wake", controller.Service{Disabled: true, Reason: ours}, energy.Broken, true, true},
+		{"did not wake", controller.Service{Disabled: true, Reason: ours}, energy.Failed, true, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := switchedBy(map[string]controller.Service{"cmp-006": row.service},

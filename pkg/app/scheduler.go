@@ -225,5 +225,5 @@ func (a *App) castsHeard(bus *bus) func() {
 			}
 		}
 	}})
-	return func() { poke(heard) }
+	return func() { job.Poke(heard) }
 }

@@ -85,16 +85,16 @@ type Evictions interface {
 // Eviction is what Placement is asked for in one transaction: instances get what they
 // claim of what victims have. With NoticeFor it is only the notice before that.
 type Eviction struct {
-	ID        string
-	NoticeFor time.Time // when the victims have to go; their claims say only who they are
-	Newcomers []placing.Claim
-	Victims   []Victim
+	ID        string          `json:"id"`
+	NoticeFor time.Time       `json:"notice_for,omitzero"` // when the victims have to go; their claims say only who they are
+	Newcomers []placing.Claim `json:"newcomers"`
+	Victims   []Victim        `json:"victims"`
 }
 
 // Victim is an instance that makes room on a host. Its Claim leaves it what nobody takes.
 type Victim struct {
-	Host  string
-	Claim placing.Claim
+	Host  string        `json:"host"`
+	Claim placing.Claim `json:"claim"`
 }
 
 // Options are what a Dispatcher works with.

@@ -3,6 +3,7 @@ package energy
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ type Switching struct {
 	BootTimeout int64 // within which it must be up
 	Retries     int   // how often a boot that failed is tried again
 	Backoff     int64 // before the first of these; it doubles
-	Probe       int64 // after which a Broken host is tried again
+	Probe       int64 // after which a Failed host is tried again
 }
 
 // Glitch is for how many looks in a row a machine must be as it should not be, so that it
@@ -58,35 +59,35 @@ type ServiceFact struct {
 	Reported     span.Instant
 }
 
-// Deed is something to be done once a record is stored.
-type Deed string
+// Action is something that the controller does once a record is stored.
+type Action string
 
-// The deeds.
+// The actions.
 const (
-	Close  Deed = "close"  // disable the host's service, with the record's operation
-	Open   Deed = "open"   // enable it, if it was disabled by us for that operation
-	Reopen Deed = "reopen" // enable it, if it was disabled by us for any
-	Send   Deed = "send"   // the record's order
+	Close  Action = "close"  // disable the host's service, with the record's operation
+	Open   Action = "open"   // enable it, if it was disabled by us for that operation
+	Reopen Action = "reopen" // enable it, if it was disabled by us for any
+	Send   Action = "send"   // the record's order
 )
 
 // Step is what follows from the facts for a record.
 type Step struct {
 	Record  Record
 	Entries []Entry
-	Deeds   []Deed
+	Actions []Action
 	// Woke and Failed say that a boot has just succeeded or failed for good.
 	Woke, Failed bool
 }
 
-// Nothing says that nothing follows from the facts, before being the record until then.
+// Nothing reports whether nothing follows from the facts, before being the record until then.
 func (s *Step) Nothing(before *Record) bool {
-	return len(s.Deeds)+len(s.Entries) == 0 && s.Record.same(before)
+	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
 // MustLook says that before the next step both sources have to be asked whether the host
 // is empty.
 func (r *Record) MustLook(f Facts, how Switching) bool {
-	return r.Phase == Leaving && f.Halt == "" && f.closed() && r.Closed != 0 && f.Now >= r.Closed.Add(how.Settle)
+	return r.Phase == Draining && f.Halt == "" && f.closed() && r.Closed != 0 && f.Now >= r.Closed.Add(how.Settle)
 }
 
 // closed says that no new instance can come to the host, because of us.
@@ -94,23 +95,24 @@ func (f *Facts) closed() bool {
 	return f.Cloudless || f.Service != nil && f.Service.Disabled && f.Service.Ours
 }
 
-// Advance says what becomes of a host's record by the facts. The record is to be stored
-// before the deeds are done; deeds that were not done come again with the next step.
+// Advance returns the next record of a host, from the facts. The caller stores the record
+// before it carries out the actions; actions that were not carried out are in the next step
+// again.
 func Advance(r Record, f Facts, how Switching) Step {
 	s := stepping{Step: Step{Record: r}, f: f, how: how}
 	switch r.Phase {
 	case Awake:
 		s.awake()
-	case Leaving:
-		s.leaving()
+	case Draining:
+		s.draining()
 	case Stopping:
 		s.stopping()
 	case Asleep:
 		s.asleep()
 	case Waking:
 		s.waking()
-	case Broken:
-		s.broken()
+	case Failed:
+		s.failed()
 	}
 	return s.Step
 }
@@ -134,13 +136,13 @@ const Almanac = "almanac"
 // become gives the host another phase.
 func (s *stepping) become(p Phase, reason string) {
 	r := &s.Record
-	r.Phase, r.Since, r.Reason, r.Oddly, r.Heard = p, s.f.Now, reason, 0, 0
+	r.Phase, r.Since, r.Reason, r.Mismatches, r.Heartbeats = p, s.f.Now, reason, 0, 0
 	s.tell(EntryPhase, "%s: %s", p.word(), reason)
 }
 
 func (p Phase) word() string { return cmp.Or(string(p), "awake") }
 
-func (s *stepping) do(d Deed) { s.Deeds = append(s.Deeds, d) }
+func (s *stepping) do(a Action) { s.Actions = append(s.Actions, a) }
 
 // wantsDown gives where the host should be switched off to.
 func (s *stepping) wantsDown() (State, bool) {
@@ -155,7 +157,7 @@ func (s *stepping) wantsUp() bool { return s.f.Want != nil && s.f.Want.To == On 
 
 func (s *stepping) awake() {
 	r, service := &s.Record, s.f.Service
-	if service != nil && service.Disabled && service.Ours { // a deed was left undone
+	if service != nil && service.Disabled && service.Ours { // an action was not carried out
 		s.do(Reopen)
 		return
 	}
@@ -168,12 +170,12 @@ func (s *stepping) awake() {
 	}
 	r.Operation, r.Target, r.Urgent, r.Closed = s.f.ID, to, s.f.Want.Urgent, 0
 	r.Testing = s.held(Test)
-	s.become(Leaving, s.f.Want.Reason)
+	s.become(Draining, s.f.Want.Reason)
 	s.do(Close)
 }
 
 // held says that one of these manual orders is in force.
-func (s *stepping) held(actions ...Action) bool {
+func (s *stepping) held(actions ...ManualAction) bool {
 	h := s.Record.Hold
 	return h.Holds(s.f.Now) && slices.Contains(actions, h.Action)
 }
@@ -197,7 +199,7 @@ func (s *stepping) endTest() {
 	r.Testing = false
 }
 
-func (s *stepping) leaving() {
+func (s *stepping) draining() {
 	r, f := &s.Record, &s.f
 	switch {
 	case f.Halt != "":
@@ -208,7 +210,7 @@ func (s *stepping) leaving() {
 		r.Closed = f.Now
 	case f.Service != nil && f.Service.Disabled && !f.Service.Ours:
 		s.abort("somebody else has disabled its service meanwhile")
-	case f.Now > r.Since.Add(s.how.Settle+leaveFor):
+	case f.Now > r.Since.Add(s.how.Settle+drainFor):
 		s.abort("it could not be found out for long whether it is empty")
 	case !f.closed():
 		r.Closed = 0
@@ -224,8 +226,8 @@ func (s *stepping) leaving() {
 	}
 }
 
-// leaveFor is for how many seconds beside the settling time a host may stay Leaving.
-const leaveFor = 300
+// drainFor is for how many seconds beyond the settling time a host may stay Draining.
+const drainFor = 300
 
 // order gives the host's machine a new order.
 func (s *stepping) order(to State, why string) {
@@ -235,7 +237,7 @@ func (s *stepping) order(to State, why string) {
 		within = offFor
 	}
 	r.Number++
-	r.RetryAt, r.Taken = 0, false
+	r.RetryAt, r.Accepted = 0, false
 	r.Order = &Order{
 		ID: f.ID, Epoch: f.Epoch, Number: r.Number, Host: r.Host, State: to,
 		// What somebody else has switched on, as for a rescue, keeps its power.
@@ -281,24 +283,24 @@ func (s *stepping) stopping() {
 	}
 	s.hear()
 	p := s.progress()
-	r.Taken = r.Taken || p == Accepted || p == Done || p == Failed
+	r.Accepted = r.Accepted || p == OrderAccepted || p == OrderDone || p == OrderFailed
 	off := f.Machine.State == Off || f.Machine.State == Standby
-	over := p == Done || p == Failed || p == Refused || s.lost()
+	over := p == OrderDone || p == OrderFailed || p == OrderRefused || s.lost()
 	// One that was told to stop may yet do so after its agent has given up.
 	late := f.Now > r.Order.Deadline.Add(2*r.Order.Patience+offFor)
 	switch {
 	case off && over:
 		r.Target = f.Machine.State
 		s.fellAsleep()
-	case p == Refused && !r.Taken:
+	case p == OrderRefused && !r.Accepted:
 		s.lookAgain(s.reason())
-	case p == Done && f.Machine.State == On:
-		if r.Oddly++; r.Oddly > Glitch {
+	case p == OrderDone && f.Machine.State == On:
+		if r.Mismatches++; r.Mismatches > Glitch {
 			s.offFailed("its machine says that it is on, after it said that it was switched off")
 		}
 	case over && late && f.Machine.State == On:
 		s.offFailed(s.reason())
-	case over && late && f.Machine.State == "" && f.Service != nil && f.Service.Up && r.Heard > Glitch:
+	case over && late && f.Machine.State == "" && f.Service != nil && f.Service.Up && r.Heartbeats > Glitch:
 		s.offFailed("it runs, and its machine cannot be read: " + s.reason())
 	case over && late && f.Machine.State == "" && f.Service != nil && !f.Service.Up:
 		s.fellAsleep() // for all that is known
@@ -310,7 +312,7 @@ func (s *stepping) lookAgain(reason string) {
 	r := &s.Record
 	s.tell(EntryOutcome, "the order was not taken: %s", reason)
 	r.Order = nil
-	s.become(Leaving, r.Reason)
+	s.become(Draining, r.Reason)
 }
 
 func (s *stepping) fellAsleep() {
@@ -360,10 +362,10 @@ func (s *stepping) quarantine(reason string) {
 func (s *stepping) asleep() {
 	r, f := &s.Record, &s.f
 	s.hear()
-	runs := f.Service != nil && f.Service.Up && (r.Heard >= Glitch || r.Down)
+	runs := f.Service != nil && f.Service.Up && (r.Heartbeats >= Glitch || r.Down)
 	switch {
 	case f.Machine.State == On:
-		if r.Oddly++; r.Oddly >= Glitch {
+		if r.Mismatches++; r.Mismatches >= Glitch {
 			s.tell(EntryFound, "its machine is on, and was not switched on by Almanac")
 			s.found("somebody else has switched it on")
 		}
@@ -384,7 +386,7 @@ func (s *stepping) asleep() {
 		r.Attempt, r.Begun = 0, f.Now
 		s.wake("the wake test")
 	case f.Machine.State != "":
-		r.Oddly = 0
+		r.Mismatches = 0
 	}
 }
 
@@ -409,7 +411,7 @@ func (s *stepping) hear() {
 	case !told.Up:
 		r.Down = true
 	case told.Reported != r.Reported && r.Reported != 0:
-		r.Heard++
+		r.Heartbeats++
 	}
 	r.Reported = told.Reported
 }
@@ -430,7 +432,7 @@ func (s *stepping) up() bool {
 	if f.Cloudless {
 		return f.Machine.State == On && f.Now >= s.Record.Begun.Add(f.BootSeconds)
 	}
-	return f.Service != nil && f.Service.Up && (r.Down || r.Heard >= Glitch)
+	return f.Service != nil && f.Service.Up && (r.Down || r.Heartbeats >= Glitch)
 }
 
 func (s *stepping) waking() {
@@ -443,15 +445,15 @@ func (s *stepping) waking() {
 		s.wokeUp()
 	case r.RetryAt != 0 && s.held(HoldOff, HoldStandby):
 		r.RetryAt = 0
-		s.become(Broken, "it has failed to wake up, and an operator holds it off")
+		s.become(Failed, "it has failed to wake up, and an operator holds it off")
 	case r.RetryAt != 0 && f.Now < r.RetryAt:
 	case r.RetryAt != 0:
 		s.wake(fmt.Sprintf("attempt %d", r.Attempt+1))
 	case r.Order == nil:
 		s.foundWaking()
-	case s.progress() == Refused && r.Order.Epoch < f.Epoch:
+	case s.progress() == OrderRefused && r.Order.Epoch < f.Epoch:
 		s.order(On, "another controller had ordered it, of which its agent takes nothing any more")
-	case s.progress() == Failed || s.progress() == Refused:
+	case s.progress() == OrderFailed || s.progress() == OrderRefused:
 		s.wakeFailed(s.reason())
 	case s.lost():
 		// Not the host's fault: it is ordered again for as long as it takes.
@@ -471,7 +473,7 @@ func (s *stepping) foundWaking() {
 	known := f.Cloudless || f.Service != nil
 	switch {
 	case (f.Machine.State == Off || f.Machine.State == Standby) && (f.Cloudless || f.Service != nil && !f.Service.Up):
-		if r.Oddly++; r.Oddly >= Glitch {
+		if r.Mismatches++; r.Mismatches >= Glitch {
 			r.Target = f.Machine.State
 			s.become(Asleep, "it was switched off again, by somebody else")
 		}
@@ -479,7 +481,7 @@ func (s *stepping) foundWaking() {
 		r.Begun = f.Now
 		s.wake("its machine is on, but its service has not started")
 	default:
-		r.Oddly = 0
+		r.Mismatches = 0
 	}
 }
 
@@ -494,7 +496,7 @@ func (s *stepping) wokeUp() {
 		if r.Attempt == 0 && took <= s.how.BootTimeout { // else it is not the boot that took so long
 			r.Boots = append(r.Boots[max(0, len(r.Boots)-mostBoots+1):len(r.Boots):len(r.Boots)], took)
 		}
-		r.Proof = &Proof{At: f.Now, Woke: true, Seconds: took}
+		r.LastWakeTest = &WakeTest{At: f.Now, Woke: true, Seconds: took}
 		r.switched(f.Now)
 		s.Woke = true
 		s.tell(EntryOutcome, "it woke up within %v", time.Duration(took)*time.Second)
@@ -517,15 +519,15 @@ func (s *stepping) wakeFailed(reason string) {
 		r.RetryAt = f.Now.Add(s.how.Backoff << min(r.Attempt-1, 10))
 		return
 	}
-	s.Failed = r.Proof == nil || r.Proof.Woke // one that fails at each trial is one host
-	r.Proof = &Proof{At: f.Now, Reason: reason}
+	s.Failed = r.LastWakeTest == nil || r.LastWakeTest.Woke // one that fails at each trial is one host
+	r.LastWakeTest = &WakeTest{At: f.Now, Reason: reason}
 	r.RetryAt = f.Now.Add(s.how.Probe)
 	s.endTest()
 	s.quarantine("it did not wake up: " + reason)
-	s.become(Broken, "it did not wake up: "+reason)
+	s.become(Failed, "it did not wake up: "+reason)
 }
 
-func (s *stepping) broken() {
+func (s *stepping) failed() {
 	r, f := &s.Record, &s.f
 	s.hear()
 	retold := r.Hold.Holds(f.Now) && r.Hold.At > r.Since && (r.Hold.Action == HoldOn || r.Hold.Action == Test)

@@ -11,14 +11,14 @@ import (
 
 // Watched is a host as alarms see it.
 type Watched struct {
-	Record  Record
-	Machine Machine
-	Reading Reading
-	Agent   bool   // an agent can switch it
-	Service *bool  // its nova-compute is up; nil is not known
-	Twice   string // the agents that both say they switch it
-	Oddly   int    // measurements in a row in which an awake host's machine said that it is off
-	How     Switching
+	Record     Record
+	Machine    Machine
+	Reading    Reading
+	Agent      bool   // an agent can switch it
+	Service    *bool  // its nova-compute is up; nil is not known
+	Twice      string // the agents that both say they switch it
+	Mismatches int    // measurements in a row in which an awake host's machine said that it is off
+	How        Switching
 }
 
 // Watch is all that alarms are raised from.
@@ -80,8 +80,8 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 	if r.Phase == Waking && r.Attempt == 0 && r.Begun != 0 && now < r.Begun.Add(m.BootSeconds+rules.BootMargin) {
 		up = max(now, r.Begun.Add(m.BootSeconds))
 	}
-	if up > m.Claimed || r.Phase == Broken && rules.WakeAt(m) <= now {
-		raise(AlarmReservedAsleep, "a reservation begins at %s, and the host, which is %s, may not be up by then: %s",
+	if up > m.Claimed || r.Phase == Failed && rules.WakeAt(m) <= now {
+		raise(AlarmReservedAsleep, "a reservation begins at %s, and the host, in phase %s, may not be up by then: %s",
 			clock(m.Claimed), r.Phase.word(), cmp.Or(m.Stuck, r.Reason))
 	}
 }
@@ -95,7 +95,7 @@ func (w *Watched) trouble(now span.Instant, raise raise) {
 		raise(AlarmTwoAgents, "two agents say that they switch it: %s; take it from one of them", w.Twice)
 	}
 	if r.Phase != Awake && !w.Agent {
-		raise(AlarmAgentLost, "no agent can switch it, and it is %s; start the agent that has its machine", r.Phase.word())
+		raise(AlarmAgentLost, "no agent can switch it, and it is in phase %s; start the agent that has its machine", r.Phase.word())
 	}
 	if r.Phase == Waking && r.Attempt > 0 {
 		raise(AlarmWakeFailed, "it has failed to wake up %d times, and is tried again", r.Attempt)
@@ -107,9 +107,9 @@ func (w *Watched) trouble(now span.Instant, raise raise) {
 		raise(AlarmQuarantined, "%s; see to it, then release it or test it", r.Quarantine)
 	}
 	if limit := w.limit(); limit > 0 && now > r.Since.Add(limit) {
-		raise(AlarmStuck, "it has been %s for %v", r.Phase.word(), time.Duration(now-r.Since)*time.Second)
+		raise(AlarmStuck, "it has been in phase %s for %v", r.Phase.word(), time.Duration(now-r.Since)*time.Second)
 	}
-	if r.Phase == Awake && w.Reading.State == Off && w.Oddly >= Glitch {
+	if r.Phase == Awake && w.Reading.State == Off && w.Mismatches >= Glitch {
 		if w.Service != nil && *w.Service {
 			raise(AlarmContradiction, "its machine says that it is off, but its nova-compute reports: its BMC is wrong, or another machine's")
 		} else {
@@ -121,8 +121,8 @@ func (w *Watched) trouble(now span.Instant, raise raise) {
 // limit is for how many seconds the host may have its phase; 0 is for any time.
 func (w *Watched) limit() int64 {
 	switch how := w.How; w.Record.Phase {
-	case Leaving:
-		return how.Settle + leaveFor + 60
+	case Draining:
+		return how.Settle + drainFor + 60
 	case Stopping:
 		return 2*how.OffPatience + 2*onFor
 	case Waking:

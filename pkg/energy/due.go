@@ -45,7 +45,7 @@ func (m *Machine) efficiency() float64 {
 }
 
 // holds says that one of the manual orders is in force.
-func (m *Machine) holds(now span.Instant, actions ...Action) bool {
+func (m *Machine) holds(now span.Instant, actions ...ManualAction) bool {
 	return m.Hold.Holds(now) && slices.Contains(actions, m.Hold.Action)
 }
 
@@ -70,7 +70,7 @@ func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 		switch m.Phase {
 		case Waking:
 			booting++
-		case Asleep, Leaving:
+		case Asleep, Draining:
 			if r.reserved(m, s.Now) || r.orderedOn(m, s.Now) {
 				needed = append(needed, m)
 			}
@@ -105,7 +105,7 @@ func (r *Rules) orderedOn(m *Machine, now span.Instant) bool {
 // hindrance says why a machine cannot be switched on, whoever needs it.
 func (m *Machine) hindrance(now span.Instant) string {
 	switch {
-	case m.Phase == Leaving: // it is on
+	case m.Phase == Draining: // it is on
 		return ""
 	case m.holds(now, HoldOff, HoldStandby):
 		return "an operator holds it off"

@@ -15,7 +15,7 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 	if r.Phase == Awake && r.Since == 0 {
 		say("It is awake, and was never switched off.")
 	} else {
-		say("It has been %s since %s: %s.", r.Phase.word(), clock(r.Since), r.Reason)
+		say("It has been in phase %s since %s: %s.", r.Phase.word(), clock(r.Since), r.Reason)
 	}
 	if r.Hold.Holds(now) {
 		until := "until it is released"
@@ -40,19 +40,19 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 	case r.Phase == Awake && m.Idle > 0:
 		say("It has been idle for %d measurements of the %d that it takes.", m.Idle, rules.IdleNeeded)
 	}
-	if m.Stuck != "" && r.Phase != Broken {
+	if m.Stuck != "" && r.Phase != Failed {
 		say("It cannot be switched on now: %s.", m.Stuck)
 	}
 	if r.Quarantine != "" {
 		say("It is in quarantine: %s.", r.Quarantine)
 	}
 	switch {
-	case r.Proof == nil:
+	case r.LastWakeTest == nil:
 		say("It has not been shown yet that it wakes up.")
-	case r.Proof.Woke:
-		say("At %s it woke up within %v.", clock(r.Proof.At), time.Duration(r.Proof.Seconds)*time.Second)
+	case r.LastWakeTest.Woke:
+		say("At %s it woke up within %v.", clock(r.LastWakeTest.At), time.Duration(r.LastWakeTest.Seconds)*time.Second)
 	default:
-		say("At %s it did not wake up: %s.", clock(r.Proof.At), r.Proof.Reason)
+		say("At %s it did not wake up: %s.", clock(r.LastWakeTest.At), r.LastWakeTest.Reason)
 	}
 	return out
 }

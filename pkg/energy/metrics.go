@@ -79,7 +79,7 @@ func (s *Savings) add(one *Spell, took int64) {
 		} else {
 			s.Unknown += took
 		}
-	case m.Phase != Asleep && m.Phase != Broken && !m.Busy:
+	case m.Phase != Asleep && m.Phase != Failed && !m.Busy:
 		s.IdleCoreSeconds += took * m.Capacity.VCPUs
 	}
 }

@@ -46,7 +46,7 @@ func TestSavingsAreCountedFromOneMeasurementToTheNext(t *testing.T) {
 		{Machine: with(asleep("waking of unknown draw", 1), phase(energy.Waking), func(m *energy.Machine) { m.Draw.BootJoules = 9 }), State: energy.On, Booted: true},
 		{Machine: with(idle("idle", 3), known), State: energy.On},
 		{Machine: with(busy("busy"), known), State: energy.On},
-		{Machine: with(asleep("broken", 1), known, phase(energy.Broken))},
+		{Machine: with(asleep("broken", 1), known, phase(energy.Failed))},
 	}
 	var got energy.Savings
 	got.Add(noon, 120, nil)

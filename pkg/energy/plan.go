@@ -183,12 +183,12 @@ func (p *planning) obey() {
 func (p *planning) wakeMore() {
 	var asleep []*Machine
 	for _, m := range p.least {
-		if (m.Phase == Asleep || m.Phase == Leaving) && !p.ordered[m.Name] && !m.heldDown(p.s.Now) && m.hindrance(p.s.Now) == "" {
+		if (m.Phase == Asleep || m.Phase == Draining) && !p.ordered[m.Name] && !m.heldDown(p.s.Now) && m.hindrance(p.s.Now) == "" {
 			asleep = append(asleep, m)
 		}
 	}
 	slices.SortFunc(asleep, func(a, b *Machine) int {
-		return cmp.Or(first(a.Phase == Leaving, b.Phase == Leaving), mostEfficient(a, b))
+		return cmp.Or(first(a.Phase == Draining, b.Phase == Draining), mostEfficient(a, b))
 	})
 	for _, m := range asleep {
 		if m.Phase == Asleep && (p.tooEarly(m) || p.r.MostBooting > 0 && p.booting >= p.r.MostBooting) {

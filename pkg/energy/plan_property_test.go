@@ -20,7 +20,7 @@ func pick[T any](t *rapid.T, label string, from ...T) T {
 func drawMachine(t *rapid.T, name string) energy.Machine {
 	m := energy.Machine{
 		Name: name, Idle: rapid.IntRange(0, 8).Draw(t, "idle"), FlopsPerWatt: pick(t, "efficiency", 0.0, 1, 2, 2.5), BootSeconds: pick[int64](t, "boot", 0, 120, 1200),
-		Phase:      pick(t, "phase", energy.Awake, energy.Awake, energy.Awake, energy.Asleep, energy.Asleep, energy.Leaving, energy.Stopping, energy.Waking, energy.Broken),
+		Phase:      pick(t, "phase", energy.Awake, energy.Awake, energy.Awake, energy.Asleep, energy.Asleep, energy.Draining, energy.Stopping, energy.Waking, energy.Failed),
 		States:     pick(t, "states", nil, bothWays, bothWays, energy.States),
 		Zone:       pick(t, "zone", "", "z1", "z2"),
 		Aggregates: pick(t, "aggregates", nil, []string{"a1"}, []string{"a1", "a2"}),
@@ -82,8 +82,8 @@ func applied(s energy.Situation, p energy.Plan) (after []energy.Machine, switche
 	for _, m := range s.Machines {
 		switch w, is := switches[m.Name]; {
 		case is && w.To != energy.On:
-			m.Phase = energy.Leaving
-		case is && m.Phase == energy.Leaving:
+			m.Phase = energy.Draining
+		case is && m.Phase == energy.Draining:
 			m.Phase = energy.Awake
 		case is:
 			m.Phase = energy.Waking
@@ -154,7 +154,7 @@ func TestWhatIsRequiredIsMetWhereMachinesExist(t *testing.T) {
 		on, could, reserved := 0, 0, 0
 		for i, m := range s.Machines {
 			heldDown := m.Hold.Holds(noon) && m.Hold.Action != energy.HoldOn
-			reach := m.Phase == energy.Leaving || m.Phase == energy.Asleep && m.Stuck == "" && len(m.States) > 0
+			reach := m.Phase == energy.Draining || m.Phase == energy.Asleep && m.Stuck == "" && len(m.States) > 0
 			if near(r, m) {
 				reserved++
 				if reach && m.Phase == energy.Asleep && !heldDown && switches[m.Name].To != energy.On {
@@ -255,7 +255,7 @@ func TestWakesKeepTheirLimits(t *testing.T) {
 			if !is || w.To != energy.On {
 				continue
 			}
-			if m.Phase == energy.Leaving {
+			if m.Phase == energy.Draining {
 				continue
 			}
 			booting++

@@ -56,7 +56,7 @@ func phase(p energy.Phase) func(*energy.Machine) {
 	return func(m *energy.Machine) { m.Phase = p }
 }
 
-func held(action energy.Action) func(*energy.Machine) {
+func held(action energy.ManualAction) func(*energy.Machine) {
 	return func(m *energy.Machine) {
 		m.Hold = &energy.Hold{Action: action, Reason: "the rack is rewired", At: noon}
 	}
@@ -247,7 +247,7 @@ func TestManualOrders(t *testing.T) {
 		"off does not win over doubt":             {with(idle("h", 9), held(energy.HoldOff)), "the inventory is stale", []string{}},
 		"off is not woken":                        {with(asleep("h", 9), held(energy.HoldOff)), "", []string{}},
 		"off is not even woken when reserved":     {with(asleep("h", 9), held(energy.HoldOff), claimed(0)), "", []string{}},
-		"off is called back where it is reserved": {with(idle("h", 0), phase(energy.Leaving), held(energy.HoldOff), claimed(0)), "", []string{"h on"}},
+		"off is called back where it is reserved": {with(idle("h", 0), phase(energy.Draining), held(energy.HoldOff), claimed(0)), "", []string{"h on"}},
 		"on wins over doubt":                      {with(asleep("h", 0), held(energy.HoldOn)), "the inventory is stale", []string{"h on"}},
 		"one that is over is none":                {with(asleep("h", 0), held(energy.HoldOn), func(m *energy.Machine) { m.Hold.Until = noon }), "", []string{}},
 		"one that is stuck cannot be woken":       {with(asleep("h", 0), held(energy.HoldOn), func(m *energy.Machine) { m.Stuck = "its BMC does not answer" }), "", []string{}},
@@ -271,7 +271,7 @@ func TestManualOrders(t *testing.T) {
 }
 
 func TestAHostThatIsAboutToGoIsKeptBeforeOneIsWoken(t *testing.T) {
-	got := energy.Paper().Plan(energy.Situation{Now: noon, Forecast: 1, Machines: []energy.Machine{asleep("a", 9), with(idle("b", 0), phase(energy.Leaving))}})
+	got := energy.Paper().Plan(energy.Situation{Now: noon, Forecast: 1, Machines: []energy.Machine{asleep("a", 9), with(idle("b", 0), phase(energy.Draining))}})
 	if diff := cmp.Diff([]string{"b on"}, switched(got.Switches)); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
@@ -290,7 +290,7 @@ func TestLimitsOfAPlan(t *testing.T) {
 		"spare is not what is reserved":        {energy.Rules{SpareHosts: 1}, []energy.Machine{busy("a"), with(idle("b", 9), claimed(0)), asleep("s", 1)}, []string{"s on"}},
 		"hosts in a hurry boot first":          {energy.Rules{Horizon: 900, MostBooting: 1}, []energy.Machine{with(asleep("a", 0), claimed(800)), with(asleep("b", 0), boots(1800), claimed(1800))}, []string{"b on"}},
 		"a closed host that goes is no loss":   {energy.Rules{}, []energy.Machine{with(idle("a", 9), closed, held(energy.HoldOff)), idle("b", 9), asleep("s", 1)}, []string{"a off"}},
-		"what goes by hand is not called back": {energy.Rules{}, []energy.Machine{with(idle("a", 0), phase(energy.Leaving), held(energy.HoldOff)), with(idle("b", 0), phase(energy.Leaving), held(energy.Test))}, []string{}},
+		"what goes by hand is not called back": {energy.Rules{}, []energy.Machine{with(idle("a", 0), phase(energy.Draining), held(energy.HoldOff)), with(idle("b", 0), phase(energy.Draining), held(energy.Test))}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tc.rules.Plan(energy.Situation{Now: noon, Machines: tc.machines, Forecast: 1})
@@ -312,7 +312,7 @@ func TestAPlanSaysWhatItCannotMeet(t *testing.T) {
 	rules := energy.Paper()
 	rules.SpareHosts = 1
 	got := rules.Plan(energy.Situation{Now: noon, Forecast: 5, Machines: []energy.Machine{
-		busy("a"), with(asleep("b", 1), phase(energy.Broken)), with(asleep("c", 1), claimed(0), func(m *energy.Machine) { m.Stuck = "its agent is lost" }),
+		busy("a"), with(asleep("b", 1), phase(energy.Failed)), with(asleep("c", 1), claimed(0), func(m *energy.Machine) { m.Stuck = "its agent is lost" }),
 	}})
 	for _, want := range []string{"c is needed, and is not switched on: its agent is lost", "5 hosts are required, and only 1 can be on", "1 hosts are to be kept as spare, and only 0 are left"} {
 		if !strings.Contains(got.Short, want) {
@@ -338,9 +338,9 @@ func TestDue(t *testing.T) {
 		"but not for those in a hurry":     {[]energy.Machine{with(asleep("w", 0), phase(energy.Waking)), with(asleep("a", 0), claimed(60))}, []string{"a on"}},
 		"a running claim":                  {[]energy.Machine{with(asleep("a", 0), claimed(-7200))}, []string{"a on"}},
 		"no claim":                         {[]energy.Machine{asleep("a", 0)}, []string{}},
-		"one that is being switched off":   {[]energy.Machine{with(asleep("w", 0), phase(energy.Waking)), with(idle("a", 0), phase(energy.Leaving), claimed(800))}, []string{"a on"}},
+		"one that is being switched off":   {[]energy.Machine{with(asleep("w", 0), phase(energy.Waking)), with(idle("a", 0), phase(energy.Draining), claimed(800))}, []string{"a on"}},
 		"one that cannot be stopped now":   {[]energy.Machine{with(asleep("a", 0), phase(energy.Stopping), claimed(0))}, []string{}},
-		"a broken one":                     {[]energy.Machine{with(asleep("a", 0), phase(energy.Broken), claimed(0))}, []string{}},
+		"a broken one":                     {[]energy.Machine{with(asleep("a", 0), phase(energy.Failed), claimed(0))}, []string{}},
 		"no agent":                         {[]energy.Machine{with(asleep("a", 0), claimed(0), func(m *energy.Machine) { m.States = nil })}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,19 +17,19 @@ var States = []State{On, Standby, Off}
 
 // Order tells the agent that can switch a host to bring its machine to a state.
 type Order struct {
-	ID string // the same order twice is carried out once
-	// Epoch is that of the lease of the controller that gave the order, and Number grows
-	// with each order for the host: an agent refuses what is older than what it has had.
-	Epoch, Number int64
-	Host          string
-	State         State
-	// Hard lets the agent cut the power where the operating system has not stopped
-	// within Patience seconds, and take it away and give it back to one that hangs while
-	// it boots.
-	Hard     bool
-	Patience int64
-	// Deadline is until when the agent may begin with it.
-	Deadline span.Instant
+	ID string `json:"id"` // an agent carries out an id once, however often it is sent
+	// Epoch is the epoch of the lease of the controller that sent the order. Number grows
+	// with each order for the host: an agent refuses an order older than its last one.
+	Epoch  int64  `json:"epoch"`
+	Number int64  `json:"number"`
+	Host   string `json:"host"`
+	State  State  `json:"state"`
+	// Hard allows the agent to cut the power of a machine that does not stop within
+	// Patience seconds, and to power-cycle one that hangs while it boots.
+	Hard     bool  `json:"hard,omitempty"`
+	Patience int64 `json:"patience,omitempty"`
+	// Deadline is the last instant at which the agent may begin.
+	Deadline span.Instant `json:"deadline"`
 }
 
 // Progress is how far an order is.
@@ -37,36 +37,36 @@ type Progress string
 
 // How far an order can be. The empty Progress says that its agent has not answered yet.
 const (
-	Accepted Progress = "accepted" // under way
-	Done     Progress = "done"     // the machine says that it has the state
-	Failed   Progress = "failed"
-	Refused  Progress = "refused" // nothing was done
+	OrderAccepted Progress = "accepted" // under way
+	OrderDone     Progress = "done"     // the machine says that it has the state
+	OrderFailed   Progress = "failed"
+	OrderRefused  Progress = "refused" // nothing was done
 )
 
 // Outcome is what an agent says of an order.
 type Outcome struct {
-	Progress Progress
-	Reason   string // why it failed or was refused, a sentence
+	Progress Progress `json:"progress"`
+	Reason   string   `json:"reason,omitempty"` // why it failed or was refused, a sentence
 }
 
 // Reading is what an agent says of a machine.
 type Reading struct {
-	Host  string
-	State State   // "" is not known
-	Watts float64 // that it takes now; 0 is not known
-	// Untouchable says why nobody may switch the machine now, in a sentence: its owner
-	// works on it, or has forbidden it.
-	Untouchable string
-	Problem     string // why it could not be read, a sentence
-	At          span.Instant
+	Host  string  `json:"host"`
+	State State   `json:"state,omitempty"` // "" is not known
+	Watts float64 `json:"watts,omitempty"` // present draw; 0 is not known
+	// Untouchable is the reason why nobody may switch the machine now, a sentence: its
+	// owner works on it, or has forbidden it.
+	Untouchable string       `json:"untouchable,omitempty"`
+	Problem     string       `json:"problem,omitempty"` // why it could not be read, a sentence
+	At          span.Instant `json:"at"`
 }
 
 // Access is how an agent can switch a host.
 type Access struct {
-	Host   string
-	Agent  string  // its name
-	Driver string  // "ironic", "redfish", …
-	States []State // that it can bring the machine to; On and Off at least
+	Host   string  `json:"host"`
+	Agent  string  `json:"-"`      // its name, which its announcement has once
+	Driver string  `json:"driver"` // "ironic", "redfish", …
+	States []State `json:"states"` // that it can bring the machine to; On and Off at least
 }
 
 // Reaches says that the state is among those that the agent can bring the machine to.

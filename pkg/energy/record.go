@@ -1,123 +1,108 @@
 package energy
 
-import (
-	"slices"
+import "github.com/almanac-cloud/almanac/pkg/span"
 
-	"github.com/almanac-cloud/almanac/pkg/span"
-)
-
-// Record is what is remembered of a host that the controller has to do with. It is
-// stored before anything is done that it speaks of.
+// Record is what Almanac remembers of a host that the controller switches. It is stored
+// before the controller acts on it.
 type Record struct {
-	Host  string
-	Phase Phase
-	Since span.Instant // of the phase
-	// Reason is why the host has the phase, a sentence.
-	Reason string
-	// Target is the state that it is brought to, or has: Off or Standby while Leaving,
+	Host  string       `json:"host"`
+	Phase Phase        `json:"phase,omitempty"`
+	Since span.Instant `json:"since"` // of the phase
+	// Reason is why the host is in the phase, a sentence.
+	Reason string `json:"reason,omitempty"`
+	// Target is the state that it is brought to, or has: Off or Standby while Draining,
 	// Stopping and Asleep, else On.
-	Target State
-	// Operation names what is being done, from Leaving until the host is Awake and its
-	// service was seen open again; it stands in the reason for which that is disabled.
-	Operation string
+	Target State `json:"target,omitempty"`
+	// Operation names what is being done, from Draining until the host is Awake and its
+	// service was seen open again. It is part of the reason with which that is disabled.
+	Operation string `json:"operation,omitempty"`
 	// Urgent: the host is switched by a manual order, or because it is needed.
-	Urgent bool
-	// Testing: it is put to sleep to see whether it wakes.
-	Testing bool
-	// Found: it was switched on by somebody else.
-	Found bool
+	Urgent bool `json:"urgent,omitempty"`
+	// Testing: it is put to sleep to test whether it wakes.
+	Testing bool `json:"testing,omitempty"`
+	// Found: somebody else switched it on.
+	Found bool `json:"found,omitempty"`
 	// Closed is since when its service was seen disabled by us; 0 while it was not.
-	Closed span.Instant
-	// Reported is what Nova said last of when its service had reported (updated_at).
-	Reported span.Instant
-	Begun    span.Instant // when it was first ordered on since it was asleep; 0 where it was not
+	Closed span.Instant `json:"closed,omitempty"`
+	// Reported is when its service last reported, in Nova's words (updated_at).
+	Reported span.Instant `json:"reported,omitempty"`
+	// Begun is when it was first ordered on since it was asleep; 0 where it was not.
+	Begun span.Instant `json:"begun,omitempty"`
 
-	Order *Order // the last one given; nil once it is over
-	// Taken says that the agent has said of the order that it has it.
-	Taken   bool
-	Number  int64 // of the last order
-	Attempt int   // how often it has failed to wake since it was asleep
+	Order *Order `json:"order,omitempty"` // the last one sent; nil once it is over
+	// Accepted reports that the agent has confirmed the order.
+	Accepted bool  `json:"accepted,omitempty"`
+	Number   int64 `json:"number,omitempty"`  // of the last order
+	Attempt  int   `json:"attempt,omitempty"` // how often it has failed to wake since it was asleep
 	// OffFailed is how often in a row it could not be switched off.
-	OffFailed int
-	RetryAt   span.Instant // when it is tried again; 0 where it need not be
-	// Oddly counts the measurements in a row in which the machine was not as it should be.
-	Oddly int
-	// Heard counts how often Nova has said since it was switched off, or on, that its service
-	// had reported since. Once may be one that was on its way, or somebody who has changed
-	// the service; twice means that the host runs.
-	Heard int
-	// Down says that Nova has taken its service for down since it was switched off: once it
-	// is up again it has reported.
-	Down bool
+	OffFailed int          `json:"off_failed,omitempty"`
+	RetryAt   span.Instant `json:"retry_at,omitempty"` // of the next attempt; 0 where there is none
+	// Mismatches counts the measurements in a row in which the machine was not in the
+	// state that the record expects.
+	Mismatches int `json:"mismatches,omitempty"`
+	// Heartbeats counts the reports of its service to Nova since it was switched off, or
+	// on. One may have been on its way, or somebody may have changed the service; two mean
+	// that the host runs.
+	Heartbeats int `json:"heartbeats,omitempty"`
+	// Down reports that Nova has seen its service down since it was switched off: once the
+	// service is up again, it has reported.
+	Down bool `json:"down,omitempty"`
 
-	LastOn, LastOff span.Instant
-	Boots           []int64        // seconds of its last boots, the latest last
-	Switches        []span.Instant // of the last day
-	Draw            Draw           // as its machine told it: idle, standby and off
-	Hold            *Hold
-	// Proof is its last wake test, or another time that it was switched off and woke.
-	Proof *Proof
-	// Quarantine says why the controller will not switch it off again until an operator
+	LastOn   span.Instant   `json:"last_on,omitempty"`
+	LastOff  span.Instant   `json:"last_off,omitempty"`
+	Boots    []int64        `json:"boots,omitempty"`    // seconds of its last boots, the latest last
+	Switches []span.Instant `json:"switches,omitempty"` // of the last day
+	Draw     Draw           `json:"draw,omitzero"`      // as measured: idle, standby and off
+	Hold     *Hold          `json:"hold,omitempty"`
+	// LastWakeTest is its last wake test, or another time that it was switched off and woke.
+	LastWakeTest *WakeTest `json:"last_wake_test,omitempty"`
+	// Quarantine is why the controller will not switch it off again until an operator
 	// releases it, a sentence; empty where it may.
-	Quarantine string
+	Quarantine string `json:"quarantine,omitempty"`
 	// Mode is what an operator has set for this host; empty is that of its aggregates or
 	// of all.
-	Mode Mode
+	Mode Mode `json:"mode,omitempty"`
 }
 
-// same says that r and o are equal. It is asked of every host that sleeps at every step.
-func (r *Record) same(o *Record) bool {
-	return r.Host == o.Host && r.Phase == o.Phase && r.Since == o.Since && r.Reason == o.Reason && r.Target == o.Target &&
-		r.Operation == o.Operation && r.Urgent == o.Urgent && r.Testing == o.Testing && r.Found == o.Found &&
-		r.Closed == o.Closed && r.Reported == o.Reported && r.Begun == o.Begun &&
-		equal(r.Order, o.Order) && r.Taken == o.Taken && r.Number == o.Number && r.Attempt == o.Attempt &&
-		r.OffFailed == o.OffFailed && r.RetryAt == o.RetryAt && r.Oddly == o.Oddly && r.Heard == o.Heard && r.Down == o.Down &&
-		r.LastOn == o.LastOn && r.LastOff == o.LastOff && slices.Equal(r.Boots, o.Boots) && slices.Equal(r.Switches, o.Switches) &&
-		r.Draw == o.Draw && equal(r.Hold, o.Hold) && equal(r.Proof, o.Proof) && r.Quarantine == o.Quarantine && r.Mode == o.Mode
-}
-
-// equal says that two optional values are.
-func equal[T comparable](a, b *T) bool {
-	return a == b || a != nil && b != nil && *a == *b
-}
-
-// Proof is whether a host woke when it was last told to.
-type Proof struct {
-	At      span.Instant
-	Woke    bool
-	Seconds int64 // from the order until its service was up
-	Reason  string
+// WakeTest is whether a host woke when it was last ordered on.
+type WakeTest struct {
+	At      span.Instant `json:"at"`
+	Woke    bool         `json:"woke"`
+	Seconds int64        `json:"seconds,omitempty"` // from the order until its service was up
+	Reason  string       `json:"reason,omitempty"`
 }
 
 // Settings are what operators have set for the controller as a whole, beside the
 // configuration.
 type Settings struct {
-	Mode       Mode            // empty: that of the configuration
-	Aggregates map[string]Mode // by aggregate
-	// Stopped says that nothing is switched off, and why (the kill switch).
-	Stopped *Stop
+	Mode       Mode            `json:"mode,omitempty"`       // empty: that of the configuration
+	Aggregates map[string]Mode `json:"aggregates,omitempty"` // by aggregate
+	// Stopped is set while an operator has stopped the switching off (the kill switch).
+	Stopped *Stop `json:"stopped,omitempty"`
 	// Breaker is set by the controller after too many failed boots; nothing is switched
 	// off until an operator arms it again. FailedBoots counts those in a row.
-	Breaker     *Stop
-	FailedBoots int
-	// Plan is the last plan that was made, and Approved whether an operator said so.
-	PlanID   string
-	Plan     *Plan
-	Approved *Approval
-	Savings  Savings
+	Breaker     *Stop `json:"breaker,omitempty"`
+	FailedBoots int   `json:"failed_boots,omitempty"`
+	// Plan is the last plan that was made, and Approved whether an operator approved it.
+	PlanID   string    `json:"plan_id,omitempty"`
+	Plan     *Plan     `json:"plan,omitempty"`
+	Approved *Approval `json:"approved,omitempty"`
+	Savings  Savings   `json:"savings"`
 }
 
-// Stop says who stopped something, when and why.
+// Stop is who stopped something, when and why.
 type Stop struct {
-	By, Reason string
-	At         span.Instant
+	By     string       `json:"by"`
+	Reason string       `json:"reason,omitempty"`
+	At     span.Instant `json:"at"`
 }
 
-// Approval is an operator's word for a plan.
+// Approval is an operator's approval of a plan.
 type Approval struct {
-	Plan, By string
-	At       span.Instant
-	Begun    bool // it has been, or is being, carried out
+	Plan  string       `json:"plan"`
+	By    string       `json:"by"`
+	At    span.Instant `json:"at"`
+	Begun bool         `json:"begun,omitempty"` // it has been, or is being, carried out
 }
 
 // Entry is one line of the audit: who did what to a host, why, and what came of it. It
@@ -150,11 +135,11 @@ const (
 
 // Alarm is something that an operator has to see to.
 type Alarm struct {
-	Kind  AlarmKind
-	Host  string // empty: all
-	Agent string // of a lost agent; else empty
-	Text  string // a sentence that says what to do
-	Since span.Instant
+	Kind  AlarmKind    `json:"kind"`
+	Host  string       `json:"host,omitempty"`  // empty: all
+	Agent string       `json:"agent,omitempty"` // of a lost agent; else empty
+	Text  string       `json:"text"`            // a sentence that names the remedy
+	Since span.Instant `json:"since"`
 }
 
 // AlarmKind is one kind of alarm.
@@ -179,20 +164,22 @@ const (
 // Savings are what switching off has saved, and what it cost, since Since. The baseline is
 // that every host that was switched off had been idle meanwhile.
 type Savings struct {
-	Since, Until span.Instant // Until: up to when it is counted
+	Since span.Instant `json:"since"`
+	Until span.Instant `json:"until"` // up to when they are counted
 	// HostSeconds and CoreSeconds are those of hosts that were off or in standby: the
 	// latter is e_savings of paper 004. Boot time counts as on.
-	HostSeconds, CoreSeconds int64
+	HostSeconds int64 `json:"host_seconds"`
+	CoreSeconds int64 `json:"core_seconds"`
 	// IdleCoreSeconds is res_idle: those of hosts that were on and unused.
-	IdleCoreSeconds int64
+	IdleCoreSeconds int64 `json:"idle_core_seconds"`
 	// Joules are those saved where the draw is known, boots subtracted; Unknown are the
 	// host-seconds for which it is not.
-	Joules  float64
-	Unknown int64
-	Boots   int64
+	Joules  float64 `json:"joules"`
+	Unknown int64   `json:"unknown"`
+	Boots   int64   `json:"boots"`
 	// Delay is delay_req: the sum of cores × boot time / duration over reservations that
 	// were delayed by a boot.
-	Delay float64
+	Delay float64 `json:"delay"`
 }
 
 // Demand is how many hosts were in use at an instant.

@@ -5,31 +5,31 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 // Report is what the controller saw at its last measurement, for those who look on from
 // other processes.
 type Report struct {
-	At span.Instant
+	At span.Instant `json:"at"`
 	// Controller names the process that measured.
-	Controller string
-	// Halt says why nothing is switched off now; empty where it may be.
-	Halt   string
-	Alarms []Alarm
-	Agents []Agent
-	Hosts  []Observed // by name
+	Controller string `json:"controller,omitempty"`
+	// Halt is why nothing is switched off now; empty where hosts may be.
+	Halt   string     `json:"halt,omitempty"`
+	Alarms []Alarm    `json:"alarms,omitempty"`
+	Agents []Agent    `json:"agents,omitempty"`
+	Hosts  []Observed `json:"hosts,omitempty"` // by name
 }
 
 // Agent is a process that switches machines.
 type Agent struct {
-	Name  string
-	Hosts int
-	Seen  span.Instant // when it was last heard of
-	Lost  bool         // it has not been heard of for too long
+	Name  string       `json:"name"`
+	Hosts int          `json:"hosts"`
+	Seen  span.Instant `json:"seen"`           // when it was last heard of
+	Lost  bool         `json:"lost,omitempty"` // it has not been heard of for too long
 }
 
 // Observed is a host at a measurement.
 type Observed struct {
-	Machine Machine
-	Reading Reading
-	Agent   string // empty where none switches it
-	Driver  string
-	Mode    Mode // in force
-	// Explanation says why the host is on or off, and what would change it, in sentences.
-	Explanation []string
+	Machine Machine `json:"machine"`
+	Reading Reading `json:"reading"`
+	Agent   string  `json:"agent,omitempty"` // empty where none switches it
+	Driver  string  `json:"driver,omitempty"`
+	Mode    Mode    `json:"mode,omitempty"` // in force
+	// Explanation is why the host is on or off, and what would change that, in sentences.
+	Explanation []string `json:"explanation,omitempty"`
 }

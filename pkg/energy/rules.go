@@ -51,28 +51,31 @@ type Situation struct {
 
 // Plan is what should be switched now, and why.
 type Plan struct {
-	At                     span.Instant
-	Forecast, Reserved, On int // On counts those that are on or waking, before the plan
-	Required               int // the larger of Forecast and Reserved
-	Spare                  int // hosts that the rules keep beside these
-	Switches               []Switch
+	At       span.Instant `json:"at"`
+	Forecast int          `json:"forecast"`
+	Reserved int          `json:"reserved"`
+	On       int          `json:"on"`       // hosts on or waking, before the plan
+	Required int          `json:"required"` // the larger of Forecast and Reserved
+	Spare    int          `json:"spare"`    // hosts that the rules keep beside these
+	Switches []Switch     `json:"switches,omitempty"`
 	// Kept are the idle hosts that stay on, and why.
-	Kept []Kept
-	// Short says what could not be met, in a sentence; empty where all is.
-	Short string
+	Kept []Kept `json:"kept,omitempty"`
+	// Short is what could not be met, a sentence; empty where everything is.
+	Short string `json:"short,omitempty"`
 }
 
 // Switch is one host to be switched.
 type Switch struct {
-	Host   string
-	To     State
-	Reason string // a sentence
+	Host   string `json:"host"`
+	To     State  `json:"to"`
+	Reason string `json:"reason"` // a sentence
 	// Urgent: a reservation needs it, or an operator has ordered it, so that no limit
 	// and no approval stands in its way.
-	Urgent bool
+	Urgent bool `json:"urgent,omitempty"`
 }
 
 // Kept is an idle host that stays on.
 type Kept struct {
-	Host, Reason string
+	Host   string `json:"host"`
+	Reason string `json:"reason"`
 }

@@ -20,7 +20,7 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 			break
 		}
 		set.Power, set.WakeDelay = inventory.PowerWaking, margin
-	case Broken:
+	case Failed:
 		set.Power, set.Problem = inventory.PowerFailed, r.Reason
 	default:
 		set.Power, set.WakeDelay = inventory.PowerSleeping, margin

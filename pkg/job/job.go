@@ -1,5 +1,6 @@
 // Package job runs periodic work. A Job is a value with one step, so that a test
-// calls the step and never waits. It also has the pause of work that is tried again.
+// calls the step and never waits. The package also has what such steps share: work
+// under a lease, reads that serve several callers, pauses and wake-ups.
 package job
 
 import (
@@ -8,21 +9,21 @@ import (
 	"time"
 )
 
-// Job is work that is done again and again.
+// Job is work that is repeated.
 type Job struct {
 	Name string
 	// Every is the time from the end of a step to the beginning of the next.
 	Every time.Duration
-	// Step does the work once. Its error is logged, and the next step tries again.
+	// Step does the work once. Run logs its error, and the next step tries again.
 	Step func(ctx context.Context) error
-	// Wake, where it is not nil, lets the next step begin at once.
+	// Wake, unless it is nil, starts the next step at once; see Poke.
 	Wake <-chan struct{}
 }
 
-// repeat is about after how long the log has trouble that lasts again.
-const repeat = time.Minute
+// logRepeat is about how often a failure that lasts is logged.
+const logRepeat = time.Minute
 
-// Run does the job's steps until ctx ends; the first at once.
+// Run does the job's steps until ctx ends. The first begins at once.
 func (j Job) Run(ctx context.Context, log *slog.Logger) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -37,10 +38,10 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 		switch err := j.Step(ctx); {
 		case err == nil && failures > 0:
 			failures = 0
-			log.Info("periodic work goes on again", "job", j.Name)
+			log.Info("periodic work succeeds again", "job", j.Name)
 		case err != nil && ctx.Err() == nil:
-			if failures%max(1, int(repeat/j.Every)) == 0 {
-				log.Error("periodic work failed; it is tried again", "job", j.Name, "in", j.Every, "error", err)
+			if failures%max(1, int(logRepeat/j.Every)) == 0 {
+				log.Error("periodic work failed; retrying", "job", j.Name, "in", j.Every, "error", err)
 			}
 			failures++
 		}
@@ -48,7 +49,15 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Pause waits, unless ctx ends before: then it gives the context's error.
+// Poke leaves a value in a channel that holds one, and never waits.
+func Poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Pause waits for d. It returns the error of ctx where that ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -68,7 +68,7 @@ func TestTroubleThatLastsIsLoggedOnceAMinuteAndItsEndOnce(t *testing.T) {
 			return nil
 		}}
 		j.Run(ctx, slog.New(slog.NewTextHandler(&written, nil)))
-		if failed, better := strings.Count(written.String(), "is away"), strings.Count(written.String(), "goes on again"); failed != 3 || better != 1 {
+		if failed, better := strings.Count(written.String(), "is away"), strings.Count(written.String(), "succeeds again"); failed != 3 || better != 1 {
 			t.Errorf("150 s of trouble are logged %d times and their end %d times, want 3 and 1:\n%s", failed, better, &written)
 		}
 	})

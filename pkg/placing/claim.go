@@ -26,13 +26,15 @@ func (a Allocations) Doubled(target Allocations) Allocations {
 
 // Claim is what a consumer, an instance, has in Placement or is to have there.
 type Claim struct {
-	Consumer, ProjectID, UserID string
+	Consumer  string `json:"consumer"`
+	ProjectID string `json:"project_id"`
+	UserID    string `json:"user_id"`
 	// Generation is the consumer's, as it was read before; nil where it is new, as one
 	// is that has no allocations.
-	Generation  *int64
-	Allocations Allocations
-	// Before is what it had, and what it is left when the claim is released.
-	Before Allocations
+	Generation  *int64      `json:"generation"`
+	Allocations Allocations `json:"allocations"`
+	// Before is what it had, and what it keeps when the claim is released.
+	Before Allocations `json:"before"`
 }
 
 // Granted says whether has, what the consumer has now, is what it got by the claim, and

@@ -17,24 +17,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostReads bounds the machines that an agent reads at once.
+// mostReads is the largest number of machines that an agent reads at once.
 const mostReads = 64
 
 // AgentOptions describe an agent.
 type AgentOptions struct {
 	Name     string
 	Machines map[string]Driven // by host
-	// StateFile is where the agent remembers its orders; empty: nowhere, so that an agent
-	// that is started again knows of none.
+	// StateFile is where the agent stores its orders. Empty: nowhere, so that a restarted
+	// agent knows of none.
 	StateFile string
-	// ReadTimeout bounds one look at a machine; 0 is 10 s.
+	// ReadTimeout bounds one read of a machine; 0 is 10 s.
 	ReadTimeout time.Duration
-	// SwitchTimeout bounds the carrying out of an order, beside its patience; 0 is 5 min.
+	// SwitchTimeout bounds an order, in addition to its patience; 0 is 5 min.
 	SwitchTimeout time.Duration
-	// Client sends the announcements, on Exchange; nil: there are none.
+	// Client sends the announcements, on Exchange; nil sends none.
 	Client   *oslo.Client
 	Exchange string
-	// NewID gives a random UUID.
+	// NewID returns a random UUID.
 	NewID func() string
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -46,29 +46,29 @@ type Driven struct {
 	Machine Machine
 }
 
-// Agent switches machines as it is ordered. It takes an order once, whoever sends it how
-// often, and for each host only one that is newer than all before; it carries out one at a
-// time. Its methods may be called at the same time.
+// Agent switches machines as ordered. It accepts an order once, however often it is sent,
+// and for each host only an order that is newer than all before. It carries out one at a
+// time. Its methods are safe for concurrent use.
 //
-// In a process with the controller it is its controller.Agents without any messages.
+// In the process of the controller it is the controller.Agents without any messages.
 type Agent struct {
-	options AgentOptions
-	run     string
-	journal journal
-	greeted chan struct{}
-	reads   chan struct{} // one value for each machine that is read
-	looks   map[string]chan struct{}
+	options  AgentOptions
+	run      string
+	journal  journal
+	discover chan struct{}
+	reads    chan struct{} // has an element for each machine that is being read
+	looks    map[string]chan struct{}
 
 	mu      sync.Mutex
-	book    *book
-	work    context.Context // nil: it does not run
+	orders  *orderLog
+	work    context.Context // nil while it does not run
 	busy    map[string]bool // hosts that have a worker
 	workers sync.WaitGroup
 }
 
-// NewAgent gives an agent that knows what the run before has taken. Run lets it work,
-// Endpoint serves it on Topic under its name. Close it. Errors are a state file that is
-// damaged or another agent's.
+// NewAgent returns an agent that knows the orders of its previous run. Run carries out
+// orders, Endpoint serves the agent on Topic under its name, Close ends it. NewAgent fails
+// where the state file is damaged or belongs to another agent.
 func NewAgent(o AgentOptions) (*Agent, error) {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.SwitchTimeout = cmp.Or(o.SwitchTimeout, 5*time.Minute)
@@ -83,8 +83,8 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 	}
 	known.resume()
 	a := &Agent{
-		options: o, run: o.NewID(), journal: j, book: known,
-		greeted: make(chan struct{}, 1), reads: make(chan struct{}, mostReads), looks: map[string]chan struct{}{}, busy: map[string]bool{},
+		options: o, run: o.NewID(), journal: j, orders: known,
+		discover: make(chan struct{}, 1), reads: make(chan struct{}, mostReads), looks: map[string]chan struct{}{}, busy: map[string]bool{},
 	}
 	for host := range o.Machines {
 		a.looks[host] = make(chan struct{}, 1)
@@ -95,14 +95,14 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 // Close releases the state file.
 func (a *Agent) Close() error { return a.journal.close() }
 
-// Run carries out orders until ctx ends, beginning with what the run before has left. It
-// returns when no machine is being switched any more; what is under way then is gone on
-// with in the next run. It is called once.
+// Run carries out orders until ctx ends, beginning with those that the previous run has
+// left. It returns when no machine is being switched any more; the next run continues with
+// what is under way then. Call it once.
 func (a *Agent) Run(ctx context.Context) {
 	a.mu.Lock()
 	a.work = ctx
 	for host := range a.options.Machines {
-		a.employ(host)
+		a.startWorker(host)
 	}
 	a.mu.Unlock()
 	<-ctx.Done()
@@ -112,31 +112,30 @@ func (a *Agent) Run(ctx context.Context) {
 	a.workers.Wait()
 }
 
-// Endpoint gives the methods for a server of Topic that has the agent's name.
+// Endpoint returns the methods for a server of Topic with the agent's name.
 func (a *Agent) Endpoint() oslo.Endpoint {
 	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{
 		orderMethod: func(ctx context.Context, r *oslo.Request) (any, error) {
-			var o order
+			var o energy.Order
 			if err := r.Decode(&o); err != nil {
 				return nil, fault.New(fault.Invalid, "%v", err)
 			}
-			result, err := a.Order(ctx, o.order())
-			return outcome(result), err
+			return a.Order(ctx, o)
 		},
 		readMethod: func(ctx context.Context, r *oslo.Request) (any, error) {
-			var q question
+			var q readRequest
 			if err := r.Decode(&q); err != nil {
 				return nil, fault.New(fault.Invalid, "%v", err)
 			}
-			given := answer{Readings: []reading{}}
-			for _, r := range a.Read(ctx, q.Hosts) {
-				given.Readings = append(given.Readings, readingOf(r))
+			reply := readReply{Readings: []energy.Reading{}}
+			for _, reading := range a.Read(ctx, q.Hosts) {
+				reply.Readings = append(reply.Readings, reading)
 			}
-			return given, nil
+			return reply, nil
 		},
-		greetMethod: func(context.Context, *oslo.Request) (any, error) {
+		discoverMethod: func(context.Context, *oslo.Request) (any, error) {
 			select {
-			case a.greeted <- struct{}{}:
+			case a.discover <- struct{}{}:
 			default:
 			}
 			return nil, nil
@@ -144,23 +143,24 @@ func (a *Agent) Endpoint() oslo.Endpoint {
 	}}
 }
 
-// Greeted tells that a fleet wants to know who is there: Announce soon.
-func (a *Agent) Greeted() <-chan struct{} { return a.greeted }
+// DiscoveryRequested receives a value when a fleet asks which agents there are: call
+// Announce soon.
+func (a *Agent) DiscoveryRequested() <-chan struct{} { return a.discover }
 
-// Announce tells all fleets which hosts the agent can switch.
+// Announce sends the hosts that the agent can switch to all fleets.
 func (a *Agent) Announce(ctx context.Context) error {
-	told := announcement{Agent: a.options.Name, Run: a.run, Hosts: []announced{}}
+	message := announcement{Agent: a.options.Name, Run: a.run, Hosts: []energy.Access{}}
 	access, _ := a.Access()
 	for _, host := range slices.Sorted(maps.Keys(access)) {
-		told.Hosts = append(told.Hosts, announced{Host: host, Driver: access[host].Driver, States: access[host].States})
+		message.Hosts = append(message.Hosts, access[host])
 	}
-	if err := a.options.Client.Fanout(ctx, target(a.options.Exchange, AgentsTopic, ""), announceMethod, told); err != nil {
+	if err := a.options.Client.Fanout(ctx, target(a.options.Exchange, AgentsTopic, ""), announceMethod, message); err != nil {
 		return fmt.Errorf("announce the agent %s: %w", a.options.Name, err)
 	}
 	return nil
 }
 
-// Access gives the agent's hosts, see controller.Agents.
+// Access returns the agent's hosts, see controller.Agents.
 func (a *Agent) Access() (hosts map[string]energy.Access, twice map[string]string) {
 	hosts = make(map[string]energy.Access, len(a.options.Machines))
 	for host, m := range a.options.Machines {
@@ -169,25 +169,26 @@ func (a *Agent) Access() (hosts map[string]energy.Access, twice map[string]strin
 	return hosts, nil
 }
 
-// Agents gives this one, see Fleet.Agents.
+// Agents returns this agent, see Fleet.Agents.
 func (a *Agent) Agents() []energy.Agent {
 	return []energy.Agent{{Name: a.options.Name, Hosts: len(a.options.Machines), Seen: a.now()}}
 }
 
-// Order takes an order, or says what has become of it. An error is Unavailable: the agent
-// does not work, or cannot write its state file; nothing was done then.
+// Order accepts an order, or returns the progress of one that it has accepted before. It
+// fails with an Unavailable fault where the agent does not run or cannot write its state
+// file; nothing was done then.
 func (a *Agent) Order(_ context.Context, o energy.Order) (energy.Outcome, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.work == nil {
 		return energy.Outcome{}, fault.New(fault.Unavailable, "the agent %s is being stopped or started", a.options.Name)
 	}
-	before := a.book.copy(o.Host)
-	result, changed := a.book.take(o, a.now(), func() error { return a.reaches(o) })
+	before := a.orders.copy(o.Host)
+	result, changed := a.orders.accept(o, a.now(), func() error { return a.canCarryOut(o) })
 	if changed {
-		if err := a.journal.write(a.book); err != nil {
-			a.book.restore(before)
-			a.options.Log.Error("an order was not taken", "host", o.Host, "order", o.ID, "error", err)
+		if err := a.journal.write(a.orders); err != nil {
+			a.orders.restore(before)
+			a.options.Log.Error("could not write the state file, so that the order is not accepted", "host", o.Host, "order", o.ID, "error", err)
 			return energy.Outcome{}, &fault.Error{
 				Kind: fault.Unavailable, Message: fmt.Sprintf("the agent %s cannot write its state file", a.options.Name), Err: err,
 			}
@@ -195,25 +196,26 @@ func (a *Agent) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 		a.options.Log.Info("order", "host", o.Host, "order", o.ID, "number", o.Number, "state", o.State,
 			"hard", o.Hard, "progress", result.Progress, "reason", result.Reason)
 	}
-	a.employ(o.Host)
+	a.startWorker(o.Host)
 	return result, nil
 }
 
-// reaches says why the agent cannot do what is ordered.
-func (a *Agent) reaches(o energy.Order) error {
+// canCarryOut fails where the agent cannot carry out the order.
+func (a *Agent) canCarryOut(o energy.Order) error {
 	m, ok := a.options.Machines[o.Host]
 	if !ok {
 		return fault.New(fault.NotFound, "the agent %s does not switch host %s", a.options.Name, o.Host)
 	}
 	if !slices.Contains(m.Machine.States(), o.State) {
-		return fault.New(fault.Invalid, "the driver %s does not know how to bring host %s to %q", m.Driver, o.Host, o.State)
+		return fault.New(fault.Invalid, "the driver %s cannot bring host %s to %q", m.Driver, o.Host, o.State)
 	}
 	return nil
 }
 
-// employ gives the host a worker where it needs one. The caller holds the lock.
-func (a *Agent) employ(host string) {
-	if a.work == nil || a.busy[host] || !slices.ContainsFunc(a.book.hosts[host], func(e entry) bool { return e.waits() }) {
+// startWorker starts a worker for the host where it has an order to carry out and no worker.
+// The caller holds the lock.
+func (a *Agent) startWorker(host string) {
+	if a.work == nil || a.busy[host] || !slices.ContainsFunc(a.orders.hosts[host], func(e entry) bool { return e.waits() }) {
 		return
 	}
 	ctx := a.work
@@ -229,7 +231,7 @@ func (a *Agent) employ(host string) {
 	})
 }
 
-// begin gives the next order for the host, or ends its worker.
+// begin returns the next order for the host, or ends its worker.
 func (a *Agent) begin(ctx context.Context, host string) (entry, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -237,21 +239,21 @@ func (a *Agent) begin(ctx context.Context, host string) (entry, bool) {
 		a.busy[host] = false
 		return entry{}, false
 	}
-	e, found, ended := a.book.next(host, a.now())
+	e, found, ended := a.orders.next(host, a.now())
 	if ended {
-		a.keep()
+		a.save()
 	}
 	a.busy[host] = found
 	return e, found
 }
 
-// carryOut brings a machine to what is ordered. The outcome is Accepted where ctx has ended
-// before.
+// carryOut brings a machine to the ordered state. The outcome is Accepted where ctx has
+// ended before.
 func (a *Agent) carryOut(ctx context.Context, e entry) energy.Outcome {
 	o, m := e.order, a.options.Machines[e.order.Host].Machine
 	if e.resumed {
 		if r, problem := a.read(ctx, o.Host); problem == "" && r.State == o.State {
-			return energy.Outcome{Progress: energy.Done}
+			return energy.Outcome{Progress: energy.OrderDone}
 		}
 		if now := a.now(); now > o.Deadline {
 			return failed("the agent was restarted while the order was under way, and it is %v now, after its deadline %v", now, o.Deadline)
@@ -261,12 +263,12 @@ func (a *Agent) carryOut(ctx context.Context, e entry) energy.Outcome {
 	limit := a.options.SwitchTimeout + patience
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := m.Switch(within, o.State, Manner{Patience: patience, Hard: o.Hard})
+	err := m.Switch(within, o.State, PowerOffMode{Patience: patience, Hard: o.Hard})
 	switch {
 	case err == nil:
-		return energy.Outcome{Progress: energy.Done}
+		return energy.Outcome{Progress: energy.OrderDone}
 	case ctx.Err() != nil:
-		return energy.Outcome{Progress: energy.Accepted}
+		return energy.Outcome{Progress: energy.OrderAccepted}
 	case fault.Is(err, fault.Denied):
 		return refused("%s", fault.Of(err).Message)
 	case within.Err() != nil:
@@ -275,56 +277,56 @@ func (a *Agent) carryOut(ctx context.Context, e entry) energy.Outcome {
 	return failed("%v", err)
 }
 
-// finish writes down what became of an order.
+// finish stores the outcome of an order.
 func (a *Agent) finish(ctx context.Context, o energy.Order, result energy.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e := a.book.find(o.Host, o.ID)
-	if result.Progress == energy.Accepted {
+	e := a.orders.find(o.Host, o.ID)
+	if result.Progress == energy.OrderAccepted {
 		e.begun = false
 		return
 	}
 	e.outcome = result
-	a.keep()
-	a.options.Log.Log(ctx, levelOf(result), "order is over", "host", o.Host, "order", o.ID, "number", o.Number,
+	a.save()
+	a.options.Log.Log(ctx, levelOf(result), "order finished", "host", o.Host, "order", o.ID, "number", o.Number,
 		"state", o.State, "progress", result.Progress, "reason", result.Reason)
 }
 
 func levelOf(o energy.Outcome) slog.Level {
-	if o.Progress == energy.Done {
+	if o.Progress == energy.OrderDone {
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn
 }
 
-// keep writes the book after something is over. Where that fails the next run looks at
-// the machine.
-func (a *Agent) keep() {
-	if err := a.journal.write(a.book); err != nil {
-		a.options.Log.Error("the end of an order was not written", "error", err)
+// save writes the orders after one has ended. Where that fails, the next run reads the
+// machine.
+func (a *Agent) save() {
+	if err := a.journal.write(a.orders); err != nil {
+		a.options.Log.Error("could not write the end of an order to the state file", "error", err)
 	}
 }
 
-// Read looks at the machines of hosts; one that does not answer in time has a Problem.
+// Read reads the machines of hosts; one that does not answer in time has a Problem.
 func (a *Agent) Read(ctx context.Context, hosts []string) map[string]energy.Reading {
-	given := make(map[string]energy.Reading, len(hosts))
+	readings := make(map[string]energy.Reading, len(hosts))
 	var mu sync.Mutex
-	var looking sync.WaitGroup
+	var reads sync.WaitGroup
 	for _, host := range hosts {
-		looking.Go(func() {
+		reads.Go(func() {
 			r, problem := a.read(ctx, host)
 			mu.Lock()
 			defer mu.Unlock()
-			given[host] = energy.Reading{
+			readings[host] = energy.Reading{
 				Host: host, State: r.State, Watts: r.Watts, Untouchable: r.Untouchable, Problem: problem, At: a.now(),
 			}
 		})
 	}
-	looking.Wait()
-	return given
+	reads.Wait()
+	return readings
 }
 
-// read looks at one machine, and says in a sentence why it could not.
+// read reads one machine, or returns why it could not, a sentence.
 func (a *Agent) read(ctx context.Context, host string) (r Reading, problem string) {
 	m, ok := a.options.Machines[host]
 	if !ok {
@@ -335,7 +337,7 @@ func (a *Agent) read(ctx context.Context, host string) (r Reading, problem strin
 		Reading
 		error
 	}
-	done := make(chan look, 1) // has the answer before ctx is canceled
+	done := make(chan look, 1) // receives the answer before ctx is canceled
 	go func() {
 		defer cancel()
 		release, err := a.turn(ctx, host)
@@ -351,12 +353,13 @@ func (a *Agent) read(ctx context.Context, host string) (r Reading, problem strin
 	select {
 	case l := <-done:
 		return l.Reading, problemOf(l.error, host, a.options.ReadTimeout)
-	default: // a driver that does not stop keeps the machine's turn
+	default: // a driver that does not return keeps the machine's turn
 		return r, problemOf(ctx.Err(), host, a.options.ReadTimeout)
 	}
 }
 
-// turn waits until the host is not being read, and not too many others are.
+// turn waits until nobody else reads the host, and fewer than mostReads others are being
+// read.
 func (a *Agent) turn(ctx context.Context, host string) (release func(), err error) {
 	mine := a.looks[host]
 	select {

@@ -27,11 +27,11 @@ func TestAnOrderThatIsSentTwiceIsCarriedOutOnce(t *testing.T) {
 		m := &machine{state: energy.On}
 		a, _ := agentFor(t, "", m)
 		o := numbered(1, "h1", energy.Off)
-		becomes(t, give(t, a, o), energy.Accepted, "")
+		becomes(t, give(t, a, o), energy.OrderAccepted, "")
 		synctest.Wait()
-		becomes(t, give(t, a, o), energy.Done, "")
+		becomes(t, give(t, a, o), energy.OrderDone, "")
 		m.state = energy.On // somebody has pressed the button
-		becomes(t, give(t, a, o), energy.Done, "")
+		becomes(t, give(t, a, o), energy.OrderDone, "")
 		synctest.Wait()
 		if got := m.switched(); got != "[off]" {
 			t.Errorf("the machine was switched %v", got)
@@ -51,7 +51,7 @@ func TestWhatAnAgentRefuses(t *testing.T) {
 		"an epoch that is over":          {func(o *energy.Order) { o.Epoch = 6 }, "a newer controller has taken over"},
 		"a host of somebody else":        {func(o *energy.Order) { o.Host = "h2" }, "does not switch host h2"},
 		"a state that the driver lacks":  {func(o *energy.Order) { o.State = energy.Standby }, "standby"},
-		"no state":                       {func(o *energy.Order) { o.State = "" }, "does not know how"},
+		"no state":                       {func(o *energy.Order) { o.State = "" }, "cannot bring"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestWhatAnAgentRefuses(t *testing.T) {
 				o.Epoch = 7
 				tc.change(&o)
 				o.ID = "another"
-				becomes(t, give(t, a, o), energy.Refused, tc.reason)
-				becomes(t, give(t, a, o), energy.Refused, tc.reason)
+				becomes(t, give(t, a, o), energy.OrderRefused, tc.reason)
+				becomes(t, give(t, a, o), energy.OrderRefused, tc.reason)
 				synctest.Wait()
 				if got := m.switched(); got != "[off]" {
 					t.Errorf("the machine was switched %v", got)
@@ -82,11 +82,11 @@ func TestAnEpochIsSeenOnWhateverHostAndRemembered(t *testing.T) {
 		a, stop := agentFor(t, file, &machine{state: energy.On})
 		elsewhere := numbered(1, "h2", energy.On)
 		elsewhere.Epoch = 2
-		becomes(t, give(t, a, elsewhere), energy.Refused, "does not switch")
-		becomes(t, give(t, a, numbered(1, "h1", energy.Off)), energy.Refused, "newer controller")
+		becomes(t, give(t, a, elsewhere), energy.OrderRefused, "does not switch")
+		becomes(t, give(t, a, numbered(1, "h1", energy.Off)), energy.OrderRefused, "newer controller")
 		stop()
 		a, _ = agentFor(t, file, &machine{state: energy.On})
-		becomes(t, give(t, a, numbered(1, "h1", energy.Off)), energy.Refused, "newer controller")
+		becomes(t, give(t, a, numbered(1, "h1", energy.Off)), energy.OrderRefused, "newer controller")
 	})
 }
 
@@ -96,14 +96,14 @@ func TestALaterOrderWaitsAndTakesThePlaceOfThoseThatWait(t *testing.T) {
 		a, _ := agentFor(t, "", m)
 		first, second, third := numbered(1, "h1", energy.Off), numbered(2, "h1", energy.On), numbered(3, "h1", energy.Off)
 		for _, o := range []energy.Order{first, second, third} {
-			becomes(t, give(t, a, o), energy.Accepted, "")
+			becomes(t, give(t, a, o), energy.OrderAccepted, "")
 			synctest.Wait()
 		}
-		becomes(t, give(t, a, second), energy.Refused, "order 3 (off) came before this one had begun")
+		becomes(t, give(t, a, second), energy.OrderRefused, "order 3 (off) came before this one had begun")
 		close(m.gate)
 		synctest.Wait()
-		becomes(t, give(t, a, first), energy.Done, "")
-		becomes(t, give(t, a, third), energy.Done, "")
+		becomes(t, give(t, a, first), energy.OrderDone, "")
+		becomes(t, give(t, a, third), energy.OrderDone, "")
 		if got := m.switched(); got != "[off off]" {
 			t.Errorf("the machine was switched %v", got)
 		}
@@ -121,7 +121,7 @@ func TestAnOrderThatWaitsIsNotBegunAfterItsDeadline(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		close(m.gate)
 		synctest.Wait()
-		becomes(t, give(t, a, second), energy.Refused, "had to begin by")
+		becomes(t, give(t, a, second), energy.OrderRefused, "had to begin by")
 		if got := m.switched(); got != "[on]" {
 			t.Errorf("the machine was switched %v", got)
 		}
@@ -134,9 +134,9 @@ func TestOutcomesOfADriver(t *testing.T) {
 		want   energy.Progress
 		reason string
 	}{
-		"it fails":         {errors.New("the BMC does not answer"), energy.Failed, "the BMC does not answer"},
-		"it must not":      {fault.New(fault.Denied, "the node is in maintenance"), energy.Refused, "the node is in maintenance"},
-		"it takes forever": {nil, energy.Failed, "was not off after 5m30s"},
+		"it fails":         {errors.New("the BMC does not answer"), energy.OrderFailed, "the BMC does not answer"},
+		"it must not":      {fault.New(fault.Denied, "the node is in maintenance"), energy.OrderRefused, "the node is in maintenance"},
+		"it takes forever": {nil, energy.OrderFailed, "was not off after 5m30s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,9 +163,9 @@ func TestAnAgentThatIsStartedAgainKnowsWhatItHasTaken(t *testing.T) {
 		reason string
 		did    string
 	}{
-		"what was not done is gone on with":  {func(*machine) {}, 0, energy.Done, "", "[off off]"},
-		"what was done meanwhile stays":      {func(m *machine) { m.state = energy.Off }, time.Hour, energy.Done, "", "[off]"},
-		"nothing is done after the deadline": {func(*machine) {}, time.Hour, energy.Failed, "after its deadline", "[off]"},
+		"what was not done is gone on with":  {func(*machine) {}, 0, energy.OrderDone, "", "[off off]"},
+		"what was done meanwhile stays":      {func(m *machine) { m.state = energy.Off }, time.Hour, energy.OrderDone, "", "[off]"},
+		"nothing is done after the deadline": {func(*machine) {}, time.Hour, energy.OrderFailed, "after its deadline", "[off]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAnAgentThatIsStartedAgainKnowsWhatItHasTaken(t *testing.T) {
 				give(t, a, over)
 				synctest.Wait()
 				m.state, m.gate = energy.On, make(chan struct{})
-				becomes(t, give(t, a, under), energy.Accepted, "")
+				becomes(t, give(t, a, under), energy.OrderAccepted, "")
 				synctest.Wait()
 				stop()
 				close(m.gate)
@@ -184,13 +184,13 @@ func TestAnAgentThatIsStartedAgainKnowsWhatItHasTaken(t *testing.T) {
 
 				a, _ = agentFor(t, file, m)
 				synctest.Wait()
-				becomes(t, give(t, a, over), energy.Done, "")
+				becomes(t, give(t, a, over), energy.OrderDone, "")
 				becomes(t, give(t, a, under), tc.want, tc.reason)
 				if got := m.switched(); got != tc.did {
 					t.Errorf("the machine was switched %v, want %v", got, tc.did)
 				}
-				becomes(t, give(t, a, energy.Order{ID: "old", Epoch: 1, Number: 2, Host: "h1", State: energy.On, Deadline: at(60)}), energy.Refused, "not newer")
-				becomes(t, give(t, a, energy.Order{ID: "older", Number: 9, Host: "h1", State: energy.On, Deadline: at(60)}), energy.Refused, "newer controller")
+				becomes(t, give(t, a, energy.Order{ID: "old", Epoch: 1, Number: 2, Host: "h1", State: energy.On, Deadline: at(60)}), energy.OrderRefused, "not newer")
+				becomes(t, give(t, a, energy.Order{ID: "older", Number: 9, Host: "h1", State: energy.On, Deadline: at(60)}), energy.OrderRefused, "newer controller")
 			})
 		})
 	}
@@ -216,7 +216,7 @@ func TestAnOrderThatCannotBeWrittenDownIsNotBegun(t *testing.T) {
 		if err := os.Remove(file + ".new"); err != nil {
 			t.Fatal(err)
 		}
-		becomes(t, give(t, a, o), energy.Accepted, "")
+		becomes(t, give(t, a, o), energy.OrderAccepted, "")
 		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), o.ID) {
 			t.Errorf("the state file has %s, %v", text, err)
 		}

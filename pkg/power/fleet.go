@@ -17,27 +17,26 @@ import (
 )
 
 const (
-	// mostAsked is how many machines one request asks an agent for.
+	// mostAsked is how many machines one request to an agent names.
 	mostAsked = 32
-	// forgotten is after how long nobody speaks of an agent that was lost.
+	// forgotten is how long a lost agent is listed.
 	forgotten = 24 * time.Hour
 )
 
 // FleetOptions describe a fleet.
 type FleetOptions struct {
-	// Client asks the agents, on Exchange.
+	// Client sends requests to the agents, on Exchange.
 	Client   *oslo.Client
 	Exchange string
-	// LostAfter is after how long without a word an agent is lost; 0 is 30 s.
+	// LostAfter is how long an agent may be silent before it is lost; 0 is 30 s.
 	LostAfter time.Duration
-	// OrderTimeout bounds the answer to an order; 0 is 10 s. ReadTimeout bounds that to a
-	// question about machines; 0 is 20 s: more than agents take for a machine that is silent.
+	// OrderTimeout bounds the answer to an order; 0 is 10 s. ReadTimeout bounds the answer
+	// to a read of machines; 0 is 20 s, which is more than agents allow a silent machine.
 	OrderTimeout, ReadTimeout time.Duration
 	Now                       func() time.Time
 }
 
-// Fleet is what is known of all agents, as controller.Agents. Its methods may be called at
-// the same time.
+// Fleet knows all agents, as controller.Agents. Its methods are safe for concurrent use.
 type Fleet struct {
 	options FleetOptions
 
@@ -50,11 +49,11 @@ type member struct {
 	announcement
 	hosts map[string]energy.Access
 	seen  time.Time
-	// replaced: another run of its name was heard of after it for the first time.
+	// replaced: another run of its name was first heard of after it.
 	replaced bool
 }
 
-// NewFleet gives a fleet that knows of no agent. Endpoint serves it on AgentsTopic.
+// NewFleet returns a fleet that knows no agent. Endpoint serves it on AgentsTopic.
 func NewFleet(o FleetOptions) *Fleet {
 	o.LostAfter = cmp.Or(o.LostAfter, 30*time.Second)
 	o.OrderTimeout = cmp.Or(o.OrderTimeout, 10*time.Second)
@@ -62,61 +61,62 @@ func NewFleet(o FleetOptions) *Fleet {
 	return &Fleet{options: o, runs: map[string]*member{}}
 }
 
-// Endpoint gives the methods for a server of AgentsTopic.
+// Endpoint returns the methods for a server of AgentsTopic.
 func (f *Fleet) Endpoint() oslo.Endpoint {
 	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{
 		announceMethod: func(_ context.Context, r *oslo.Request) (any, error) {
-			var told announcement
-			if err := r.Decode(&told); err != nil {
+			var message announcement
+			if err := r.Decode(&message); err != nil {
 				return nil, fault.New(fault.Invalid, "%v", err)
 			}
-			f.hear(told)
+			f.hear(message)
 			return nil, nil
 		},
 	}}
 }
 
-// Greet asks all agents to announce themselves now.
-func (f *Fleet) Greet(ctx context.Context) error {
-	if err := f.options.Client.Fanout(ctx, target(f.options.Exchange, Topic, ""), greetMethod, nil); err != nil {
-		return fmt.Errorf("greet the power agents: %w", err)
+// Discover asks all agents to announce themselves now.
+func (f *Fleet) Discover(ctx context.Context) error {
+	if err := f.options.Client.Fanout(ctx, target(f.options.Exchange, Topic, ""), discoverMethod, nil); err != nil {
+		return fmt.Errorf("discover the power agents: %w", err)
 	}
 	return nil
 }
 
-// hear takes note of an agent. Of two runs of one name the later one has replaced the
-// earlier, until that is heard of again: then both live.
-func (f *Fleet) hear(told announcement) {
-	if told.Agent == "" || told.Run == "" {
+// hear records an announcement. Of two runs of one name the later one has replaced the
+// earlier, until that announces itself again: then both are alive.
+func (f *Fleet) hear(message announcement) {
+	if message.Agent == "" || message.Run == "" {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.options.Now()
-	_, known := f.runs[told.Run]
+	_, known := f.runs[message.Run]
 	for run, m := range f.runs {
 		switch {
 		case now.Sub(m.seen) > forgotten || m.replaced && now.Sub(m.seen) > f.options.LostAfter:
 			delete(f.runs, run)
-		case m.Agent == told.Agent && run != told.Run && !known:
+		case m.Agent == message.Agent && run != message.Run && !known:
 			m.replaced = true
 		}
 	}
-	heard := &member{announcement: told, hosts: make(map[string]energy.Access, len(told.Hosts)), seen: now}
-	for _, h := range told.Hosts {
-		access := energy.Access{Host: h.Host, Agent: told.Agent, Driver: h.Driver, States: h.States}
+	heard := &member{announcement: message, hosts: make(map[string]energy.Access, len(message.Hosts)), seen: now}
+	for _, access := range message.Hosts {
+		access.Agent = message.Agent
 		if access.Reaches(energy.On) && access.Reaches(energy.Off) {
-			heard.hosts[h.Host] = access
+			heard.hosts[access.Host] = access
 		}
 	}
-	f.runs[told.Run] = heard
+	f.runs[message.Run] = heard
 }
 
 func (f *Fleet) lives(m *member) bool {
 	return !m.replaced && f.options.Now().Sub(m.seen) <= f.options.LostAfter
 }
 
-// Access gives how each host can be switched by an agent that lives, see controller.Agents.
+// Access returns how each host can be switched by an agent that is alive, see
+// controller.Agents.
 func (f *Fleet) Access() (hosts map[string]energy.Access, twice map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +147,7 @@ func claimants(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Agents gives the agents heard of within a day, by name.
+// Agents returns the agents heard of within a day, by name.
 func (f *Fleet) Agents() []energy.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,8 +163,9 @@ func (f *Fleet) Agents() []energy.Agent {
 	return slices.SortedFunc(maps.Values(byName), func(a, b energy.Agent) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// agentOf names the agent that switches a host. Errors are NotFound: none has ever said so;
-// Unavailable: it is lost; Conflict: several say so.
+// agentOf returns the name of the agent that switches a host. It fails with a NotFound fault
+// where no agent has announced the host, Unavailable where its agent is lost, and Conflict
+// where several agents announce it.
 func (f *Fleet) agentOf(host string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,77 +186,78 @@ func (f *Fleet) agentOf(host string) (string, error) {
 	case len(living) == 1:
 		return living[0], nil
 	case len(living) > 1:
-		return "", fault.New(fault.Conflict, "host %s is switched by nobody while more than one agent says that it does: %s", host, claimants(living))
+		return "", fault.New(fault.Conflict, "host %s is not switched while more than one agent announces it (%s); remove it from all except one", host, claimants(living))
 	case last != nil:
 		return "", fault.New(fault.Unavailable, "the agent %s, which switches host %s, was last heard of at %v", last.Agent, host, span.At(last.seen))
 	}
-	return "", fault.New(fault.NotFound, "no agent has said that it switches host %s", host)
+	return "", fault.New(fault.NotFound, "no agent has announced host %s", host)
 }
 
-// Order gives an order to the host's agent, see controller.Agents. Errors are Unavailable:
-// the agent is lost, or nobody knows whether the order has arrived; NotFound and Conflict:
-// there is not one agent for the host, and nothing was sent.
+// Order sends an order to the host's agent, see controller.Agents. It fails with an
+// Unavailable fault where the agent is lost, or where it is unknown whether the order has
+// arrived, and with NotFound or Conflict where there is not exactly one agent for the host
+// and nothing was sent.
 func (f *Fleet) Order(ctx context.Context, o energy.Order) (energy.Outcome, error) {
 	agent, err := f.agentOf(o.Host)
 	if err != nil {
 		return energy.Outcome{}, err
 	}
 	timeout := f.options.OrderTimeout
-	// A message that waits longer is not delivered; the question what has become of the
-	// order may be asked for ever.
+	// A message that waits longer is not delivered. Order may be repeated at any time after
+	// the deadline, to learn the outcome of the order.
 	if left := o.Deadline.Time().Sub(f.options.Now()); left > 0 {
 		timeout = min(timeout, max(left, time.Second))
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var got outcome
-	if err := f.options.Client.Call(ctx, target(f.options.Exchange, Topic, agent), orderMethod, orderOf(o), &got); err != nil {
+	var got energy.Outcome
+	if err := f.options.Client.Call(ctx, target(f.options.Exchange, Topic, agent), orderMethod, o, &got); err != nil {
 		return energy.Outcome{}, fmt.Errorf("order host %s %s: %w", o.Host, o.State, err)
 	}
 	if !slices.Contains(answers, got.Progress) {
 		return energy.Outcome{}, fault.New(fault.Unavailable, "the agent %s answered an order with %q", agent, got.Progress)
 	}
-	return energy.Outcome(got), nil
+	return got, nil
 }
 
-var answers = []energy.Progress{energy.Accepted, energy.Done, energy.Failed, energy.Refused}
+var answers = []energy.Progress{energy.OrderAccepted, energy.OrderDone, energy.OrderFailed, energy.OrderRefused}
 
-// Read asks the agents for the machines of hosts, see controller.Agents.
+// Read reads the machines of hosts through their agents, see controller.Agents.
 func (f *Fleet) Read(ctx context.Context, hosts []string) map[string]energy.Reading {
-	given := make(map[string]energy.Reading, len(hosts))
-	asked := map[string][]string{}
+	readings := make(map[string]energy.Reading, len(hosts))
+	hostsOf := map[string][]string{}
 	for _, host := range hosts {
 		agent, err := f.agentOf(host)
 		if err != nil {
-			given[host] = f.unread(host, err)
+			readings[host] = f.unread(host, err)
 			continue
 		}
-		asked[agent] = append(asked[agent], host)
+		hostsOf[agent] = append(hostsOf[agent], host)
 	}
 	var mu sync.Mutex
-	var asking sync.WaitGroup
-	for agent, its := range asked {
+	var requests sync.WaitGroup
+	for agent, its := range hostsOf {
 		for part := range slices.Chunk(its, mostAsked) {
-			asking.Go(func() {
-				readings := f.ask(ctx, agent, part)
+			requests.Go(func() {
+				answered := f.ask(ctx, agent, part)
 				mu.Lock()
 				defer mu.Unlock()
-				maps.Copy(given, readings)
+				maps.Copy(readings, answered)
 			})
 		}
 	}
-	asking.Wait()
-	return given
+	requests.Wait()
+	return readings
 }
 
-// ask asks one agent. What it does not tell is a problem.
+// ask reads machines through one agent. A host that is missing in the answer has a Problem.
 func (f *Fleet) ask(ctx context.Context, agent string, hosts []string) map[string]energy.Reading {
 	ctx, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
 	defer cancel()
-	var got answer
-	err := f.options.Client.Call(ctx, target(f.options.Exchange, Topic, agent), readMethod, question{hosts}, &got)
+	var got readReply
+	err := f.options.Client.Call(ctx, target(f.options.Exchange, Topic, agent), readMethod, readRequest{hosts}, &got)
 	if err == nil {
-		err = fault.New(fault.Unavailable, "the agent %s did not tell", agent)
+		err = fault.New(fault.Unavailable, "the agent %s did not answer for this host", agent)
 	}
 	readings := make(map[string]energy.Reading, len(hosts))
 	for _, host := range hosts {
@@ -263,7 +265,7 @@ func (f *Fleet) ask(ctx context.Context, agent string, hosts []string) map[strin
 	}
 	for _, r := range got.Readings {
 		if _, wanted := readings[r.Host]; wanted {
-			readings[r.Host] = r.reading()
+			readings[r.Host] = r
 		}
 	}
 	return readings

@@ -127,10 +127,10 @@ func TestAFleetThatIsNewHearsOfAgentsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, broker oslo.Transport) {
 		a, _ := remote(t, broker, "one", "", map[string]power.Machine{"h1": &machine{}})
 		f := listen(t, broker, "later")
-		if err := f.Greet(t.Context()); err != nil {
+		if err := f.Discover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-a.Greeted()
+		<-a.DiscoveryRequested()
 		announce(t, a)
 		synctest.Wait()
 		if hosts, _ := f.Access(); len(hosts) != 1 {
@@ -154,14 +154,14 @@ func TestOrdersAndReadingsGoToTheAgentOfTheHost(t *testing.T) {
 		synctest.Wait()
 		o := numbered(1, "h1", energy.Off)
 		o.Hard, o.Patience = true, 90
-		becomes(t, give(t, f, o), energy.Accepted, "")
+		becomes(t, give(t, f, o), energy.OrderAccepted, "")
 		synctest.Wait()
-		becomes(t, give(t, f, o), energy.Done, "")
+		becomes(t, give(t, f, o), energy.OrderDone, "")
 		got := f.Read(t.Context(), hosts)
 		if len(got) != 102 || got["h1"].State != energy.Off || got["many-99"].State != energy.On || got["many-99"].Watts != 100 {
 			t.Errorf("%d readings, h1 %+v, many-99 %+v", len(got), got["h1"], got["many-99"])
 		}
-		if problem := got["unknown"].Problem; !strings.Contains(problem, "no agent has said") {
+		if problem := got["unknown"].Problem; !strings.Contains(problem, "no agent has announced") {
 			t.Errorf("unknown: %q", problem)
 		}
 	})
@@ -175,7 +175,7 @@ func TestAnAgentThatDiesWithAnOrderLeavesItInDoubtAndKnowsItAfterwards(t *testin
 		synctest.Wait()
 		o := numbered(1, "h1", energy.Off)
 		o.Deadline = at(600)
-		becomes(t, give(t, f, o), energy.Accepted, "")
+		becomes(t, give(t, f, o), energy.OrderAccepted, "")
 		stop()
 		began := time.Now()
 		if _, err := f.Order(t.Context(), o); !fault.Is(err, fault.Unavailable) || time.Since(began) != 10*time.Second {
@@ -187,7 +187,7 @@ func TestAnAgentThatDiesWithAnOrderLeavesItInDoubtAndKnowsItAfterwards(t *testin
 		close(m.gate)
 		remote(t, broker, "one", file, map[string]power.Machine{"h1": m})
 		synctest.Wait()
-		becomes(t, give(t, f, o), energy.Done, "")
+		becomes(t, give(t, f, o), energy.OrderDone, "")
 		if got := m.switched(); got != "[off]" {
 			t.Errorf("the machine was switched %v", got)
 		}
@@ -201,12 +201,12 @@ func TestOfTwoControllersTheOneWithTheNewerEpochIsHeard(t *testing.T) {
 		remote(t, broker, "one", "", map[string]power.Machine{"h1": m, "h2": &machine{}})
 		synctest.Wait()
 		late := numbered(2, "h1", energy.Off)
-		becomes(t, give(t, old, numbered(1, "h1", energy.On)), energy.Accepted, "")
+		becomes(t, give(t, old, numbered(1, "h1", energy.On)), energy.OrderAccepted, "")
 		synctest.Wait()
 		o := numbered(1, "h2", energy.On)
 		o.Epoch = 2
-		becomes(t, give(t, next, o), energy.Accepted, "")
-		becomes(t, give(t, old, late), energy.Refused, "a newer controller has taken over")
+		becomes(t, give(t, next, o), energy.OrderAccepted, "")
+		becomes(t, give(t, old, late), energy.OrderRefused, "a newer controller has taken over")
 		synctest.Wait()
 		if got := m.switched(); got != "[on]" {
 			t.Errorf("the machine was switched %v", got)
@@ -231,7 +231,7 @@ func TestAnAnswerThatIsNoneIsAnError(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		got := f.Read(t.Context(), []string{"h1"})
-		if len(got) != 1 || !strings.Contains(got["h1"].Problem, "did not tell") {
+		if len(got) != 1 || !strings.Contains(got["h1"].Problem, "did not answer for this host") {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -42,7 +42,7 @@ func (m *machine) Read(ctx context.Context) (power.Reading, error) {
 	return power.Reading{State: state, Watts: 100}, err
 }
 
-func (m *machine) Switch(ctx context.Context, to energy.State, _ power.Manner) error {
+func (m *machine) Switch(ctx context.Context, to energy.State, _ power.PowerOffMode) error {
 	m.mu.Lock()
 	m.under++
 	if m.under > 1 {

@@ -14,31 +14,31 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// journal keeps the book of an agent in a file, so that a run knows what the one before
-// has taken. The zero journal keeps nothing.
+// journal stores the order log of an agent in a file, so that a run knows the orders of the
+// previous one. The zero journal stores nothing.
 type journal struct {
 	path string
 	lock *os.File
 }
 
-// page is the file's content.
+// page is the content of the file.
 type page struct {
-	Epoch  int64   `json:"epoch"`
-	Orders []taken `json:"orders"` // those of a host in the order of taking
+	Epoch  int64           `json:"epoch"`
+	Orders []acceptedOrder `json:"orders"` // those of a host in the order in which they came
 }
 
-type taken struct {
-	order
-	outcome
+type acceptedOrder struct {
+	energy.Order
+	energy.Outcome
 }
 
-// openJournal opens the file for this process alone. Neither it nor its folder need be there.
+// openJournal opens the file for this process alone. It creates a missing file and folder.
 func openJournal(path string) (journal, error) {
 	if path == "" {
 		return journal{}, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return journal{}, fmt.Errorf("make the folder of the agent's state file; name another in [agent] state_file, or make it: %w", err)
+		return journal{}, fmt.Errorf("create the folder of the agent's state file; create it yourself, or name another in [agent] state_file: %w", err)
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -46,7 +46,7 @@ func openJournal(path string) (journal, error) {
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close() // nothing was written
-		return journal{}, fault.New(fault.Conflict, "another agent uses the state file %s; give each agent a state_file of its own", path)
+		return journal{}, fault.New(fault.Conflict, "another agent uses the state file %s; each agent needs a state_file of its own", path)
 	}
 	return journal{path: path, lock: lock}, nil
 }
@@ -58,9 +58,9 @@ func (j journal) close() error {
 	return j.lock.Close()
 }
 
-// read gives the book that was written last.
-func (j journal) read() (*book, error) {
-	b := &book{hosts: map[string][]entry{}}
+// read returns the order log that was written last.
+func (j journal) read() (*orderLog, error) {
+	b := &orderLog{hosts: map[string][]entry{}}
 	if j.path == "" {
 		return b, nil
 	}
@@ -78,20 +78,20 @@ func (j journal) read() (*book, error) {
 	}
 	b.epoch = p.Epoch
 	for _, t := range p.Orders {
-		b.hosts[t.Host] = append(b.hosts[t.Host], entry{order: t.order.order(), outcome: energy.Outcome(t.outcome)})
+		b.hosts[t.Host] = append(b.hosts[t.Host], entry{order: t.Order, outcome: t.Outcome})
 	}
 	return b, nil
 }
 
-// write writes the book whole: after a crash the file holds it, or the one before.
-func (j journal) write(b *book) error {
+// write writes the whole order log: after a crash the file holds it, or the one before.
+func (j journal) write(b *orderLog) error {
 	if j.path == "" {
 		return nil
 	}
-	p := page{Epoch: b.epoch, Orders: []taken{}}
+	p := page{Epoch: b.epoch, Orders: []acceptedOrder{}}
 	for _, entries := range b.hosts {
 		for _, e := range entries {
-			p.Orders = append(p.Orders, taken{orderOf(e.order), outcome(e.outcome)})
+			p.Orders = append(p.Orders, acceptedOrder{e.order, e.outcome})
 		}
 	}
 	text, err := json.Marshal(p)
@@ -104,7 +104,7 @@ func (j journal) write(b *book) error {
 	return nil
 }
 
-// replace gives the file at path other content, on disk when it returns.
+// replace replaces the content of the file at path, and returns when that is on disk.
 func replace(path string, content []byte) error {
 	next, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostOutput bounds what is kept of a program's output, in bytes.
+// mostOutput is how much of a program's output is kept, in bytes.
 const mostOutput = 64 << 10
 
-// path is where programs are looked for that programs call.
+// path is the PATH of programs.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// RunProgram runs a program with its arguments, through no shell and with an environment
-// that has nothing of this process's, and gives what it prints. It, and what it has
-// started, are killed when ctx ends. Errors are Unavailable and name the program without
-// its arguments, which may be confidential.
+// RunProgram runs a program with its arguments, without a shell and without this process's
+// environment, and returns its output. When ctx ends, the program and the processes that it
+// has started are killed. Errors are Unavailable and name the program without its arguments,
+// which may be confidential.
 func RunProgram(ctx context.Context, argv []string) (string, error) {
 	var out, complaint bounded
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -38,14 +38,14 @@ func RunProgram(ctx context.Context, argv []string) (string, error) {
 	case ctx.Err() != nil:
 		return "", &fault.Error{Kind: fault.Unavailable, Message: argv[0] + " did not end in time", Err: ctx.Err()}
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fault.New(fault.Unavailable, "the program %s is not there; install it on the agent's machine", argv[0])
+		return "", fault.New(fault.Unavailable, "the program %s was not found; install it on the agent's machine", argv[0])
 	case err != nil:
 		return "", &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("%s cannot be run: %v", argv[0], err)}
 	}
 	return out.String(), nil
 }
 
-// lastLine gives the last line of a program's complaint.
+// lastLine returns the last line of a program's error output.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {

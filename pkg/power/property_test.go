@@ -82,7 +82,7 @@ func (m *recorder) setTakes(d time.Duration) {
 	m.takes = d
 }
 
-func (m *recorder) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+func (m *recorder) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	m.mu.Lock()
 	takes := m.takes
 	m.began = append(m.began, int64(how.Patience/time.Second))
@@ -123,13 +123,13 @@ func (w *world) send(o energy.Order) {
 	}
 	was := w.said[o.ID]
 	switch {
-	case w.accepted[o.ID] && was.Progress != energy.Accepted && was != got && len(w.sent)-int(o.Patience) < 3:
+	case w.accepted[o.ID] && was.Progress != energy.OrderAccepted && was != got && len(w.sent)-int(o.Patience) < 3:
 		w.t.Errorf("order %s was %v and is %v", o.ID, was, got)
-	case was.Progress == energy.Refused && got.Progress != energy.Refused:
+	case was.Progress == energy.OrderRefused && got.Progress != energy.OrderRefused:
 		w.t.Errorf("order %s was refused and is %v", o.ID, got)
 	}
 	w.said[o.ID] = got
-	w.accepted[o.ID] = w.accepted[o.ID] || got.Progress == energy.Accepted
+	w.accepted[o.ID] = w.accepted[o.ID] || got.Progress == energy.OrderAccepted
 }
 
 // checkLife checks that the last agent has begun with no order twice.
@@ -157,7 +157,7 @@ func (w *world) check() {
 		last = o
 	}
 	for _, o := range w.sent {
-		if got := give(w.t, w.agent, o); got.Progress == energy.Accepted {
+		if got := give(w.t, w.agent, o); got.Progress == energy.OrderAccepted {
 			w.t.Errorf("order %s is still under way", o.ID)
 		}
 	}

@@ -65,24 +65,24 @@ func TestOrdersOverRabbitMQ(t *testing.T) {
 		var got energy.Outcome
 		within(t, "the order is over", func() bool {
 			got = give(t, f, o)
-			return got.Progress != energy.Accepted
+			return got.Progress != energy.OrderAccepted
 		})
 		becomes(t, got, want, words)
 	}
 	first, second := numbered(1, "h1", energy.Off), numbered(2, "h1", energy.On)
-	order(old, first, energy.Done, "")
-	order(old, second, energy.Done, "")
-	order(old, first, energy.Done, "") // again
+	order(old, first, energy.OrderDone, "")
+	order(old, second, energy.OrderDone, "")
+	order(old, first, energy.OrderDone, "") // again
 	late := numbered(1, "h1", energy.Off)
 	late.ID = "out of order"
-	order(old, late, energy.Refused, "not newer")
+	order(old, late, energy.OrderRefused, "not newer")
 	expired := numbered(3, "h1", energy.Off)
 	expired.Deadline = at(-1)
-	order(old, expired, energy.Refused, "had to begin by")
+	order(old, expired, energy.OrderRefused, "had to begin by")
 	takenOver := numbered(1, "h2", energy.Off)
 	takenOver.Epoch = 2
-	order(next, takenOver, energy.Done, "")
-	order(old, numbered(4, "h1", energy.Off), energy.Refused, "a newer controller")
+	order(next, takenOver, energy.OrderDone, "")
+	order(old, numbered(4, "h1", energy.Off), energy.OrderRefused, "a newer controller")
 	if got := m.switched(); got != "[off on]" {
 		t.Errorf("the machine was switched %s", got)
 	}
@@ -107,7 +107,7 @@ func TestABrokerThatIsGoneBetweenOrderAndAnswer(t *testing.T) {
 	})
 	o := numbered(1, "h1", energy.Off)
 	o.Deadline = at(600)
-	becomes(t, give(t, f, o), energy.Accepted, "")
+	becomes(t, give(t, f, o), energy.OrderAccepted, "")
 	// RabbitMQ writes the list of its quorum queues down half a second late: a queue that
 	// is younger does not survive kill -9.
 	time.Sleep(2 * time.Second)
@@ -120,7 +120,7 @@ func TestABrokerThatIsGoneBetweenOrderAndAnswer(t *testing.T) {
 	broker.Start()
 	within(t, "the answer comes after all", func() bool {
 		got, err := f.Order(t.Context(), o)
-		return err == nil && got.Progress == energy.Done
+		return err == nil && got.Progress == energy.OrderDone
 	})
 	if got := m.switched(); got != "[off]" {
 		t.Errorf("the machine was switched %s", got)

@@ -35,8 +35,8 @@ func TestAWakeTestIsAskedForOverMessages(t *testing.T) {
 	bubble(t, func(t *testing.T, broker oslo.Transport) {
 		served := &trials{record: energy.Record{
 			Host: "h1", Phase: energy.Waking, Since: 100, Reason: "it is tested", Attempt: 1, Quarantine: "did not wake",
-			Hold:  &energy.Hold{Action: energy.Test, Reason: "new", By: "root", At: 90, Until: 900},
-			Proof: &energy.Proof{At: 80, Woke: true, Seconds: 70, Reason: "woke"},
+			Hold:         &energy.Hold{Action: energy.Test, Reason: "new", By: "root", At: 90, Until: 900},
+			LastWakeTest: &energy.WakeTest{At: 80, Woke: true, Seconds: 70, Reason: "woke"},
 		}}
 		serve(t, broker, power.TrialsTopic, "almanacd", power.TrialsEndpoint(served))
 		remote := power.NewTrials(client(t, broker), "almanac")
@@ -54,7 +54,7 @@ func TestAWakeTestIsAskedForOverMessages(t *testing.T) {
 			t.Error(diff)
 		}
 		served.record = energy.Record{Host: "h1"}
-		if got, err = remote.HostRecord(t.Context(), "h1"); err != nil || got.Hold != nil || got.Proof != nil {
+		if got, err = remote.HostRecord(t.Context(), "h1"); err != nil || got.Hold != nil || got.LastWakeTest != nil {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

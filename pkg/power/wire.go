@@ -3,11 +3,10 @@ package power
 import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// The topics. The server of an agent on Topic has the agent's name, which is where orders
-// go; AgentsTopic is that of fleets, on which agents announce themselves to all of them.
+// The topics. An agent serves Topic under its own name, to which its orders are sent. All
+// fleets serve AgentsTopic, on which agents announce themselves.
 const (
 	Topic       = "almanac.power"
 	AgentsTopic = "almanac.power.agents"
@@ -18,7 +17,7 @@ const (
 
 	orderMethod    = "order"
 	readMethod     = "read"
-	greetMethod    = "greet" // to all agents: announce yourselves
+	discoverMethod = "discover" // asks all agents to announce themselves
 	announceMethod = "announce"
 )
 
@@ -26,72 +25,18 @@ func target(exchange, topic, server string) oslo.Target {
 	return oslo.Target{Exchange: exchange, Topic: topic, Server: server, Version: version}
 }
 
-// announcement says which hosts an agent can switch.
+// announcement lists the hosts that an agent can switch.
 type announcement struct {
 	Agent string `json:"agent"`
-	// Run is another one each time that the agent is started, so that two of one name
-	// are told apart.
-	Run   string      `json:"run"`
-	Hosts []announced `json:"hosts"`
+	// Run is new at each start of the agent, so that two agents of one name can be told apart.
+	Run   string          `json:"run"`
+	Hosts []energy.Access `json:"hosts"`
 }
 
-type announced struct {
-	Host   string         `json:"host"`
-	Driver string         `json:"driver"`
-	States []energy.State `json:"states"`
-}
-
-type order struct {
-	ID       string       `json:"id"`
-	Epoch    int64        `json:"epoch"`
-	Number   int64        `json:"number"`
-	Host     string       `json:"host"`
-	State    energy.State `json:"state"`
-	Hard     bool         `json:"hard"`
-	Patience int64        `json:"patience"` // seconds
-	Deadline span.Instant `json:"deadline"` // seconds since 1970
-}
-
-func (o *order) order() energy.Order {
-	return energy.Order{
-		ID: o.ID, Epoch: o.Epoch, Number: o.Number, Host: o.Host, State: o.State,
-		Hard: o.Hard, Patience: o.Patience, Deadline: o.Deadline,
-	}
-}
-
-func orderOf(o energy.Order) order {
-	return order{
-		ID: o.ID, Epoch: o.Epoch, Number: o.Number, Host: o.Host, State: o.State,
-		Hard: o.Hard, Patience: o.Patience, Deadline: o.Deadline,
-	}
-}
-
-type outcome struct {
-	Progress energy.Progress `json:"progress"`
-	Reason   string          `json:"reason,omitempty"`
-}
-
-type question struct {
+type readRequest struct {
 	Hosts []string `json:"hosts"`
 }
 
-type answer struct {
-	Readings []reading `json:"readings"`
-}
-
-type reading struct {
-	Host        string       `json:"host"`
-	State       energy.State `json:"state,omitempty"`
-	Watts       float64      `json:"watts,omitempty"`
-	Untouchable string       `json:"untouchable,omitempty"`
-	Problem     string       `json:"problem,omitempty"`
-	At          span.Instant `json:"at"`
-}
-
-func (r *reading) reading() energy.Reading {
-	return energy.Reading{Host: r.Host, State: r.State, Watts: r.Watts, Untouchable: r.Untouchable, Problem: r.Problem, At: r.At}
-}
-
-func readingOf(r energy.Reading) reading {
-	return reading{Host: r.Host, State: r.State, Watts: r.Watts, Untouchable: r.Untouchable, Problem: r.Problem, At: r.At}
+type readReply struct {
+	Readings []energy.Reading `json:"readings"`
 }

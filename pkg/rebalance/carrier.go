@@ -2,13 +2,11 @@ package rebalance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -52,6 +50,12 @@ func NewCarrier(o CarrierOptions) *Carrier {
 func (c *Carrier) Made(state State) int64 { return c.made[state].Load() }
 
 const (
+	leaseName = "packing"
+	leaseTTL  = time.Minute
+	// tellTime bounds the time from storing that a move begins to the end of the call to Nova.
+	tellTime = 45 * time.Second
+	// heard is how many seconds after a move began Nova has received the call, or never will.
+	heard = int64(leaseTTL / time.Second)
 	// mostTold is how often Nova is told to move an instance that does not begin to move.
 	mostTold = 3
 	// mostSteps bounds one step of the job.
@@ -59,12 +63,7 @@ const (
 )
 
 // Wake lets the next step begin at once.
-func (c *Carrier) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Carrier) Wake() { job.Poke(c.wake) }
 
 // Job is the carrier's work.
 func (c *Carrier) Job() job.Job {
@@ -73,38 +72,42 @@ func (c *Carrier) Job() job.Job {
 
 // Step does what can be done now, without waiting for Nova.
 func (c *Carrier) Step(ctx context.Context) error {
-	for range mostSteps {
-		last, err := c.Archive.PackingRuns(ctx, 1)
-		if err != nil || len(last) == 0 || last[0].Over() {
-			return err
-		}
-		g, held, err := c.hold(ctx)
-		if err != nil || !held {
-			return err
-		}
-		more, err := c.advance(ctx, g, last[0])
-		if err != nil || !more {
-			return err
-		}
+	if r, err := c.open(ctx); r == nil {
+		return err
 	}
-	return nil
+	_, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, func(ctx context.Context, held *job.Held) error {
+		for range mostSteps {
+			r, err := c.open(ctx)
+			if r == nil {
+				return err
+			}
+			if more, err := c.advance(ctx, held, *r); err != nil || !more {
+				return err
+			}
+			if err := held.Ensure(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
 }
 
 // advance does one thing; more says that the next can be done at once.
-func (c *Carrier) advance(ctx context.Context, g grip, r Run) (more bool, err error) {
+func (c *Carrier) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
 	i, left := r.next()
 	switch {
 	case left && r.Progress[i].State != Waiting:
-		return c.follow(ctx, g, r, i)
+		return c.follow(ctx, held, r, i)
 	case r.Status == Stopping:
-		return false, c.end(ctx, g, r, Stopped, r.Reason)
+		return false, c.end(ctx, held, r, Stopped, r.Reason)
 	case !left:
-		return false, c.end(ctx, g, r, Done, done(&r))
+		return false, c.end(ctx, held, r, Done, done(&r))
 	}
 	if failed := r.Count(Undone); c.MostFailed > 0 && failed >= c.MostFailed {
-		return false, c.end(ctx, g, r, Failed, fmt.Sprintf("%d moves have failed", failed))
+		return false, c.end(ctx, held, r, Failed, fmt.Sprintf("%d moves have failed", failed))
 	}
-	s, g, err := c.read(ctx, g)
+	s, err := c.observe(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look at the cloud before the next move: %w", err)
 	}
@@ -115,112 +118,9 @@ func (c *Carrier) advance(ctx context.Context, g grip, r Run) (more bool, err er
 	verdict := s.Judge(&r.Plan, i, r.Floor())
 	switch {
 	case verdict.Skip != "":
-		return true, c.note(ctx, g, r, i, Skipped, verdict.Skip)
+		return true, c.note(ctx, held, r, i, Skipped, verdict.Skip)
 	case verdict.End != "":
-		return false, c.end(ctx, g, r, Done, verdict.End)
+		return false, c.end(ctx, held, r, Done, verdict.End)
 	}
-	return true, c.begin(ctx, g, r, i)
-}
-
-func done(r *Run) string {
-	if skipped, failed := r.Count(Skipped), r.Count(Undone); skipped+failed > 0 {
-		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(Moved), len(r.Progress), skipped, failed)
-	}
-	return "all moves were made"
-}
-
-// errOther says that a run has become another one since it was read, as by a stop.
-var errOther = errors.New("the run has changed meanwhile")
-
-// begin stores that a move is begun and then tells Nova.
-func (c *Carrier) begin(ctx context.Context, g grip, r Run, i int) error {
-	m := r.Plan.Moves[i]
-	sight, err := c.Cloud.Look(ctx, m.Instance)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return c.note(ctx, g, r, i, Skipped, "the instance is gone")
-	case err != nil:
-		return err
-	case sight.Host != m.From || sight.Task != "" || sight.Status != "ACTIVE":
-		return c.note(ctx, g, r, i, Skipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
-	case sight.Locked:
-		return c.note(ctx, g, r, i, Skipped, "it is locked by now")
-	}
-	_, err = c.Records.ChangePackingRun(ctx, g.Lease, r.ID, func(r *Run) error {
-		p := &r.Progress[i]
-		if r.Status != Running || p.State != Waiting {
-			return errOther
-		}
-		p.State, p.Begun, p.Before, p.Told = Moving, c.Now(), sight.Migration.ID, p.Told+1
-		return nil
-	})
-	switch {
-	case errors.Is(err, errOther):
-		return nil // the next look is at what it is now
-	case err != nil:
-		return err
-	}
-	c.Log.InfoContext(ctx, "an instance is moved", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
-	return c.tell(ctx, g, r, i)
-}
-
-func busy(s Sight) string {
-	if s.Task == "" {
-		return ""
-	}
-	return ", and Nova is busy with it: " + s.Task
-}
-
-// tell tells Nova to move an instance. Where nobody knows whether it has heard that, it is
-// looked at later.
-func (c *Carrier) tell(ctx context.Context, g grip, r Run, i int) error {
-	m := r.Plan.Moves[i]
-	err := c.while(ctx, g, func(ctx context.Context) error { return c.Cloud.Move(ctx, m.Instance, m.To) })
-	if err == nil {
-		return nil
-	}
-	if fault.Is(err, fault.Conflict) && r.Progress[i].Told > 0 {
-		return nil // it may be busy with what it was told before, though it has not answered
-	}
-	switch fault.Of(err).Kind {
-	case fault.Invalid, fault.Conflict, fault.Denied, fault.NotFound:
-	default:
-		return err
-	}
-	return c.note(ctx, g, r, i, Undone, "Nova refuses: "+fault.Of(err).Message)
-}
-
-// note stores what has become of a move.
-func (c *Carrier) note(ctx context.Context, g grip, r Run, i int, state State, why string) error {
-	_, err := c.Records.ChangePackingRun(ctx, g.Lease, r.ID, func(r *Run) error {
-		p := &r.Progress[i]
-		p.State, p.Reason, p.Ended = state, why, c.Now()
-		return nil
-	})
-	if err == nil {
-		c.made[state].Add(1)
-	}
-	if err == nil && state != Moved {
-		c.Log.WarnContext(ctx, "an instance is not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
-	}
-	return err
-}
-
-// end ends a run, with the yield that there is then, and says which hosts became empty.
-func (c *Carrier) end(ctx context.Context, g grip, r Run, status Status, why string) error {
-	yield := 0.0
-	if s, _, err := c.read(ctx, g); err == nil {
-		yield = s.Yield()
-		why += s.emptied(&r.Plan)
-	} else {
-		c.Log.WarnContext(ctx, "what came of a run is not known", "run", r.ID, "error", err)
-	}
-	_, err := c.Records.ChangePackingRun(ctx, g.Lease, r.ID, func(r *Run) error {
-		r.Status, r.Reason, r.Ended, r.Yield = status, why, c.Now(), yield
-		return nil
-	})
-	if err == nil {
-		c.Log.InfoContext(ctx, "a run has ended", "run", r.ID, "status", string(status), "reason", why)
-	}
-	return err
+	return true, c.begin(ctx, held, r, i)
 }

@@ -6,39 +6,40 @@ import (
 	"fmt"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // follow looks what has become of a move.
-func (c *Carrier) follow(ctx context.Context, g grip, r Run, i int) (more bool, err error) {
+func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (more bool, err error) {
 	m, p := r.Plan.Moves[i], r.Progress[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return true, c.note(ctx, g, r, i, Skipped, "the instance is gone")
+		return true, c.note(ctx, held, r, i, Skipped, "the instance is gone")
 	case err != nil && c.Now() < c.patience(p):
 		return false, err
 	case err != nil:
-		return false, c.giveUp(ctx, g, r, i, fmt.Sprintf("what has become of it is not known: %v", err))
+		return false, c.giveUp(ctx, held, r, i, fmt.Sprintf("what has become of it is not known: %v", err))
 	}
 	ours := sight.Migration.ID != p.Before
 	switch {
 	case sight.Task != "" || ours && !sight.Migration.Over:
-		return false, c.wait(ctx, g, r, i)
+		return false, c.wait(ctx, held, r, i)
 	case sight.Host == m.To:
-		return true, c.note(ctx, g, r, i, Moved, "")
+		return true, c.note(ctx, held, r, i, Moved, "")
 	case ours || sight.Host != m.From:
-		return true, c.note(ctx, g, r, i, Undone, fmt.Sprintf("Nova has ended it as %s, and the instance is on %s",
+		return true, c.note(ctx, held, r, i, Undone, fmt.Sprintf("Nova has ended it as %s, and the instance is on %s",
 			cmp.Or(sight.Migration.Status, "unknown"), cmp.Or(sight.Host, "no host")))
 	case c.Now() < p.Begun.Add(heard): // who began it may still tell Nova
 		return false, nil
 	case p.Told >= mostTold:
-		return true, c.note(ctx, g, r, i, Undone, "Nova does not begin it")
+		return true, c.note(ctx, held, r, i, Undone, "Nova does not begin it")
 	case r.Status == Stopping: // Nova has not heard of it
-		return true, c.note(ctx, g, r, i, Skipped, "the run was stopped")
+		return true, c.note(ctx, held, r, i, Skipped, "the run was stopped")
 	}
 	// Nova never heard of it, since somebody died before; what has happened meanwhile counts.
-	_, err = c.Records.ChangePackingRun(ctx, g.Lease, r.ID, func(r *Run) error {
+	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Progress[i].State = Waiting
 		return nil
 	})
@@ -51,42 +52,45 @@ func (c *Carrier) patience(p Progress) span.Instant {
 }
 
 // wait leaves a move that is under way alone, until that takes too long.
-func (c *Carrier) wait(ctx context.Context, g grip, r Run, i int) error {
+func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error {
 	late := c.Now() >= c.patience(r.Progress[i])
 	switch aborting := r.Progress[i].State == Aborting; {
 	case !aborting && !late:
 		return nil
 	case aborting && !late:
-		c.abort(ctx, g, r, i)
+		c.abort(ctx, held, r, i)
 		return nil
 	}
-	return c.giveUp(ctx, g, r, i, "Nova has neither finished it nor given it up in time; it goes on there")
+	return c.giveUp(ctx, held, r, i, "Nova has neither finished it nor given it up in time; it goes on there")
 }
 
 // giveUp is for a move that has taken too long: Nova is told to give it up, and where that was
 // done before, the run ends.
-func (c *Carrier) giveUp(ctx context.Context, g grip, r Run, i int, why string) error {
+func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
 	if r.Progress[i].State == Aborting {
-		if err := c.note(ctx, g, r, i, Undone, why); err != nil {
+		if err := c.note(ctx, held, r, i, Undone, why); err != nil {
 			return err
 		}
-		return c.end(ctx, g, r, Failed, fmt.Sprintf("the move of instance %s does not come to an end: %s", r.Plan.Moves[i].Instance, why))
+		return c.end(ctx, held, r, Failed, fmt.Sprintf("the move of instance %s does not come to an end: %s", r.Plan.Moves[i].Instance, why))
 	}
-	_, err := c.Records.ChangePackingRun(ctx, g.Lease, r.ID, func(r *Run) error {
+	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Progress[i].State, r.Progress[i].Aborted = Aborting, c.Now()
 		return nil
 	})
 	if err == nil {
-		c.abort(ctx, g, r, i)
+		c.abort(ctx, held, r, i)
 	}
 	return err
 }
 
 // abort has Nova give up a migration. It is told so at each look, as nobody knows whether it
 // has heard, and as it refuses while a migration is about to begin.
-func (c *Carrier) abort(ctx context.Context, g grip, r Run, i int) {
+func (c *Carrier) abort(ctx context.Context, held *job.Held, r Run, i int) {
 	instance := r.Plan.Moves[i].Instance
-	err := c.while(ctx, g, func(ctx context.Context) error { return c.Cloud.Abort(ctx, instance) })
+	err := held.Ensure(ctx)
+	if err == nil {
+		err = c.Cloud.Abort(ctx, instance)
+	}
 	if err != nil {
 		c.Log.WarnContext(ctx, "Nova does not give up a migration", "run", r.ID, "instance", instance, "error", err)
 	}

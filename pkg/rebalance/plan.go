@@ -19,17 +19,17 @@ import (
 type Options struct {
 	// Migrations is how many there may be at most, and MemoryMB how much memory they may move
 	// together; 0 is any.
-	Migrations int
-	MemoryMB   int64
+	Migrations int   `json:"migrations,omitempty"`
+	MemoryMB   int64 `json:"memory_mb,omitempty"`
 	// Algorithm is adapt or exact; empty is exact where that is quick, else adapt.
-	Algorithm string
+	Algorithm string `json:"algorithm,omitempty"`
 	// Consolidate is how many hosts shall become empty, the least efficient first, instead of
 	// a larger yield; 0 is none. AllThatCan is as many as can be.
-	Consolidate int
+	Consolidate int `json:"consolidate,omitempty"`
 	// Floor is the yield that consolidation does not go under; 0 is the one that is now.
-	Floor float64
+	Floor float64 `json:"floor,omitempty"`
 	// Gain is by how much the smallest yield has to grow at least, or nothing is moved.
-	Gain float64
+	Gain float64 `json:"gain,omitempty"`
 }
 
 // AllThatCan is the value of Options.Consolidate for no limit.
@@ -61,36 +61,45 @@ func (o Options) Check() error {
 
 // Plan is what is to be moved, and what comes of it.
 type Plan struct {
-	At span.Instant
+	At span.Instant `json:"at"`
 	// ID is the same for plans with the same moves.
-	ID        string
-	Options   Options
-	Algorithm string // that was used
+	ID        string  `json:"id"`
+	Options   Options `json:"options"`
+	Algorithm string  `json:"algorithm,omitempty"` // that was used
 	// Hosts are those whose yields count, Instances all on hosts that are up, Movable those
 	// that can be moved, and Measured those whose need was measured.
-	Hosts, Instances, Movable, Measured int
+	Hosts     int `json:"hosts"`
+	Instances int `json:"instances"`
+	Movable   int `json:"movable"`
+	Measured  int `json:"measured,omitempty"`
 	// Before is the smallest yield as it is, After that when all has been moved, and Bound one
 	// that no placement exceeds, however much is moved.
-	Before, After, Bound float64
-	Moves                []Move
-	Emptied              []string // hosts
+	Before  float64  `json:"before"`
+	After   float64  `json:"after"`
+	Bound   float64  `json:"bound"`
+	Moves   []Move   `json:"moves"`
+	Emptied []string `json:"emptied,omitempty"` // hosts
 	// Kept are hosts that should have become empty and cannot, with why.
-	Kept    []Stay
-	Stays   []Stay
-	Beyond  []Beyond
-	Reasons []string // why it is as it is, in sentences
+	Kept    []Stay   `json:"kept,omitempty"`
+	Stays   []Stay   `json:"stays,omitempty"`
+	Beyond  []Beyond `json:"beyond,omitempty"`
+	Reasons []string `json:"reasons,omitempty"` // why it is as it is, in sentences
 }
 
 // Move is a live migration.
 type Move struct {
-	Instance, Name, ProjectID string
-	From, To                  string
-	VCPUs, MemoryMB           int64
-	Need                      float64 // in cores
+	Instance  string  `json:"instance"`
+	Name      string  `json:"name"`
+	ProjectID string  `json:"project_id"`
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	VCPUs     int64   `json:"vcpus"`
+	MemoryMB  int64   `json:"memory_mb"`
+	Need      float64 `json:"need"` // in cores
 	// Yield is the smallest one after the move.
-	Yield float64
-	// Between says that the instance goes on to another host later: it makes room meanwhile.
-	Between bool
+	Yield float64 `json:"yield"`
+	// Between reports that the instance goes on to another host later: it makes room meanwhile.
+	Between bool `json:"between,omitempty"`
 }
 
 // Memory is how much memory the moves move, in MB.

@@ -1,10 +1,8 @@
 package rebalance
 
 import (
-	"context"
 	"slices"
 
-	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -38,30 +36,31 @@ const (
 
 // Run is a plan that is carried out.
 type Run struct {
-	ID, By  string // By is the id of the user
-	Status  Status
-	Reason  string // why it ended, or ends, as it does; a sentence
-	Created span.Instant
-	Ended   span.Instant // 0 is not yet
-	Plan    Plan
+	ID      string       `json:"id"`
+	By      string       `json:"by"` // the id of the user
+	Status  Status       `json:"status"`
+	Reason  string       `json:"reason,omitempty"` // why it ended, or ends, as it does; a sentence
+	Created span.Instant `json:"created"`
+	Ended   span.Instant `json:"ended,omitempty"` // 0 is not yet
+	Plan    Plan         `json:"plan"`
 	// Progress is that of the moves of the plan, one by one.
-	Progress []Progress
+	Progress []Progress `json:"progress"`
 	// Yield is the smallest yield when the run had ended; 0 is not known.
-	Yield float64
+	Yield float64 `json:"yield,omitempty"`
 }
 
 // Progress is how far one move is.
 type Progress struct {
-	State  State
-	Reason string       // why it was skipped, or has failed
-	Begun  span.Instant // when Nova was told; 0 where it was not
-	// Aborted is when Nova was first told to give it up; 0 where it was not.
-	Aborted span.Instant
-	Ended   span.Instant
+	State  State        `json:"state"`
+	Reason string       `json:"reason,omitempty"` // why it was skipped, or has failed
+	Begun  span.Instant `json:"begun,omitempty"`  // when Nova was told; 0 where it was not
+	// Aborted is when Nova was first told to abort it; 0 where it was not.
+	Aborted span.Instant `json:"aborted,omitempty"`
+	Ended   span.Instant `json:"ended,omitempty"`
 	// Before is the last migration that Nova knew of the instance when it was told: a later
 	// one is ours. Told is how often it was.
-	Before string
-	Told   int
+	Before string `json:"before,omitempty"`
+	Told   int    `json:"told,omitempty"`
 }
 
 // Over says that nothing more happens in the run.
@@ -91,48 +90,4 @@ func (r *Run) Floor() float64 {
 		return r.Plan.Options.Floor
 	}
 	return r.Plan.Before
-}
-
-// Records keep runs.
-type Records interface {
-	// AddPackingRun stores a new run. It fails with a Conflict fault while another is not over.
-	AddPackingRun(ctx context.Context, r Run) error
-	// ChangePackingRun replaces a run by what change makes of it, under the lease; the zero
-	// lease guards nothing. change may be called again. It fails with a NotFound fault where
-	// there is no such run.
-	ChangePackingRun(ctx context.Context, lease job.Lease, id string, change func(*Run) error) (Run, error)
-}
-
-// Archive has the runs.
-type Archive interface {
-	// PackingRun fails with a NotFound fault where there is no such run.
-	PackingRun(ctx context.Context, id string) (Run, error)
-	// PackingRuns gives the latest, the last one first.
-	PackingRuns(ctx context.Context, most int) ([]Run, error)
-}
-
-// Sight is what Nova says of an instance at one moment.
-type Sight struct {
-	Host, Status, Task string
-	Locked             bool
-	// Migration is the last one that it knows; the zero one where it knows none.
-	Migration Migration
-}
-
-// Migration is one of Nova's.
-type Migration struct {
-	ID, Status string
-	Over       bool
-}
-
-// Cloud moves instances.
-type Cloud interface {
-	// Look fails with a NotFound fault where there is no such instance.
-	Look(ctx context.Context, instance string) (Sight, error)
-	// Move has Nova begin to live-migrate an instance to a host, which its scheduler has to
-	// accept. An Unavailable fault means that nobody knows whether Nova was told. Nova is told
-	// nothing once ctx has ended.
-	Move(ctx context.Context, instance, host string) error
-	// Abort has Nova give up a live migration of the instance.
-	Abort(ctx context.Context, instance string) error
 }

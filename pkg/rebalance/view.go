@@ -52,14 +52,16 @@ type guest struct {
 
 // Stay is an instance that cannot be moved.
 type Stay struct {
-	Instance, Host, Reason string
+	Instance string `json:"instance,omitempty"`
+	Host     string `json:"host"`
+	Reason   string `json:"reason"`
 }
 
 // Beyond is a host whose yield no move can change.
 type Beyond struct {
-	Host   string
-	Yield  float64
-	Reason string
+	Host   string  `json:"host"`
+	Yield  float64 `json:"yield"`
+	Reason string  `json:"reason"`
 }
 
 func (s *Situation) view() *view {

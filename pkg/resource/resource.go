@@ -24,11 +24,11 @@ func IsCustomClass(name string) bool {
 // Vector is an amount of each resource. The zero Vector is nothing. Vectors are values: no
 // method changes its receiver.
 type Vector struct {
-	VCPUs    int64
-	MemoryMB int64
-	DiskGB   int64
+	VCPUs    int64 `json:"vcpus"`
+	MemoryMB int64 `json:"memory_mb"`
+	DiskGB   int64 `json:"disk_gb"`
 	// Custom counts resource classes such as CUSTOM_FPGA; an absent class counts zero.
-	Custom map[string]int64
+	Custom map[string]int64 `json:"custom"`
 }
 
 // IsZero reports whether every amount is 0.

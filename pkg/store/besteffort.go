@@ -14,16 +14,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 var (
-	_ controller.Records = (*Store)(nil)
-	_ controller.Shelf   = (*Store)(nil)
-	_ controller.Pins    = (*Store)(nil)
+	_ controller.Records    = (*Store)(nil)
+	_ requests.RequestStore = (*Store)(nil)
+	_ requests.Pins         = (*Store)(nil)
 )
 
 // OpenBestEffort implements controller.Records.
-func (s *Store) OpenBestEffort(ctx context.Context) ([]controller.Request, error) {
+func (s *Store) OpenBestEffort(ctx context.Context) ([]state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("over_at = 0").Order("place") })
 	if err != nil {
 		return nil, fmt.Errorf("read the best-effort work: %w", err)
@@ -31,18 +33,18 @@ func (s *Store) OpenBestEffort(ctx context.Context) ([]controller.Request, error
 	return list, nil
 }
 
-// AddBestEffort implements controller.Shelf.
-func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userData string, most int) (controller.Request, error) {
+// AddBestEffort implements requests.RequestStore.
+func (s *Store) AddBestEffort(ctx context.Context, r state.Request, userData string, most int) (state.Request, error) {
 	row, err := rowOfBestEffort(r, userData)
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	vms, err := rowsOfVMs(r.ID, r.VMs)
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	err = s.write(ctx, func(tx *gorm.DB) error {
-		// A transaction that was in doubt may have stored it.
+		// A transaction with an unknown outcome may have stored it.
 		var there int64
 		if err := tx.Model(&bestEffortRow{}).Where("id = ?", r.ID).Count(&there).Error; err != nil || there > 0 {
 			return err
@@ -61,14 +63,14 @@ func (s *Store) AddBestEffort(ctx context.Context, r controller.Request, userDat
 		return known, err
 	}
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
+		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	return s.BestEffort(ctx, r.ID)
 }
 
-// within refuses a request by which its project would have too many VMs. Requests are
-// counted one after the other, on the nodes of a cluster too.
-func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
+// within refuses a request that would exceed the number of VMs that its project may have.
+// Requests are counted one after the other, on the nodes of a cluster too.
+func (s *Store) within(tx *gorm.DB, r state.Request, most int) error {
 	if most <= 0 {
 		return nil
 	}
@@ -81,37 +83,37 @@ func (s *Store) within(tx *gorm.DB, r controller.Request, most int) error {
 		Where("request_id IN (?)", tx.Model(&bestEffortRow{}).Select("id").Where("project_id = ? AND over_at = 0", r.ProjectID)).
 		Count(&open).Error
 	if err == nil && open+int64(len(r.VMs)) > int64(most) {
-		err = fault.New(fault.Refused, "the project would have %d VMs of best-effort work that are not over, and may have %d", open+int64(len(r.VMs)), most)
+		err = fault.New(fault.Refused, "the project would have %d unfinished VMs of best-effort work, and may have %d", open+int64(len(r.VMs)), most)
 	}
 	return err
 }
 
-// BestEffort implements controller.Shelf.
-func (s *Store) BestEffort(ctx context.Context, id string) (controller.Request, error) {
+// BestEffort implements requests.RequestStore.
+func (s *Store) BestEffort(ctx context.Context, id string) (state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("id = ?", id) })
 	if err != nil {
-		return controller.Request{}, fmt.Errorf("read best-effort request %s: %w", id, err)
+		return state.Request{}, fmt.Errorf("read best-effort request %s: %w", id, err)
 	}
 	if len(list) == 0 {
-		return controller.Request{}, fault.New(fault.NotFound, "there is no best-effort request %s", id)
+		return state.Request{}, fault.New(fault.NotFound, "there is no best-effort request %s", id)
 	}
 	return list[0], nil
 }
 
-// BestEffortOfKey implements controller.Shelf.
-func (s *Store) BestEffortOfKey(ctx context.Context, project, key string) (controller.Request, bool, error) {
+// BestEffortOfKey implements requests.RequestStore.
+func (s *Store) BestEffortOfKey(ctx context.Context, project, key string) (state.Request, bool, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("project_id = ? AND request_key = ?", project, key) })
 	if err != nil {
-		return controller.Request{}, false, fmt.Errorf("read the best-effort request of an idempotency key: %w", err)
+		return state.Request{}, false, fmt.Errorf("read the best-effort request of an idempotency key: %w", err)
 	}
 	if len(list) == 0 {
-		return controller.Request{}, false, nil
+		return state.Request{}, false, nil
 	}
 	return list[0], true, nil
 }
 
-// ListBestEffort implements controller.Shelf.
-func (s *Store) ListBestEffort(ctx context.Context, q controller.Query) ([]controller.Request, error) {
+// ListBestEffort implements requests.RequestStore.
+func (s *Store) ListBestEffort(ctx context.Context, q requests.Query) ([]state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB {
 		found := tx.Order("place")
 		if q.ProjectID != "" {
@@ -146,7 +148,7 @@ func (s *Store) ListBestEffort(ctx context.Context, q controller.Query) ([]contr
 	return list, nil
 }
 
-// CancelBestEffort implements controller.Shelf.
+// CancelBestEffort implements requests.RequestStore.
 func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&bestEffortRow{}).Where("id = ? AND cancelled_at = 0 AND over_at = 0", id).Update("cancelled_at", int64(at)).Error
@@ -158,11 +160,11 @@ func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant
 }
 
 // SaveBestEffortVMs implements controller.Records.
-func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []controller.VM) error {
+func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []state.VM) error {
 	rows, err := rowsOfVMs("", vms)
 	if err == nil {
 		err = s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			// They are there already, with the request that they are of.
+			// The rows exist already, with the request that they belong to.
 			update := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns([]string{"phase", "server_id", "state"})}
 			for part := range slices.Chunk(rows, batch) {
 				if err := tx.Clauses(update).Create(&part).Error; err != nil {
@@ -189,7 +191,7 @@ func (s *Store) CloseBestEffort(ctx context.Context, lease job.Lease, id string,
 	return nil
 }
 
-// BestEffortUserData gives the user_data of a request's servers, in base64.
+// BestEffortUserData returns the user_data of a request's servers, in base64.
 func (s *Store) BestEffortUserData(ctx context.Context, id string) (string, error) {
 	var found []string
 	err := s.look(ctx, func(db *gorm.DB) error {
@@ -205,29 +207,29 @@ func (s *Store) BestEffortUserData(ctx context.Context, id string) (string, erro
 	return found[0], nil
 }
 
-// BestEffortPin implements controller.Pins.
-func (s *Store) BestEffortPin(ctx context.Context, vm string) (controller.Pinned, bool, error) {
+// BestEffortPin implements requests.Pins.
+func (s *Store) BestEffortPin(ctx context.Context, vm string) (requests.Pinned, bool, error) {
 	var vms []bestEffortVMRow
-	var requests []bestEffortRow
+	var rows []bestEffortRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
-		vms, requests = nil, nil
+		vms, rows = nil, nil
 		if err := tx.Where("id = ?", vm).Find(&vms).Error; err != nil || len(vms) == 0 {
 			return err
 		}
-		return tx.Select("project_id").Where("id = ?", vms[0].RequestID).Find(&requests).Error
+		return tx.Select("project_id").Where("id = ?", vms[0].RequestID).Find(&rows).Error
 	})
 	if err != nil {
-		return controller.Pinned{}, false, fmt.Errorf("read VM %s of best-effort work: %w", vm, err)
+		return requests.Pinned{}, false, fmt.Errorf("read VM %s of best-effort work: %w", vm, err)
 	}
-	if len(vms) == 0 || len(requests) == 0 {
-		return controller.Pinned{}, false, nil
+	if len(vms) == 0 || len(rows) == 0 {
+		return requests.Pinned{}, false, nil
 	}
 	v, err := vms[0].vm()
-	return controller.Pinned{ProjectID: requests[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
+	return requests.Pinned{ProjectID: rows[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
 }
 
-// Resting gives those of the servers that best-effort work has suspended, with their room
-// in Placement taken away.
+// Resting returns which of the servers best-effort work has suspended and removed from
+// Placement.
 func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool, error) {
 	resting := map[string]bool{}
 	for part := range slices.Chunk(servers, batch) {
@@ -245,8 +247,8 @@ func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool
 	return resting, nil
 }
 
-// Departing gives, of those of the servers that are of best-effort work and have their
-// room, until when they are left to its controller: 0 is not known yet.
+// Departing returns, for the servers that are best-effort work and have their allocations,
+// until when the controller of best-effort work handles them: 0 is not known yet.
 func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error) {
 	departing := map[string]span.Instant{}
 	for part := range slices.Chunk(servers, batch) {
@@ -256,7 +258,7 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 			return db.Where("server_id IN ? AND phase NOT IN ?", part, []besteffort.Phase{besteffort.Done, besteffort.Failed}).Find(&rows).Error
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read which servers are of best-effort work: %w", err)
+			return nil, fmt.Errorf("read which servers are best-effort work: %w", err)
 		}
 		for i := range rows {
 			v, err := rows[i].vm()
@@ -269,8 +271,8 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 	return departing, nil
 }
 
-// PurgeBestEffort deletes the requests that were over before an instant, batch of them in
-// a transaction, and says how many. It fails with ErrLeaseLost where the lease has moved
+// PurgeBestEffort deletes the requests that were over before an instant, one batch in each
+// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
 // on.
 func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
@@ -295,11 +297,11 @@ func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before spa
 	}
 }
 
-// bestEffort gives the requests that scope selects, with their VMs, without what their
-// servers are given: that may be long, and only who makes a server needs it.
-func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []controller.Request, err error) {
+// bestEffort returns the requests that scope selects, with their VMs and without user_data,
+// which may be long and which only the creation of a server needs.
+func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []state.Request, err error) {
 	var rows []bestEffortRow
-	vms := map[string][]controller.VM{}
+	vms := map[string][]state.VM{}
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		rows = nil
 		clear(vms)

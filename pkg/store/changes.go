@@ -17,7 +17,7 @@ import (
 // The table changes has a row for each commit. It is the change log that replicas
 // follow, the outbox of notifications and the audit trail.
 
-// entry gives the row for a commit that makes a reservation into row.
+// entry returns the row for a commit that makes a reservation into row.
 func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, error) {
 	state, err := stateOf(*row)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, 
 	}, nil
 }
 
-// stateOf returns a reservation as a change record keeps it. Filters are full of
-// characters that JSON in a web page would have to escape.
+// stateOf returns a reservation as a change record keeps it. It does not escape HTML:
+// filters are full of such characters.
 func stateOf(row reservationRow) (string, error) {
 	row.Events = latest(row.Events)
 	var text strings.Builder
@@ -75,23 +75,23 @@ func (row changeRow) change() (reservation.Change, error) {
 	}, err
 }
 
-// Trail gives the stored changes of a reservation, the oldest first. A limit of 0
-// is no limit.
+// Trail returns the stored changes of a reservation, the oldest first. A limit of 0 is no
+// limit.
 func (s *Store) Trail(ctx context.Context, id string, limit int) ([]reservation.Change, error) {
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("reservation_id = ?", id).Order("version") })
 }
 
-// Unsent gives changes that wait to be sent, in order of place. A limit of 0 is no
-// limit. An earlier place may come to sight later.
+// Unsent returns changes that wait to be sent, in order of place. A limit of 0 is no limit.
+// A change with an earlier place may appear later.
 func (s *Store) Unsent(ctx context.Context, limit int) ([]reservation.Change, error) {
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("sent = ?", false).Order("seq") })
 }
 
-// countedMost is the most that Waiting counts.
+// countedMost is the largest number that Waiting counts to.
 const countedMost = 10_000
 
-// Waiting says how many changes wait to be sent, 10,000 at most, and when the first
-// of them was made; 0 where none waits. It reads the index alone and one row.
+// Waiting returns how many changes wait to be sent, 10,000 at most, and when the first of
+// them was made; 0 where none waits. It reads the index alone and one row.
 func (s *Store) Waiting(ctx context.Context) (count int, first span.Instant, err error) {
 	var found struct {
 		Waiting int
@@ -103,7 +103,7 @@ func (s *Store) Waiting(ctx context.Context) (count int, first span.Instant, err
 			false, countedMost, false).Scan(&found).Error
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("count what waits to be sent: %w", err)
+		return 0, 0, fmt.Errorf("count the changes that wait to be sent: %w", err)
 	}
 	return found.Waiting, span.Instant(found.First), nil
 }
@@ -129,8 +129,8 @@ func (s *Store) changes(ctx context.Context, limit int, scope func(db *gorm.DB) 
 	return list, nil
 }
 
-// MarkSent notes that the changes at these places were sent. It fails with
-// ErrLeaseLost, and notes nothing, where the lease has moved on.
+// MarkSent records that the changes at these places were sent. It fails with ErrLeaseLost,
+// and records nothing, where the lease has moved on.
 func (s *Store) MarkSent(ctx context.Context, lease job.Lease, places []int64) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for chunk := range slices.Chunk(places, batch) {
@@ -141,7 +141,7 @@ func (s *Store) MarkSent(ctx context.Context, lease job.Lease, places []int64) e
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("note what was sent: %w", err)
+		return fmt.Errorf("mark changes as sent: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Check says whether this build can serve the connection; it connects to nothing.
+// Check reports whether this build supports the connection; it connects to nothing.
 func Check(connection string) error {
 	_, err := parseConnection(connection)
 	return err
@@ -61,9 +61,9 @@ func parseSQLite(rest string) (target, error) {
 	case rest == "":
 		return place{}, nil
 	case !noServer:
-		return nil, fault.Field("connection", "sqlite takes no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
+		return nil, fault.Field("connection", "a sqlite URL names no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
 	case strings.Contains(path, "?"):
-		return nil, fault.Field("connection", "a sqlite URL takes no options; write file:PATH?OPTIONS")
+		return nil, fault.Field("connection", "a sqlite URL has no options; write file:PATH?OPTIONS")
 	}
 	return placeOf(path, nil), nil
 }
@@ -96,8 +96,8 @@ func placeOf(path string, options url.Values) place {
 	return place{path: filepath.Clean(path), options: options}
 }
 
-// createFile creates an empty file, and its folder, where there is none: SQLite
-// would let others read it. Its further files take the mode of the first.
+// createFile creates an empty file, and its folder, where there is none: SQLite would make
+// it readable for others. SQLite copies the mode of the first file to its further files.
 func (p place) createFile() error {
 	if mode := p.options.Get("mode"); p.path == "" || mode != "" && mode != "rwc" {
 		return nil
@@ -115,7 +115,7 @@ func (p place) createFile() error {
 	return file.Close()
 }
 
-// dsn gives the name that the driver opens, with these options set.
+// dsn returns the name that the driver opens, with these options set.
 func (p place) dsn(set map[string]string) string {
 	options := url.Values{}
 	maps.Copy(options, p.options)

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -14,18 +16,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostDecisions is how many decisions about one instance or request are given.
+// mostDecisions is how many decisions about one instance or request Decisions returns.
 const mostDecisions = 100
 
-// KeepDecisions stores decisions, all or none, with two statements for batch of them.
-// One that is stored already is left as it is, so that a call of which nobody knows how
-// it ended may be repeated. Texts are cut where a column ends.
+// KeepDecisions stores decisions, all or none, with two statements for each batch. A
+// decision that is stored already is left as it is, so that a call with an unknown outcome
+// may be repeated. Texts that have a column are cut to its size.
 func (s *Store) KeepDecisions(ctx context.Context, list []placing.Decision) error {
 	rows, subjects, err := decisionRows(list)
 	if err == nil && len(rows) > 0 {
 		err = s.write(ctx, func(tx *gorm.DB) error {
 			missing := tx.Clauses(clause.OnConflict{DoNothing: true}).Omit(clause.Associations).Session(&gorm.Session{})
-			// A try before has put its keys into the rows.
+			// An earlier attempt has put its keys into the rows.
 			if err := missing.CreateInBatches(slices.Clone(rows), batch).Error; err != nil {
 				return err
 			}
@@ -38,7 +40,7 @@ func (s *Store) KeepDecisions(ctx context.Context, list []placing.Decision) erro
 	return nil
 }
 
-// Decisions gives what was decided about the instance or in the request with that id,
+// Decisions returns the decisions about the instance or in the request with that id,
 // the newest first, at most mostDecisions.
 func (s *Store) Decisions(ctx context.Context, id string) ([]placing.Decision, error) {
 	var rows []decisionRow
@@ -46,11 +48,11 @@ func (s *Store) Decisions(ctx context.Context, id string) ([]placing.Decision, e
 	if err != nil {
 		return nil, fmt.Errorf("read the decisions about %s: %w", id, err)
 	}
-	// The database would sort explanations along.
+	// The database would move the explanations as it sorts.
 	slices.SortFunc(rows, func(a, b decisionRow) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Seq, a.Seq)) })
 	list := make([]placing.Decision, len(rows))
 	for i := range rows {
-		if list[i], err = rows[i].decision(); err != nil {
+		if err := decompress(rows[i].Explanation, &list[i]); err != nil {
 			return nil, fmt.Errorf("decode a decision about %s: %w", id, err)
 		}
 	}
@@ -63,8 +65,8 @@ func about(db *gorm.DB, subject string) *gorm.DB {
 	return db.Joins("JOIN (?) AS newest ON newest.decision_hash = decisions.hash", newest)
 }
 
-// PurgeDecisions forgets what was decided before an instant, batch of them in a
-// transaction, and says how many. It fails with ErrLeaseLost where the lease has moved on.
+// PurgeDecisions deletes the decisions before an instant, one batch in each transaction,
+// and returns how many. It fails with ErrLeaseLost where the lease has moved on.
 func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
 		var old []int64
@@ -84,4 +86,41 @@ func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span
 			return n, nil
 		}
 	}
+}
+
+// decisionRows returns the rows of decisions, and the subjects that lead to them.
+func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subjectRow, err error) {
+	for _, d := range list {
+		d.RequestID, d.ProjectID = fitting(d.RequestID, 255), fitting(d.ProjectID, 255)
+		d.Reservation, d.Way = fitting(d.Reservation, 255), fitting(d.Way, 16)
+		row := decisionRow{RequestID: d.RequestID, ProjectID: d.ProjectID, Reservation: d.Reservation, Way: d.Way, At: int64(d.At)}
+		text, err := encode(d)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encode the decision in request %s: %w", d.RequestID, err)
+		}
+		whole := sha256.Sum256(text)
+		row.Hash = hex.EncodeToString(whole[:16])
+		if row.Explanation, err = compressed(text); err != nil {
+			return nil, nil, fmt.Errorf("compress the decision in request %s: %w", d.RequestID, err)
+		}
+		rows = append(rows, row)
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(subjectsOf(d)))) {
+			if id != "" {
+				subjects = append(subjects, subjectRow{Subject: fitting(id, 255), At: row.At, Decision: row.Hash})
+			}
+		}
+	}
+	return rows, subjects, nil
+}
+
+// subjectsOf returns the ids that lead to a decision: those of the request, its instances,
+// and their victims.
+func subjectsOf(d placing.Decision) []string {
+	ids := append([]string{d.RequestID}, d.Instances...)
+	for _, p := range d.Placements {
+		for _, v := range p.Victims {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
 }

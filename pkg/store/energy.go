@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -21,13 +18,12 @@ const (
 )
 
 // EnergySettings implements controller.Settings.
-func (s *Store) EnergySettings(ctx context.Context) (energy.Settings, error) {
-	var stored energySettings
-	err := s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, settingsOfEnergy, &stored) })
+func (s *Store) EnergySettings(ctx context.Context) (settings energy.Settings, err error) {
+	err = s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, settingsOfEnergy, &settings) })
 	if err != nil {
 		return energy.Settings{}, fmt.Errorf("read the settings of the energy controller: %w", err)
 	}
-	return stored.settings(), nil
+	return settings, nil
 }
 
 // ChangeEnergySettings implements controller.Settings.
@@ -35,16 +31,15 @@ func (s *Store) ChangeEnergySettings(
 	ctx context.Context, lease job.Lease, change func(stored *energy.Settings) ([]energy.Entry, error),
 ) error {
 	err := s.changeEnergy(ctx, lease, func(tx *gorm.DB) ([]energy.Entry, error) {
-		var stored energySettings
-		if err := readEnergy(tx, settingsOfEnergy, &stored); err != nil {
+		var settings energy.Settings
+		if err := readEnergy(tx, settingsOfEnergy, &settings); err != nil {
 			return nil, err
 		}
-		settings := stored.settings()
 		entries, err := change(&settings)
 		if err != nil {
 			return nil, err
 		}
-		return entries, saveEnergy(tx, settingsOfEnergy, energySettingsOf(settings))
+		return entries, saveEnergy(tx, settingsOfEnergy, settings)
 	})
 	if err != nil {
 		return fmt.Errorf("store the settings of the energy controller: %w", err)
@@ -52,50 +47,41 @@ func (s *Store) ChangeEnergySettings(
 	return nil
 }
 
-// EnergyReport gives the report that was stored last; the zero Report where there is none.
-func (s *Store) EnergyReport(ctx context.Context) (energy.Report, error) {
-	var stored energyReport
-	err := s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, reportOfEnergy, &stored) })
+// EnergyReport returns the last stored report; the zero Report where there is none.
+func (s *Store) EnergyReport(ctx context.Context) (report energy.Report, err error) {
+	err = s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, reportOfEnergy, &report) })
 	if err != nil {
 		return energy.Report{}, fmt.Errorf("read the report of the energy controller: %w", err)
 	}
-	return stored.report(), nil
+	return report, nil
 }
 
-// SaveEnergyReport stores a report instead of the one before. It fails with ErrLeaseLost
-// where the lease has moved on.
+// SaveEnergyReport replaces the stored report. It fails with ErrLeaseLost where the lease
+// has moved on.
 func (s *Store) SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error {
-	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error { return saveEnergy(tx, reportOfEnergy, energyReportOf(r)) })
+	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error { return saveEnergy(tx, reportOfEnergy, r) })
 	if err != nil {
 		return fmt.Errorf("store the report of the energy controller: %w", err)
 	}
 	return nil
 }
 
-// readEnergy reads the row with that name into value; where there is none it sets nothing.
-func readEnergy(db *gorm.DB, name string, value any) error {
+// readEnergy reads the row with that name into document; it sets nothing where there is none.
+func readEnergy(db *gorm.DB, name string, document any) error {
 	var rows []energyRow
 	if err := db.Where("name = ?", name).Find(&rows).Error; err != nil || len(rows) == 0 {
 		return err
 	}
-	unpack, err := gzip.NewReader(bytes.NewReader(rows[0].Value))
-	if err != nil {
-		return err
-	}
-	return json.NewDecoder(unpack).Decode(value)
+	return decompress(rows[0].Value, document)
 }
 
-func saveEnergy(tx *gorm.DB, name string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	pack, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+func saveEnergy(tx *gorm.DB, name string, document any) error {
+	text, err := encode(document)
 	if err != nil {
 		return err
 	}
 	row := energyRow{Name: name}
-	if row.Value, err = compressed(pack, text); err != nil {
+	if row.Value, err = compressed(text); err != nil {
 		return err
 	}
 	return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error

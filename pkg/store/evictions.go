@@ -4,49 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
 var _ dispatch.Evictions = (*Store)(nil)
 
-// eviction is a dispatch.Eviction as it is stored.
-type eviction struct {
-	Newcomers []allocated `json:"newcomers"`
-	Victims   []evicted   `json:"victims"`
-	NoticeFor time.Time   `json:"notice_for,omitzero"`
-}
-
-// allocated is a placing.Claim.
-type allocated struct {
-	Consumer    string              `json:"consumer"`
-	Project     string              `json:"project"`
-	User        string              `json:"user"`
-	Generation  *int64              `json:"generation"`
-	Allocations placing.Allocations `json:"allocations"`
-	Before      placing.Allocations `json:"before"`
-}
-
-type evicted struct {
-	allocated
-	Host string `json:"host"`
-}
-
 // BeginEviction implements dispatch.Evictions.
 func (s *Store) BeginEviction(ctx context.Context, e dispatch.Eviction) error {
-	of := func(c placing.Claim) allocated {
-		return allocated{c.Consumer, c.ProjectID, c.UserID, c.Generation, c.Allocations, c.Before}
-	}
-	state, err := json.Marshal(eviction{
-		NoticeFor: e.NoticeFor.UTC(),
-		Newcomers: converted(e.Newcomers, of),
-		Victims:   converted(e.Victims, func(v dispatch.Victim) evicted { return evicted{of(v.Claim), v.Host} }),
-	})
+	e.NoticeFor = e.NoticeFor.UTC()
+	state, err := encode(e)
 	if err == nil {
 		err = s.write(ctx, func(tx *gorm.DB) error {
 			return tx.Create(&evictionRow{ID: e.ID, Replica: s.options.Holder, State: state}).Error
@@ -99,28 +69,11 @@ func (s *Store) TakeEvictions(ctx context.Context) (list []dispatch.Eviction, er
 		if !mine {
 			continue
 		}
-		e, err := row.eviction()
-		if err != nil {
-			return list, err
+		var e dispatch.Eviction
+		if err := json.Unmarshal(row.State, &e); err != nil {
+			return list, fmt.Errorf("decode eviction %s: %w", row.ID, err)
 		}
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-func (row *evictionRow) eviction() (dispatch.Eviction, error) {
-	var e eviction
-	if err := json.Unmarshal(row.State, &e); err != nil {
-		return dispatch.Eviction{}, fmt.Errorf("read eviction %s: %w", row.ID, err)
-	}
-	return dispatch.Eviction{
-		ID: row.ID, NoticeFor: e.NoticeFor, Newcomers: converted(e.Newcomers, allocated.claim),
-		Victims: converted(e.Victims, func(v evicted) dispatch.Victim { return dispatch.Victim{Host: v.Host, Claim: v.claim()} }),
-	}, nil
-}
-
-func (a allocated) claim() placing.Claim {
-	return placing.Claim{
-		Consumer: a.Consumer, ProjectID: a.Project, UserID: a.User, Generation: a.Generation, Allocations: a.Allocations, Before: a.Before,
-	}
 }

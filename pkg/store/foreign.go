@@ -9,13 +9,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// readOnly is what a session begins with that may change nothing.
+// readOnly begins a session that may change nothing.
 const readOnly = "SET SESSION TRANSACTION READ ONLY"
 
-// OpenForeign gives a pool of connections to the database of another service on MariaDB
-// or MySQL, in which nothing can be changed. The connection is as that service's own
-// configuration has it; nothing is connected to yet. It fails with an Invalid fault,
-// which does not repeat a password.
+// OpenForeign returns a pool of connections to the database of another service on MariaDB or
+// MySQL, in which nothing can be changed. The connection has the form of that service's own
+// configuration. OpenForeign does not connect yet. It fails with an Invalid fault, which
+// does not repeat a password.
 func OpenForeign(connection string, log *slog.Logger) (*sql.DB, error) {
 	t, err := parseConnection(connection)
 	if err != nil {

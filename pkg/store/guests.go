@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// SaveGuests remembers g of instances that are about to be placed, with one statement for
-// batch of them, instead of what was remembered before.
+// SaveInstanceRecords stores g for instances that are about to be placed, with one statement for each
+// batch. It replaces what was stored for them before.
 func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error {
 	rows := make([]guestRow, len(instances))
 	for i, id := range instances {
@@ -29,7 +29,7 @@ func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g i
 	return nil
 }
 
-// Guests implements inventory.Guests.
+// Guests implements inventory.InstanceRecords.
 func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[string]inventory.InstanceRecord, error) {
 	parts := slices.Collect(slices.Chunk(instances, batch))
 	if len(instances) == 0 {
@@ -54,8 +54,8 @@ func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[s
 	return known, nil
 }
 
-// OldGuests gives the instances of which something is remembered that were asked for last
-// before an instant, the longest ago first.
+// OldGuests returns the stored instances that were last requested before an instant, the
+// oldest request first.
 func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances []string, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error {
 		return db.Model(&guestRow{}).Where("placed_at < ?", before).Order("placed_at, instance_id").Pluck("instance_id", &instances).Error
@@ -66,8 +66,8 @@ func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances [
 	return instances, nil
 }
 
-// ForgetGuests forgets instances, but for those that were asked for again at an instant or
-// later. It fails with ErrLeaseLost where the lease has moved on.
+// ForgetGuests deletes what is stored of instances, except those that were requested again
+// at an instant or later. It fails with ErrLeaseLost where the lease has moved on.
 func (s *Store) ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for part := range slices.Chunk(instances, batch) {

@@ -18,16 +18,6 @@ import (
 
 var _ controller.Records = (*Store)(nil)
 
-type (
-	imageRow         image0008
-	imageTransferRow imageTransfer0008
-	cachedImageRow   cachedImage0008
-)
-
-func (imageRow) TableName() string         { return "images" }
-func (imageTransferRow) TableName() string { return "image_transfers" }
-func (cachedImageRow) TableName() string   { return "cached_images" }
-
 // StagedImages implements controller.Records.
 func (s *Store) StagedImages(ctx context.Context, now span.Instant) (controller.Stored, error) {
 	var stored controller.Stored
@@ -66,8 +56,8 @@ func (s *Store) StagedImages(ctx context.Context, now span.Instant) (controller.
 	return stored, nil
 }
 
-// transfersThatMatter reads them in parts, each by an index of its own: all of a month may be
-// very many.
+// transfersThatMatter reads the transfers in parts, each by an index of its own: those of a
+// month may be very many.
 func transfersThatMatter(tx *gorm.DB, now span.Instant) ([]imageTransferRow, error) {
 	var under, more []imageTransferRow
 	if err := tx.Where("outcome = ''").Find(&under).Error; err != nil {
@@ -105,7 +95,7 @@ func (row *imageTransferRow) transfer() (controller.Transfer, error) {
 		Outcome: controller.Outcome(row.Outcome), Detail: row.Detail,
 	}
 	if err := json.Unmarshal([]byte(row.Reservations), &t.Reservations); err != nil {
-		return t, fmt.Errorf("decode whom image transfer %s is for: %w", row.ID, err)
+		return t, fmt.Errorf("decode the reservations of image transfer %s: %w", row.ID, err)
 	}
 	return t, nil
 }
@@ -146,7 +136,7 @@ func (s *Store) ChangeStagedImages(ctx context.Context, lease job.Lease, c contr
 		}))
 	})
 	if err != nil {
-		return fmt.Errorf("store what is known of images on hosts: %w", err)
+		return fmt.Errorf("store the images on hosts: %w", err)
 	}
 	return nil
 }

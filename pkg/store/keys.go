@@ -26,15 +26,15 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 	return rows[0].key(), true, nil
 }
 
-// PurgeKeys forgets the keys that were used before an instant, batch of them in a
-// transaction, and says how many. It fails with ErrLeaseLost where the lease has
-// moved on.
+// PurgeKeys deletes the keys that were used before an instant, one batch in each
+// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// on.
 func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
 		found, purged := 0, int64(0)
 		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 			old := tx.Where("created_at < ?", before).Session(&gorm.Session{})
-			// A key is that of one reservation.
+			// A key belongs to one reservation.
 			var ids []string
 			err := old.Model(&keyRow{}).Order("created_at").Limit(batch).Pluck("reservation_id", &ids).Error
 			if found = len(ids); err != nil || found == 0 {

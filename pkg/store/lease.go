@@ -11,17 +11,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// ErrLeaseLost says that a lease has gone to another holder, so that a write under
-// it was not carried out.
+// ErrLeaseLost is the error of a write that was not carried out because another process has
+// acquired the lease.
 var ErrLeaseLost = errors.New("the lease was lost to another process")
 
-// Take implements job.Leases. A lease is held by Options.Holder for ttl of the
-// database's time, and taken again before that it is prolonged. Its epoch grows
-// with each change of holder. held is false where another has it.
+// Take implements job.Leases. Options.Holder holds the lease for ttl of the database's time,
+// and prolongs it by another Take before that. The epoch grows with each change of holder.
+// held is false where another process holds the lease.
 func (s *Store) Take(ctx context.Context, name string, ttl time.Duration) (lease job.Lease, held bool, err error) {
 	lease, held, err = s.take(ctx, name, s.options.Holder, ttl)
 	if err != nil {
-		return job.Lease{}, false, fmt.Errorf("take lease %s: %w", name, err)
+		return job.Lease{}, false, fmt.Errorf("acquire lease %s: %w", name, err)
 	}
 	return lease, held, nil
 }
@@ -61,8 +61,8 @@ func (s *Store) take(ctx context.Context, name, holder string, ttl time.Duration
 	return job.Lease{Name: name, Epoch: epoch}, true, nil
 }
 
-// Release gives a lease back, so that the next one need not wait for its end. A
-// lease that has moved on stays where it is.
+// Release ends a lease, so that the next holder need not wait. It does nothing where the
+// lease has moved on.
 func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = 0 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch).Error
@@ -83,9 +83,10 @@ func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *go
 	})
 }
 
-// guard fails with ErrLeaseLost where the lease has moved on. It changes the lease's
-// row: only so Galera sees that a change of holder on another node stands against the
-// transaction. The zero lease guards nothing: it is for what an operator does by hand.
+// guard fails with ErrLeaseLost where the lease has moved on. It changes the row of the
+// lease: otherwise Galera does not notice that a change of holder on another node conflicts
+// with the transaction. The zero lease guards nothing: it is for an operator's manual
+// changes.
 func guard(tx *gorm.DB, lease job.Lease) error {
 	if lease == (job.Lease{}) {
 		return nil

@@ -25,8 +25,8 @@ func (s *Store) Get(ctx context.Context, id string) (reservation.Reservation, er
 	return list[0], nil
 }
 
-// List implements reservation.Reader. A marker is good as long as its reservation
-// is kept and of the project, whatever has become of it since. A Limit of 0 is no limit.
+// List implements reservation.Reader. A marker remains valid as long as its reservation is
+// stored and belongs to the project, whatever its status. A Limit of 0 is no limit.
 func (s *Store) List(ctx context.Context, q reservation.Query) ([]reservation.Reservation, error) {
 	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB { return page(tx, q) })
 	if err != nil {
@@ -63,7 +63,7 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	return found
 }
 
-// after keeps what follows the marker in found.
+// after restricts found to what follows the marker.
 func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
 	marked := tx.Model(&reservationRow{}).Where("id = ?", q.Marker)
 	if q.ProjectID != "" {
@@ -81,7 +81,7 @@ func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
 	return found.Where("(start_at > ? OR start_at = ? AND id > ?)", starts[0], starts[0], q.Marker)
 }
 
-// find gives the reservations that scope selects.
+// find returns the reservations that scope selects.
 func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]reservation.Reservation, error) {
 	var rows []reservationRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
@@ -96,7 +96,7 @@ func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]r
 	return reservations(rows)
 }
 
-// loadParts puts the stored claims and events into rows.
+// loadParts reads the claims and events of rows.
 func loadParts(tx *gorm.DB, rows []reservationRow) error {
 	for chunk := range slices.Chunk(rows, batch) {
 		ids := make([]string, len(chunk))

@@ -9,8 +9,8 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// sqlLog writes gorm's log to slog. Errors are not logged here: they go to the
-// caller, who knows whether they are any.
+// sqlLog writes gorm's log to slog. It does not log errors: the caller receives them, and
+// knows which of them matter.
 type sqlLog struct{ log *slog.Logger }
 
 func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }

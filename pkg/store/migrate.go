@@ -7,36 +7,43 @@ import (
 
 	"github.com/go-gormigrate/gormigrate/v2"
 	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// migrations are all steps from an empty database to the rows as they are now, in
-// order. A step that was ever released stays as it is. Each only adds, so that the
-// version before it works on beside the new one; and each may be run again after it
-// was broken off, since a server carries out changes of tables one by one.
+// migrations lead from an empty database to the present rows, in order. The first one is
+// the schema of the first release. A released migration never changes: a new one has its
+// own copy of what it adds. Each only adds, so that the version before it keeps working
+// beside the new one. Each can be repeated after it was interrupted, since a server
+// commits each change of a table by itself.
 var migrations = []*gormigrate.Migration{
-	{ID: "0001_reservations", Migrate: createReservations},
-	{ID: "0002_replicas", Migrate: addReplicas},
-	{ID: "0003_power", Migrate: addPower},
-	{ID: "0004_decisions", Migrate: addDecisions},
-	{ID: "0005_guests", Migrate: addGuests},
-	{ID: "0006_evictions", Migrate: addEvictions},
-	{ID: "0007_energy", Migrate: addEnergy},
-	{ID: "0008_images", Migrate: addImages},
-	{ID: "0009_besteffort", Migrate: addBestEffort},
-	{ID: "0010_packing", Migrate: addPacking},
-	{ID: "0011_limits", Migrate: addLimits},
+	{ID: firstSchema, Migrate: func(tx *gorm.DB) error { return createMissing(tx, allRows...) }},
 }
 
-// MigrationStatus says whether a migration was applied to the database.
+const firstSchema = "0001_first_schema"
+
+// allRows are the rows of all tables. A table follows those that it refers to.
+var allRows = []any{
+	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
+	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
+	&powerRow{}, &powerEntryRow{}, &energyRow{}, &demandRow{},
+	&imageRow{}, &imageTransferRow{}, &cachedImageRow{}, &bestEffortRow{}, &bestEffortVMRow{}, &packingRunRow{},
+}
+
+// MigrationStatus reports whether a migration was applied to the database.
 type MigrationStatus struct {
 	ID      string
 	Applied bool
 }
 
-// Migrate applies the migrations that are missing and gives their ids. Of several
-// that migrate at once the first does the work, and the others wait. SQLite applies
-// all or none.
+// Migrate applies the missing migrations and returns their ids. Of several processes that
+// migrate at once the first does the work, and the others wait. SQLite applies all or
+// none. It fails with a Conflict fault where the database has tables of another program,
+// or of an Almanac from before the first release.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	if _, err := s.Status(ctx); err != nil { // before anything is written
+		return nil, err
+	}
 	applied, err = s.engine.migrate(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migrate the database: %w", err)
@@ -44,7 +51,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// Status gives all migrations, in order. Those of a newer version are not among them.
+// Status returns all migrations, in order, without those of a newer version. It fails with
+// a Conflict fault where the database is from before the first release.
 func (s *Store) Status(ctx context.Context) (list []MigrationStatus, err error) {
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		list, err = status(tx)
@@ -56,7 +64,7 @@ func (s *Store) Status(ctx context.Context) (list []MigrationStatus, err error) 
 	return list, nil
 }
 
-// Pending gives the ids of the migrations that are missing, in order.
+// Pending returns the ids of the missing migrations, in order. It fails as Status does.
 func (s *Store) Pending(ctx context.Context) ([]string, error) {
 	list, err := s.Status(ctx)
 	return missing(list), err
@@ -82,6 +90,10 @@ func status(tx *gorm.DB) ([]MigrationStatus, error) {
 			return nil, err
 		}
 	}
+	if len(applied) > 0 && !slices.Contains(applied, firstSchema) {
+		return nil, fault.New(fault.Conflict, "the database was made by an Almanac from before the first release (its last migration is %s), and cannot be upgraded; "+
+			"name an empty database in [database] connection, and export what you need with the almanac and almanacd that made this one", slices.Max(applied))
+	}
 	list := make([]MigrationStatus, len(migrations))
 	for i, m := range migrations {
 		list[i] = MigrationStatus{ID: m.ID, Applied: slices.Contains(applied, m.ID)}
@@ -89,7 +101,7 @@ func status(tx *gorm.DB) ([]MigrationStatus, error) {
 	return list, nil
 }
 
-// apply applies the migrations that are missing in tx.
+// apply applies the missing migrations in tx.
 func apply(tx *gorm.DB) ([]string, error) {
 	before, err := status(tx)
 	if err != nil {
@@ -98,7 +110,7 @@ func apply(tx *gorm.DB) ([]string, error) {
 	return missing(before), gormigrate.New(tx, gormigrate.DefaultOptions, migrations).Migrate()
 }
 
-// migrateWhole applies all in one transaction, which holds SQLite's write lock.
+// migrateWhole applies all migrations in one transaction, which holds SQLite's write lock.
 func (s *Store) migrateWhole(ctx context.Context) (applied []string, err error) {
 	err = s.write(ctx, func(tx *gorm.DB) error {
 		applied, err = apply(tx)

@@ -21,13 +21,13 @@ const (
 	tableExists = 1050
 )
 
-// migrateShared applies the migrations to a server, whose changes of tables commit
-// by themselves. A lease keeps others from it: unlike GET_LOCK it holds on every
-// node of a Galera cluster, and unlike a transaction it outlives such a change.
-// When the process dies, the next one goes on after schemaTTL.
+// migrateShared applies the migrations to a server, where each change of a table commits
+// by itself. A lease keeps other processes from migrating at the same time: unlike GET_LOCK
+// it holds on every node of a Galera cluster, and unlike a transaction it outlives such a
+// commit. When the process dies, the next one continues after schemaTTL.
 func (s *Store) migrateShared(ctx context.Context, t server, session []string) (applied []string, err error) {
 	config := t.config.Clone()
-	config.ReadTimeout = 0 // a change of a large table takes its time
+	config.ReadTimeout = 0 // a change of a large table may take long
 	migrator, pool, err := s.openServer(ctx, config, 1, session...)
 	if err != nil {
 		return nil, err
@@ -43,28 +43,28 @@ func (s *Store) migrateShared(ctx context.Context, t server, session []string) (
 	return applied, err
 }
 
-// prepare creates the table of leases, unless the database belongs to something else.
+// prepare creates the table of leases, unless the database has tables of another program.
 func (s *Store) prepare(db *gorm.DB) error {
 	tables, err := db.Migrator().GetTables()
-	if err != nil || slices.Contains(tables, lease0002{}.TableName()) {
+	if err != nil || slices.Contains(tables, leaseRow{}.TableName()) {
 		return err
 	}
 	if begun := slices.Contains(tables, gormigrate.DefaultOptions.TableName); !begun && len(tables) > 0 {
-		return fault.New(fault.Conflict, "the database has tables that are not Almanac's, such as %s; give Almanac a database of its own", tables[0])
+		return fault.New(fault.Conflict, "the database has tables that are not Almanac's, such as %s; create a database for Almanac alone", tables[0])
 	}
-	err = s.withOptions(db).Migrator().CreateTable(&lease0002{})
+	err = s.withOptions(db).Migrator().CreateTable(&leaseRow{})
 	if number(err) == tableExists {
-		return nil // another was faster
+		return nil // another process has created it in between
 	}
 	return err
 }
 
-// withOptions makes new tables those of the engine.
+// withOptions returns db with the engine's options for new tables.
 func (s *Store) withOptions(db *gorm.DB) *gorm.DB {
 	return db.Set("gorm:table_options", s.engine.tableOptions).Session(&gorm.Session{})
 }
 
-// hold runs act while this call alone has the lease on the schema.
+// hold runs act under the lease on the schema, and renews the lease meanwhile.
 func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) error {
 	holder := s.options.NewToken()
 	lease, err := s.await(ctx, holder)
@@ -94,7 +94,7 @@ func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) e
 	return errors.Join(err, s.Release(context.WithoutCancel(ctx), lease))
 }
 
-// await takes the lease on the schema as soon as nobody else has it.
+// await acquires the lease on the schema as soon as nobody else holds it.
 func (s *Store) await(ctx context.Context, holder string) (job.Lease, error) {
 	for n := 0; ; n++ {
 		lease, held, err := s.take(ctx, schemaLease, holder, schemaTTL)
@@ -107,9 +107,9 @@ func (s *Store) await(ctx context.Context, holder string) (job.Lease, error) {
 	}
 }
 
-// createMissing creates tables. On a server those that are there already stay: a
-// migration was broken off between two. SQLite has no such state, so a table that
-// is there is another's, and an error.
+// createMissing creates tables. A server may already have some of them from a migration
+// that was interrupted; they stay. SQLite migrates in one transaction, so a table that
+// exists there belongs to another program, and is an error.
 func createMissing(tx *gorm.DB, tables ...any) error {
 	schema, resume := tx.Migrator(), tx.Name() == "mysql"
 	for _, table := range tables {

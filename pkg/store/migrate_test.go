@@ -1,8 +1,6 @@
 package store
 
 import (
-	"fmt"
-	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -29,19 +26,14 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_reservations", "0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing", "0011_limits"}},
+		{false, []string{"0001_first_schema"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := []MigrationStatus{
-			{"0001_reservations", want.before}, {"0002_replicas", want.before}, {"0003_power", want.before}, {"0004_decisions", want.before},
-			{"0005_guests", want.before},
-			{"0006_evictions", want.before}, {"0007_energy", want.before}, {"0008_images", want.before}, {"0009_besteffort", want.before}, {"0010_packing", want.before}, {"0011_limits", want.before},
-		}
-		if d := cmp.Diff(state, list); d != "" {
+		if d := cmp.Diff([]MigrationStatus{{"0001_first_schema", want.before}}, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
 		}
 		applied, err := s.Migrate(t.Context())
@@ -51,6 +43,44 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		if d := cmp.Diff(want.applied, applied); d != "" {
 			t.Errorf("applied (-want +got):\n%s", d)
 		}
+	}
+}
+
+// A checkout from before the first release had other migrations and rows.
+func TestADatabaseFromBeforeTheFirstReleaseIsRefusedAndLeftAlone(t *testing.T) {
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) {
+			s := openFor(t, start(t)(), nil)
+			for _, statement := range []string{
+				"CREATE TABLE migrations (id VARCHAR(255) PRIMARY KEY)", "CREATE TABLE reservations (id VARCHAR(36) PRIMARY KEY)",
+				"INSERT INTO migrations VALUES ('0001_reservations'), ('0002_replicas')",
+			} {
+				if err := s.writer.Exec(statement).Error; err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := schema(t, s)
+			_, migrateErr := s.Migrate(t.Context())
+			_, pendingErr := s.Pending(t.Context())
+			for what, err := range map[string]error{"migrate": migrateErr, "pending": pendingErr} {
+				if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "0002_replicas") || !strings.Contains(err.Error(), "empty database") {
+					t.Errorf("%s: %v, want a conflict fault that names the last migration and the remedy", what, err)
+				}
+			}
+			if d := cmp.Diff(before, schema(t, s)); d != "" {
+				t.Errorf("schema (-before +after):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestADatabaseOfANewerVersionIsUpToDate(t *testing.T) {
+	s := openMigrated(t, nil)
+	if err := s.writer.Exec("INSERT INTO migrations VALUES ('0002_newer')").Error; err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := s.Pending(t.Context()); len(pending) > 0 || err != nil {
+		t.Errorf("pending are %v: %v", pending, err)
 	}
 }
 
@@ -98,36 +128,7 @@ func TestAFailedMigrationLeavesNothing(t *testing.T) {
 	}
 }
 
-// allRows are the tables as the code uses them.
-var allRows = []any{
-	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
-	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
-	&powerRow{}, &powerEntryRow{}, &energyRow{}, &demandRow{},
-	&imageRow{}, &imageTransferRow{}, &cachedImageRow{}, &bestEffortRow{}, &bestEffortVMRow{}, &packingRunRow{},
-}
-
-func TestTheMigratedSchemaIsThatOfTheRows(t *testing.T) {
-	for name, start := range databases {
-		t.Run(name, func(t *testing.T) {
-			connection := start(t)
-			migrated := openFor(t, connection(), nil)
-			if _, err := migrated.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			created := openFor(t, connection(), nil)
-			if err := created.withOptions(created.writer).Migrator().CreateTable(allRows...); err != nil {
-				t.Fatal(err)
-			}
-			got := schema(t, migrated)
-			maps.DeleteFunc(got, func(column, _ string) bool { return strings.HasPrefix(column, "migrations.") })
-			if d := cmp.Diff(schema(t, created), got); d != "" {
-				t.Errorf("schema (-of the rows +migrated):\n%s", d)
-			}
-		})
-	}
-}
-
-// schema gives each column and each column of an index, with what it is.
+// schema returns each column, each column of an index and each foreign key, with its type.
 func schema(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	query := `SELECT m.name || '.' || c.name AS name, c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, 'none') || ' ' || c.pk AS type
@@ -155,97 +156,6 @@ func schema(t *testing.T, s *Store) map[string]string {
 	return columns
 }
 
-// The content of a database that has seen migration 0001 alone stays, and what
-// 0002 counts agrees with it.
-func TestAnUpgradeKeepsWhatIsThere(t *testing.T) {
-	for name, start := range databases {
-		t.Run(name, func(t *testing.T) {
-			s := openFor(t, start(t)(), nil)
-			all := migrations
-			migrations = all[:1]
-			_, err := s.Migrate(t.Context())
-			migrations = all
-			if err != nil {
-				t.Fatal(err)
-			}
-			if pending, err := s.Pending(t.Context()); err != nil || cmp.Diff([]string{"0002_replicas", "0003_power", "0004_decisions", "0005_guests", "0006_evictions", "0007_energy", "0008_images", "0009_besteffort", "0010_packing", "0011_limits"}, pending) != "" {
-				t.Errorf("pending are %v: %v", pending, err)
-			}
-			for _, row := range []any{
-				old("one", "demo", "active", 2), old("two", "demo", "pending", 1), old("three", "demo", "ended", 4), old("four", "other", "starting", 3),
-				&key0001{ProjectID: "demo", IdempotencyKey: "k", ReservationID: "one"},
-				&override0001{Host: "node-0", Properties: `{"gpu":"a100"}`}, &hidden0001{Property: "rack"},
-			} {
-				if err := s.writer.Create(row).Error; err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := s.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			wantUpgraded(t, s)
-			// The version before goes on writing beside this one.
-			for _, row := range []any{old("late", "demo", "ended", 1), &override0001{Host: "node-1"}, &usage0002{ProjectID: "late"}} {
-				if err := s.writer.Create(row).Error; err != nil {
-					t.Errorf("the version before cannot write: %v", err)
-				}
-			}
-			if overrides, err := s.Overrides(t.Context()); len(overrides) != 2 || overrides["node-1"].Power != nil || err != nil {
-				t.Errorf("the overrides are %v: %v", overrides, err)
-			}
-			if r, err := s.Get(t.Context(), "late"); err != nil || r.Events[0].Holder != "" || r.Events[0].Until != 0 {
-				t.Errorf("what it wrote is %+v: %v", r.Events, err)
-			}
-		})
-	}
-}
-
-// old gives a reservation of n hosts for 100 seconds, one of them for two slices.
-func old(id, project, status string, n int) *reservation0001 {
-	r := &reservation0001{
-		ID: id, ProjectID: project, Status: status, Quantity: n, StartAt: 1000, EndAt: 1100, Version: 3,
-		Events: []event0001{{ReservationID: id, Type: "start", DueAt: 1000, State: "pending"}},
-	}
-	for i := range n {
-		r.Claims = append(r.Claims, claim0001{ReservationID: id, Seq: i, Host: fmt.Sprint("node-", i), StartAt: 1000, EndAt: 1100, Slices: 2 * (i % 2)})
-	}
-	return r
-}
-
-func wantUpgraded(t *testing.T, s *Store) {
-	t.Helper()
-	got, err := s.Recall(t.Context(), booking.Recall{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []booking.HostVersion{{Host: "node-0", Version: 1}, {Host: "node-1", Version: 1}, {Host: "node-2", Version: 1}}
-	if d := cmp.Diff(want, got.Hosts); d != "" {
-		t.Errorf("hosts (-want +got):\n%s", d)
-	}
-	if len(got.Reservations) != 3 || len(got.Log) != 0 {
-		t.Errorf("%d live reservations and %d log entries, want 3 and none", len(got.Reservations), len(got.Log))
-	}
-	for _, r := range got.Reservations {
-		if len(r.Claims) != r.Quantity || len(r.Events) != 1 || r.Version != 3 {
-			t.Errorf("%+v is not as it was", r)
-		}
-	}
-	var usage []usageRow
-	if err := s.reader.Order("project_id").Find(&usage).Error; err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]usageRow{{"demo", 3, 400, 0}, {"other", 3, 400, 0}}, usage); d != "" {
-		t.Errorf("usage (-want +got):\n%s", d)
-	}
-	if use, ok, err := s.Key(t.Context(), "demo", "k"); !ok || err != nil || use.ReservationID != "one" {
-		t.Errorf("the key is %+v: %v", use, err)
-	}
-	overrides, err := s.Overrides(t.Context())
-	if hidden, hiddenErr := s.Hidden(t.Context()); len(overrides) != 1 || !hidden["rack"] || err != nil || hiddenErr != nil {
-		t.Errorf("overrides are %v (%v), hidden %v (%v)", overrides, err, hidden, hiddenErr)
-	}
-}
-
 func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 	connection := databases["MariaDB"](t)()
 	whole := openFor(t, databases["MariaDB"](t)(), nil)
@@ -253,10 +163,7 @@ func TestAMigrationThatWasBrokenOffGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		"DROP TABLE `changes`", "ALTER TABLE `events` DROP COLUMN `until_at`", "DROP TABLE `claims`",
-		"DROP INDEX `idx_idempotency_keys_reservation` ON `idempotency_keys`", "ALTER TABLE `host_overrides` DROP COLUMN `power`",
-		"DROP TABLE `decision_subjects`", "DROP TABLE `energy_demand`",
-		"ALTER TABLE `project_usage` DROP COLUMN `version`", "DROP INDEX `idx_reservations_held` ON `reservations`",
+		"DROP TABLE `changes`", "DROP TABLE `claims`", "DROP TABLE `decision_subjects`", "DROP TABLE `energy_demand`", "DROP TABLE `packing_runs`",
 	} {
 		s := openFor(t, connection, nil)
 		if _, err := s.Migrate(t.Context()); err != nil {

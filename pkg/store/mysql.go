@@ -23,27 +23,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// What every session begins with. No wait in the server may outlast the caller's.
-// A replica that is frozen in the middle of a transaction keeps its locks until the
-// server ends the transaction, after four silent seconds: less than others wait for
-// a lock, so that they get it at their first try. MariaDB, for which alone /*M!100300 */
-// is, ends the transaction; MySQL, for which alone /*!80000 */ is, has no such bound and
-// must end any session that is silent for so long. The zone makes UNIX_TIMESTAMP(NOW(3))
-// unambiguous.
+// The statements that begin every session. No wait in the server may outlast the caller's. A
+// replica that is frozen in the middle of a transaction keeps its locks until the server
+// ends the transaction, after four seconds without a statement. That is less than others
+// wait for a lock, so that they get it at their first attempt. MariaDB, which alone reads
+// /*M!100300 */, ends the transaction. MySQL, which alone reads /*!80000 */, has no such
+// bound and must end any session that is silent for so long. The time zone makes
+// UNIX_TIMESTAMP(NOW(3)) unambiguous.
 const (
 	sessionOf = "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 5, lock_wait_timeout = 60, net_write_timeout = 4, " +
 		"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' " +
 		"/*M!100300 , idle_write_transaction_timeout = 4 */ /*!80000 , wait_timeout = 4 */"
-	// A writer decides by the number of rows that its statements change, and READ
-	// COMMITTED locks those alone; a reader sees one moment.
+	// A writer decides by the number of rows that its statements change, and READ COMMITTED
+	// locks only those; a reader sees one state.
 	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 	ofReader = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
-	// On Galera another node's commit is there when it is asked for.
+	// On Galera a read sees the commits of other nodes.
 	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
 )
 
-// mysqlIdle is how long a connection to MySQL is kept that nobody uses: less than
-// the wait_timeout of its session.
+// mysqlIdle is how long an unused connection to MySQL is kept: less than the wait_timeout of
+// its session.
 const mysqlIdle = 2 * time.Second
 
 // connect implements target.
@@ -66,11 +66,11 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	if s.writer, err = s.addServer(ctx, t.config, writers, sessionOf, ofWriter); err != nil {
 		return err
 	}
-	mariadb, galera, err := s.flavour(ctx)
+	mariadb, galera, err := s.flavor(ctx)
 	if err != nil {
 		return err
 	}
-	var fresh []string // what makes a session see the commits of others
+	var fresh []string // so that a session sees the commits of other nodes
 	if galera {
 		fresh = []string{ofGaleraReader}
 	}
@@ -86,9 +86,9 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	return err
 }
 
-// flavour sets the collation that compares every letter and space, and says whether
-// the server is MariaDB, not MySQL, and a node of a Galera cluster.
-func (s *Store) flavour(ctx context.Context) (mariadb, galera bool, err error) {
+// flavor sets the collation that compares every letter and space, and reports whether the
+// server is MariaDB, not MySQL, and a node of a Galera cluster.
+func (s *Store) flavor(ctx context.Context) (mariadb, galera bool, err error) {
 	db := s.writer.WithContext(ctx)
 	var found struct{ Value string }
 	if err := db.Raw("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'").Scan(&found).Error; err != nil {
@@ -106,7 +106,7 @@ func (s *Store) flavour(ctx context.Context) (mariadb, galera bool, err error) {
 	return mariadb, found.Value == "ON", nil
 }
 
-// addServer is openServer for as long as the Store is open.
+// addServer is openServer for a pool that the Store closes.
 func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, error) {
 	db, pool, err := s.openServer(ctx, config, size, session...)
 	if err == nil {
@@ -115,13 +115,13 @@ func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, s
 	return db, err
 }
 
-// openServer opens a pool of at most size connections, 0 for no bound, each of
-// which begins with the statements of session.
+// openServer opens a pool of at most size connections, 0 for no bound. Each connection
+// begins with the statements of session.
 func (s *Store) openServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, *sql.DB, error) {
 	config = config.Clone()
-	config.InterpolateParams = true // one round trip a statement
-	config.ClientFoundRows = true   // a row set to what it was counts as found
-	config.RejectReadOnly = true    // a server that has become a replica is left
+	config.InterpolateParams = true // one round trip for each statement
+	config.ClientFoundRows = true   // counts rows that an UPDATE matches, changed or not
+	config.RejectReadOnly = true    // leaves a server that has become a replica
 	config.MultiStatements, config.AllowAllFiles, config.ParseTime = false, false, false
 	config.Logger = driverLog{s.options.Logger}
 	connector, err := mysql.NewConnector(config)
@@ -161,7 +161,7 @@ func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
 	return &connection{mysqlConn: conn.(mysqlConn)}, nil
 }
 
-// mysqlConn is all that database/sql asks a connection for.
+// mysqlConn has the interfaces of a connection that database/sql uses.
 type mysqlConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -174,9 +174,9 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// connection is given up when a transaction on it could not be ended: a Galera node
-// without a majority refuses COMMIT and ROLLBACK, and what was left open would be
-// committed, whole or in part, by the next BEGIN.
+// connection is closed when a transaction on it could not be ended: a Galera node without a
+// majority refuses COMMIT and ROLLBACK, and the next BEGIN would commit an open transaction,
+// whole or in part.
 type connection struct {
 	mysqlConn
 	unended bool
@@ -191,7 +191,7 @@ func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 // IsValid implements driver.Validator.
 func (c *connection) IsValid() bool { return !c.unended && c.mysqlConn.IsValid() }
 
-// transaction tells its connection when it could not be ended.
+// transaction marks its connection when it could not be ended.
 type transaction struct {
 	driver.Tx
 	on *connection
@@ -208,13 +208,13 @@ func (t transaction) ended(err error) error {
 	return err
 }
 
-// driverLog takes what the driver has to say about broken connections; the
-// callers get them as errors.
+// driverLog logs the driver's messages about broken connections; the callers receive them as
+// errors.
 type driverLog struct{ log *slog.Logger }
 
-func (l driverLog) Print(v ...any) { l.log.Debug("database driver", "says", fmt.Sprint(v...)) }
+func (l driverLog) Print(v ...any) { l.log.Debug("database driver", "message", fmt.Sprint(v...)) }
 
-// serverDialector is gorm's for MySQL, with our reading of its errors.
+// serverDialector is gorm's dialector for MySQL with our translation of errors.
 type serverDialector struct{ *gormmysql.Dialector }
 
 // Translate implements gorm.ErrorTranslator.
@@ -229,7 +229,7 @@ var (
 		1040, 1203, 1226, // too many connections
 		1053, 1077, 1079, // shutting down
 		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone
-		1290, 1792, 1836, // read-only, as a replica is
+		1290, 1792, 1836, // read-only, like a replica
 	}
 	refusals = []uint16{1045, 1698, 1130, 1142, 1227} // of the user
 	fulls    = []uint16{1021, 1114, 3}
@@ -243,16 +243,16 @@ func number(err error) uint16 {
 	return 0
 }
 
-// rolledBack says that a failed COMMIT has surely done nothing.
+// rolledBack reports whether a failed COMMIT has certainly changed nothing.
 func rolledBack(err error) bool { return slices.Contains(conflicts, number(err)) }
 
-// passing says that the same transaction may succeed when it is run again.
+// passing reports whether the same transaction may succeed when it is repeated.
 func passing(err error) bool {
 	n := number(err)
 	return slices.Contains(conflicts, n) || slices.Contains(absences, n) || lost(err)
 }
 
-// lost says that there was no connection to the server, or is none any more.
+// lost reports whether the connection to the server failed or broke.
 func lost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -263,7 +263,7 @@ func lost(err error) bool {
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ENOENT)
 }
 
-// translateServer does for MariaDB and MySQL what translate does for SQLite.
+// translateServer is translate for MariaDB and MySQL.
 func translateServer(err error) error {
 	if _, translated := errors.AsType[*fault.Error](err); translated || errors.Is(err, gorm.ErrDuplicatedKey) {
 		return err
@@ -277,7 +277,7 @@ func translateServer(err error) error {
 	case slices.Contains(absences, n) || lost(err):
 		return away(err)
 	case n == 1044:
-		return unavailable(err, "the database grants Almanac's user nothing on this database, or there is none of that name; try again when the operator has corrected it")
+		return unavailable(err, "Almanac's user has no privileges on this database, or no database has that name; try again when the operator has corrected it")
 	case slices.Contains(refusals, n):
 		return unavailable(err, "the database refuses Almanac's user or password; try again when the operator has corrected it")
 	case n == 1049:
@@ -289,7 +289,7 @@ func translateServer(err error) error {
 	case n == 1153 || errors.Is(err, mysql.ErrPktTooLarge):
 		return &fault.Error{
 			Kind: fault.Invalid, Err: err,
-			Message: "the reservation is larger than the database takes at once; ask for fewer hosts with a shorter filter, or ask the operator to raise max_allowed_packet",
+			Message: "the reservation is larger than the database accepts in one statement; request fewer hosts with a shorter filter, or ask the operator to raise max_allowed_packet",
 		}
 	case slices.Contains(misfits, n):
 		return &fault.Error{Kind: fault.Invalid, Message: "a text is too long or is not UTF-8, or a number is too large", Err: err}

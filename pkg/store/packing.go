@@ -18,22 +18,13 @@ var (
 	_ rebalance.Archive = (*Store)(nil)
 )
 
-type packingRunRow struct {
-	Place int64  `gorm:"primaryKey;autoIncrement"`
-	ID    string `gorm:"size:36;not null;uniqueIndex:idx_packing_runs_id"`
-	Over  bool   `gorm:"column:is_over;not null"`
-	State []byte `gorm:"size:16777215;not null"`
-}
-
-func (packingRunRow) TableName() string { return "packing_runs" }
-
-// packingRunsKept is how many runs are kept; the oldest are forgotten.
+// packingRunsKept is how many runs are kept; older ones are deleted.
 const packingRunsKept = 100
 
 // AddPackingRun implements rebalance.Records. Runs are added one after the other, on the
 // nodes of a cluster too.
 func (s *Store) AddPackingRun(ctx context.Context, r rebalance.Run) error {
-	state, err := json.Marshal(packingRunOf(r))
+	state, err := encode(r)
 	if err != nil {
 		return fmt.Errorf("store packing run %s: %w", r.ID, err)
 	}
@@ -87,7 +78,7 @@ func (s *Store) ChangePackingRun(
 		if err := change(&changed); err != nil {
 			return err
 		}
-		state, err := json.Marshal(packingRunOf(changed))
+		state, err := encode(changed)
 		if err != nil {
 			return err
 		}
@@ -138,17 +129,14 @@ func packingRuns(scope *gorm.DB) ([]rebalance.Run, error) {
 	}
 	list := make([]rebalance.Run, len(rows))
 	for i, row := range rows {
-		var stored packingRun
-		if err := json.Unmarshal(row.State, &stored); err != nil {
+		if err := json.Unmarshal(row.State, &list[i]); err != nil {
 			return nil, fmt.Errorf("decode packing run %s: %w", row.ID, err)
 		}
-		list[i] = stored.run(row.ID)
 	}
 	return list, nil
 }
 
-// PlacedByQueue gives the servers that the queue of best-effort work has, on hosts of its
-// own choice.
+// PlacedByQueue returns the servers of best-effort work on hosts that the queue has chosen.
 func (s *Store) PlacedByQueue(ctx context.Context) (servers []string, err error) {
 	phases := []besteffort.Phase{besteffort.Starting, besteffort.Running, besteffort.Suspending, besteffort.Suspended, besteffort.Resuming, besteffort.Stopping}
 	err = s.look(ctx, func(db *gorm.DB) error {

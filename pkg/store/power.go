@@ -31,9 +31,9 @@ func (s *Store) PowerRecords(ctx context.Context) (map[string]energy.Record, err
 	return recordsOf(rows)
 }
 
-// ChangePower implements controller.Records. A host that change takes out of the map loses
-// its record, and what it adds for a host that is not named is not stored. All changes
-// go through one row, so that they come one after the other, on the nodes of a cluster too.
+// ChangePower implements controller.Records. It deletes the record of a host that change
+// removes from the map, and does not store hosts that are not named. All changes update one
+// row, so that they come one after the other, on the nodes of a cluster too.
 func (s *Store) ChangePower(
 	ctx context.Context, lease job.Lease, hosts []string, change func(stored map[string]energy.Record) ([]energy.Entry, error),
 ) error {
@@ -64,9 +64,9 @@ func (s *Store) ChangePower(
 	return nil
 }
 
-// changeEnergy runs act in a transaction of its own, under the lease and in turn, and
-// adds the entries that it gives to the audit. They are added once, also where the
-// connection is lost at COMMIT.
+// changeEnergy runs act in a transaction of its own, under the lease and in turn, and adds
+// the entries that act returns to the audit. They are added once, also where the connection
+// is lost at COMMIT.
 func (s *Store) changeEnergy(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) ([]energy.Entry, error)) error {
 	token, doubtful := "", false
 	if s.options.NewToken != nil {
@@ -114,16 +114,16 @@ func powerRows(tx *gorm.DB, hosts []string) (all []powerRow, err error) {
 func recordsOf(rows []powerRow) (map[string]energy.Record, error) {
 	records := make(map[string]energy.Record, len(rows))
 	for _, row := range rows {
-		var state powerRecord
-		if err := json.Unmarshal(row.State, &state); err != nil {
+		var record energy.Record
+		if err := json.Unmarshal(row.State, &record); err != nil {
 			return nil, fmt.Errorf("decode the power record of host %s: %w", row.Host, err)
 		}
-		records[row.Host] = state.record(row.Host)
+		records[row.Host] = record
 	}
 	return records, nil
 }
 
-// savePower stores what differs from the rows that are stored.
+// savePower stores the records that differ from the stored rows.
 func savePower(tx *gorm.DB, hosts []string, stored []powerRow, records map[string]energy.Record) error {
 	before := make(map[string][]byte, len(stored))
 	for _, row := range stored {
@@ -137,7 +137,7 @@ func savePower(tx *gorm.DB, hosts []string, stored []powerRow, records map[strin
 			gone = append(gone, host)
 			continue
 		}
-		state, err := json.Marshal(powerRecordOf(r))
+		state, err := encode(r)
 		if err != nil {
 			return fmt.Errorf("encode the power record of host %s: %w", host, err)
 		}

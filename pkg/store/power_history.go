@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostText is how many characters of an entry's text are kept: four bytes each fit the
-// column.
+// mostText is the largest number of characters of an entry's text: at four bytes each they
+// fit the column.
 const mostText = 16000
 
 func entryRow(e energy.Entry, token string) powerEntryRow {
@@ -37,7 +37,7 @@ func (row demandRow) demand() energy.Demand {
 	return energy.Demand{At: span.Instant(row.At), InUse: row.InUse, Reserved: row.Reserved}
 }
 
-// Audit implements controller.History; a limit of 0 is none.
+// Audit implements controller.History; a limit of 0 is no limit.
 func (s *Store) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	var rows []powerEntryRow
 	err := s.look(ctx, func(db *gorm.DB) error { return entries(db, host, before, limit).Find(&rows).Error })
@@ -47,7 +47,7 @@ func (s *Store) Audit(ctx context.Context, host string, before int64, limit int)
 	return converted(rows, powerEntryRow.entry), nil
 }
 
-// entries selects those that Audit gives.
+// entries selects what Audit returns.
 func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 	if host != "" {
 		db = db.Where("host = ?", host)
@@ -61,9 +61,9 @@ func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 	return db.Order("id DESC")
 }
 
-// PurgeAudit forgets what the audit says of the time before an instant, batch of entries
-// in a transaction, and says how many. It fails with ErrLeaseLost where the lease has
-// moved on.
+// PurgeAudit deletes the entries of the audit before an instant, one batch in each
+// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// on.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
 		var old []int64
@@ -96,8 +96,8 @@ func (s *Store) Demand(ctx context.Context, from span.Instant) ([]energy.Demand,
 	return converted(rows, demandRow.demand), nil
 }
 
-// AddDemand implements controller.History. Of two measurements at one instant the later
-// one is kept.
+// AddDemand implements controller.History. Of two measurements at one instant the later one
+// is kept.
 func (s *Store) AddDemand(ctx context.Context, lease job.Lease, d energy.Demand, keep span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		if err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(rowOfDemand(d)).Error; err != nil {

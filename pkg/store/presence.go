@@ -9,14 +9,14 @@ import (
 	"gorm.io/gorm"
 )
 
-// presence begins the names of the leases by which replicas show that they are there.
+// presence is the prefix of the leases that show which replicas run.
 const presence = "replica/"
 
-// Present says that Options.Holder is there for another ttl of the database's time,
-// and names all that are.
+// Present shows for another ttl of the database's time that Options.Holder runs, and returns
+// the names of all that run.
 func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []string, err error) {
 	if _, _, err := s.take(ctx, presence+s.options.Holder, s.options.Holder, ttl); err != nil {
-		return nil, fmt.Errorf("show that this replica is there: %w", err)
+		return nil, fmt.Errorf("show that this replica runs: %w", err)
 	}
 	var found []struct {
 		Name           string
@@ -28,7 +28,7 @@ func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []stri
 			" FROM `leases` WHERE `name` LIKE ? ORDER BY `name`", remembered.Milliseconds(), presence+"%").Scan(&found).Error
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read which replicas are there: %w", err)
+		return nil, fmt.Errorf("read which replicas run: %w", err)
 	}
 	for _, replica := range found {
 		if replica.There {
@@ -43,18 +43,18 @@ func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []stri
 	return replicas, nil
 }
 
-// Leave says that Options.Holder is gone, so that nobody waits until its time is over.
+// Leave shows that Options.Holder has stopped, so that nobody waits until its ttl is over.
 func (s *Store) Leave(ctx context.Context) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `name` = ?", presence+s.options.Holder).Error
 	})
 	if err != nil {
-		return fmt.Errorf("show that this replica is gone: %w", err)
+		return fmt.Errorf("show that this replica has stopped: %w", err)
 	}
 	return nil
 }
 
-// remembered is how long a replica that is gone stays in the table.
+// remembered is how long a stopped replica stays in the table.
 const remembered = 24 * time.Hour
 
 func (s *Store) forget(ctx context.Context, name string) error {
@@ -63,5 +63,5 @@ func (s *Store) forget(ctx context.Context, name string) error {
 	})
 }
 
-// Shared says that other processes may use the database at the same time.
+// Shared reports whether other processes may use the database at the same time.
 func (s *Store) Shared() bool { return s.engine.passing != nil }

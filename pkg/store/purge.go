@@ -11,17 +11,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Purge deletes the reservations that were over before an instant, with their
-// claims, events, keys and changes, batch of them in a transaction, and says how
-// many. One with a change that is not yet sent stays. A dry run only counts.
-// progress is told the sum after each batch; it may be nil. Purge fails with
-// ErrLeaseLost where the lease has moved on.
+// Purge deletes the reservations that were over before an instant, with their claims,
+// events, keys and changes, one batch in each transaction, and returns how many. It keeps a
+// reservation with a change that is not yet sent. A dry run only counts. Purge calls
+// progress with the sum after each batch; it may be nil. It fails with ErrLeaseLost where
+// the lease has moved on.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
 	if dryRun {
 		var count int64
 		err := s.look(ctx, func(db *gorm.DB) error { return over(db, before).Count(&count).Error })
 		if err != nil {
-			return 0, fmt.Errorf("count what would be purged: %w", err)
+			return 0, fmt.Errorf("count the reservations to purge: %w", err)
 		}
 		return int(count), nil
 	}
@@ -61,11 +61,11 @@ func purge(tx *gorm.DB, before span.Instant, batch int) (int, error) {
 			return 0, err
 		}
 	}
-	// Claims and events go with their reservation.
+	// The database deletes claims and events with their reservation.
 	return len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
 }
 
-// live are the states of a reservation that holds claims.
+// live returns the statuses of a reservation that holds claims.
 func live() []reservation.Status {
 	var list []reservation.Status
 	for _, status := range reservation.Statuses {

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Recall implements booking.Records. Where All is asked for, the log is its last
-// entry alone: the place from which to go on. A question for the log that has
-// nothing new takes one statement.
+// Recall implements booking.Records. With All, the log is its last entry alone: the place
+// from which to continue. A question for the log that finds nothing new requires one
+// statement.
 func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
 	got, err := s.recall(ctx, q)
 	if err != nil {
@@ -103,16 +103,16 @@ func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 	return entries, nil
 }
 
-// finding gathers the reservations that an answer must have.
+// finding collects the reservations of an answer.
 type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
-	unknown map[string]bool // to the asker, by id
-	there   map[string]bool // what was found, known or not
-	owners  map[string]bool // the projects of what is unknown
+	unknown map[string]bool // to the caller, by id
+	there   map[string]bool // all that were found, known or not
+	owners  map[string]bool // the projects of the unknown ones
 }
 
-// add adds what the asker does not know of found.
+// add adds the reservations of found that the caller does not know.
 func (f *finding) add(found *gorm.DB) error {
 	var rows []reservationRow
 	if err := found.Select("id", "version", "project_id").Find(&rows).Error; err != nil {
@@ -127,7 +127,7 @@ func (f *finding) add(found *gorm.DB) error {
 	return nil
 }
 
-// all adds all that live, and the reservations asked for. It gives the versions of all
+// all adds all live reservations and the requested ones. It returns the versions of all
 // hosts.
 func (f *finding) all() ([]booking.HostVersion, error) {
 	if err := f.add(f.tx.Where("status IN ?", live())); err != nil {
@@ -142,8 +142,8 @@ func (f *finding) all() ([]booking.HostVersion, error) {
 	return hostVersions(f.tx)
 }
 
-// named adds the reservations that the question and the log name, and those that
-// live on the hosts asked for and on theirs. It gives the versions of these hosts.
+// named adds the reservations that the question and the log name, and the live ones on the
+// requested hosts and on theirs. It returns the versions of these hosts.
 func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 	ids, hosts := make(map[string]bool), make(map[string]bool)
 	for _, entry := range log {
@@ -179,7 +179,7 @@ func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 	return f.on(slices.Sorted(maps.Keys(hosts)))
 }
 
-// on adds the live reservations on hosts and gives the versions of these.
+// on adds the live reservations on hosts and returns the versions of these hosts.
 func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
 	versions := make(map[string]int64, len(hosts))
 	for chunk := range slices.Chunk(hosts, batch) {
@@ -202,8 +202,8 @@ func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
 	return list, nil
 }
 
-// projects returns the versions of projects that the asker does not know, and adds the
-// live reservations of these.
+// projects returns the versions of projects that the caller does not know, and adds the live
+// reservations of these projects.
 func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 	if f.asked.Projects == nil {
 		return nil, nil
@@ -219,7 +219,7 @@ func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 			raised = append(raised, row.ProjectID)
 		}
 	}
-	if f.asked.All { // all that live are there
+	if f.asked.All { // all live ones are there
 		return list, nil
 	}
 	for chunk := range slices.Chunk(raised, batch) {
@@ -230,7 +230,7 @@ func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 	return list, nil
 }
 
-// usage returns the rows of the projects that the answer tells of, by project.
+// usage returns the rows of the projects of the answer, by project.
 func (f *finding) usage() (rows []usageRow, err error) {
 	if f.asked.All {
 		err = f.tx.Order("project_id").Find(&rows).Error
@@ -249,7 +249,7 @@ func (f *finding) usage() (rows []usageRow, err error) {
 	return rows, nil
 }
 
-// hostVersions gives those of found, by name.
+// hostVersions returns the versions of the hosts of found, by name.
 func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
 	var rows []hostRow
 	if err := found.Order("host").Find(&rows).Error; err != nil {
@@ -262,7 +262,7 @@ func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
 	return list, nil
 }
 
-// reservations gives what the rows hold.
+// reservations returns the reservations of rows.
 func reservations(rows []reservationRow) (list []reservation.Reservation, err error) {
 	list = make([]reservation.Reservation, len(rows))
 	for i := range rows {

@@ -10,11 +10,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// The rows as they are now; migrations hold them as they were. Times are Unix
-// seconds. The sizes are in characters and count where the database counts them;
-// the largest makes a column of 16 MiB in MariaDB, whose plain TEXT has 64 KiB.
-// Reservations with their parts are also kept as JSON in the log of changes, under
-// the names that the fields have here.
+// The rows of all tables. Times are Unix seconds. Sizes are in characters, where the
+// database has sizes; 1048576 makes a column of 16 MiB in MariaDB, whose plain TEXT has
+// 64 KiB. The log of changes also has reservations with their parts, as JSON with the
+// names that the fields have here.
 
 type reservationRow struct {
 	ID              string `gorm:"primaryKey;size:36;index:idx_reservations_project,priority:3;index:idx_reservations_start,priority:2;index:idx_reservations_status,priority:3"`
@@ -95,7 +94,7 @@ type usageRow struct {
 	ProjectID   string `gorm:"primaryKey;size:255"`
 	Hosts       int64  `gorm:"not null"`
 	HostSeconds int64  `gorm:"not null"`
-	Version     int64  `gorm:"not null;default:0"` // how often what it holds at once was raised
+	Version     int64  `gorm:"not null;default:0"` // grows when the project holds more at once
 }
 
 type changeRow struct {
@@ -123,18 +122,18 @@ type leaseRow struct {
 
 type decisionRow struct {
 	Seq         int64  `gorm:"primaryKey;autoIncrement"`
-	Hash        string `gorm:"size:32;not null;uniqueIndex:idx_decisions_hash"` // of the decision, so that it is stored once
+	Hash        string `gorm:"size:32;not null;uniqueIndex:idx_decisions_hash"` // of the decision, which is stored once
 	RequestID   string `gorm:"size:255;not null"`
 	ProjectID   string `gorm:"size:255;not null"`
 	Reservation string `gorm:"column:reservation_id;size:255;not null"`
 	Way         string `gorm:"size:16;not null"`
 	At          int64  `gorm:"column:decided_at;not null;index:idx_decisions_decided"`
-	Explanation []byte `gorm:"size:1048576;not null"` // an explanation as a JSON object, compressed with gzip
+	Explanation []byte `gorm:"size:1048576;not null"` // a placing.Decision as JSON, compressed with gzip
 
 	Subjects []subjectRow `gorm:"foreignKey:Decision;references:Hash;constraint:OnDelete:CASCADE"`
 }
 
-// subjectRow is what a decision is looked up by: the id of an instance or of the request.
+// subjectRow leads to a decision from the id of an instance or of the request.
 type subjectRow struct {
 	Subject  string `gorm:"primaryKey;size:255"`
 	At       int64  `gorm:"column:decided_at;primaryKey;autoIncrement:false"`
@@ -145,18 +144,18 @@ type guestRow struct {
 	Instance    string `gorm:"column:instance_id;primaryKey;size:255"`
 	Reservation string `gorm:"column:reservation_id;size:255;not null"` // empty is none
 	Preemptible bool   `gorm:"not null"`
-	At          int64  `gorm:"column:placed_at;not null;index:idx_guests_placed"` // when it was asked for last
+	At          int64  `gorm:"column:placed_at;not null;index:idx_guests_placed"` // when it was last requested
 }
 
 type evictionRow struct {
 	ID      string `gorm:"primaryKey;size:255"`
 	Replica string `gorm:"size:255;not null"`     // that carries it out
-	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction without its ID as a JSON object
+	State   []byte `gorm:"size:1048576;not null"` // a dispatch.Eviction as JSON
 }
 
 type powerRow struct {
 	Host  string `gorm:"primaryKey;size:255"`
-	State []byte `gorm:"size:1048576;not null"` // a powerRecord as a JSON object
+	State []byte `gorm:"size:1048576;not null"` // an energy.Record as JSON
 }
 
 type powerEntryRow struct {
@@ -167,12 +166,12 @@ type powerEntryRow struct {
 	By        string `gorm:"column:by_whom;size:255;not null"`
 	Operation string `gorm:"size:255;not null"`
 	Text      string `gorm:"type:text;not null"`
-	Token     string `gorm:"size:64;not null"` // of the change that it tells of
+	Token     string `gorm:"size:64;not null"` // of the transaction that added it
 }
 
 type energyRow struct {
 	Name  string `gorm:"primaryKey;size:32"`
-	Value []byte `gorm:"size:1048576;not null"` // a JSON object, compressed with gzip
+	Value []byte `gorm:"size:1048576;not null"` // JSON, compressed with gzip
 }
 
 type demandRow struct {
@@ -181,24 +180,93 @@ type demandRow struct {
 	Reserved int   `gorm:"not null"`
 }
 
-func (reservationRow) TableName() string { return "reservations" }
-func (claimRow) TableName() string       { return "claims" }
-func (eventRow) TableName() string       { return "events" }
-func (keyRow) TableName() string         { return "idempotency_keys" }
-func (overrideRow) TableName() string    { return "host_overrides" }
-func (hiddenRow) TableName() string      { return "hidden_properties" }
-func (guestRow) TableName() string       { return "guests" }
-func (evictionRow) TableName() string    { return "evictions" }
-func (hostRow) TableName() string        { return "host_versions" }
-func (usageRow) TableName() string       { return "project_usage" }
-func (changeRow) TableName() string      { return "changes" }
-func (leaseRow) TableName() string       { return "leases" }
-func (decisionRow) TableName() string    { return "decisions" }
-func (subjectRow) TableName() string     { return "decision_subjects" }
-func (powerRow) TableName() string       { return "power_records" }
-func (powerEntryRow) TableName() string  { return "power_audit" }
-func (energyRow) TableName() string      { return "energy_settings" }
-func (demandRow) TableName() string      { return "energy_demand" }
+type imageRow struct {
+	ID     string `gorm:"primaryKey;size:255"`
+	Name   string `gorm:"size:255;not null"`
+	Bytes  int64  `gorm:"not null"`
+	Looked int64  `gorm:"column:looked_at;not null"`
+	Gone   bool   `gorm:"not null"`
+}
+
+type imageTransferRow struct {
+	ID           string `gorm:"primaryKey;size:64"`
+	Call         string `gorm:"column:request_id;size:64;not null;index:idx_image_transfers_request"`
+	Image        string `gorm:"column:image_id;size:255;not null"`
+	Host         string `gorm:"size:255;not null"`
+	Bytes        int64  `gorm:"not null"`
+	Reservations string `gorm:"size:1048576;not null"` // ids as a JSON list
+	Deadline     int64  `gorm:"column:deadline_at;not null"`
+	Started      int64  `gorm:"column:started_at;not null"`
+	Expected     int64  `gorm:"column:expected_at;not null"`
+	Bound        int64  `gorm:"column:bound_at;not null"`
+	Expire       int64  `gorm:"column:expire_at;not null;index:idx_image_transfers_expire,priority:2"`
+	Begun        int64  `gorm:"column:begun_at;not null"`
+	Finished     int64  `gorm:"column:finished_at;not null;index:idx_image_transfers_finished,priority:2"`
+	Outcome      string `gorm:"size:16;not null;index:idx_image_transfers_finished,priority:1;index:idx_image_transfers_expire,priority:1"` // empty while it is under way
+	Detail       string `gorm:"type:text;not null"`
+}
+
+type cachedImageRow struct {
+	Image    string `gorm:"column:image_id;primaryKey;size:255"`
+	Host     string `gorm:"primaryKey;size:255"`
+	Bytes    int64  `gorm:"not null"`
+	Since    int64  `gorm:"column:since_at;not null"`
+	LastUsed int64  `gorm:"column:last_used_at;not null"`
+}
+
+type bestEffortRow struct {
+	Place       int64  `gorm:"primaryKey;autoIncrement"`
+	ID          string `gorm:"size:36;not null;uniqueIndex:idx_besteffort_id"`
+	ProjectID   string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:1"`
+	RequestKey  string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:2"` // the id of a request without a key
+	BodyHash    string `gorm:"size:64;not null"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false;not null"`
+	CancelledAt int64  `gorm:"not null"`
+	OverAt      int64  `gorm:"not null;index:idx_besteffort_over"`
+	Terms       []byte `gorm:"size:1048576;not null"` // a controller.Request as JSON
+	UserData    string `gorm:"size:1048576;not null"`
+}
+
+type bestEffortVMRow struct {
+	ID        string `gorm:"primaryKey;size:36"`
+	RequestID string `gorm:"size:36;not null;index:idx_besteffort_vms_request"`
+	Number    int    `gorm:"not null"`
+	Phase     string `gorm:"size:16;not null"`
+	Server    string `gorm:"column:server_id;size:36;not null;index:idx_besteffort_vms_server"`
+	State     []byte `gorm:"size:1048576;not null"` // a controller.VM as JSON
+}
+
+type packingRunRow struct {
+	Place int64  `gorm:"primaryKey;autoIncrement"`
+	ID    string `gorm:"size:36;not null;uniqueIndex:idx_packing_runs_id"`
+	Over  bool   `gorm:"column:is_over;not null"`
+	State []byte `gorm:"size:16777215;not null"` // a rebalance.Run as JSON
+}
+
+func (reservationRow) TableName() string   { return "reservations" }
+func (claimRow) TableName() string         { return "claims" }
+func (eventRow) TableName() string         { return "events" }
+func (keyRow) TableName() string           { return "idempotency_keys" }
+func (overrideRow) TableName() string      { return "host_overrides" }
+func (hiddenRow) TableName() string        { return "hidden_properties" }
+func (guestRow) TableName() string         { return "guests" }
+func (evictionRow) TableName() string      { return "evictions" }
+func (hostRow) TableName() string          { return "host_versions" }
+func (usageRow) TableName() string         { return "project_usage" }
+func (changeRow) TableName() string        { return "changes" }
+func (leaseRow) TableName() string         { return "leases" }
+func (decisionRow) TableName() string      { return "decisions" }
+func (subjectRow) TableName() string       { return "decision_subjects" }
+func (powerRow) TableName() string         { return "power_records" }
+func (powerEntryRow) TableName() string    { return "power_audit" }
+func (energyRow) TableName() string        { return "energy_settings" }
+func (demandRow) TableName() string        { return "energy_demand" }
+func (imageRow) TableName() string         { return "images" }
+func (imageTransferRow) TableName() string { return "image_transfers" }
+func (cachedImageRow) TableName() string   { return "cached_images" }
+func (bestEffortRow) TableName() string    { return "besteffort_requests" }
+func (bestEffortVMRow) TableName() string  { return "besteffort_vms" }
+func (packingRunRow) TableName() string    { return "packing_runs" }
 
 func rowOf(r reservation.Reservation) (reservationRow, error) {
 	custom, err := encodeMap(r.Resources.Custom)
@@ -269,7 +337,7 @@ func spanOf(start, end int64) span.Span {
 	return span.Span{Start: span.Instant(start), End: span.Instant(end)}
 }
 
-// encodeMap gives a JSON object, and nothing for an empty map.
+// encodeMap returns a map as JSON; an empty map is the empty text.
 func encodeMap[V any](m map[string]V) (string, error) {
 	if len(m) == 0 {
 		return "", nil

@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// ioTimeout is how long a connection is waited for, and every answer on it, where
-// the connection does not say.
+// ioTimeout bounds the wait for a connection, and for every answer on it, where the
+// connection sets no bound.
 const ioTimeout = 20 * time.Second
 
 // server is a MariaDB or MySQL server and a database on it.
@@ -30,14 +30,14 @@ func (t server) String() string {
 }
 
 var (
-	// urlForm is what follows the scheme, as SQLAlchemy reads it: a password may
-	// hold every character but an at sign (sqlalchemy/engine/url.py, _parse_url).
+	// urlForm is the part after the scheme, as SQLAlchemy reads it: a password may contain
+	// every character except an at sign (sqlalchemy/engine/url.py, _parse_url).
 	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?\[\]]+))?(?::([^/?]*))?(?:/([^?]*))?(?:\?(.*))?$`)
 	// goForm is the form of https://github.com/go-sql-driver/mysql#dsn-data-source-name.
 	goForm = regexp.MustCompile(`^(?:.*@)?(?:tcp|unix)\([^()]*\)/[^/]*$`)
 )
 
-// parseServer reads the part of an SQLAlchemy URL behind the scheme.
+// parseServer reads the part of an SQLAlchemy URL after the scheme.
 func parseServer(rest string) (target, error) {
 	part := urlForm.FindStringSubmatch(rest)
 	if part == nil {
@@ -75,8 +75,8 @@ func parseServer(rest string) (target, error) {
 	return server{config}, nil
 }
 
-// parseGoForm reads the Go driver's own form. What must be as Almanac needs it,
-// such as parseTime, is set over.
+// parseGoForm reads the Go driver's own form. Options that Almanac requires, such as
+// parseTime, are overwritten later.
 func parseGoForm(connection string) (target, error) {
 	config, err := mysql.ParseDSN(connection)
 	if err != nil {
@@ -100,7 +100,7 @@ func parseGoForm(connection string) (target, error) {
 	return server{config}, nil
 }
 
-// goOptions are those that an operator may have reason to set.
+// goOptions are the options that an operator may need.
 var goOptions = []string{"charset", "collation", "timeout", "readTimeout", "writeTimeout", "tls", "maxAllowedPacket", "serverPubKey"}
 
 func newConfig() *mysql.Config {
@@ -109,7 +109,7 @@ func newConfig() *mysql.Config {
 	return config
 }
 
-// urlOptions are those of PyMySQL that SQLAlchemy hands on.
+// urlOptions are the options of PyMySQL that SQLAlchemy passes on.
 var urlOptions = []string{
 	"charset", "connect_timeout", "read_timeout", "write_timeout", "unix_socket",
 	"ssl_ca", "ssl_cert", "ssl_key", "ssl_check_hostname",
@@ -142,9 +142,8 @@ func setOptions(config *mysql.Config, options url.Values) error {
 	return setTLS(config, options)
 }
 
-// setTLS encrypts the connection where a file is named. The server is verified as
-// PyMySQL does it: its certificate and its name, the latter unless
-// ssl_check_hostname is false.
+// setTLS encrypts the connection where a file is named. It verifies the server like PyMySQL:
+// its certificate, and its name unless ssl_check_hostname is false.
 func setTLS(config *mysql.Config, options url.Values) error {
 	ca, cert, key := options.Get("ssl_ca"), options.Get("ssl_cert"), options.Get("ssl_key")
 	if ca == "" && cert == "" && key == "" {

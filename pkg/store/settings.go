@@ -41,8 +41,8 @@ func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
 }
 
 // ChangeOverride implements inventory.HostSettings. An override that sets nothing is
-// removed. All changes go through one row, so that they come one after the other,
-// on the nodes of a cluster too.
+// deleted. All changes update one row, so that they come one after the other, on the nodes
+// of a cluster too.
 func (s *Store) ChangeOverride(
 	ctx context.Context, host string, change func(stored map[string]inventory.Override) (inventory.Override, error),
 ) error {
@@ -66,7 +66,7 @@ func (s *Store) ChangeOverride(
 	return nil
 }
 
-// inTurn lets transactions that name the same thing come one after the other.
+// inTurn makes transactions with the same name come one after the other.
 func (s *Store) inTurn(tx *gorm.DB, name string) error {
 	turn := "UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ?"
 	done := tx.Exec(turn, name)
@@ -92,7 +92,7 @@ func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
 	return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 }
 
-// Hidden gives the properties that only an admin may use; all are true.
+// Hidden returns the properties that only an admin may use; all values are true.
 func (s *Store) Hidden(ctx context.Context) (map[string]bool, error) {
 	var rows []hiddenRow
 	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {
@@ -105,7 +105,7 @@ func (s *Store) Hidden(ctx context.Context) (map[string]bool, error) {
 	return hidden, nil
 }
 
-// SaveHidden hides a property from all but admins, or shows it.
+// SaveHidden hides a property from everybody except admins, or shows it.
 func (s *Store) SaveHidden(ctx context.Context, property string, hidden bool) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		if hidden {
@@ -144,7 +144,7 @@ func decodeProperties(text string) (map[string]*inventory.Value, error) {
 	return properties, nil
 }
 
-// decodeValue gives the value that Value.Any made; nil for nil.
+// decodeValue returns the value that Value.Any has made; nil for nil.
 func decodeValue(value any) (*inventory.Value, error) {
 	switch v := value.(type) {
 	case nil:

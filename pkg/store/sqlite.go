@@ -18,8 +18,7 @@ import (
 // readers is how many reads run at once beside the writer.
 const readers = 4
 
-// connect implements target. It opens the writer, which turns WAL mode on, then
-// the readers.
+// connect implements target. It opens the writer, which enables WAL mode, then the readers.
 func (p place) connect(ctx context.Context, s *Store) (err error) {
 	if err := p.createFile(); err != nil {
 		return err
@@ -50,13 +49,13 @@ func (p place) connect(ctx context.Context, s *Store) (err error) {
 	return err
 }
 
-// openSQLite opens a database with so many connections, which it keeps.
+// openSQLite opens a pool of this many connections, which it keeps open.
 func (s *Store) openSQLite(ctx context.Context, size int, dsn string) (*gorm.DB, error) {
 	pool, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
-	s.pools = append([]*sql.DB{pool}, s.pools...) // the writer closes last and tidies up the file
+	s.pools = append([]*sql.DB{pool}, s.pools...) // the writer closes last and cleans up the file
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	if err := pool.PingContext(ctx); err != nil {
@@ -65,16 +64,15 @@ func (s *Store) openSQLite(ctx context.Context, size int, dsn string) (*gorm.DB,
 	return gorm.Open(dialector{&gormsqlite.Dialector{Conn: pool}}, s.gorm())
 }
 
-// dialector is gorm's for SQLite. That one knows the errors of another driver only.
+// dialector is gorm's dialector for SQLite, which knows the errors of another driver only.
 type dialector struct{ *gormsqlite.Dialector }
 
 // Translate implements gorm.ErrorTranslator.
 func (dialector) Translate(err error) error { return translate(err) }
 
-// translate gives gorm.ErrDuplicatedKey for a key that is there already, and an
-// Unavailable fault for what passes by itself or by the operator's hand. What is
-// translated already stays as it is. The codes are those of
-// https://www.sqlite.org/rescode.html.
+// translate returns gorm.ErrDuplicatedKey for a key that exists already, and an Unavailable
+// fault for a problem that passes or that the operator can solve. It returns a translated
+// error as it is. The codes are those of https://www.sqlite.org/rescode.html.
 func translate(err error) error {
 	cause, ok := errors.AsType[*sqlite.Error](err)
 	if _, translated := errors.AsType[*fault.Error](err); !ok || translated || errors.Is(err, gorm.ErrDuplicatedKey) {
@@ -90,11 +88,11 @@ func translate(err error) error {
 	case code.SQLITE_FULL:
 		return unavailable(err, "the disk of the database is full; try again when the operator has made room")
 	case code.SQLITE_IOERR:
-		return unavailable(err, "the disk of the database does not answer; try again when the operator has looked after it")
+		return unavailable(err, "the disk of the database does not answer; try again when the operator has repaired it")
 	case code.SQLITE_READONLY:
 		return unavailable(err, "the database is read-only; try again when the operator has made it writable")
 	case code.SQLITE_CANTOPEN:
-		return unavailable(err, "the file of the database cannot be opened; try again when the operator has looked after it")
+		return unavailable(err, "the file of the database cannot be opened; try again when the operator has repaired it")
 	}
 	return err
 }

@@ -14,44 +14,45 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Options say where the database is and how to treat it.
+// Options are the location of the database and the settings of its connections.
 type Options struct {
 	// Connection is an SQLAlchemy URL ("mysql+pymysql://user:password@host/name",
 	// "sqlite:///relative.db", "sqlite:////absolute.db"; "sqlite://" is in memory)
 	// or a name in the form of a Go driver ("user:password@tcp(host:3306)/name",
 	// "file:relative.db").
 	Connection string
-	// BusyTimeout is how long a write to SQLite waits for the writes of others:
-	// first for those of this Store, then as long again for those of other processes.
+	// BusyTimeout is how long a write to SQLite waits for other writes: first for those of
+	// this Store, then as long again for those of other processes.
 	BusyTimeout time.Duration
 
 	// The fields from here to Random are for a database server.
 
-	// PoolSize is how many idle connections are kept for each of reading and
-	// writing; 0 keeps all. Together there are at most PoolSize and Overflow, half
-	// for each; a PoolSize of 0 or an Overflow of -1 is no bound. Recycle is the age
-	// at which a connection is replaced; 0 is never.
+	// PoolSize is the number of idle connections to keep for each of reading and writing; 0
+	// keeps all. Together there are at most PoolSize and Overflow, half for each; a PoolSize
+	// of 0 or an Overflow of -1 is no bound. Recycle is the age at which a connection is
+	// replaced; 0 is never.
 	PoolSize, Overflow int
 	Recycle            time.Duration
-	// Patience is how long a transaction is tried before it fails as Unavailable,
-	// Retries how often it is run again (-1 is as often as time allows), and
-	// LongestWait the most that lies between two tries. Waits begin at 10 ms and
-	// double; each is a random part of that.
+	// Patience bounds the attempts at a transaction, after which it fails as Unavailable.
+	// Retries bounds their number (-1 is no bound), and LongestWait the time between two of
+	// them. Waits begin at 10 ms and double; each is a random part of that.
 	Patience    time.Duration
 	Retries     int
 	LongestWait time.Duration
-	// NewToken gives a text that nobody else gives: it marks a commit, so that it is
-	// found again after a connection was lost. A server needs it; SQLite does not.
+	// NewToken returns a unique text. It marks a commit, so that the commit can be found
+	// after a lost connection. A server requires it; SQLite does not.
 	NewToken func() string
-	// Random gives a number in [0, 1); nil waits in full.
+	// Random returns a number in [0, 1); nil makes every wait a full one.
 	Random func() float64
 
-	// Holder names this process among all that share the database. Leases are its.
+	// Holder is the name of this process among all that share the database. It holds the
+	// leases.
 	Holder string
-	// Outbox keeps changes to be sent as notifications; without it all are stored
-	// as sent.
+	// Outbox keeps changes until they are sent as notifications; without it all changes are
+	// stored as sent.
 	Outbox bool
-	// Logger gets every statement, without its values, at level debug. Nil is silence.
+	// Logger receives every statement, without its values, at level debug; nil discards
+	// them.
 	Logger *slog.Logger
 }
 
@@ -62,7 +63,7 @@ type Store struct {
 	engine         engine
 	writer, reader *gorm.DB // the same for a database in memory
 	pools          []*sql.DB
-	writing        chan struct{} // has an element while somebody writes; SQLite only
+	writing        chan struct{} // has an element during a write; SQLite only
 	options        Options
 	retries        retries
 }
@@ -73,35 +74,35 @@ var (
 	_ reservation.Reader = (*Store)(nil)
 )
 
-// engine is what one database does differently from another.
+// engine has the differences between databases.
 type engine struct {
-	// now is an expression for its clock, in milliseconds since 1970.
+	// now is an SQL expression for its clock, in milliseconds since 1970.
 	now string
-	// insertMissing begins an INSERT that leaves out what is there already.
+	// insertMissing begins an INSERT that skips existing rows.
 	insertMissing string
 	// tableOptions end a CREATE TABLE.
 	tableOptions string
-	// translate gives faults, gorm.ErrDuplicatedKey, or the error as it is.
+	// translate returns a fault, gorm.ErrDuplicatedKey, or the error itself.
 	translate func(error) error
-	// passing says that a transaction which failed so may succeed when it is run
-	// again. Nil is never.
+	// passing reports whether a transaction that failed with the error may succeed when it
+	// is repeated. Nil is never.
 	passing func(error) bool
-	// migrate applies the migrations that are missing and gives their ids.
+	// migrate applies the missing migrations and returns their ids.
 	migrate func(ctx context.Context) ([]string, error)
 }
 
-// target is a database that a connection names.
+// target is the database that a connection names.
 type target interface {
 	// connect opens the pools of s and sets its engine.
 	connect(ctx context.Context, s *Store) error
-	// String is fit for a log: it has no password.
+	// String is safe to log: it has no password.
 	String() string
 }
 
-// Open connects to the database, and creates that of SQLite, a file readable for
-// owner and group, with the folder around it, where they are missing. It does not
-// migrate. It fails with an Invalid fault on field connection for a connection that
-// it cannot read, and with an Unavailable fault where the database cannot be used now.
+// Open connects to the database. It creates a missing SQLite database, a file readable for
+// owner and group, with the folder around it. It does not migrate. It fails with an Invalid
+// fault on field connection for a connection that it cannot read, and with an Unavailable
+// fault where the database cannot be used now.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	at, err := parseConnection(o.Connection)
 	if err != nil {
@@ -117,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all connections, when the statements under way are done.
+// Close ends all connections after their present statements.
 func (s *Store) Close() error {
 	var errs []error
 	for _, pool := range s.pools {
@@ -126,12 +127,12 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping says whether the database answers. It tries once.
+// Ping reports whether the database answers. It tries once.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.plain(ctx, s.reader.WithContext(ctx).Exec("SELECT 1").Error)
 }
 
-// Now gives the time on the database's clock, in milliseconds.
+// Now returns the time on the database's clock, in milliseconds.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	var now int64
 	err := s.look(ctx, func(db *gorm.DB) error { return db.Raw("SELECT " + s.engine.now).Scan(&now).Error })
@@ -141,13 +142,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// gorm gives the settings that every database has.
+// gorm returns the settings that every database has.
 func (s *Store) gorm() *gorm.Config {
 	return &gorm.Config{
 		Logger:                 sqlLog{s.options.Logger},
 		SkipDefaultTransaction: true, // read and write begin them
 		TranslateError:         true,
 		DisableAutomaticPing:   true,
-		QueryFields:            true, // names columns: a newer version may have added some
+		QueryFields:            true, // names the columns: a newer version may have added some
 	}
 }

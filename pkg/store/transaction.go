@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	firstWait = 10 * time.Millisecond // before a transaction is run again
-	doublings = 8                     // then the wait grows no more: 2.6 s
+	firstWait = 10 * time.Millisecond // before the first retry of a transaction
+	doublings = 8                     // then the wait stays at 2.6 s
 )
 
-// inDoubt is an error at COMMIT after which nobody knows whether the transaction
-// was carried out.
+// inDoubt is an error at COMMIT that leaves unknown whether the transaction was carried out.
 type inDoubt struct{ err error }
 
 func (e *inDoubt) Error() string { return e.err.Error() }
@@ -30,17 +29,17 @@ func (s *Store) look(ctx context.Context, act func(db *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error { return act(s.reader.WithContext(ctx)) })
 }
 
-// read runs act in a transaction that sees one state of the database. act may be
-// run several times.
+// read runs act in a transaction that sees one state of the database. act may run several
+// times.
 func (s *Store) read(ctx context.Context, act func(tx *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error {
 		return s.transact(s.reader.WithContext(ctx).Begin(&sql.TxOptions{ReadOnly: true}), act)
 	})
 }
 
-// write runs act in a transaction of its own. act may be run several times, even
-// after it was carried out: the last time is as good as the first. When ctx is canceled
-// no transaction begins, and one that has begun is carried out.
+// write runs act in a transaction of its own. act may run several times, even after it was
+// carried out: the last run must be as good as the first. When ctx is canceled no
+// transaction begins, and one that has begun is carried out.
 func (s *Store) write(ctx context.Context, act func(tx *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error { return s.writeOnce(ctx, act) })
 }
@@ -58,7 +57,7 @@ func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) erro
 	whole, end := unbroken(ctx)
 	defer end()
 	return s.transact(s.writer.WithContext(whole).Begin(), func(tx *gorm.DB) error {
-		if err := ctx.Err(); err != nil { // the caller has gone while there was no connection
+		if err := ctx.Err(); err != nil { // the caller has gone during the wait for a connection
 			return err
 		}
 		return act(tx)
@@ -66,7 +65,7 @@ func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) erro
 }
 
 // unbroken returns a context with the deadline of ctx that does not end when ctx is
-// canceled: who goes away breaks no transaction that has begun.
+// canceled: a caller that goes away interrupts no transaction.
 func unbroken(ctx context.Context) (context.Context, context.CancelFunc) {
 	whole := context.WithoutCancel(ctx)
 	if deadline, bounded := ctx.Deadline(); bounded {
@@ -119,12 +118,12 @@ func (s *Store) passing(err error) bool {
 	return doubt || s.engine.passing(err)
 }
 
-// retries counts the transactions that were run again, by reason.
+// retries counts the transactions that were repeated, by reason.
 type retries struct {
 	inDoubt, deadlock, lockWait, galera, lost atomic.Int64
 }
 
-// count adds one for the error that a try ended with.
+// count adds one for the error of an attempt.
 func (r *retries) count(err error) {
 	if _, doubt := errors.AsType[*inDoubt](err); doubt {
 		r.inDoubt.Add(1)
@@ -142,11 +141,10 @@ func (r *retries) count(err error) {
 	}
 }
 
-// Retries says how many transactions were run again since Open, by reason:
-// "deadlock", which on Galera is also a commit at another node, "lock_wait",
-// "galera" (the node is not part of a majority), "lost" (the server could not be
-// reached, or ended), and "in_doubt" (nobody knew how a COMMIT had ended). All
-// reasons are always there.
+// Retries returns how many transactions were repeated since Open, by reason: "deadlock",
+// which on Galera is also a commit at another node, "lock_wait", "galera" (the node is not
+// part of a majority), "lost" (the server could not be reached, or ended), and "in_doubt"
+// (the outcome of a COMMIT was unknown). It always has all reasons.
 func (s *Store) Retries() map[string]int64 {
 	r := &s.retries
 	return map[string]int64{
@@ -155,8 +153,8 @@ func (s *Store) Retries() map[string]int64 {
 	}
 }
 
-// pause waits before a transaction is run again; false is that ctx ends before.
-// The wait has full jitter, so that transactions in each other's way part.
+// pause waits before a transaction is repeated, and reports false where ctx ends first. The
+// wait has full jitter, so that conflicting transactions separate.
 func (s *Store) pause(ctx context.Context, n int) bool {
 	wait := firstWait << min(n, doublings)
 	if most := s.options.LongestWait; most > 0 {
@@ -168,8 +166,8 @@ func (s *Store) pause(ctx context.Context, n int) bool {
 	return job.Pause(ctx, wait) == nil
 }
 
-// plain gives the context's error where it ended the work, whatever the driver
-// made of that, and a fault where our own patience did.
+// plain returns the error of the context where that ended the work, whatever the driver made
+// of it, and a fault where Patience did.
 func (s *Store) plain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -182,8 +180,8 @@ func (s *Store) plain(ctx context.Context, err error) error {
 	return s.engine.translate(err)
 }
 
-// queue waits until nobody writes. The wait for a connection of the pool would
-// have no bound.
+// queue waits for the other writes of this process. A wait for a connection of the pool
+// would have no bound.
 func (s *Store) queue(ctx context.Context) error {
 	select {
 	case s.writing <- struct{}{}:

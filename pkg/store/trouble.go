@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// busy is what passes in a moment.
+// busy returns a fault that passes in a moment.
 func busy(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
@@ -16,7 +16,7 @@ func busy(err error) error {
 	}
 }
 
-// away is what passes when the database is back.
+// away returns a fault that passes when the database is back.
 func away(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
@@ -26,7 +26,7 @@ func away(err error) error {
 	}
 }
 
-// unavailable is what the operator must put right.
+// unavailable returns a fault that the operator must correct.
 func unavailable(err error, message string) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: message, RetryAfter: 30 * time.Second, Err: err}
 }

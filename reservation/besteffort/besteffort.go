@@ -1,16 +1,18 @@
-// Package besteffort puts work that has no start time into what reservations leave free
-// (paper 000, "Best-Effort and AR scheduling"): a queue of virtual machines, first come,
-// first served, that are backfilled, or suspended before a reservation and resumed after
-// it. A plan is a pure function of the situation.
+// Package besteffort plans work without a start time into the gaps between reservations (paper
+// 000, "Best-Effort and AR scheduling"): a queue of VMs, first come, first served, that are
+// backfilled, or suspended before a reservation and resumed after it. A plan is a pure function
+// of the situation.
 package besteffort
 
 import (
+	"maps"
+
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Request asks for virtual machines of one shape, each for at most Duration seconds.
+// Request asks for VMs of one shape, each for at most Duration seconds.
 type Request struct {
 	ID        string
 	Submitted span.Instant
@@ -18,55 +20,54 @@ type Request struct {
 	Shape     resource.Vector
 	Duration  int64
 	Image     staging.Image // the zero Image is none
-	// Parallel says that all of them run at the same time (HPDC'08); else each runs as soon
-	// as it can, by itself (the paper).
+	// Parallel reports whether all VMs run at the same time (HPDC'08); otherwise each runs alone,
+	// as soon as it can (the paper).
 	Parallel bool
 	VMs      []VM
 }
 
-// Phase is how far a virtual machine is.
+// Phase is the state of a VM.
 type Phase string
 
-// The phases. In those that end in -ing something is under way that takes time.
+// The phases. In those that end in -ing an operation is under way.
 const (
-	Waiting    Phase = "waiting"    // it has not run, or must begin anew
-	Staging    Phase = "staging"    // its image is on the way to its node
-	Starting   Phase = "starting"   // it is made, or boots
+	Waiting    Phase = "waiting"    // it has not run, or must restart
+	Staging    Phase = "staging"    // its image is being sent to its node
+	Starting   Phase = "starting"   // its server is being created, or boots
 	Running    Phase = "running"    // its time counts
-	Suspending Phase = "suspending" // its memory is written
+	Suspending Phase = "suspending" // its memory is being written
 	Suspended  Phase = "suspended"  // it has run, and waits
-	Moving     Phase = "moving"     // its memory and its disk go to another node
-	Resuming   Phase = "resuming"   // its memory is read
-	Stopping   Phase = "stopping"   // it is shut down
+	Moving     Phase = "moving"     // its memory and its disk move to another node
+	Resuming   Phase = "resuming"   // its memory is being read
+	Stopping   Phase = "stopping"   // it is being shut down
 	Done       Phase = "done"       // it has run
-	Failed     Phase = "failed"     // it was given up
+	Failed     Phase = "failed"     // it failed too often
 )
 
-// VM is one virtual machine of a request.
+// VM is one VM of a request.
 type VM struct {
 	ID    string
 	Phase Phase
-	// Node is where it is, or its suspended memory is; empty where it is nowhere.
+	// Node is where it is, or where its suspended memory is; empty where it is nowhere.
 	Node string
-	// Since is when the phase began, and Until when it is expected to be over, of a phase
-	// that takes a time that is known: of Running when its Duration is up, of Staging when its
-	// image is on the node, for it at least; whoever sees that it is late moves it. What else
-	// is late is expected to take as long again, and keeps what it has until it is seen to be
-	// over. 0 is not known.
+	// Since is when the phase began. Until is when a phase of known length is expected to end:
+	// Running when its Duration is up, Staging when its image is on the node; the caller moves a
+	// late end. Any other late phase is expected to last as long again, and the VM keeps its
+	// place until its phase changes. 0 is not known.
 	Since, Until span.Instant
 	// Ran is how many seconds it ran before this phase.
 	Ran int64
 }
 
-// Node is a host that takes best-effort work. Free is what is left on it beside what
-// others have there for good: its capacity less instances of unknown duration.
+// Node is a host that accepts best-effort work. Free is its capacity less that of instances of
+// unknown duration.
 type Node struct {
 	Name string
 	Free resource.Vector
 }
 
-// Hold is what a reservation has of a node, which best-effort work must leave; the zero
-// Vector is the whole node.
+// Hold is what a reservation has on a node, and best-effort work must leave; the zero Vector is
+// the whole node.
 type Hold struct {
 	Node      string
 	Span      span.Span
@@ -82,46 +83,46 @@ type Situation struct {
 	Images   staging.Queue
 }
 
-// Backfilling says how many of those that wait are promised a start in the future, which
-// those behind them may not delay (Haizea, scheduling backfilling).
+// Backfilling is how many of the waiting units are promised a start in the future, which those
+// behind them may not delay (Haizea, scheduling backfilling).
 type Backfilling string
 
 // The kinds of backfilling.
 const (
-	None         Backfilling = "none"         // nobody overtakes
-	Aggressive   Backfilling = "aggressive"   // one is promised: EASY
-	Intermediate Backfilling = "intermediate" // Rules.Promises are promised
-	Conservative Backfilling = "conservative" // all are promised
+	None         Backfilling = "none"         // no unit overtakes another
+	Aggressive   Backfilling = "aggressive"   // one is promised a start: EASY
+	Intermediate Backfilling = "intermediate" // Rules.Promises are promised a start
+	Conservative Backfilling = "conservative" // all are promised a start
 )
 
-// Rules say how the queue is worked off.
+// Rules configure the plans.
 type Rules struct {
-	// Suspend lets a virtual machine run up to a reservation, be suspended and resumed
-	// after it; else it starts only where it ends before. With Backfilling None and without
-	// Suspend a node is drained before a reservation.
+	// Suspend lets a VM run up to a reservation, be suspended and be resumed after it; otherwise
+	// it starts only where it ends before. With Backfilling None and without Suspend a node is
+	// drained before a reservation.
 	Suspend     bool
 	Backfilling Backfilling
 	Promises    int // of Intermediate
-	// Migrate lets what is suspended be resumed on another node.
+	// Migrate lets a suspended VM resume on another node.
 	Migrate bool
-	// Worthwhile is how many times as long as its suspension and its resumption take
-	// something must be able to run, to be started before a reservation; 0 is any time.
+	// Worthwhile is the least run time before a reservation for which a VM is started, as a
+	// multiple of the time that its suspension and resumption take; 0 is any time.
 	Worthwhile float64
 	Overheads  Overheads
 }
 
-// Overheads are what it takes to handle virtual machines, in seconds, and MB a second; 0
+// Overheads are how long operations on VMs take, in seconds, and transfer rates in MB a second; 0
 // is no time.
 type Overheads struct {
 	Boot, Shutdown int64
-	// Operation is what each suspension, resumption and shutdown takes beside, for each
-	// virtual machine that is handled at once (Haizea, enactment-overhead).
+	// Operation is what each suspension, resumption and shutdown takes in addition, for each VM
+	// that is handled at once (Haizea, enactment-overhead).
 	Operation               int64
 	SuspendRate, ResumeRate float64 // MB of memory a second; 0 is at once
 	MoveRate                float64 // MB a second; 0 is at once
 }
 
-// Action is what is done to a virtual machine now.
+// Action is what is done to a VM now.
 type Action string
 
 // The actions.
@@ -134,7 +135,7 @@ const (
 	Stop    Action = "stop"    // its time is up
 )
 
-// Act is one of a plan. Until is when it is expected to be over.
+// Act is one act of a plan. Until is when it is expected to end.
 type Act struct {
 	Action  Action
 	Request string
@@ -144,7 +145,7 @@ type Act struct {
 	Reason  string // a sentence
 }
 
-// Expectation is when and where a virtual machine that does not run is expected to go on.
+// Expectation is when and where a VM that does not run is expected to continue.
 type Expectation struct {
 	Start, End span.Instant // End is the latest; Forever is not known
 	Node       string
@@ -156,9 +157,22 @@ type Expectation struct {
 // Plan is what is done now, and what is expected.
 type Plan struct {
 	Acts []Act
-	// Transfers are those to enter into the queue of images now.
+	// Transfers are the image transfers to queue now.
 	Transfers []staging.Transfer
 	Expected  map[string]Expectation // by VM
 	// Next is when something is due by the plan; Forever is never.
 	Next span.Instant
+}
+
+// Expectations returns what a plan of now expects, including the VMs that it starts or resumes at
+// once: they are next in the queue.
+func (p Plan) Expectations(now span.Instant) map[string]Expectation {
+	expected := map[string]Expectation{}
+	maps.Copy(expected, p.Expected)
+	for _, act := range p.Acts {
+		if act.Action == Start || act.Action == Resume {
+			expected[act.VM] = Expectation{Start: now, Node: act.Node, Position: 1}
+		}
+	}
+	return expected
 }

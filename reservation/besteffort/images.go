@@ -5,8 +5,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// arrivals remembers when images can be on which nodes, and has the transfers of the plan in
-// the queue.
+// arrivals knows when images can be on which nodes, and puts the transfers of the plan into the
+// queue.
 type arrivals struct {
 	now    span.Instant
 	queue  staging.Queue
@@ -18,7 +18,7 @@ type arrivals struct {
 type arrival struct {
 	image staging.Image
 	there []span.Instant // by node; unknown, or elsewhere
-	// fresh is when a new transfer would have it on any node that does not get it anyway.
+	// fresh is when a new transfer would deliver it to any other node.
 	fresh   span.Instant
 	seconds int64
 	timed   bool
@@ -41,8 +41,8 @@ func (a *arrivals) of(image staging.Image) *arrival {
 	return all
 }
 
-// ready is when the image can be on the node, and whether that takes a new transfer. Only
-// where pools are limited does a new transfer take longer to one node than to another.
+// ready returns when the image can be on the node, and whether that needs a new transfer. A new
+// transfer takes longer to some nodes than to others only where pools are limited.
 func (a *arrivals) ready(image staging.Image, node int) (at span.Instant, fresh bool) {
 	all := a.of(image)
 	if at = all.there[node]; at == unknown || at == elsewhere && (a.queue.Limit != 0 || all.fresh == unknown) {
@@ -64,7 +64,7 @@ func (a *arrivals) ready(image staging.Image, node int) (at span.Instant, fresh 
 	return all.there[node], false
 }
 
-// seconds is how long a new transfer takes.
+// seconds returns how long a new transfer takes.
 func (a *arrivals) seconds(image staging.Image, node int) int64 {
 	all := a.of(image)
 	if !all.timed {
@@ -75,7 +75,7 @@ func (a *arrivals) seconds(image staging.Image, node int) int64 {
 	return all.seconds
 }
 
-// send enters the transfer that the image takes to the node, if it takes one.
+// send queues the transfer of the image to the node, if it needs one.
 func (a *arrivals) send(image staging.Image, node int, id string, until span.Instant) (at span.Instant, transfer *staging.Transfer) {
 	at, transfer = a.queue.Ready(a.now, a.nodes[node].name, image)
 	if transfer == nil {

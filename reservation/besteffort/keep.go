@@ -6,8 +6,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// keep lays out what is on the nodes, ends what is over, and suspends what must leave; and
-// it makes the units of the queue.
+// keep plans for the VMs that are on the nodes: it stops those whose time is up and suspends
+// those that must leave. It creates the units of the queue.
 func (p *planner) keep() {
 	for _, r := range p.requests {
 		for i := range r.VMs {
@@ -35,8 +35,8 @@ func (p *planner) keep() {
 	p.enqueue()
 }
 
-// hold takes what a virtual machine has while something is under way with it, which nothing
-// can be done about.
+// hold reserves what a VM uses while an operation on it is under way, which the plan cannot
+// change.
 func (p *planner) hold(r *Request, vm *VM) {
 	switch vm.Phase {
 	case Starting, Resuming, Suspending, Stopping:
@@ -49,7 +49,7 @@ func (p *planner) hold(r *Request, vm *VM) {
 	}
 }
 
-// resident is a virtual machine that runs, or will when it is there.
+// resident is a VM that runs, or will run when it is there.
 type resident struct {
 	vm   *VM
 	node int
@@ -74,7 +74,7 @@ func (p *planner) resident(r *Request, vm *VM) (resident, bool) {
 	return at, known
 }
 
-// stay lays out residents that are handled at once, until they end or have to leave.
+// stay plans for residents that are handled at once, until they end or must leave.
 func (p *planner) stay(r *Request, group []resident) {
 	o := p.rules.Overheads
 	stop, suspend := o.stop(len(group)), o.suspension(r.Shape.MemoryMB, len(group))
@@ -112,7 +112,7 @@ func (p *planner) stay(r *Request, group []resident) {
 	}
 }
 
-// run goes on with a resident that need not leave, and stops it when its time is up.
+// run keeps a resident that need not leave, and stops it when its time is up.
 func (p *planner) run(r *Request, at resident, stop int64) {
 	if at.vm.Phase == Running && at.up <= p.now {
 		p.act(Stop, r, at.vm, at.vm.Node, p.now.Add(stop), "Its time is up.")
@@ -121,8 +121,8 @@ func (p *planner) run(r *Request, at resident, stop int64) {
 	p.next(at.up)
 }
 
-// leave has a resident suspended so that it is over when a reservation begins, or as soon as
-// can be. It gives what is left of it, and until when it has its node.
+// leave suspends a resident so that the suspension ends when a reservation begins, or as soon as
+// possible. It returns what is left of the resident, and until when it has its node.
 func (p *planner) leave(r *Request, at resident, leave span.Instant, suspend, stop int64) (member, span.Instant) {
 	begin := max(p.now, at.from, min(leave-span.Instant(suspend), at.up))
 	if at.vm.Phase == Running && begin == p.now {
@@ -137,7 +137,7 @@ func (p *planner) leave(r *Request, at resident, leave span.Instant, suspend, st
 	return member{vm: at.vm, node: at.node, at: max(until, leave), rest: max(0, int64(at.up-begin)), memory: true}, until
 }
 
-// whyLeave says why something is suspended.
+// whyLeave returns why a VM is suspended.
 func (p *planner) whyLeave(leave span.Instant, suspend int64) string {
 	why := fmt.Sprintf("A reservation has its place on the node from %v on.", max(leave, p.now))
 	switch {

@@ -13,12 +13,11 @@ type slots struct {
 	until   span.Instant
 	ender   int // the segment before which they end; -1 is none
 	whole   bool
-	fresh   bool // an image takes a new transfer to them
+	fresh   bool // an image needs a new transfer to them
 }
 
-// drops gives the places, n at most, that a node has from the beginning of its segment i on:
-// those that last longest are first. What happens from end on is not looked at. They are
-// put in place of what is in all.
+// drops returns the places, at most n, that a node has from the beginning of its segment i on,
+// the longest first. It ignores what happens from end on, and overwrites all.
 func (p *planner) drops(all []slots, index, i int, u *unit, n int, end span.Instant) []slots {
 	node, shape := p.nodes[index], u.request.Shape
 	all = all[:0]
@@ -36,7 +35,7 @@ func (p *planner) drops(all []slots, index, i int, u *unit, n int, end span.Inst
 	return all
 }
 
-// needed is for how long a unit must have places that end as these do.
+// needed returns for how long a unit must have places that end as these do.
 func (p *planner) needed(u *unit, s *slots) int64 {
 	if s.ender >= 0 && p.rules.Suspend && p.nodes[s.node].suspends(s.ender, u.request.Place, u.request.Shape) {
 		return min(u.least, u.length())
@@ -44,13 +43,13 @@ func (p *planner) needed(u *unit, s *slots) int64 {
 	return u.length()
 }
 
-// step is a change of how many places there are.
+// step is a change of the number of places.
 type step struct {
 	at span.Instant
 	by int
 }
 
-// steps adds when a node has places for virtual machines of a unit that start then.
+// steps adds when a node has places for VMs of a unit that start then.
 func (p *planner) steps(all []step, index int, u *unit, from span.Instant, n int) []step {
 	node := p.nodes[index]
 	for i := node.index(from); i < len(node.segments); i++ {
@@ -76,8 +75,8 @@ func (p *planner) steps(all []step, index int, u *unit, from span.Instant, n int
 	return all
 }
 
-// reach is when the first member of a unit could start on a node by what it needs there;
-// own is how many are there already.
+// reach returns when the first member of a unit could start on a node, as far as its image or its
+// memory allows; own is how many members are there already.
 func (p *planner) reach(u *unit, node int) (at span.Instant, own int) {
 	at = span.Forever
 	for i := range u.members {
@@ -96,7 +95,7 @@ func (p *planner) reach(u *unit, node int) (at span.Instant, own int) {
 	return at, own
 }
 
-// mover gives the member that can go to another node first; nil where none can.
+// mover returns the member that can move to another node first; nil where none can.
 func (p *planner) mover(u *unit) *member {
 	var first *member
 	for i := range u.members {
@@ -111,7 +110,7 @@ func (p *planner) mover(u *unit) *member {
 	return first
 }
 
-// findAll is find for virtual machines that start together.
+// findAll is find for VMs that start together.
 func (p *planner) findAll(u *unit, from span.Instant) (spot, bool) {
 	var found spot
 	var later span.Instant
@@ -145,8 +144,8 @@ func (p *planner) findAll(u *unit, from span.Instant) (spot, bool) {
 	return spot{}, false
 }
 
-// roomAt says whether there is room for all of a unit at an instant, wherever and for however
-// long.
+// roomAt reports whether all of a unit fits at an instant, on any nodes and for however short a
+// time.
 func (p *planner) roomAt(u *unit, at span.Instant) bool {
 	n := len(u.members)
 	for _, node := range p.nodes {
@@ -160,7 +159,7 @@ func (p *planner) roomAt(u *unit, at span.Instant) bool {
 	return n <= 0
 }
 
-// allSteps gives the steps of all nodes that members of a unit can start on, in order.
+// allSteps returns the steps of all nodes on which members of a unit can start, in order.
 func (p *planner) allSteps(u *unit, from span.Instant) []step {
 	var all []step
 	only := p.mover(u) == nil
@@ -183,8 +182,7 @@ func (p *planner) allSteps(u *unit, from span.Instant) []step {
 		}
 		all = p.steps(all, node, u, max(from, at), most)
 	}
-	// Members that come to nodes later than others change nothing of the places, but may
-	// make a start possible.
+	// Members that reach a node later than others add no places, but may make a start possible.
 	for _, m := range u.members {
 		all = append(all, step{max(from, m.at), 0})
 		if m.memory && p.rules.Migrate {
@@ -195,7 +193,7 @@ func (p *planner) allSteps(u *unit, from span.Instant) []step {
 	return all
 }
 
-// earliest is reach, which is looked for among the members only where one is there.
+// earliest is reach; it searches the members only where one of them is on the node.
 func (p *planner) earliest(u *unit, node int, owner bool) (span.Instant, int) {
 	if owner {
 		return p.reach(u, node)
@@ -207,8 +205,8 @@ func (p *planner) earliest(u *unit, node int, owner bool) (span.Instant, int) {
 	return at, 0
 }
 
-// choose gives the nodes on which a unit can start at an instant; where only something that
-// is on its way is missing, it says when that is there.
+// choose returns the nodes on which a unit can start at an instant. Where only an image or memory
+// on its way is missing, it returns when that arrives.
 func (p *planner) choose(u *unit, at span.Instant) (found spot, later span.Instant, ok bool) {
 	c := chosen{planner: p, unit: u, at: at, byNode: make([][]slots, len(p.nodes)), known: make([]bool, len(p.nodes)), spot: spot{start: at, end: span.Forever, whole: true, nodes: make([]int, len(u.members))}}
 	var rest []int
@@ -228,20 +226,20 @@ func (p *planner) choose(u *unit, at span.Instant) (found spot, later span.Insta
 	return c.spot, 0, true
 }
 
-// chosen is what is chosen for a unit so far.
+// chosen is what was chosen for a unit so far.
 type chosen struct {
 	*planner
 	unit   *unit
 	at     span.Instant
 	byNode [][]slots
-	known  []bool // of which nodes it is known what they have
+	known  []bool // nodes whose places were looked up
 	spot   spot
 	later  span.Instant
-	sent   map[int]int64 // for how long a new transfer to a node waits for those before it
+	sent   map[int]int64 // seconds that a new transfer to a node waits for earlier ones
 	fresh  int64         // new transfers so far
 }
 
-// behind is how many seconds the image of a member waits for those of members before it.
+// behind returns how many seconds the image of a member waits for those of earlier members.
 func (c *chosen) behind(node int) int64 {
 	if wait, sent := c.sent[node]; sent && c.images.queue.Avoid {
 		return wait
@@ -254,7 +252,7 @@ func (c *chosen) behind(node int) int64 {
 	return c.sent[node]
 }
 
-// places gives the places of a node that are not taken.
+// places returns the free places of a node.
 func (c *chosen) places(node int) []slots {
 	if c.known[node] {
 		return c.byNode[node]
@@ -266,7 +264,7 @@ func (c *chosen) places(node int) []slots {
 	all := c.drops(nil, node, p.index(c.at), c.unit, len(c.unit.members), c.at.Add(c.unit.length()))
 	for i := range all {
 		if s := &all[i]; !s.whole && s.until < c.at.Add(c.needed(c.unit, s)) {
-			all = all[:i] // nor may those that leave before
+			all = all[:i] // nor may those that end before
 			break
 		}
 	}
@@ -274,7 +272,7 @@ func (c *chosen) places(node int) []slots {
 	return all
 }
 
-// put has a member on the first of the places of a node.
+// put puts a member on the first of the places of a node.
 func (c *chosen) put(i, node int) {
 	left := c.places(node)
 	s := &left[0]
@@ -344,7 +342,7 @@ func (c *chosen) spread(rest []int) bool {
 	return len(rest) == 0
 }
 
-// fits has a member on a place, if what it needs is there by then.
+// fits puts a member on a place, if its image or its memory is there by then.
 func (c *chosen) fits(i int, s slots) bool {
 	m := c.unit.members[i]
 	m.node = -1 // it did not stay
@@ -361,7 +359,7 @@ func (c *chosen) fits(i int, s slots) bool {
 	return true
 }
 
-// later is the earlier of two instants, of which 0 is none.
+// later returns the earlier of two instants; 0 stands for none.
 func later(a, b span.Instant) span.Instant {
 	if a == 0 {
 		return b

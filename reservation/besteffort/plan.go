@@ -7,17 +7,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Plan decides what is done now. Of a Parallel request all virtual machines do the same at
-// the same time. It gives the same for the same situation, whatever the order of Holds and
-// Requests.
+// Plan decides what is done now. All VMs of a parallel request do the same at the same time. The
+// plan depends on the situation alone, and not on the order of Holds and Requests.
 //
-// What is on the nodes comes first: whoever has to leave for a reservation leaves, the
-// youngest first where not all must. Then the queue is gone through in its order. Each takes
-// the earliest start that those before it leave, and begins if that is now; else it is
-// promised that start, by what Backfilling says, and those behind it may not have what it
-// takes. What was suspended, or will be, is always promised its resumption. With Backfilling
-// None, nobody behind one that has to wait begins anything. What can never start, by the
-// nodes there are, keeps nobody waiting.
+// VMs on the nodes come first: those in the way of a reservation leave, the youngest first where
+// not all must. Then the queue follows in its order. Each unit gets the earliest start that the
+// units before it leave, and begins if that is now. Otherwise Backfilling decides whether it is
+// promised that start, so that those behind it cannot use its places. A VM that was suspended, or
+// will be, is always promised its resumption. With Backfilling None, no unit behind one that has
+// to wait begins. A unit that can never start, on the nodes that exist, does not block others.
 func (r Rules) Plan(s Situation) Plan {
 	p := newPlanner(r, s)
 	p.keep()
@@ -40,11 +38,11 @@ type planner struct {
 	position map[string]int
 	plan     Plan
 	scratch  []slots
-	pieces   int // of the unit that is laid out
+	pieces   int // of the unit that is being laid out
 }
 
-// mostPieces is into how many pieces a unit is laid out; the end of one that takes more is
-// not known.
+// mostPieces bounds the pieces of a unit in the plan; the end of a unit with more pieces is not
+// known.
 const mostPieces = 32
 
 func newPlanner(r Rules, s Situation) *planner {
@@ -74,7 +72,7 @@ func newPlanner(r Rules, s Situation) *planner {
 	return p
 }
 
-// node gives the profile of a node, which is made where it is not known.
+// node returns the profile of a node, and creates it where it is missing.
 func (p *planner) node(name string, listed bool) *profile {
 	i, known := p.byName[name]
 	if !known {
@@ -85,20 +83,20 @@ func (p *planner) node(name string, listed bool) *profile {
 	return p.nodes[i]
 }
 
-// next says that something is due then.
+// next notes that something is due at an instant.
 func (p *planner) next(at span.Instant) {
 	if at > p.now {
 		p.plan.Next = min(p.plan.Next, at)
 	}
 }
 
-// act enters what is done to a virtual machine now.
+// act adds an act to the plan.
 func (p *planner) act(action Action, r *Request, vm *VM, node string, until span.Instant, reason string) {
 	p.plan.Acts = append(p.plan.Acts, Act{Action: action, Request: r.ID, VM: vm.ID, Node: node, Until: until, Reason: reason})
 	p.next(until)
 }
 
-// decide goes through the queue, and begins what can begin.
+// decide walks the queue and begins what can begin.
 func (p *planner) decide() {
 	promises, blocked := p.rules.promises(), false
 	for _, u := range p.units {
@@ -135,12 +133,12 @@ func (p *planner) decide() {
 	}
 }
 
-// mustWait says, at little cost, that a unit cannot begin now and is promised nothing.
+// mustWait reports, at little cost, that a unit cannot begin now and is promised nothing.
 func (p *planner) mustWait(u *unit) bool {
 	return p.rules.Backfilling != None && !u.running && !u.ran && u.request.Image.ID == "" && !p.roomAt(u, p.now)
 }
 
-// expect says when those can start that are promised nothing.
+// expect finds when the units can start that are promised nothing.
 func (p *planner) expect() {
 	from := p.now
 	for _, u := range p.later {
@@ -159,7 +157,7 @@ func (p *planner) expect() {
 	}
 }
 
-// stillTaken says that a unit could start now but for those that are just being ended.
+// stillTaken reports whether a unit could start now if the VMs that are being ended were gone.
 func (p *planner) stillTaken(u *unit, at spot) bool {
 	if at.start > p.now {
 		return false
@@ -178,9 +176,9 @@ func (p *planner) stillTaken(u *unit, at spot) bool {
 	return false
 }
 
-// begin does what can be done now for a unit that has its spot: it starts, or what it needs
-// is brought to its nodes. Where that is memory which is moved in no time, it comes first, and
-// all of the unit is resumed once it is seen to be there.
+// begin does what can be done now for a unit with a spot: it starts the unit, or brings its
+// images or memory to its nodes. Memory that moves in no time moves first; the whole unit resumes
+// once the memory has arrived.
 func (p *planner) begin(u *unit, at spot) {
 	o, r := p.rules.Overheads, u.request
 	moves := u.moves(at)
@@ -190,7 +188,7 @@ func (p *planner) begin(u *unit, at spot) {
 		switch {
 		case m.memory && node != m.node && m.vm.Phase == Suspended:
 			p.act(Move, r, m.vm, name, p.now.Add(o.move(r.Shape.MemoryMB)), "It can go on there before it can where its memory is.")
-		case at.start == p.now && moves: // it waits for those
+		case at.start == p.now && moves: // it waits for the move
 		case at.start == p.now && m.memory:
 			p.act(Resume, r, m.vm, name, p.now.Add(u.lead), p.whyNow(u, at))
 		case at.start == p.now:
@@ -201,7 +199,7 @@ func (p *planner) begin(u *unit, at spot) {
 	}
 }
 
-// stage has the image of a member sent to its node, if it is not there.
+// stage sends the image of a member to its node, if it is not there.
 func (p *planner) stage(u *unit, m *member, node int, at spot) {
 	until := at.end
 	if at.whole {
@@ -216,8 +214,8 @@ func (p *planner) stage(u *unit, m *member, node int, at spot) {
 	}
 }
 
-// layOut takes what a unit has from its spot on, with what it has after it was suspended,
-// and gives when it ends at the latest.
+// layOut reserves the places of a unit from its spot on, also for the time after a suspension,
+// and returns when it ends at the latest.
 func (p *planner) layOut(u *unit, at spot) span.Instant {
 	p.pieces++
 	shape := u.request.Shape
@@ -247,13 +245,13 @@ func (p *planner) layOut(u *unit, at spot) span.Instant {
 	return span.Forever
 }
 
-// wait says what is expected of a unit that does not start now.
+// wait notes what is expected of a unit that does not start now.
 func (p *planner) wait(u *unit, at spot, end span.Instant) {
 	if at.start == p.now && !at.late && !u.moves(at) {
 		return
 	}
 	p.next(max(at.start, p.now.Add(1)))
-	// Then what it needs is brought, so that it is there when there is room.
+	// Its image or its memory is brought early enough to be there when there is a place.
 	p.next(at.start - (at.there - p.now))
 	reason := p.whyNotNow(u, at)
 	for i, m := range u.members {
@@ -263,7 +261,7 @@ func (p *planner) wait(u *unit, at spot, end span.Instant) {
 	}
 }
 
-// never says that a unit cannot start.
+// never notes that a unit cannot start.
 func (p *planner) never(u *unit) {
 	if u.running {
 		return
@@ -277,7 +275,7 @@ func (p *planner) never(u *unit) {
 	}
 }
 
-// enqueue puts the units into the order of the queue, and numbers the requests.
+// enqueue sorts the units into the order of the queue, and numbers the requests.
 func (p *planner) enqueue() {
 	order := make(map[*Request]int, len(p.requests))
 	for i, r := range p.requests {

@@ -7,16 +7,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// profile is what is free on a node from now on.
+// profile is the free capacity of a node from now on.
 type profile struct {
 	name string
-	// listed says that the node takes best-effort work. Of one that does not, any more, it is
-	// only known when reservations have the whole of it.
+	// listed reports whether the node accepts best-effort work. For a node that no longer does,
+	// the profile only has when reservations hold the whole node.
 	listed   bool
 	segments []segment // by at; the last one has no end
 	guests   []guest   // that are on it now
-	// leaving is what those have that are ended now in no time: they are on the node until
-	// they are seen to be over.
+	// leaving is the capacity of VMs that are ended now in no time. They stay on the node until
+	// the next situation shows that they are gone.
 	leaving resource.Vector
 }
 
@@ -29,14 +29,14 @@ type segment struct {
 	hold bool            // a reservation begins then
 }
 
-// guest is a virtual machine that is on the node until an instant.
+// guest is a VM that is on the node until an instant.
 type guest struct {
 	place int64
 	until span.Instant
 	shape resource.Vector
 }
 
-// index gives the segment that an instant is in; what is over counts as the first.
+// index returns the segment of an instant; an instant in the past counts to the first.
 func (p *profile) index(at span.Instant) int {
 	if len(p.segments) < 2 || at < p.segments[1].at {
 		return 0
@@ -44,7 +44,7 @@ func (p *profile) index(at span.Instant) int {
 	return sort.Search(len(p.segments), func(i int) bool { return p.segments[i].at > at }) - 1
 }
 
-// split has a segment begin at an instant, and gives its index.
+// split begins a segment at an instant, and returns its index.
 func (p *profile) split(at span.Instant) int {
 	i := p.index(at)
 	if p.segments[i].at >= at {
@@ -56,7 +56,7 @@ func (p *profile) split(at span.Instant) int {
 	return i + 1
 }
 
-// bounds gives the segments [from, to) that a span is, split where it must be.
+// bounds returns the segments [from, to) of a span, and splits them where necessary.
 func (p *profile) bounds(s span.Span) (from, to int) {
 	from, to = p.split(s.Start), len(p.segments)
 	if s.End != span.Forever {
@@ -65,7 +65,7 @@ func (p *profile) bounds(s span.Span) (from, to int) {
 	return from, to
 }
 
-// hold takes what a reservation has.
+// hold subtracts a reservation.
 func (p *profile) hold(s span.Span, resources resource.Vector) {
 	from, to := p.bounds(s)
 	p.segments[from].hold = true
@@ -80,7 +80,7 @@ func (p *profile) hold(s span.Span, resources resource.Vector) {
 	}
 }
 
-// take takes what a virtual machine has.
+// take subtracts a VM.
 func (p *profile) take(s span.Span, shape resource.Vector) {
 	if s.Empty() {
 		return
@@ -91,7 +91,7 @@ func (p *profile) take(s span.Span, shape resource.Vector) {
 	}
 }
 
-// room is how many virtual machines, at most n, a segment has room for.
+// room returns how many VMs, at most n, fit into a segment.
 func (p *profile) room(i int, shape resource.Vector, n int) int {
 	switch s := &p.segments[i]; {
 	case s.shut > 0:
@@ -103,14 +103,14 @@ func (p *profile) room(i int, shape resource.Vector, n int) int {
 	}
 }
 
-// times is how often a shape, at most n times, fits into what is free. Only what the shape asks
-// for counts: where there is less than nothing of something else, it does not matter.
+// times returns how often a shape, at most n times, fits into what is free. Only the resources
+// that the shape asks for count: others may be overcommitted.
 func times(free, shape resource.Vector, n int) int {
 	return int(min(free.Times(shape), int64(n)))
 }
 
-// lasts gives until when, at most end, there is room for n virtual machines from an instant
-// on, and which segment ends that; where there is none at once, it is the instant.
+// lasts returns until when, at most end, n VMs fit from an instant on, and which segment ends
+// that; the instant itself where they do not fit at once.
 func (p *profile) lasts(from, end span.Instant, shape resource.Vector, n int) (until span.Instant, ender int) {
 	for i := p.index(from); i < len(p.segments) && p.segments[i].at < end; i++ {
 		if p.room(i, shape, n) < n {
@@ -120,9 +120,9 @@ func (p *profile) lasts(from, end span.Instant, shape resource.Vector, n int) (u
 	return end, -1
 }
 
-// suspends says whether what runs into a segment will be suspended for it: a reservation
-// begins then that leaves no room for it beside those that are on the node now, of which
-// none is younger: that would be suspended first.
+// suspends reports whether a VM that runs into a segment will be suspended for it: a reservation
+// begins there, and the VM does not fit beside those on the node that are as old or older.
+// Younger ones would be suspended first.
 func (p *profile) suspends(i int, place int64, shape resource.Vector) bool {
 	s := &p.segments[i]
 	if !s.hold || s.shut > 0 {

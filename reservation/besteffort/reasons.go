@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// whyNow says why a unit starts, and what comes of it.
+// whyNow returns why a unit starts, and what follows.
 func (p *planner) whyNow(u *unit, at spot) string {
 	if !at.whole {
 		return fmt.Sprintf("It can run until a reservation at %v, and is suspended for it.", at.end)
@@ -15,7 +15,7 @@ func (p *planner) whyNow(u *unit, at spot) string {
 	return "There is room for it until it ends."
 }
 
-// whyNotNow says what a unit waits for.
+// whyNotNow returns what a unit waits for.
 func (p *planner) whyNotNow(u *unit, at spot) string {
 	switch {
 	case at.late:
@@ -33,7 +33,7 @@ func (p *planner) whyNotNow(u *unit, at spot) string {
 	}
 }
 
-// roomNow says whether there is room for all of a unit at this moment, for however long.
+// roomNow reports whether all of a unit fits at this moment, for however short a time.
 func (p *planner) roomNow(u *unit) bool {
 	if u.ran && !p.rules.Migrate {
 		for _, m := range u.members {

@@ -10,7 +10,7 @@ import (
 // Backfillings are all kinds of backfilling.
 var Backfillings = []Backfilling{None, Aggressive, Intermediate, Conservative}
 
-// Check refuses rules that make no sense, with a fault.Field that names the option.
+// Check refuses inconsistent rules with a fault.Field that names the option.
 func (r Rules) Check() error {
 	if !slices.Contains(Backfillings, r.Backfilling) {
 		return fault.Field("backfilling", "%q is none of none, aggressive, intermediate and conservative", r.Backfilling)
@@ -37,7 +37,7 @@ func (r Rules) Check() error {
 	return nil
 }
 
-// promises is how many of those that wait are promised a start.
+// promises returns how many of the units that wait are promised a start.
 func (r Rules) promises() int {
 	switch r.Backfilling {
 	case Aggressive:
@@ -51,21 +51,21 @@ func (r Rules) promises() int {
 	}
 }
 
-// suspension is how many seconds it takes to suspend n virtual machines at once.
+// suspension returns how many seconds the suspension of n VMs at once takes.
 func (o Overheads) suspension(memoryMB int64, n int) int64 {
 	return plus(seconds(memoryMB, o.SuspendRate), o.operations(n))
 }
 
-// resumption is how many seconds it takes to resume n virtual machines at once.
+// resumption returns how many seconds the resumption of n VMs at once takes.
 func (o Overheads) resumption(memoryMB int64, n int) int64 {
 	return plus(seconds(memoryMB, o.ResumeRate), o.operations(n))
 }
 
-// stop is how many seconds it takes to shut n virtual machines down at once.
+// stop returns how many seconds the shutdown of n VMs at once takes.
 func (o Overheads) stop(n int) int64 { return plus(o.Shutdown, o.operations(n)) }
 
-// move is how many seconds it takes to move the memory of a virtual machine. Those that are
-// moved at once go between different nodes.
+// move returns how many seconds the move of a VM's memory takes. VMs that move at once use
+// different nodes.
 func (o Overheads) move(memoryMB int64) int64 { return seconds(memoryMB, o.MoveRate) }
 
 func (o Overheads) operations(n int) int64 {
@@ -75,7 +75,7 @@ func (o Overheads) operations(n int) int64 {
 	return o.Operation * int64(n)
 }
 
-// seconds is how long so much takes, a second that is begun being a whole one.
+// seconds returns how long a transfer takes, rounded up.
 func seconds(megabytes int64, rate float64) int64 {
 	if rate <= 0 {
 		return 0
@@ -83,7 +83,7 @@ func seconds(megabytes int64, rate float64) int64 {
 	return whole(float64(megabytes) / rate)
 }
 
-// whole rounds up, to what an int64 has.
+// whole rounds up to an int64, and caps at its maximum.
 func whole(f float64) int64 {
 	if f >= math.MaxInt64 {
 		return math.MaxInt64
@@ -91,7 +91,7 @@ func whole(f float64) int64 {
 	return int64(math.Ceil(f))
 }
 
-// plus is a + b of amounts that are not negative, at most what an int64 has.
+// plus returns a + b of non-negative amounts, capped at the maximum of an int64.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -9,18 +9,17 @@ import (
 // spot is where and when a unit can start.
 type spot struct {
 	start span.Instant
-	// end is when its nodes are needed by a reservation, where it has to be suspended for
-	// it; whole says that it need not.
+	// end is when a reservation needs its nodes, if the unit has to be suspended for it; whole
+	// reports that it has not.
 	end   span.Instant
 	whole bool
 	nodes []int // by member
-	// there is when all that it needs can be on its nodes; a start then does not wait for
-	// anything else.
+	// there is when all that it needs can be on its nodes; a later start waits for nothing else.
 	there span.Instant
-	late  bool // whoever has its place now is just being ended
+	late  bool // the VM in its place is being ended
 }
 
-// find gives the earliest spot of a unit from an instant on; false is never.
+// find returns the earliest spot of a unit from an instant on; false is never.
 func (p *planner) find(u *unit, from span.Instant) (spot, bool) {
 	if len(u.members) == 1 {
 		return p.findOne(u, from)
@@ -28,8 +27,8 @@ func (p *planner) find(u *unit, from span.Instant) (spot, bool) {
 	return p.findAll(u, from)
 }
 
-// arrivalOf is when a member can start on a node by what it needs there: its image, which may
-// take a new transfer, or its memory. Forever is never.
+// arrivalOf returns when a member can start on a node: when its image is there, which may need a
+// new transfer, or its memory. Forever is never.
 func (p *planner) arrivalOf(u *unit, m *member, node int) (at span.Instant, fresh bool) {
 	switch {
 	case m.node == node:
@@ -49,22 +48,23 @@ func (p *planner) arrivalOf(u *unit, m *member, node int) (at span.Instant, fres
 	return p.now, false
 }
 
-// candidate is a spot of a single virtual machine.
+// candidate is a spot of a single VM.
 type candidate struct {
 	spot
 	node  int
-	stays bool // it is there already
-	fresh bool // its image takes a new transfer
+	stays bool // the VM is there already
+	fresh bool // its image needs a new transfer
 }
 
-// better says which of two nodes is taken: where it starts first; where it is already; where
-// it is not suspended; where its image comes without a transfer; where it lasts longest.
+// better reports whether a node is better than another: an earlier start, then where the VM
+// already is, then without a suspension, then without a transfer of the image, then for the
+// longest time.
 func (c *candidate) better(o *candidate) bool {
 	order := cmp.Or(cmp.Compare(c.start, o.start), yesFirst(c.stays, o.stays), yesFirst(c.whole, o.whole), yesFirst(o.fresh, c.fresh))
 	return order < 0 || order == 0 && !c.whole && c.end > o.end
 }
 
-// yesFirst orders what is so before what is not.
+// yesFirst sorts true before false.
 func yesFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -76,7 +76,7 @@ func yesFirst(a, b bool) int {
 	}
 }
 
-// findOne is find for a single virtual machine.
+// findOne is find for a single VM.
 func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
 	m := &u.members[0]
 	var best candidate
@@ -102,7 +102,7 @@ func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
 	if !m.memory || p.rules.Migrate {
 		for node := range p.nodes {
 			if found && best.start <= from && best.whole && !best.fresh {
-				break // all others come later, or are equal
+				break // the others are later, or equal
 			}
 			if node != m.node {
 				try(node)
@@ -113,7 +113,7 @@ func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
 	return best.spot, found
 }
 
-// first is the first spot of a single virtual machine on a node.
+// first returns the first spot of a single VM on a node.
 func (p *planner) first(node *profile, u *unit, from span.Instant) (start, end span.Instant, whole, ok bool) {
 	shape, length := u.request.Shape, u.length()
 	for i := node.index(from); i < len(node.segments); {
@@ -133,7 +133,7 @@ func (p *planner) first(node *profile, u *unit, from span.Instant) (start, end s
 	return 0, 0, false, false
 }
 
-// mayBeSuspended says whether a unit may start although it will have to leave the node.
+// mayBeSuspended reports whether a unit may start although it will have to leave the node.
 func (p *planner) mayBeSuspended(node *profile, u *unit, start, until span.Instant, ender int) bool {
 	return p.rules.Suspend && until >= start.Add(u.least) && node.suspends(ender, u.request.Place, u.request.Shape)
 }

@@ -8,35 +8,35 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// unit is what is handled at once: the virtual machines of a parallel request that do not
-// run, or one of a serial one. It also stands for what is left of one that runs and will be
-// suspended.
+// unit is what is handled at once: the VMs of a parallel request that do not run, or one VM of a
+// serial request. It is also what is left of a VM that runs and will be suspended.
 type unit struct {
 	request *Request
 	members []member
-	// running says that it runs now, and is what is left of it.
+	// running reports whether it is what is left of a VM that runs now.
 	running bool
-	// ran says that some of it has run: it was suspended, or will be.
+	// ran reports whether a part of it has run: it was suspended, or will be.
 	ran bool
-	// What a start takes, what is left to run at most, and what its end takes.
+	// Seconds for its start, for the rest of its work at most, and for its end.
 	lead, rest, stop int64
 	suspend          int64
-	least            int64 // for how long it must have its nodes to be started at all
+	least            int64 // the shortest time with its nodes for which it is started
 }
 
-// member is a virtual machine of a unit.
+// member is a VM of a unit.
 type member struct {
 	vm   *VM
 	node int          // where its image or its memory is, or comes to; -1 is nowhere
 	at   span.Instant // from when on it can start there
 	rest int64        // to run
-	// memory says that it is its memory: it can start there only, or where it is moved to.
+	// memory reports whether it has memory on the node: it can start only there, or where the
+	// memory moves.
 	memory bool
-	// image says that it needs its image where it starts.
+	// image reports whether it needs its image where it starts.
 	image bool
 }
 
-// moves says that the memory of a member is elsewhere than where it would go on.
+// moves reports whether a member resumes on another node than the one with its memory.
 func (u *unit) moves(at spot) bool {
 	for i := range u.members {
 		if m := &u.members[i]; m.memory && m.node != at.nodes[i] {
@@ -46,11 +46,11 @@ func (u *unit) moves(at spot) bool {
 	return false
 }
 
-// length is for how long a unit has its nodes where nothing comes between.
+// length returns for how long a unit has its nodes if nothing intervenes.
 func (u *unit) length() int64 { return plus(plus(u.lead, u.rest), u.stop) }
 
-// sorted gives the requests in the order of the queue, each with its virtual machines in the
-// order of their numbers: of ids that differ in length the shorter is first.
+// sorted returns the requests in the order of the queue, each with its VMs in the order of their
+// numbers: the shorter of two ids comes first.
 func sorted(requests []Request) []*Request {
 	all := make([]*Request, len(requests))
 	for i := range requests {
@@ -67,8 +67,8 @@ func sorted(requests []Request) []*Request {
 	return all
 }
 
-// over is when a phase that is under way is over. What is late is expected to take as long
-// again as it is late, so that nothing is put in its place before it is seen to be over.
+// over returns when the phase of a VM ends. A phase that is late is expected to last as long
+// again as it is late, so that nothing else is planned in its place too early.
 func (p *planner) over(vm *VM) span.Instant {
 	if vm.Until > p.now {
 		return vm.Until
@@ -76,8 +76,7 @@ func (p *planner) over(vm *VM) span.Instant {
 	return p.now.Add(max(1, int64(p.now-max(vm.Until, vm.Since))))
 }
 
-// waiting gives the member that a virtual machine is which does not run, and is not about
-// to; false for all others.
+// waiting returns a VM as a member, if it neither runs nor is about to; false otherwise.
 func (p *planner) waiting(r *Request, vm *VM) (member, bool) {
 	m := member{vm: vm, node: -1, at: p.now, rest: r.Duration, image: r.Image.ID != ""}
 	node, placed := p.byName[vm.Node]
@@ -102,7 +101,7 @@ func (p *planner) waiting(r *Request, vm *VM) (member, bool) {
 	return m, true
 }
 
-// unit makes one of members, with what is to be known of it.
+// unit creates a unit of members.
 func (p *planner) unit(r *Request, members []member) *unit {
 	o, n, memory := p.rules.Overheads, len(members), r.Shape.MemoryMB
 	u := &unit{request: r, members: members, stop: o.stop(n), suspend: o.suspension(memory, n)}
@@ -118,12 +117,12 @@ func (p *planner) unit(r *Request, members []member) *unit {
 	runs := max(1, whole(p.rules.Worthwhile*float64(plus(u.suspend, resume))))
 	u.least = plus(plus(u.lead, min(runs, u.rest)), u.suspend)
 	if u.rest == 0 {
-		u.least = math.MaxInt64 // it has only to be shut down
+		u.least = math.MaxInt64 // only its shutdown is left
 	}
 	return u
 }
 
-// groups puts what is handled at once together: all of a parallel request, else each alone.
+// groups groups what is handled at once: all VMs of a parallel request, else each alone.
 func groups[T any](r *Request, all []T) [][]T {
 	if len(all) == 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -69,7 +70,7 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 	case err == nil:
 		d.wake()
 		if a.isNews() {
-			poke(d.news)
+			job.Poke(d.news)
 		}
 		if d.options.Announce != nil {
 			d.options.Announce()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
@@ -79,7 +80,7 @@ type Options struct {
 // Locks, taken in this order: one per idempotency key, held while a request that
 // came with it is booked; one per reservation, held while that reservation changes
 // here; the gates, left before anything is stored; one per host and one per project with a limit, in the order of their names, held
-// while time on the host, or for the project, is being claimed here; polls, held while
+// while time on the host, or for the project, is being claimed here; reading, held while
 // the records are read; mu, over what is in memory, held for as long as it takes to look
 // or to enter something, never while deciding, storing or reading; and those of Records. All but mu are waited for no longer than a request
 // lasts. A new claim enters the calendar before it is stored, an old one leaves
@@ -90,7 +91,8 @@ type Desk struct {
 	news     chan struct{}    // something is another than before
 	keys     locks[[2]string] // project and key
 	claiming locks[string]    // host, or project with a limit
-	polls    polls
+	reading  turn             // held while the records are read
+	follows  job.Shared[struct{}]
 	slots    turn        // for events that are carried out
 	changes  *turns.Gate // for decisions that claim time, one after the other
 	deciding *turns.Gate // for all decisions
@@ -142,7 +144,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		options:  o,
 		woken:    make(chan struct{}, 1),
 		news:     make(chan struct{}, 1),
-		polls:    polls{turn: newTurn()},
+		reading:  newTurn(),
 		slots:    newSlots(max(1, o.Parallel)),
 		roster:   &roster{},
 		calendar: calendar.New(nil, o.Now()),
@@ -155,6 +157,9 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Desk, error) 
 		projects: make(map[string]int64),
 		attempts: make(map[*attempt]struct{}),
 	}
+	d.follows = job.Shared[struct{}]{Limit: followLimit, Read: func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, d.poll(ctx, Recall{})
+	}}
 	d.Observe(s)
 	all, err := o.Records.Recall(ctx, Recall{All: true, Projects: d.projectVersion})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
@@ -23,19 +24,11 @@ type Happening struct {
 // Woken tells that something may be due earlier than before.
 func (d *Desk) Woken() <-chan struct{} { return d.woken }
 
-func (d *Desk) wake() { poke(d.woken) }
+func (d *Desk) wake() { job.Poke(d.woken) }
 
 // News tells that what is promised is another than before, here or through another
 // replica.
 func (d *Desk) News() <-chan struct{} { return d.news }
-
-// poke leaves word in a channel that keeps one.
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
 
 // CarryOut carries out all events that are due, each stored before the next of the
 // same reservation, and gives those done, also those begun earlier. One that fails is

@@ -5,32 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// polls lets one read of the log serve all who came before it began.
-type polls struct {
-	turn  turn
-	begun atomic.Int64
-	good  bool // the last one came to its end
-}
+// followLimit bounds one read of the log.
+const followLimit = time.Minute
 
 // Follow takes over what other replicas have stored.
-func (d *Desk) Follow(ctx context.Context) error { return d.poll(ctx, Recall{}) }
+func (d *Desk) Follow(ctx context.Context) error {
+	_, err := d.follows.Get(ctx)
+	return err
+}
 
 // Resync compares every reservation and host with the records, for what Follow may
 // have missed.
 func (d *Desk) Resync(ctx context.Context) error {
-	if err := d.polls.turn.take(ctx); err != nil {
+	if err := d.reading.take(ctx); err != nil {
 		return err
 	}
-	defer d.polls.turn.leave()
+	defer d.reading.leave()
 	return d.resync(ctx)
 }
 
@@ -68,22 +67,15 @@ func (d *Desk) versions() (live []string, stored map[string]int64) {
 
 // poll reads what the log and the question name and takes it over.
 func (d *Desk) poll(ctx context.Context, q Recall) error {
-	before := d.polls.begun.Load()
-	if err := d.polls.turn.take(ctx); err != nil {
+	if err := d.reading.take(ctx); err != nil {
 		return err
 	}
-	defer d.polls.turn.leave()
-	logOnly := !q.All && q.IDs == nil && q.Hosts == nil && q.Project == ""
-	if logOnly && d.polls.good && d.polls.begun.Load() > before {
-		return nil // another has looked since
-	}
-	d.polls.begun.Add(1)
+	defer d.reading.leave()
 	err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
 		// Something that is over still stands in the way: the log has not told yet.
 		err = d.resync(ctx)
 	}
-	d.polls.good = err == nil
 	if errors.Is(err, errContradiction) {
 		err = &fault.Error{
 			Kind: fault.Unavailable, Message: "the records change faster than they can be read; try again in a moment",
@@ -179,7 +171,7 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) e
 	if moved {
 		d.adoptions.Add(1)
 		d.wake()
-		poke(d.news)
+		job.Poke(d.news)
 	}
 	return nil
 }

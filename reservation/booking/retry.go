@@ -30,7 +30,7 @@ func (t *retry) after(ctx context.Context, d *Desk, err error, q Recall) error {
 	switch {
 	case refused && !t.fresh:
 		t.fresh = true
-		if pollErr := d.poll(ctx, Recall{}); pollErr != nil {
+		if pollErr := d.Follow(ctx); pollErr != nil {
 			return pollErr
 		}
 		if d.adoptions.Load() == t.seen {

@@ -42,7 +42,7 @@ func Forgetting(o ForgettingOptions) job.Job {
 
 // forget forgets those that were asked for long ago and are gone. One that is on no host
 // may yet be there, shelved; in doubt none is forgotten.
-func (o ForgettingOptions) forget(ctx context.Context, lease job.Lease) error {
+func (o ForgettingOptions) forget(ctx context.Context, held *job.Held) error {
 	if o.Doubt() != "" {
 		return nil
 	}
@@ -70,5 +70,5 @@ func (o ForgettingOptions) forget(ctx context.Context, lease job.Lease) error {
 	if len(gone) == 0 || o.Doubt() != "" {
 		return nil
 	}
-	return o.Guests.ForgetGuests(ctx, lease, gone, before)
+	return o.Guests.ForgetGuests(ctx, held.Lease, gone, before)
 }

@@ -89,7 +89,7 @@ func (h *healing) step(ctx context.Context) error {
 	if len(ailing) == 0 {
 		return nil
 	}
-	return job.Leased(h.Leases, "healing", leaseTTL, func(ctx context.Context, _ job.Lease) error {
+	return job.Leased(h.Leases, "healing", leaseTTL, func(ctx context.Context, _ *job.Held) error {
 		return h.heal(ctx, ailing)
 	})(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -16,15 +17,14 @@ const (
 	lookLimit = 30 * time.Second
 )
 
-// looks shares looks at the layout: one look serves all who asked before it began.
+// looks shares looks at the layout.
 type looks struct {
 	ground Ground
 	now    func() span.Instant
-	one    chan struct{} // full while one is taken
+	shared job.Shared[fence.Layout]
 
 	mu      sync.Mutex
-	next    *look // has not begun; nil where nobody has asked
-	last    *look // that went well
+	last    *look // that succeeded
 	changes int64
 	changed map[string]int64 // by reservation and by host, when the layout was last changed
 }
@@ -33,43 +33,30 @@ type looks struct {
 type look struct {
 	begun   span.Instant
 	changes int64 // made before it
-	over    chan struct{}
 	layout  fence.Layout
-	err     error
 }
 
-// fresh looks at the layout as it is from now on.
-func (l *looks) fresh(ctx context.Context) (fence.Layout, error) {
-	l.mu.Lock()
-	if l.next == nil {
-		l.next = &look{over: make(chan struct{})}
-		go l.take(context.WithoutCancel(ctx), l.next)
-	}
-	mine := l.next
-	l.mu.Unlock()
-	select {
-	case <-ctx.Done():
-		return fence.Layout{}, ctx.Err()
-	case <-mine.over:
-		return mine.layout, mine.err
-	}
+func newLooks(ground Ground, now func() span.Instant) *looks {
+	l := &looks{ground: ground, now: now}
+	l.shared = job.Shared[fence.Layout]{Read: l.read, Limit: lookLimit}
+	return l
 }
 
-func (l *looks) take(ctx context.Context, mine *look) {
-	l.one <- struct{}{}
-	defer func() { <-l.one }()
+// fresh returns the layout as it is from now on.
+func (l *looks) fresh(ctx context.Context) (fence.Layout, error) { return l.shared.Get(ctx) }
+
+func (l *looks) read(ctx context.Context) (fence.Layout, error) {
 	l.mu.Lock()
-	l.next = nil
-	mine.begun, mine.changes = l.now(), l.changes
+	mine := &look{begun: l.now(), changes: l.changes}
 	l.mu.Unlock()
-	ctx, stop := context.WithTimeout(ctx, lookLimit)
-	defer stop()
-	if mine.layout, mine.err = l.ground.Layout(ctx); mine.err == nil {
-		l.mu.Lock()
-		l.last = mine
-		l.mu.Unlock()
+	var err error
+	if mine.layout, err = l.ground.Layout(ctx); err != nil {
+		return fence.Layout{}, err
 	}
-	close(mine.over)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = mine
+	return mine.layout, nil
 }
 
 // recent gives the last look where it is good for the reservation on the hosts: not

@@ -39,7 +39,7 @@ func (n *Notices) stale(hosts *inventory.Snapshot, now span.Instant) (list []inv
 // Job returns the job that withdraws stale notices.
 func (n *Notices) Job(leases job.Leases, snapshot func() *inventory.Snapshot, now func() span.Instant) job.Job {
 	const name = "notices that are over"
-	return job.Job{Name: name, Every: noticesEvery, Step: job.Leased(leases, name, leaseTTL, func(ctx context.Context, _ job.Lease) error {
+	return job.Job{Name: name, Every: noticesEvery, Step: job.Leased(leases, name, leaseTTL, func(ctx context.Context, _ *job.Held) error {
 		var errs []error
 		for _, i := range n.stale(snapshot(), now()) {
 			if err := n.Withdraw(ctx, i); err != nil {

@@ -24,61 +24,54 @@ type Notifier interface {
 const (
 	notifyEvery = time.Second
 	notifyBatch = 100
-	// No message of a batch is begun after batchTime, and none waits for its broker
-	// after batchEnd: what is left of the lease is for noting what was sent. Else a
-	// slow broker would let the lease go to another replica, which sends all again.
-	batchTime = leaseTTL / 2
-	batchEnd  = leaseTTL * 3 / 4
+	// batchTime is after how long a batch begins no further message, so that what was sent
+	// is marked soon.
+	batchTime = 4 * time.Second
+	// sendTimeout bounds how long one message waits for its broker.
+	sendTimeout = 6 * time.Second
 )
 
-// Notifications gives the job that empties the outbox: each change is sent at least
+// Notifications returns the job that empties the outbox: each change is sent at least
 // once, in order, by one replica at a time.
 func Notifications(leases job.Leases, outbox Outbox, notifier Notifier) job.Job {
-	n := notifications{leases, outbox, notifier}
-	return job.Job{Name: "notifications", Every: notifyEvery, Step: n.send}
+	n := notifications{outbox, notifier}
+	return job.Job{Name: "notifications", Every: notifyEvery, Step: job.Leased(leases, "notifications", leaseTTL, n.send)}
 }
 
 type notifications struct {
-	leases   job.Leases
 	outbox   Outbox
 	notifier Notifier
 }
 
-// send sends all that waits, with the lease taken anew for each batch.
-func (n notifications) send(ctx context.Context) error {
-	for more := true; more; {
-		var err error
-		if more, err = n.sendBatch(ctx); err != nil {
+// send sends all that waits, in batches.
+func (n notifications) send(ctx context.Context, held *job.Held) error {
+	for {
+		more, err := n.sendBatch(ctx, held.Lease)
+		if err != nil || !more {
+			return err
+		}
+		if err := held.Ensure(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// sendBatch sends what the time of one lease is good for, and says whether more may
-// wait.
-func (n notifications) sendBatch(ctx context.Context) (more bool, err error) {
-	// Both begin before the lease does, so that they are over before it is.
-	beginning, stop := context.WithTimeout(ctx, batchTime)
-	defer stop()
-	sending, end := context.WithTimeout(ctx, batchEnd)
-	defer end()
-	lease, held, err := n.leases.Take(ctx, "notifications", leaseTTL)
-	if err != nil || !held {
-		return false, err
-	}
+// sendBatch sends a batch, and reports whether more may wait. What was sent is marked even
+// where a later message fails.
+func (n notifications) sendBatch(ctx context.Context, lease job.Lease) (more bool, err error) {
 	changes, err := n.outbox.Unsent(ctx, notifyBatch)
 	if err != nil {
 		return false, err
 	}
 	var sent []int64
 	var failed error
+	beginning, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
 	for _, change := range changes {
 		if len(sent) > 0 && beginning.Err() != nil {
 			break
 		}
-		if failed = n.notifier.Notify(sending, change); failed != nil {
-			failed = fmt.Errorf("notify of %s of reservation %s: %w", change.Action, change.Reservation.ID, failed)
+		if failed = n.sendOne(ctx, change); failed != nil {
 			break
 		}
 		sent = append(sent, change.Place)
@@ -89,4 +82,13 @@ func (n notifications) sendBatch(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return len(sent) < len(changes) || len(changes) == notifyBatch, failed
+}
+
+func (n notifications) sendOne(ctx context.Context, change reservation.Change) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if err := n.notifier.Notify(ctx, change); err != nil {
+		return fmt.Errorf("notify of %s of reservation %s: %w", change.Action, change.Reservation.ID, err)
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ const (
 // and clears up after those that were given up. changed, which may be nil, tells that
 // something was booked or changed.
 func (s *Steward) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
-	step := func(ctx context.Context, _ job.Lease) error {
+	step := func(ctx context.Context, _ *job.Held) error {
 		ctx, stop := context.WithTimeout(ctx, prepareTTL)
 		defer stop()
 		return s.Prepare(ctx)

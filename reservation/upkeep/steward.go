@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -72,7 +73,7 @@ type StewardOptions struct {
 	Now   func() span.Instant
 	// Elapsed is the time since some moment, on a clock that nobody sets.
 	Elapsed func() time.Duration
-	// Wait waits for d, or until ctx ends, whose error it gives; nil is Pause.
+	// Wait waits for d, or until ctx ends, whose error it returns; nil is job.Pause.
 	Wait func(ctx context.Context, d time.Duration) error
 	Log  *slog.Logger
 }
@@ -82,7 +83,7 @@ type StewardOptions struct {
 // that it does may be done again, by whichever.
 type Steward struct {
 	StewardOptions
-	looks    looks
+	looks    *looks
 	errands  errands
 	warnings warnings
 	// How many hosts are asked for their guests at once, and how many things are done
@@ -93,24 +94,14 @@ type Steward struct {
 // NewSteward gives a Steward.
 func NewSteward(o StewardOptions) *Steward {
 	if o.Wait == nil {
-		o.Wait = Pause
+		o.Wait = job.Pause
 	}
 	return &Steward{
 		StewardOptions: o,
-		looks:          looks{ground: o.Ground, now: o.Now, one: make(chan struct{}, 1)},
+		looks:          newLooks(o.Ground, o.Now),
 		errands:        errands{guests: o.Guests, now: o.Now},
 		asking:         make(chan struct{}, 8),
 		preparing:      make(chan struct{}, 4),
-	}
-}
-
-// Pause waits for d by the clock of this machine.
-func Pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

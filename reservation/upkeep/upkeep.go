@@ -123,7 +123,7 @@ func (o Options) prune(context.Context) error {
 	return nil
 }
 
-func (o Options) purge(ctx context.Context, lease job.Lease) error {
-	_, err := o.Keys.PurgeKeys(ctx, lease, o.Now().Add(-int64(o.KeyTTL/time.Second)))
+func (o Options) purge(ctx context.Context, held *job.Held) error {
+	_, err := o.Keys.PurgeKeys(ctx, held.Lease, o.Now().Add(-int64(o.KeyTTL/time.Second)))
 	return err
 }

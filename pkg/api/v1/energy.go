@@ -157,9 +157,9 @@ type EnergyHost struct {
 	LastOn       *time.Time `json:"last_on"`
 	LastOff      *time.Time `json:"last_off"`
 
-	Proof      *EnergyProof `json:"proof"`
-	Hold       *EnergyHold  `json:"hold"`
-	Quarantine string       `json:"quarantine"`
+	LastWakeTest *EnergyWakeTest `json:"last_wake_test"`
+	Hold         *EnergyHold     `json:"hold"`
+	Quarantine   string          `json:"quarantine"`
 	// Mode is its own, null where it has none, EffectiveMode what is in force.
 	Mode          EnergyMode `json:"mode"`
 	EffectiveMode string     `json:"effective_mode"`
@@ -169,8 +169,8 @@ type EnergyHost struct {
 	History []EnergyEntry `json:"history,omitzero"`
 }
 
-// EnergyProof is whether a host woke when it was last told to.
-type EnergyProof struct {
+// EnergyWakeTest is whether a host woke when it was last ordered on.
+type EnergyWakeTest struct {
 	At      time.Time `json:"at"`
 	Woke    bool      `json:"woke"`
 	Seconds int64     `json:"seconds"`

@@ -146,12 +146,7 @@ func New(o Options) *Controller {
 
 // Wake lets the next step begin at once: reservations have changed, or an operator has
 // ordered something.
-func (c *Controller) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Controller) Wake() { job.Poke(c.wake) }
 
 // Job is the controller's work.
 func (c *Controller) Job() job.Job {
@@ -159,32 +154,31 @@ func (c *Controller) Job() job.Job {
 }
 
 // step looks at the world once, and does what follows.
-func (c *Controller) step(ctx context.Context, lease job.Lease) error {
+func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	now := c.Now()
-	if err := c.take(ctx, lease, now); err != nil {
+	if err := c.resetIfLeaseChanged(ctx, held.Lease, now); err != nil {
 		return err
 	}
-	w, err := c.look(ctx, now)
+	w, err := c.observe(ctx, now)
 	if err != nil || w == nil {
 		return err
 	}
-	// That may have taken long, and what follows is worth nothing without the lease.
-	if again, held, err := c.Leases.Take(ctx, leaseName, leaseTTL); err != nil || !held || again.Epoch != lease.Epoch {
+	if err := held.Ensure(ctx); err != nil { // act may repeat orders to agents
 		return err
 	}
-	wants, err := c.decide(ctx, lease, w)
+	wants, err := c.decide(ctx, held.Lease, w)
 	if err != nil {
 		return err
 	}
-	failed := c.advance(ctx, lease, w, wants)
-	if err := c.tell(ctx, lease, w); err != nil {
+	failed := c.act(ctx, held, w, wants)
+	if err := c.tell(ctx, held.Lease, w); err != nil {
 		return err
 	}
 	return failed
 }
 
-// take begins anew where another has held the lease meanwhile.
-func (c *Controller) take(ctx context.Context, lease job.Lease, now span.Instant) error {
+// resetIfLeaseChanged clears what is in memory where another process held the lease in between.
+func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, now span.Instant) error {
 	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
 		m.measured, m.planned = 0, 0
 	}

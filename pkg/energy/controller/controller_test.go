@@ -16,7 +16,7 @@ func TestAnIdleHostIsClosedWatchedAndThenSwitchedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 3, nil)
 		s.fill("n3", 2)
-		s.until(600, "an idle host leaves", func() bool { return s.phase("n1") == energy.Leaving })
+		s.until(600, "an idle host leaves", func() bool { return s.phase("n1") == energy.Draining })
 		if got := s.closed("n1"); !strings.HasPrefix(got, controller.ReasonPrefix) {
 			s.until(10, "it is closed", func() bool { return strings.HasPrefix(s.closed("n1"), controller.ReasonPrefix) })
 		}
@@ -60,8 +60,8 @@ func TestAReservedHostIsAwakeAndOpenBeforeItsReservationStarts(t *testing.T) {
 		if s.closed("n1") != "" || !s.servers["n1"].machine.Up() {
 			t.Errorf("the host is awake, closed with %q, and its operating system is up: %v", s.closed("n1"), s.servers["n1"].machine.Up())
 		}
-		if got := s.record("n1"); len(got.Boots) != 1 || got.Boots[0] < bootTime || got.Boots[0] > bootTime+20 || !got.Proof.Woke {
-			t.Errorf("of a boot that takes %d s is known: %v, %+v", bootTime, got.Boots, got.Proof)
+		if got := s.record("n1"); len(got.Boots) != 1 || got.Boots[0] < bootTime || got.Boots[0] > bootTime+20 || !got.LastWakeTest.Woke {
+			t.Errorf("of a boot that takes %d s is known: %v, %+v", bootTime, got.Boots, got.LastWakeTest)
 		}
 		s.run(2*900 + 600) // through the reservation, and until it is idle again
 		if got := s.phase("n1"); got != energy.Asleep {
@@ -120,7 +120,7 @@ func change(s *scene, c controller.Change) {
 	}
 }
 
-func order(s *scene, host string, a energy.Action) {
+func order(s *scene, host string, a energy.ManualAction) {
 	s.t.Helper()
 	if _, err := s.console.Order(s.t.Context(), "op", host, energy.Hold{Action: a, Reason: "by hand"}); err != nil {
 		s.t.Fatal(err)
@@ -223,10 +223,13 @@ func TestAWakeTestSwitchesAHostOffAndOnAndAdmitsIt(t *testing.T) {
 			t.Fatalf("a host that was never tested is %q", got)
 		}
 		order(s, "n1", energy.Test)
-		s.until(400, "it was tested", func() bool { r := s.record("n1"); return r.Proof != nil && r.Phase == energy.Awake && r.Hold == nil })
+		s.until(400, "it was tested", func() bool {
+			r := s.record("n1")
+			return r.LastWakeTest != nil && r.Phase == energy.Awake && r.Hold == nil
+		})
 		r := s.record("n1")
-		if !r.Proof.Woke || r.Proof.Seconds < bootTime || s.closed("n1") != "" {
-			t.Errorf("the test gave %+v, and the host is closed with %q", r.Proof, s.closed("n1"))
+		if !r.LastWakeTest.Woke || r.LastWakeTest.Seconds < bootTime || s.closed("n1") != "" {
+			t.Errorf("the test gave %+v, and the host is closed with %q", r.LastWakeTest, s.closed("n1"))
 		}
 		s.until(1200, "it sleeps now that it was tested", func() bool { return s.phase("n1") == energy.Asleep })
 	})
@@ -238,7 +241,7 @@ func TestAHostThatDoesNotBootIsTriedAgainThenGivenUpAndTriedNowAndThen(t *testin
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 		s.servers["n1"].machine.Trouble(simulated.Trouble{NeverBoots: true})
 		s.reserve(now().Add(900), 7200, "n1")
-		s.until(2500, "it is given up", func() bool { return s.phase("n1") == energy.Broken })
+		s.until(2500, "it is given up", func() bool { return s.phase("n1") == energy.Failed })
 		if got := strings.Count(s.story("n1"), "ordered on"); got != 3 {
 			t.Errorf("it was ordered on %d times, want 3\n%s", got, s.story("n1"))
 		}
@@ -250,7 +253,7 @@ func TestAHostThatDoesNotBootIsTriedAgainThenGivenUpAndTriedNowAndThen(t *testin
 			t.Errorf("the inventory shows it as %+v, so that no other host takes its place", got)
 		}
 		s.servers["n1"].machine.Trouble(simulated.Trouble{})
-		s.servers["n1"].machine.Press(energy.Off)
+		s.servers["n1"].machine.PressButton(energy.Off)
 		s.until(4000, "it has come up at the next trial", func() bool { return s.phase("n1") == energy.Awake })
 		s.run(7200 + 1800)
 		if got := s.phase("n1"); got != energy.Awake {
@@ -270,7 +273,7 @@ func TestAfterTooManyFailedBootsNothingIsSwitchedOffUntilAnOperatorSaysSo(t *tes
 			s.servers[host].machine.Trouble(simulated.Trouble{NeverBoots: true})
 			s.reserve(now(), 600, host)
 		}
-		s.until(2400, "both are given up", func() bool { return strings.Count(s.phases(), "broken") == 2 })
+		s.until(2400, "both are given up", func() bool { return strings.Count(s.phases(), "failed") == 2 })
 		s.fill("n4", 0)
 		s.run(1800)
 		if got := s.phase("n4"); got != energy.Awake {
@@ -288,7 +291,7 @@ func TestAMachineThatLiesIsNeverTakenAtItsWord(t *testing.T) {
 	t.Run("it says that it is off while it runs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScene(t, 1, nil)
-			s.until(600, "it leaves", func() bool { return s.phase("n1") == energy.Leaving })
+			s.until(600, "it leaves", func() bool { return s.phase("n1") == energy.Draining })
 			s.servers["n1"].machine.Trouble(simulated.Trouble{Deaf: true, Lies: true})
 			s.run(600)
 			if got := s.phase("n1"); got != energy.Awake || s.closed("n1") != "" {
@@ -314,9 +317,9 @@ func TestAMachineThatLiesIsNeverTakenAtItsWord(t *testing.T) {
 func TestAHostThatSomebodySwitchesOnIsOpenedAndLeftAloneForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, func(o *controller.Options) { o.Rules.MinOn = 3600 })
-		s.ledger.records["n1"] = energy.Record{Host: "n1", Proof: &energy.Proof{Woke: true}}
+		s.ledger.records["n1"] = energy.Record{Host: "n1", LastWakeTest: &energy.WakeTest{Woke: true}}
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
-		s.servers["n1"].machine.Press(energy.On)
+		s.servers["n1"].machine.PressButton(energy.On)
 		s.until(300, "it is awake", func() bool { return s.phase("n1") == energy.Awake })
 		if s.closed("n1") != "" {
 			t.Errorf("it is closed with %q", s.closed("n1"))
@@ -335,7 +338,7 @@ func TestAHostThatSomebodySwitchesOffIsNotWokenButTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 2, func(o *controller.Options) { o.Mode = energy.ModeObserve })
 		s.run(120)
-		s.servers["n1"].machine.Press(energy.Off)
+		s.servers["n1"].machine.PressButton(energy.Off)
 		s.until(300, "there is an alarm", func() bool { return slices.Contains(s.alarms(), "found_off n1") })
 		s.run(600)
 		if s.servers["n1"].machine.State() != energy.Off {
@@ -367,7 +370,7 @@ func TestAnAgentThatIsLostBetweenOrderAndAnswerLosesNoHost(t *testing.T) {
 }
 
 func TestAControllerThatTakesOverGoesOnWhereTheOtherStopped(t *testing.T) {
-	for _, phase := range []energy.Phase{energy.Leaving, energy.Stopping, energy.Asleep, energy.Waking} {
+	for _, phase := range []energy.Phase{energy.Draining, energy.Stopping, energy.Asleep, energy.Waking} {
 		t.Run(string(phase), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, 1, nil)

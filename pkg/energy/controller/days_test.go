@@ -94,7 +94,7 @@ func (d *days) happen() {
 		case 1:
 			if one.machine.State() == energy.Off {
 				d.note("somebody switches %s on", host)
-				one.machine.Press(energy.On)
+				one.machine.PressButton(energy.On)
 				d.suffer(host)
 			}
 		case 2:
@@ -148,8 +148,8 @@ func (d *days) look(since span.Instant) {
 func (d *days) explained() {
 	d.t.Helper()
 	next := map[string][]string{
-		"awake": {"leaving"}, "leaving": {"awake", "stopping"}, "stopping": {"asleep", "awake", "leaving"},
-		"asleep": {"waking"}, "waking": {"awake", "broken", "asleep"}, "broken": {"waking"},
+		"awake": {"draining"}, "draining": {"awake", "stopping"}, "stopping": {"asleep", "awake", "draining"},
+		"asleep": {"waking"}, "waking": {"awake", "failed", "asleep"}, "failed": {"waking"},
 	}
 	for _, host := range d.names() {
 		entries, err := d.ledger.Audit(d.t.Context(), host, 0, 1<<20)

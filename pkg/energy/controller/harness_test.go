@@ -202,7 +202,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 		})
 		s.servers[name] = one
 		machines[name] = power.Driven{Driver: "simulated", Machine: s.guard(name, one.machine)}
-		s.ledger.records[name] = energy.Record{Host: name, Proof: &energy.Proof{Woke: true}}
+		s.ledger.records[name] = energy.Record{Host: name, LastWakeTest: &energy.WakeTest{Woke: true}}
 	}
 	var err error
 	s.agent, err = power.NewAgent(power.AgentOptions{Name: "agent", Machines: machines, NewID: s.id, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
@@ -383,7 +383,7 @@ type guarded struct {
 	host  string
 }
 
-func (g guarded) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+func (g guarded) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	g.scene.set(func() {
 		if one := g.scene.servers[g.host]; to != energy.On && one.guests > 0 {
 			g.scene.breaches = append(g.scene.breaches, g.host+" was ordered off with guests on it")

@@ -118,7 +118,7 @@ func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostS
 func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {
-	case !slices.Contains([]energy.Action{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
+	case !slices.Contains([]energy.ManualAction{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
 		return fault.Field("action", "there is no action %s; the actions are on, off, standby, release and test", o.Action)
 	case o.Until != 0 && o.Until <= o.At:
 		return fault.Field("until", "must be in the future")
@@ -154,7 +154,7 @@ func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) erro
 		return nil
 	case o.Until != 0 && o.Until.Add(boot) > claimed:
 		return fault.New(fault.Conflict, "host %s is reserved from %v on, and would not be up before %v", m.Name, claimed, o.Until.Add(boot))
-	case o.Action == energy.Test && (phase == energy.Awake || phase == energy.Leaving) && o.At.Add(max(c.Rules.Horizon, 2*boot)) >= claimed:
+	case o.Action == energy.Test && (phase == energy.Awake || phase == energy.Draining) && o.At.Add(max(c.Rules.Horizon, 2*boot)) >= claimed:
 		return fault.New(fault.Conflict, "host %s is reserved from %v on, which is too soon for a test", m.Name, claimed)
 	}
 	return nil

@@ -41,7 +41,7 @@ func TestAHostWhosePropertyForbidsItIsNotSwitchedOffByHandEither(t *testing.T) {
 			s.servers["n1"].host.Properties = map[string]inventory.Value{"managed": inventory.BoolValue(false)}
 		})
 		s.run(65)
-		for _, a := range []energy.Action{energy.HoldOff, energy.Test} {
+		for _, a := range []energy.ManualAction{energy.HoldOff, energy.Test} {
 			refused(s, "n1", energy.Hold{Action: a}, "managed forbids it")
 		}
 		order(s, "n1", energy.HoldOn)
@@ -68,7 +68,7 @@ func TestAnOrderThatWouldBreakAReservationIsRefused(t *testing.T) {
 }
 
 func TestATestOfAHostThatIsBeingSwitchedOffWakesItOnce(t *testing.T) {
-	for _, phase := range []energy.Phase{energy.Leaving, energy.Stopping} {
+	for _, phase := range []energy.Phase{energy.Draining, energy.Stopping} {
 		t.Run(string(phase), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, 1, nil)
@@ -76,7 +76,7 @@ func TestATestOfAHostThatIsBeingSwitchedOffWakesItOnce(t *testing.T) {
 				order(s, "n1", energy.Test)
 				asked := now()
 				s.until(600, "it was tested", func() bool { r := s.record("n1"); return r.Phase == energy.Awake && r.Hold == nil })
-				if p := s.record("n1").Proof; p == nil || p.At < asked || !p.Woke {
+				if p := s.record("n1").LastWakeTest; p == nil || p.At < asked || !p.Woke {
 					t.Errorf("the test gave %+v\n%s", p, s.story("n1"))
 				}
 				if got := strings.Count(s.story("n1"), "phase: waking"); got != 1 {
@@ -125,7 +125,7 @@ func TestAnOrderSaysAtOnceWhyItWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.run(120)
-		for _, action := range []energy.Action{energy.HoldOff, energy.Test} {
+		for _, action := range []energy.ManualAction{energy.HoldOff, energy.Test} {
 			order := energy.Hold{Action: action}
 			_, foreseen, err := s.console.Foresee(t.Context(), "n1", order)
 			status, failed := s.console.Order(t.Context(), "op", "n1", order)
@@ -145,7 +145,7 @@ func TestAnOrderIsForeseenAndNotGiven(t *testing.T) {
 		s.reserve(now().Add(86400), 600, "n1")
 		for _, test := range []struct {
 			host    string
-			action  energy.Action
+			action  energy.ManualAction
 			until   span.Instant
 			outcome string
 		}{

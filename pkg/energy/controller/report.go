@@ -32,7 +32,7 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 		}
 		one := energy.Watched{
 			Record: r, Machine: *m, Reading: w.readings[m.Name], Agent: w.access[m.Name].States != nil,
-			Twice: w.twice[m.Name], Oddly: c.memory.odd[m.Name], How: c.Switching,
+			Twice: w.twice[m.Name], Mismatches: c.memory.odd[m.Name], How: c.Switching,
 		}
 		if s, known := w.services[m.Name]; known {
 			one.Service = &s.Up

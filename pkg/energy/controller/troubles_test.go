@@ -67,7 +67,7 @@ func TestAHostThatStopsAfterItsAgentHasGivenUpIsAsleepAndNotOpen(t *testing.T) {
 		s.servers["n1"].machine.Trouble(simulated.Trouble{NeverStops: true})
 		s.until(900, "it is ordered off", func() bool { return s.phase("n1") == energy.Stopping })
 		s.run(45)
-		s.servers["n1"].machine.Press(energy.Off)
+		s.servers["n1"].machine.PressButton(energy.Off)
 		s.until(60, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 	})
 }
@@ -88,7 +88,7 @@ func TestAHostThatDoesNotStopIsOpenedAgainAndInQuarantineAfterThreeTimes(t *test
 }
 
 func TestWhileAnOperatorHoldsABrokenHostOffItIsNotTried(t *testing.T) {
-	for _, during := range []energy.Phase{energy.Waking, energy.Broken} {
+	for _, during := range []energy.Phase{energy.Waking, energy.Failed} {
 		t.Run(string(during), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, 1, func(o *controller.Options) { o.Switching.Backoff = 600 })
@@ -97,7 +97,7 @@ func TestWhileAnOperatorHoldsABrokenHostOffItIsNotTried(t *testing.T) {
 				s.reserve(now().Add(900), 600, "n1")
 				s.until(9000, "it has failed to wake", func() bool { r := s.record("n1"); return r.Phase == during && r.Attempt > 0 && r.Order == nil })
 				order(s, "n1", energy.HoldOff)
-				s.servers["n1"].machine.Press(energy.Off)
+				s.servers["n1"].machine.PressButton(energy.Off)
 				orders := strings.Count(s.story("n1"), "ordered on (order")
 				s.run(3 * 3600)
 				if got := strings.Count(s.story("n1"), "ordered on (order"); got != orders || s.servers["n1"].machine.State() != energy.Off {
@@ -112,8 +112,8 @@ func TestWhileAnOperatorHoldsABrokenHostOffItIsNotTried(t *testing.T) {
 }
 
 func TestWhatIsOrderedByHandDuringAWakeTestStays(t *testing.T) {
-	for _, action := range []energy.Action{energy.HoldOn, energy.HoldOff} {
-		for _, phase := range []energy.Phase{energy.Leaving, energy.Stopping, energy.Waking} {
+	for _, action := range []energy.ManualAction{energy.HoldOn, energy.HoldOff} {
+		for _, phase := range []energy.Phase{energy.Draining, energy.Stopping, energy.Waking} {
 			t.Run(string(action)+" while "+string(phase), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newScene(t, 1, nil)
@@ -122,7 +122,7 @@ func TestWhatIsOrderedByHandDuringAWakeTestStays(t *testing.T) {
 					s.until(400, "it is "+string(phase), func() bool { return s.phase("n1") == phase })
 					order(s, "n1", action)
 					s.run(900)
-					want := map[energy.Action]energy.Phase{energy.HoldOn: energy.Awake, energy.HoldOff: energy.Asleep}[action]
+					want := map[energy.ManualAction]energy.Phase{energy.HoldOn: energy.Awake, energy.HoldOff: energy.Asleep}[action]
 					if r := s.record("n1"); r.Hold == nil || r.Hold.Action != action || r.Phase != want || r.Testing {
 						t.Errorf("it is %q with the hold %+v\n%s", r.Phase, r.Hold, s.story("n1"))
 					}
@@ -139,7 +139,7 @@ func TestAWakeTestOfAHostThatSleepsWakesItOnce(t *testing.T) {
 		order(s, "n1", energy.Test)
 		s.until(240, "it is awake", func() bool { return s.phase("n1") == energy.Awake })
 		s.run(900)
-		if r := s.record("n1"); r.Hold != nil || r.Phase != energy.Awake || !r.Proof.Woke {
+		if r := s.record("n1"); r.Hold != nil || r.Phase != energy.Awake || !r.LastWakeTest.Woke {
 			t.Errorf("after the test it is %+v\n%s", r, s.story("n1"))
 		}
 	})
@@ -181,7 +181,7 @@ func TestAHostThatSleptAndRunsAgainIsFoundWithoutItsAgent(t *testing.T) {
 		s := newScene(t, 1, nil)
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 		s.set(func() { s.agentLost = true })
-		s.servers["n1"].machine.Press(energy.On)
+		s.servers["n1"].machine.PressButton(energy.On)
 		s.until(600, "it is open", func() bool { return s.phase("n1") == energy.Awake && s.closed("n1") == "" })
 	})
 }
@@ -230,7 +230,7 @@ func TestAPlanThatIsApprovedJustBeforeTheNextIsCarriedOut(t *testing.T) {
 func TestABootThatTakesAWhileLongerThanTheLastIsNoAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, nil)
-		s.ledger.records["n1"] = energy.Record{Host: "n1", Boots: []int64{bootTime - 20}, Proof: &energy.Proof{Woke: true}}
+		s.ledger.records["n1"] = energy.Record{Host: "n1", Boots: []int64{bootTime - 20}, LastWakeTest: &energy.WakeTest{Woke: true}}
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 		s.reserve(now().Add(bootTime-20+60), 600, "n1")
 		for range 60 {

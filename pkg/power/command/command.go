@@ -13,32 +13,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// Options are the programs, each a path and its arguments. {host} in an argument stands
-// for the host's name. No shell sees them. A program has done it when it ends with exit
-// status 0; the machine need not have obeyed by then.
+// Options are the programs, each a path and its arguments. {host} in an argument stands for
+// the name of the host. No shell is involved. A program has succeeded when it ends with exit
+// status 0; the machine need not have reached its state by then.
 type Options struct {
 	Host string
 	On   []string
-	Off  []string // lets the operating system stop
-	// Cut takes the power away; none where it cannot be.
+	Off  []string // asks the operating system to stop
+	// Cut cuts the power; empty where that is not possible.
 	Cut []string
-	// Standby, where the machine has one.
+	// Standby brings the machine to standby; empty where it has none.
 	Standby []string
-	// Status prints on, off or standby, and after a space the watts where it knows.
+	// Status prints on, off or standby, and after a space the watts where they are known.
 	Status  []string
 	Timeout time.Duration // of one program; 0 is 30 s
-	Pace    power.Pace
+	Poll    power.PollInterval
 }
 
 // Machine is a machine that programs switch. It implements power.Machine.
 type Machine struct {
 	options  Options
-	programs map[power.Press][]string
+	programs map[power.Command][]string
 }
 
 var _ power.Machine = (*Machine)(nil)
 
-// New gives a machine. It fails with an Invalid fault where a program is missing.
+// New returns a machine. It fails with an Invalid fault where a program is missing.
 func New(o Options) (*Machine, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -48,7 +48,7 @@ func New(o Options) (*Machine, error) {
 		argv []string
 	}{{"on", o.On}, {"off", o.Off}, {"status", o.Status}} {
 		if len(needed.argv) == 0 {
-			return nil, fault.Field(needed.name, "names the program and its arguments; it is needed")
+			return nil, fault.Field(needed.name, "is required: the program and its arguments")
 		}
 	}
 	for _, argv := range [][]string{o.On, o.Off, o.Cut, o.Standby, o.Status} {
@@ -56,7 +56,7 @@ func New(o Options) (*Machine, error) {
 			return nil, fault.New(fault.Invalid, "the program %q must be an absolute path", argv[0])
 		}
 	}
-	return &Machine{o, map[power.Press][]string{
+	return &Machine{o, map[power.Command][]string{
 		power.Start: o.On, power.Shutdown: o.Off, power.Cut: o.Cut, power.Sleep: o.Standby,
 	}}, nil
 }
@@ -78,7 +78,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	return status(said)
 }
 
-// status reads what a status program prints.
+// status parses the output of a status program.
 func status(said string) (power.Reading, error) {
 	words := strings.Fields(said)
 	wrong := fault.New(fault.Unavailable, "the status program printed %.60q, not on, off or standby, with the watts where they are known", said)
@@ -99,13 +99,13 @@ func status(said string) (power.Reading, error) {
 	return r, nil
 }
 
-// Switch runs the programs until the status is as it should be.
-func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
-	return power.Bring(ctx, m, to, how, m.options.Pace)
+// Switch runs the programs until the status program reports the state.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
+	return power.Drive(ctx, m, to, how, m.options.Poll)
 }
 
-// Press runs one program.
-func (m *Machine) Press(ctx context.Context, p power.Press) error {
+// Send runs one program.
+func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	if len(m.programs[p]) == 0 {
 		return fault.New(fault.Invalid, "there is no program to %s host %s", p, m.options.Host)
 	}

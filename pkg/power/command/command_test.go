@@ -26,7 +26,7 @@ func site(t *testing.T) (o command.Options, machine string) {
 	arguments := func(word string) []string { return []string{tool, word, folder + "/{host}"} }
 	return command.Options{
 		Host: "h1; rm -rf x", On: arguments("on"), Off: arguments("off"), Standby: arguments("standby"), Status: arguments("status"),
-		Pace: power.Pace{Look: time.Millisecond},
+		Poll: power.PollInterval{Read: time.Millisecond},
 	}, machine
 }
 
@@ -45,7 +45,7 @@ func TestProgramsSwitchAMachine(t *testing.T) {
 	}
 	write(t, file, "on\n")
 	for _, to := range []energy.State{energy.Off, energy.On, energy.Standby, energy.On} {
-		if err := m.Switch(t.Context(), to, power.Manner{Patience: time.Minute}); err != nil {
+		if err := m.Switch(t.Context(), to, power.PowerOffMode{Patience: time.Minute}); err != nil {
 			t.Fatalf("to %s: %v", to, err)
 		}
 		if r, err := m.Read(t.Context()); err != nil || r.State != to || r.Watts != 200 {
@@ -59,7 +59,7 @@ func TestProgramsSwitchAMachine(t *testing.T) {
 	if m, err = command.New(o); err != nil || len(m.States()) != 2 {
 		t.Errorf("without a program for standby: %v, %v", m.States(), err)
 	}
-	if err := m.Press(t.Context(), power.Cut); !fault.Is(err, fault.Invalid) {
+	if err := m.Send(t.Context(), power.Cut); !fault.Is(err, fault.Invalid) {
 		t.Errorf("without a program to cut: %v", err)
 	}
 }

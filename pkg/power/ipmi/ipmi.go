@@ -14,21 +14,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// Options are how a BMC is reached.
+// Options are the address and the settings of a BMC.
 type Options struct {
 	Address string
 	Port    int // 0 is 623
 	User    string
-	// PasswordFile has the password in its first line. ipmitool reads it itself, so that
-	// the password is in no argument and no environment.
+	// PasswordFile has the password in its first line. ipmitool reads it, so that the
+	// password is in no argument and no environment.
 	PasswordFile string
 	Cipher       int    // cipher suite; 0 lets ipmitool choose
 	Privilege    string // ADMINISTRATOR where empty
-	// Sensor names the sensor that reads the watts; "dcmi" asks by DCMI; empty: nobody asks.
+	// Sensor is the sensor that reads the watts, or "dcmi" for DCMI; empty reads none.
 	Sensor  string
 	Program string        // ipmitool where empty
-	Timeout time.Duration // of one question; 0 is 20 s
-	Pace    power.Pace
+	Timeout time.Duration // of one command; 0 is 20 s
+	Poll    power.PollInterval
 }
 
 // Machine is a machine behind a BMC. It implements power.Machine.
@@ -39,13 +39,13 @@ type Machine struct {
 
 var _ power.Machine = (*Machine)(nil)
 
-// New gives a machine. It fails with an Invalid fault where an option is missing.
+// New returns a machine. It fails with an Invalid fault where an option is missing.
 func New(o Options) (*Machine, error) {
 	for _, needed := range []struct{ name, value string }{
 		{"address", o.Address}, {"user", o.User}, {"password_file", o.PasswordFile},
 	} {
 		if needed.value == "" {
-			return nil, fault.Field(needed.name, "is needed")
+			return nil, fault.Field(needed.name, "is required")
 		}
 	}
 	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
@@ -62,10 +62,10 @@ func New(o Options) (*Machine, error) {
 // States are On and Off: IPMI knows no standby.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
-// Read asks for the power, and for the watts where it is known how. Watts that cannot be
-// read are not known.
+// Read reads the power state, and the watts where a sensor is set. Watts that cannot be read
+// are 0.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
-	said, err := m.ask(ctx, "chassis", "power", "status")
+	said, err := m.run(ctx, "chassis", "power", "status")
 	if err != nil {
 		return power.Reading{}, err
 	}
@@ -76,7 +76,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	case "Chassis Power is off":
 		r.State = energy.Off
 	default:
-		return r, fault.New(fault.Unavailable, "the BMC %s gave an answer that is not understood: %.60q", m.options.Address, said)
+		return r, fault.New(fault.Unavailable, "the BMC %s sent an unknown answer: %.60q", m.options.Address, said)
 	}
 	r.Watts = m.watts(ctx)
 	return r, nil
@@ -87,13 +87,13 @@ func (m *Machine) watts(ctx context.Context) float64 {
 	case "":
 		return 0
 	case "dcmi":
-		said, err := m.ask(ctx, "dcmi", "power", "reading")
+		said, err := m.run(ctx, "dcmi", "power", "reading")
 		if err != nil {
 			return 0
 		}
 		return dcmiWatts(said)
 	}
-	said, err := m.ask(ctx, "-c", "sensor", "reading", m.options.Sensor)
+	said, err := m.run(ctx, "-c", "sensor", "reading", m.options.Sensor)
 	if err != nil {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (m *Machine) watts(ctx context.Context) float64 {
 	return positive(number)
 }
 
-// dcmiWatts finds the line "Instantaneous power reading: 180 Watts".
+// dcmiWatts reads the line "Instantaneous power reading: 180 Watts".
 func dcmiWatts(said string) float64 {
 	for line := range strings.Lines(said) {
 		name, value, _ := strings.Cut(line, ":")
@@ -112,7 +112,7 @@ func dcmiWatts(said string) float64 {
 	return 0
 }
 
-// positive gives a number that can be watts; others are not known.
+// positive parses a positive number of watts; anything else is 0.
 func positive(text string) float64 {
 	watts, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(watts > 0) || math.IsInf(watts, 0) {
@@ -121,37 +121,37 @@ func positive(text string) float64 {
 	return watts
 }
 
-// Switch tells the BMC, and waits until it says that the power is so.
-func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
-	return power.Bring(ctx, m.powerOnly(), to, how, m.options.Pace)
+// Switch sends commands to the BMC, and waits until it reports the power state.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
+	return power.Drive(ctx, m.powerOnly(), to, how, m.options.Poll)
 }
 
-// powerOnly gives the machine without its watts, which need not be read at every look.
+// powerOnly returns the machine without its sensor, which Switch need not read.
 func (m *Machine) powerOnly() *Machine {
 	still := *m
 	still.options.Sensor = ""
 	return &still
 }
 
-var words = map[power.Press]string{power.Start: "on", power.Shutdown: "soft", power.Cut: "off"}
+var words = map[power.Command]string{power.Start: "on", power.Shutdown: "soft", power.Cut: "off"}
 
-// Press gives one command to the BMC.
-func (m *Machine) Press(ctx context.Context, p power.Press) error {
+// Send sends one command to the BMC.
+func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	word, ok := words[p]
 	if !ok {
 		return fault.New(fault.Invalid, "IPMI cannot %s a machine", p)
 	}
-	_, err := m.ask(ctx, "chassis", "power", word)
+	_, err := m.run(ctx, "chassis", "power", word)
 	return err
 }
 
-// ask runs ipmitool. An option among words goes before the command.
-func (m *Machine) ask(ctx context.Context, words ...string) (string, error) {
+// run runs ipmitool. Options among words precede the ipmitool command.
+func (m *Machine) run(ctx context.Context, words ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
 	said, err := power.RunProgram(ctx, append(m.argv[:len(m.argv):len(m.argv)], words...))
 	if err != nil {
-		return "", fault.New(fault.Unavailable, "the BMC %s cannot be asked: %s", m.options.Address, fault.Of(err).Message)
+		return "", fault.New(fault.Unavailable, "the BMC %s cannot be reached: %s", m.options.Address, fault.Of(err).Message)
 	}
 	return said, nil
 }

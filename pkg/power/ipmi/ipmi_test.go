@@ -21,7 +21,7 @@ import (
 
 func machineOf(t *testing.T, o ipmi.Options) *ipmi.Machine {
 	t.Helper()
-	o.Pace = power.Pace{Look: 50 * time.Millisecond, Again: time.Second}
+	o.Poll = power.PollInterval{Read: 50 * time.Millisecond, Resend: time.Second}
 	m, err := ipmi.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestARealBMCIsReadAndSwitched(t *testing.T) {
 	bmc := labtest.StartBMC(t)
 	m := machineOf(t, options(bmc))
 	for _, to := range []energy.State{energy.On, energy.Off, energy.Off, energy.On} {
-		if err := m.Switch(t.Context(), to, power.Manner{Patience: 2 * time.Minute}); err != nil {
+		if err := m.Switch(t.Context(), to, power.PowerOffMode{Patience: 2 * time.Minute}); err != nil {
 			t.Fatalf("to %s: %v", to, err)
 		}
 		if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) {
@@ -63,11 +63,11 @@ func TestAnOperatingSystemThatDoesNotStop(t *testing.T) {
 	bmc := labtest.StartBMC(t)
 	bmc.Set("stubborn", 1)
 	m := machineOf(t, options(bmc))
-	err := m.Switch(t.Context(), energy.Off, power.Manner{Patience: 300 * time.Millisecond})
+	err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Patience: 300 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "has not stopped within 300ms") || !bmc.On() {
 		t.Errorf("softly: %v, on is %v", err, bmc.On())
 	}
-	if err := m.Switch(t.Context(), energy.Off, power.Manner{Patience: 300 * time.Millisecond, Hard: true}); err != nil || bmc.On() {
+	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Patience: 300 * time.Millisecond, Hard: true}); err != nil || bmc.On() {
 		t.Errorf("hard: %v, on is %v", err, bmc.On())
 	}
 }
@@ -83,7 +83,7 @@ func TestABMCThatDoesNothing(t *testing.T) {
 		for len(bmc.Orders()) < 2 && job.Pause(ctx, 50*time.Millisecond) == nil {
 		}
 	})
-	err := machineOf(t, options(bmc)).Switch(ctx, energy.On, power.Manner{})
+	err := machineOf(t, options(bmc)).Switch(ctx, energy.On, power.PowerOffMode{})
 	cancel()
 	looking.Wait()
 	if err == nil || !strings.Contains(err.Error(), `still "off"`) {
@@ -183,7 +183,7 @@ func TestHowIpmitoolIsCalled(t *testing.T) {
 	if want := "-I lanplus -H bmc -p 623 -U u -f /p -L OPERATOR -N 2 -R 2 -C 17 chassis power status\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, want %q, %v", got, want, err)
 	}
-	if err := m.Press(t.Context(), power.Sleep); !fault.Is(err, fault.Invalid) || slices.Contains(m.States(), energy.Standby) {
+	if err := m.Send(t.Context(), power.Sleep); !fault.Is(err, fault.Invalid) || slices.Contains(m.States(), energy.Standby) {
 		t.Errorf("standby: %v, states %v", err, m.States())
 	}
 	for _, missing := range []ipmi.Options{{User: "u", PasswordFile: "/p"}, {Address: "a", PasswordFile: "/p"}, {Address: "a", User: "u"}} {

@@ -52,7 +52,7 @@ func TestThePowerIsCutWhereTheOperatingSystemDoesNotStopAndTheMannerIsHard(t *te
 	t.Parallel()
 	m, _, bmc := newMachineWithBMC(t)
 	bmc.Set("stubborn", 1)
-	if err := m.Switch(t.Context(), energy.Off, power.Manner{Patience: 2 * time.Second, Hard: true}); err != nil || bmc.On() {
+	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Patience: 2 * time.Second, Hard: true}); err != nil || bmc.On() {
 		t.Errorf("%v; on: %v", err, bmc.On())
 	}
 	if orders := bmc.Orders(); !strings.HasPrefix(orders[0], "shutdown") || orders[len(orders)-1] != "power 0" {
@@ -65,8 +65,8 @@ func TestThePowerIsNotCutWhereTheMannerIsNotHard(t *testing.T) {
 	t.Parallel()
 	m, n, bmc := newMachineWithBMC(t)
 	bmc.Set("stubborn", 1)
-	err := m.Switch(t.Context(), energy.Off, power.Manner{Patience: 2 * time.Second})
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "Ironic says: Failed to change power state") || !bmc.On() {
+	err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Patience: 2 * time.Second})
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "Ironic reports: Failed to change power state") || !bmc.On() {
 		t.Fatalf("%v; on: %v", err, bmc.On())
 	}
 	if last := n.Show()["last_error"]; !strings.Contains(err.Error(), last.(string)) {
@@ -91,15 +91,15 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 	t.Parallel()
 	m, n, bmc := newMachineWithBMC(t)
 	bmc.Set("broken", 1)
-	err := m.Switch(t.Context(), energy.Off, power.Manner{Hard: true})
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "Ironic says: Failed to change power state") {
+	err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Hard: true})
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "Ironic reports: Failed to change power state") {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, m); got != (power.Reading{State: energy.On}) || n.Show()["maintenance"] != false {
 		t.Errorf("afterwards it is %+v", got)
 	}
 	bmc.Set("broken", 0)
-	if err := m.Switch(t.Context(), energy.Off, power.Manner{Hard: true}); err != nil || bmc.On() {
+	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Hard: true}); err != nil || bmc.On() {
 		t.Errorf("once it works again: %v; on: %v", err, bmc.On())
 	}
 }

@@ -1,6 +1,6 @@
-// Package ironic switches machines that are nodes of Ironic, by its API alone: Ironic
-// takes a node that is switched behind its back for one that has failed, and switches it
-// back (ironic/conductor/manager.py do_sync_power_state).
+// Package ironic switches machines that are nodes of Ironic, through its API alone: when
+// somebody else switches a node, Ironic takes that for a failure and switches it back
+// (ironic/conductor/manager.py do_sync_power_state).
 package ironic
 
 import (
@@ -20,18 +20,17 @@ import (
 type Machine struct {
 	client *ironic.Client
 	host   string
-	node   string // name or UUID; empty: that of the host
+	node   string // name or UUID; empty is the node of the host
 	wait   func(ctx context.Context, d time.Duration) error
-	// target is what a Switch that is under way has ordered, an ironic.Power; empty: none.
+	// target is the ironic.Power that a Switch under way has ordered; empty where none is.
 	target atomic.Value
 }
 
 var _ power.Machine = (*Machine)(nil)
 
-// New gives the machine of a host: the node with a name or UUID, or, where node is empty,
-// the one that Client.NodeOf finds, which takes a list of all nodes at each look unless the
-// node is called as the host is. wait passes the time between two looks at the node; nil
-// waits by the clock.
+// New returns the machine of a host: the node with a name or UUID, or, where node is empty,
+// the one that Client.NodeOf finds. That lists all nodes at each read unless the node has
+// the name of the host. wait waits between two reads of the node; nil waits by the clock.
 func New(client *ironic.Client, host, node string, wait func(ctx context.Context, d time.Duration) error) *Machine {
 	if wait == nil {
 		wait = job.Pause
@@ -41,8 +40,8 @@ func New(client *ironic.Client, host, node string, wait func(ctx context.Context
 	return m
 }
 
-// Knows says whether Ironic has a node of the host, so that nobody else may switch it. An
-// error is doubt.
+// Knows reports whether Ironic has a node of the host, so that nobody else may switch it. An
+// error leaves that unknown.
 func Knows(ctx context.Context, client *ironic.Client, host string) (bool, error) {
 	_, err := client.NodeOf(ctx, host, "")
 	switch {
@@ -54,10 +53,11 @@ func Knows(ctx context.Context, client *ironic.Client, host string) (bool, error
 	return err == nil, err
 }
 
-// States gives On and Off: Ironic has no others.
+// States returns On and Off: Ironic has no others.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
-// Read says how the node is, as Ironic last saw it ([conductor] sync_power_state_interval).
+// Read returns the state of the node as Ironic last saw it ([conductor]
+// sync_power_state_interval).
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	node, err := m.show(ctx)
 	if err != nil {
@@ -76,13 +76,12 @@ func (m *Machine) show(ctx context.Context) (ironic.Node, error) {
 	return m.client.NodeOf(ctx, m.host, "")
 }
 
-// atRest are the provision states in which Ironic does nothing with a node by itself and
-// no operator has to look after it (ironic/common/states.py STABLE_STATES, without error
-// and rescue).
+// atRest are the provision states in which Ironic does nothing with a node by itself and no
+// operator has to repair it (ironic/common/states.py STABLE_STATES, without error and
+// rescue).
 var atRest = map[string]bool{"enroll": true, "manageable": true, "available": true, "active": true}
 
-// untouchable says in a sentence why nobody may switch a node now, other than who brings
-// it to ours.
+// untouchable returns why nobody may switch a node now, a sentence, except to ours.
 func untouchable(n ironic.Node, ours ironic.Power) string {
 	switch {
 	case n.Fault != "":
@@ -96,7 +95,7 @@ func untouchable(n ironic.Node, ours ironic.Power) string {
 	case n.StaysOn:
 		return "the node must not be powered off (disable_power_off)"
 	case !atRest[n.Provision]:
-		return fmt.Sprintf("Ironic has work with the node, whose provision state is %q", n.Provision)
+		return fmt.Sprintf("Ironic is working on the node, whose provision state is %q", n.Provision)
 	case n.Target != "" && n.Target != ours:
 		return fmt.Sprintf("Ironic already brings the node to %q for somebody else", n.Target)
 	}

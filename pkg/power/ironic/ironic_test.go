@@ -47,7 +47,7 @@ func newMachine(t *testing.T) (*driver.Machine, *labtest.IronicNode) {
 	return driver.New(newClient(t, openstack.Options{Wait: impatient}), n.Name, "", impatient), n
 }
 
-var soft, hard = power.Manner{Patience: 30 * time.Second}, power.Manner{Patience: 5 * time.Second, Hard: true}
+var soft, hard = power.PowerOffMode{Patience: 30 * time.Second}, power.PowerOffMode{Patience: 5 * time.Second, Hard: true}
 
 func read(t *testing.T, m *driver.Machine) power.Reading {
 	t.Helper()
@@ -66,10 +66,10 @@ func TestANodeIsSwitchedAndReadAndLeftAloneWhenItHasTheState(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		to  energy.State
-		how power.Manner
+		how power.PowerOffMode
 	}{
 		{energy.On, soft}, {energy.Off, soft}, {energy.Off, soft}, {energy.Off, hard}, {energy.On, soft}, {energy.On, hard},
-		{energy.Off, power.Manner{}}, {energy.On, soft}, {energy.Off, power.Manner{Hard: true}},
+		{energy.Off, power.PowerOffMode{}}, {energy.On, soft}, {energy.Off, power.PowerOffMode{Hard: true}},
 	} {
 		if err := m.Switch(t.Context(), tc.to, tc.how); err != nil {
 			t.Fatalf("%s %+v: %v", tc.to, tc.how, err)

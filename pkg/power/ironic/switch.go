@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// look is how often the node is looked at while Ironic switches it.
+	// look is the interval of reading the node while Ironic switches it.
 	look = time.Second
-	// allowance is how much longer than it was given Ironic may take: it tries each command
+	// allowance is how much longer than requested Ironic may need: it repeats each command
 	// to a BMC several times ([ipmi] command_retry_timeout), and then watches the node for
 	// [conductor] power_state_change_timeout.
 	allowance = 5 * time.Minute
 )
 
-// Switch brings the node to a state. Off is a soft power off, and where the operating
-// system has not stopped within the patience and the manner is Hard, the power is cut. On
-// is a reboot where the manner is Hard and the node is on already. Ironic asks the BMC, and
-// leaves a node alone that has the state.
+// Switch brings the node to a state. Off is a soft power off; where the operating system has
+// not stopped within the patience and the mode is Hard, the power is cut. On is a reboot
+// where the mode is Hard and the node is on already. Ironic reads the BMC, and does nothing
+// with a node that has the state.
 //
-// A node that somebody works on, or that must be left alone, is a Denied fault; one on
-// which Ironic works for longer, a Conflict fault. What Ironic could not do is an
-// Unavailable fault with Ironic's own error in it.
-func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+// It fails with a Denied fault where somebody works on the node or it must not be switched,
+// with a Conflict fault where Ironic works on it for longer, and with an Unavailable fault
+// that contains Ironic's own error where Ironic could not do it.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	doing := fmt.Sprintf("switch host %s %s", m.host, to)
 	node, err := m.show(ctx)
 	if err == nil {
@@ -40,7 +40,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner)
 	return nil
 }
 
-func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.Manner) error {
+func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.PowerOffMode) error {
 	want := ironic.PowerOn
 	switch to {
 	case energy.Off:
@@ -55,7 +55,7 @@ func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.St
 	m.target.Store(want)
 	defer m.target.Store(ironic.Power(""))
 
-	if node.Target == want { // an order that was under way when its agent ended
+	if node.Target == want { // the agent was restarted during the order
 		_, err := m.await(ctx, node.ID, want, how.Patience)
 		return err
 	}
@@ -75,8 +75,8 @@ func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.St
 	return err
 }
 
-// cut takes the power from a node whose operating system does not stop, unless somebody
-// has begun to work on it meanwhile.
+// cut cuts the power of a node whose operating system does not stop, unless somebody has
+// begun to work on it meanwhile.
 func (m *Machine) cut(ctx context.Context, id string) error {
 	node, err := m.client.Node(ctx, id)
 	if err != nil {
@@ -89,8 +89,8 @@ func (m *Machine) cut(ctx context.Context, id string) error {
 	return err
 }
 
-// order gives Ironic an order, and waits until the node has the power state want. failed
-// says that Ironic has given up, or does not take such an order.
+// order sends Ironic an order, and waits until the node has the power state want. failed
+// reports that Ironic has given up, or does not accept such an order.
 func (m *Machine) order(ctx context.Context, id string, order, want ironic.Power, timeout time.Duration) (failed bool, err error) {
 	err = m.client.SetPower(ctx, id, order, timeout)
 	switch {
@@ -102,8 +102,8 @@ func (m *Machine) order(ctx context.Context, id string, order, want ironic.Power
 	return m.await(ctx, id, want, timeout)
 }
 
-// await looks at the node until Ironic has finished. Looks that fail are repeated: the
-// order is under way all the same. failed says that Ironic has given up.
+// await reads the node until Ironic has finished, and repeats failed reads: the order
+// continues meanwhile. failed reports that Ironic has given up.
 func (m *Machine) await(ctx context.Context, id string, want ironic.Power, patience time.Duration) (failed bool, err error) {
 	for spent := time.Duration(0); spent <= patience+allowance; spent += look {
 		var node ironic.Node
@@ -111,13 +111,13 @@ func (m *Machine) await(ctx context.Context, id string, want ironic.Power, patie
 		switch {
 		case err != nil:
 		case node.Target != "":
-			err = fault.New(fault.Unavailable, "Ironic still brings the node to %q", node.Target)
+			err = fault.New(fault.Unavailable, "Ironic is still switching the node to %q", node.Target)
 		case node.Power == want:
 			return false, nil
 		case node.LastError != "":
-			return true, fault.New(fault.Unavailable, "Ironic says: %s", node.LastError)
+			return true, fault.New(fault.Unavailable, "Ironic reports: %s", node.LastError)
 		default:
-			return false, fault.New(fault.Unavailable, "the node has the power state %q though Ironic was told %q; somebody else switches it", node.Power, want)
+			return false, fault.New(fault.Unavailable, "the node has the power state %q though %q was ordered; somebody else switches it", node.Power, want)
 		}
 		if m.wait(ctx, look) != nil {
 			break

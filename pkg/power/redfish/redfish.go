@@ -25,23 +25,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// largestAnswer bounds an answer of a BMC, in bytes.
+// largestAnswer is the largest answer of a BMC that is read, in bytes.
 const largestAnswer = 4 << 20
 
-// Options are how a BMC is reached.
+// Options are the address and the settings of a BMC.
 type Options struct {
 	URL          string // https://bmc.example.org
 	User         string
 	PasswordFile string // has the password in its first line
-	// Session logs in once and keeps the session, instead of sending the password with
-	// every request. Close ends it.
+	// Session logs in once and keeps the session, instead of sending the password with every
+	// request. Close ends it.
 	Session  bool
 	CAFile   string // authorities that may sign the BMC's certificate; empty: the system's
-	Insecure bool   // believe any certificate
-	// System is the path of the ComputerSystem; empty where the BMC has one only.
+	Insecure bool   // accept any certificate
+	// System is the path of the ComputerSystem; empty where the BMC has only one.
 	System  string
-	Timeout time.Duration // of one question; 0 is 30 s
-	Pace    power.Pace
+	Timeout time.Duration // of one request; 0 is 30 s
+	Poll    power.PollInterval
 }
 
 // Machine is a machine behind a BMC. It implements power.Machine.
@@ -55,14 +55,14 @@ type Machine struct {
 
 var _ power.Machine = (*Machine)(nil)
 
-// New gives a machine. It fails with an Invalid fault about options that cannot work.
+// New returns a machine. It fails with an Invalid fault where options cannot work.
 func New(o Options) (*Machine, error) {
 	at, err := url.Parse(o.URL)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.User != nil || strings.Trim(at.Path, "/") != "" {
 		return nil, fault.Field("url", "is the BMC's address such as https://10.0.0.7, without a path or a password")
 	}
 	if o.User == "" || o.PasswordFile == "" {
-		return nil, fault.New(fault.Invalid, "user and password_file are needed")
+		return nil, fault.New(fault.Invalid, "user and password_file are required")
 	}
 	if o.System != "" && !strings.HasPrefix(o.System, "/") {
 		return nil, fault.Field("system", "is a path such as /redfish/v1/Systems/1, not %q", o.System)
@@ -85,7 +85,7 @@ func New(o Options) (*Machine, error) {
 	}}, nil
 }
 
-// bounded cuts answers that are too long.
+// bounded truncates answers that are too long.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,12 +102,12 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // States are On and Off.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
-// Read asks for the power state and the watts. Watts that cannot be read are not known.
+// Read reads the power state and the watts. Watts that cannot be read are 0.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) { return m.read(ctx, watts) }
 
-// read asks for the power state, and for the watts by the function.
+// read reads the power state, and the watts with the function.
 func (m *Machine) read(ctx context.Context, watts func(*schemas.ComputerSystem) float64) (r power.Reading, err error) {
-	err = m.ask(ctx, func(c *gofish.APIClient) error {
+	err = m.connected(ctx, func(c *gofish.APIClient) error {
 		system, err := m.system(c)
 		if err != nil {
 			return err
@@ -118,11 +118,11 @@ func (m *Machine) read(ctx context.Context, watts func(*schemas.ComputerSystem) 
 	return r, err
 }
 
-// states are those in which a machine stays: one that is powering on is not on yet.
+// states are the stable power states: a machine that is powering on is not on yet.
 var states = map[schemas.PowerState]energy.State{schemas.OnPowerState: energy.On, schemas.OffPowerState: energy.Off}
 
-// watts gives what the machine's chassis take: the first that tells, by EnvironmentMetrics,
-// or by Power as before Redfish 2020.4.
+// watts returns the draw of the machine's chassis: the first that reports it, as
+// EnvironmentMetrics, or as Power like before Redfish 2020.4.
 func watts(system *schemas.ComputerSystem) float64 {
 	list, _ := system.Chassis() // those that can be read
 	for _, chassis := range list {
@@ -142,30 +142,30 @@ func watts(system *schemas.ComputerSystem) float64 {
 	return 0
 }
 
-// Switch tells the BMC, and waits until it says that the power is so.
-func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
-	return power.Bring(ctx, buttons{m}, to, how, m.options.Pace)
+// Switch sends commands to the BMC, and waits until it reports the power state.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
+	return power.Drive(ctx, controls{m}, to, how, m.options.Poll)
 }
 
-// buttons is a machine without its watts, which need not be read at every look.
-type buttons struct{ *Machine }
+// controls is a machine without its watts, which Switch need not read.
+type controls struct{ *Machine }
 
-func (b buttons) Read(ctx context.Context) (power.Reading, error) {
+func (b controls) Read(ctx context.Context) (power.Reading, error) {
 	return b.read(ctx, func(*schemas.ComputerSystem) float64 { return 0 })
 }
 
-// resets are the reset types for each press, the better first. PushPowerButton is none of
-// them: what it does depends on how the machine is.
-var resets = map[power.Press][]schemas.ResetType{
+// resets are the reset types of each command, the best first. PushPowerButton is not among
+// them: its effect depends on the state of the machine.
+var resets = map[power.Command][]schemas.ResetType{
 	power.Start:    {schemas.OnResetType, schemas.ForceOnResetType},
 	power.Shutdown: {schemas.GracefulShutdownResetType},
 	power.Cut:      {schemas.ForceOffResetType},
 }
 
-// Press tells the BMC to reset the system, and follows the task where it makes one of it.
-// What the system does not have among its AllowableValues is Invalid.
-func (m *Machine) Press(ctx context.Context, p power.Press) error {
-	return m.ask(ctx, func(c *gofish.APIClient) error {
+// Send asks the BMC to reset the system, and follows the task where the BMC creates one. It
+// fails with an Invalid fault where the system's AllowableValues lack the reset.
+func (m *Machine) Send(ctx context.Context, p power.Command) error {
+	return m.connected(ctx, func(c *gofish.APIClient) error {
 		system, err := m.system(c)
 		if err != nil {
 			return err
@@ -187,14 +187,14 @@ func (m *Machine) Press(ctx context.Context, p power.Press) error {
 	})
 }
 
-// follow waits for the end of a task, for a while: whether the machine obeys is looked at
-// anyway, and only the task's own failure is news.
+// follow waits for the end of a task, for a while: Switch reads the state anyway, and only a
+// failure of the task itself is news.
 func (m *Machine) follow(ctx context.Context, c *gofish.APIClient, info *schemas.TaskMonitorInfo) error {
 	ended := info.Task
 	if info.TaskMonitor != "" {
 		wait, cancel := context.WithTimeout(ctx, m.options.Timeout/2)
 		defer cancel()
-		reply, err := schemas.WaitForTaskMonitor(wait, c.WithContext(wait), cmp.Or(m.options.Pace.Look, 2*time.Second), info, nil)
+		reply, err := schemas.WaitForTaskMonitor(wait, c.WithContext(wait), cmp.Or(m.options.Poll.Read, 2*time.Second), info, nil)
 		defer schemas.DeferredCleanupHTTPResponse(reply)
 		if wait.Err() != nil {
 			return nil
@@ -209,7 +209,7 @@ func (m *Machine) follow(ctx context.Context, c *gofish.APIClient, info *schemas
 	if ended == nil || !slices.Contains(failures, ended.TaskState) {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "the BMC %s began and ended in task state %s%s", m.options.URL, ended.TaskState, said(ended.Messages))
+	return fault.New(fault.Unavailable, "the task of the BMC %s ended in state %s%s", m.options.URL, ended.TaskState, said(ended.Messages))
 }
 
 var failures = []schemas.TaskState{
@@ -223,12 +223,12 @@ func said(messages []schemas.Message) string {
 	return ": " + short(messages[0].Message)
 }
 
-// short gives the beginning of what a BMC says.
+// short returns the beginning of a BMC's message.
 func short(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
 }
 
-// system gives the machine's ComputerSystem.
+// system returns the machine's ComputerSystem.
 func (m *Machine) system(c *gofish.APIClient) (*schemas.ComputerSystem, error) {
 	if m.options.System != "" {
 		return schemas.GetComputerSystem(c, m.options.System)
@@ -238,14 +238,14 @@ func (m *Machine) system(c *gofish.APIClient) (*schemas.ComputerSystem, error) {
 		return nil, err
 	}
 	if len(all) != 1 {
-		return nil, fault.New(fault.Invalid, "the BMC %s has %d systems; name the one of the host with system", m.options.URL, len(all))
+		return nil, fault.New(fault.Invalid, "the BMC %s has %d systems; set system to the one of the host", m.options.URL, len(all))
 	}
 	return all[0], nil
 }
 
-// ask does something with the BMC within the timeout; once more where a session has ended
-// meanwhile.
-func (m *Machine) ask(ctx context.Context, do func(c *gofish.APIClient) error) error {
+// connected runs do on the BMC within the timeout, and repeats it once where a session has
+// ended meanwhile.
+func (m *Machine) connected(ctx context.Context, do func(c *gofish.APIClient) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
 	err := m.once(ctx, do)
@@ -308,7 +308,7 @@ func (m *Machine) Close() error {
 	return m.explain(ctx, err)
 }
 
-// status gives the HTTP status of an error of a BMC's; 0 where it has none.
+// status returns the HTTP status of an error from a BMC; 0 where it has none.
 func status(err error) int {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		return refusal.HTTPReturnedStatusCode
@@ -321,7 +321,7 @@ func status(err error) int {
 	return 0
 }
 
-// explain gives an error as a sentence.
+// explain returns an error as a sentence.
 func (m *Machine) explain(ctx context.Context, err error) error {
 	known, ours := errors.AsType[*fault.Error](err)
 	code := status(err)
@@ -333,10 +333,10 @@ func (m *Machine) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("the BMC %s did not answer in time", m.options.URL), Err: ctx.Err()}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fault.New(fault.Unavailable, "the BMC %s refuses the user %s (HTTP status %d); look at user and password_file",
+		return fault.New(fault.Unavailable, "the BMC %s refuses the user %s (HTTP status %d); check user and password_file",
 			m.options.URL, m.options.User, code)
 	case code != 0:
 		return fault.New(fault.Unavailable, "the BMC %s answered with HTTP status %d: %s", m.options.URL, code, short(err.Error()))
 	}
-	return fault.New(fault.Unavailable, "the BMC %s cannot be asked: %s", m.options.URL, short(err.Error()))
+	return fault.New(fault.Unavailable, "the BMC %s cannot be reached: %s", m.options.URL, short(err.Error()))
 }

@@ -22,7 +22,7 @@ const patience = 2 * time.Minute
 func options(b *labtest.Redfish) redfish.Options {
 	return redfish.Options{
 		URL: b.URL, User: labtest.BMCUser, PasswordFile: b.PasswordFile(), CAFile: b.CAFile(),
-		Timeout: patience, Pace: power.Pace{Look: 5 * time.Millisecond, Again: 100 * time.Millisecond},
+		Timeout: patience, Poll: power.PollInterval{Read: 5 * time.Millisecond, Resend: 100 * time.Millisecond},
 	}
 }
 
@@ -61,7 +61,7 @@ func TestAMachineIsReadAndSwitched(t *testing.T) {
 			}
 			m := machineOf(t, o)
 			for _, to := range []energy.State{energy.On, energy.Off, energy.Off, energy.On} {
-				if err := m.Switch(t.Context(), to, power.Manner{Patience: 5 * time.Second, Hard: to == energy.Off}); err != nil {
+				if err := m.Switch(t.Context(), to, power.PowerOffMode{Patience: 5 * time.Second, Hard: to == energy.Off}); err != nil {
 					t.Fatalf("to %s: %v", to, err)
 				}
 				if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) || to == energy.On && r.Watts != tc.on {
@@ -101,10 +101,10 @@ func TestASessionIsKeptRenewedAndEnded(t *testing.T) {
 }
 
 func TestABMCInTrouble(t *testing.T) {
-	hard, soft := power.Manner{Patience: 100 * time.Millisecond, Hard: true}, power.Manner{Patience: 100 * time.Millisecond}
+	hard, soft := power.PowerOffMode{Patience: 100 * time.Millisecond, Hard: true}, power.PowerOffMode{Patience: 100 * time.Millisecond}
 	for name, tc := range map[string]struct {
 		trouble labtest.RedfishTrouble
-		how     power.Manner
+		how     power.PowerOffMode
 		says    energy.State // of Read; empty: nothing
 		problem string       // of Read; empty: none
 		failure string       // of Switch to off; empty: it is off
@@ -113,15 +113,15 @@ func TestABMCInTrouble(t *testing.T) {
 		"it answers 500":         {labtest.RedfishTrouble{Status: 500}, hard, "", "HTTP status 500", "nothing was done: the BMC", false},
 		"it refuses":             {labtest.RedfishTrouble{Status: 401}, hard, "", "refuses the user admin", "refuses the user", false},
 		"it is slow":             {labtest.RedfishTrouble{Delay: time.Minute}, hard, "", "did not answer in time", "did not answer in time", false},
-		"it closes":              {labtest.RedfishTrouble{Closes: true}, hard, "", "cannot be asked", "nothing was done", false},
-		"it talks garbage":       {labtest.RedfishTrouble{Garbage: true}, hard, "", "cannot be asked", "nothing was done", false},
+		"it closes":              {labtest.RedfishTrouble{Closes: true}, hard, "", "cannot be reached", "nothing was done", false},
+		"it talks garbage":       {labtest.RedfishTrouble{Garbage: true}, hard, "", "cannot be reached", "nothing was done", false},
 		"it says nothing":        {labtest.RedfishTrouble{Empty: true}, hard, "", "systems", "nothing was done", false},
-		"it flaps":               {labtest.RedfishTrouble{Flaps: true}, hard, energy.On, "", "now that it is on", false},
+		"it flaps":               {labtest.RedfishTrouble{Flaps: true}, hard, energy.On, "", "another power state at each read", false},
 		"it says the opposite":   {labtest.RedfishTrouble{Opposite: true}, hard, energy.Off, "", "", false},
-		"it does nothing":        {labtest.RedfishTrouble{Deaf: true}, hard, energy.On, "", `told to cut: the machine says that it is still "on"`, false},
-		"it is stuck":            {labtest.RedfishTrouble{Stuck: true}, hard, energy.On, "", "told to cut", false},
+		"it does nothing":        {labtest.RedfishTrouble{Deaf: true}, hard, energy.On, "", `command cut: the machine still reports "on"`, false},
+		"it is stuck":            {labtest.RedfishTrouble{Stuck: true}, hard, energy.On, "", "command cut", false},
 		"it refuses resets":      {labtest.RedfishTrouble{Refuses: true}, soft, energy.On, "", "HTTP status 409", false},
-		"its tasks fail":         {labtest.RedfishTrouble{Fails: true}, soft, energy.On, "", "task state Exception: the task is over", false},
+		"its tasks fail":         {labtest.RedfishTrouble{Fails: true}, soft, energy.On, "", "ended in state Exception: the task is over", false},
 		"it is stubborn":         {labtest.RedfishTrouble{Stubborn: true}, soft, energy.On, "", "has not stopped within 100ms", false},
 		"it is stubborn and cut": {labtest.RedfishTrouble{Stubborn: true}, hard, energy.On, "", "", true},
 	} {
@@ -139,7 +139,7 @@ func TestABMCInTrouble(t *testing.T) {
 				t.Errorf("read %+v, %v", r, err)
 			}
 			limit := patience
-			if strings.Contains(tc.failure, "told to cut") { // again and again, until the time is over
+			if strings.Contains(tc.failure, "command cut") { // again and again, until the time is over
 				limit = 5 * time.Second
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)

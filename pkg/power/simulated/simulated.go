@@ -1,5 +1,5 @@
-// Package simulated is a machine that exists in memory: for trying Almanac without any
-// hardware, and for tests of those who give orders.
+// Package simulated has a machine in memory: to try Almanac without any hardware, and for
+// tests.
 package simulated
 
 import (
@@ -15,34 +15,34 @@ import (
 
 // Options describe a machine.
 type Options struct {
-	State energy.State // that it has at first; empty is On
-	// Shutdown is how long the operating system takes to stop, and Boot how long it then
-	// takes until its services are up; from standby a tenth of that.
+	State energy.State // initial state; empty is On
+	// Shutdown is how long the operating system needs to stop, and Boot how long it then
+	// needs until its services are up; from standby a tenth of that.
 	Shutdown, Boot time.Duration
-	// Watts are what it takes in each state.
+	// Watts are the draw in each state.
 	Watts map[energy.State]float64
 	// Wait waits for a duration, or until ctx ends; nil waits in real time.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Changed, where it is not nil, is told when the operating system is there (true), and
-	// when it is gone.
+	// Changed is called with true when the operating system is up, and with false when it
+	// has stopped; may be nil.
 	Changed func(up bool)
 }
 
-// Trouble is what is wrong with a machine. The zero Trouble is nothing.
+// Trouble is a set of defects of a machine. The zero Trouble is none.
 type Trouble struct {
-	NeverBoots bool          // the power is on, and the operating system never comes
-	NeverStops bool          // the operating system does not heed the order to stop
-	Deaf       bool          // orders are answered, and nothing happens
-	Late       time.Duration // is added to the time that a boot takes
+	NeverBoots bool          // the power is on, and the operating system never starts
+	NeverStops bool          // the operating system ignores the order to stop
+	Deaf       bool          // orders are acknowledged, and nothing happens
+	Late       time.Duration // added to the time of a boot
 	Slow       time.Duration // before each answer
-	Lies       bool          // it says the opposite of the truth
-	Flaps      bool          // it says the truth every other time
-	Broken     string        // every question and order fails with this sentence
-	// Untouchable is told in readings, and orders are denied with it.
+	Lies       bool          // readings are the opposite of the truth
+	Flaps      bool          // every other reading is false
+	Broken     string        // every read and order fails with this sentence
+	// Untouchable is part of readings, and orders are denied with it.
 	Untouchable string
 }
 
-// Machine is a simulated machine. Its methods may be called at the same time.
+// Machine is a simulated machine. Its methods are safe for concurrent use.
 type Machine struct {
 	options Options
 
@@ -51,10 +51,10 @@ type Machine struct {
 	state   energy.State
 	up      bool
 	asked   int
-	change  int // counts changes of power, so that a boot that was cut short does not end
+	change  int // counts changes of power, so that an interrupted boot does not end
 }
 
-// New gives a machine.
+// New returns a machine.
 func New(o Options) *Machine {
 	if o.State == "" {
 		o.State = energy.On
@@ -65,29 +65,29 @@ func New(o Options) *Machine {
 	return &Machine{options: o, state: o.State, up: o.State == energy.On}
 }
 
-// Trouble sets what is wrong with it from now on.
+// Trouble sets the defects of the machine from now on.
 func (m *Machine) Trouble(t Trouble) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trouble = t
 }
 
-// Up says whether its operating system is there.
+// Up reports whether its operating system is up.
 func (m *Machine) Up() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.up
 }
 
-// State is the truth, whatever it tells.
+// State returns the true state, whatever Read reports.
 func (m *Machine) State() energy.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
-// Press changes the power at once, as somebody at the button does.
-func (m *Machine) Press(to energy.State) {
+// PressButton changes the power at once, as somebody at the power button does.
+func (m *Machine) PressButton(to energy.State) {
 	from, _ := m.truth()
 	if from == to {
 		return
@@ -101,10 +101,10 @@ func (m *Machine) Press(to energy.State) {
 	}
 }
 
-// States are all.
+// States returns all states.
 func (m *Machine) States() []energy.State { return energy.States }
 
-// Read tells how it is, or what its trouble makes of that.
+// Read returns the state, or what its trouble makes of that.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	t, err := m.answer(ctx)
 	if err != nil {
@@ -120,8 +120,8 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	return power.Reading{State: told, Watts: m.options.Watts[told], Untouchable: t.Untouchable}, nil
 }
 
-// Switch does what it is told as far as its trouble lets it.
-func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner) error {
+// Switch brings the machine to the state as far as its trouble allows.
+func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	t, err := m.answer(ctx)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.Manner)
 	}
 	if t.Deaf {
 		<-ctx.Done()
-		return fault.New(fault.Unavailable, "the machine takes orders and nothing happens")
+		return fault.New(fault.Unavailable, "the machine acknowledges orders and nothing happens")
 	}
 	state, up := m.truth()
 	if state == to && (to != energy.On || !how.Hard) {
@@ -158,7 +158,7 @@ func (m *Machine) truth() (energy.State, bool) {
 	return m.state, m.up
 }
 
-// answer takes the time that an answer takes.
+// answer waits for as long as an answer takes.
 func (m *Machine) answer(ctx context.Context) (Trouble, error) {
 	m.mu.Lock()
 	t := m.trouble
@@ -174,8 +174,8 @@ func (m *Machine) answer(ctx context.Context) (Trouble, error) {
 	return t, ctx.Err()
 }
 
-// stop lets the operating system stop.
-func (m *Machine) stop(ctx context.Context, t Trouble, how power.Manner) error {
+// stop waits until the operating system has stopped.
+func (m *Machine) stop(ctx context.Context, t Trouble, how power.PowerOffMode) error {
 	wait, stops := m.options.Shutdown, !t.NeverStops && m.options.Shutdown <= how.Patience
 	if !stops {
 		wait = how.Patience
@@ -189,7 +189,8 @@ func (m *Machine) stop(ctx context.Context, t Trouble, how power.Manner) error {
 	return nil
 }
 
-// boot lets the operating system come, after a while, whoever has lost patience meanwhile.
+// boot starts the operating system, which is up after a while, also where the caller no
+// longer waits.
 func (m *Machine) boot(t Trouble, from energy.State) {
 	takes := m.options.Boot
 	if from == energy.Standby {
@@ -215,7 +216,7 @@ func (m *Machine) boot(t Trouble, from energy.State) {
 	}()
 }
 
-// set changes the power; without it nothing is up.
+// set changes the power; the operating system is down then.
 func (m *Machine) set(to energy.State) {
 	m.mu.Lock()
 	was := m.up

@@ -18,24 +18,24 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from     energy.State
 		to       energy.State
-		how      power.Manner
+		how      power.PowerOffMode
 		trouble  simulated.Trouble
 		switched time.Duration // until Switch returns; negative: it fails
 		up       time.Duration // after Switch began until it is up; 0 never
 	}{
-		"from off":                     {energy.Off, energy.On, power.Manner{}, simulated.Trouble{}, 0, 100 * time.Second},
-		"from standby":                 {energy.Standby, energy.On, power.Manner{}, simulated.Trouble{}, 0, 10 * time.Second},
-		"to off":                       {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{}, 20 * time.Second, 0},
-		"to off in a hurry":            {energy.On, energy.Off, power.Manner{Patience: 5 * time.Second, Hard: true}, simulated.Trouble{}, 5 * time.Second, 0},
-		"to off without patience":      {energy.On, energy.Off, power.Manner{Patience: 5 * time.Second}, simulated.Trouble{}, -5 * time.Second, time.Nanosecond},
-		"it never stops":               {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{NeverStops: true}, -time.Minute, time.Nanosecond},
-		"it is cut off":                {energy.On, energy.Off, power.Manner{Patience: time.Minute, Hard: true}, simulated.Trouble{NeverStops: true}, time.Minute, 0},
-		"it never boots":               {energy.Off, energy.On, power.Manner{}, simulated.Trouble{NeverBoots: true}, 0, 0},
-		"it boots late":                {energy.Off, energy.On, power.Manner{}, simulated.Trouble{Late: time.Hour}, 0, time.Hour + 100*time.Second},
-		"its BMC is slow":              {energy.Off, energy.On, power.Manner{}, simulated.Trouble{Slow: time.Minute}, time.Minute, 160 * time.Second},
-		"it is on already":             {energy.On, energy.On, power.Manner{}, simulated.Trouble{}, 0, time.Nanosecond},
-		"its power is taken and given": {energy.On, energy.On, power.Manner{Hard: true}, simulated.Trouble{}, 0, 100 * time.Second},
-		"it is deaf":                   {energy.On, energy.Off, power.Manner{Patience: time.Minute}, simulated.Trouble{Deaf: true}, -time.Hour, time.Nanosecond},
+		"from off":                     {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 100 * time.Second},
+		"from standby":                 {energy.Standby, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 10 * time.Second},
+		"to off":                       {energy.On, energy.Off, power.PowerOffMode{Patience: time.Minute}, simulated.Trouble{}, 20 * time.Second, 0},
+		"to off in a hurry":            {energy.On, energy.Off, power.PowerOffMode{Patience: 5 * time.Second, Hard: true}, simulated.Trouble{}, 5 * time.Second, 0},
+		"to off without patience":      {energy.On, energy.Off, power.PowerOffMode{Patience: 5 * time.Second}, simulated.Trouble{}, -5 * time.Second, time.Nanosecond},
+		"it never stops":               {energy.On, energy.Off, power.PowerOffMode{Patience: time.Minute}, simulated.Trouble{NeverStops: true}, -time.Minute, time.Nanosecond},
+		"it is cut off":                {energy.On, energy.Off, power.PowerOffMode{Patience: time.Minute, Hard: true}, simulated.Trouble{NeverStops: true}, time.Minute, 0},
+		"it never boots":               {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{NeverBoots: true}, 0, 0},
+		"it boots late":                {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{Late: time.Hour}, 0, time.Hour + 100*time.Second},
+		"its BMC is slow":              {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{Slow: time.Minute}, time.Minute, 160 * time.Second},
+		"it is on already":             {energy.On, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, time.Nanosecond},
+		"its power is taken and given": {energy.On, energy.On, power.PowerOffMode{Hard: true}, simulated.Trouble{}, 0, 100 * time.Second},
+		"it is deaf":                   {energy.On, energy.Off, power.PowerOffMode{Patience: time.Minute}, simulated.Trouble{Deaf: true}, -time.Hour, time.Nanosecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWhatAMachineInTroubleTells(t *testing.T) {
 		}
 	}
 	m.Trouble(simulated.Trouble{Untouchable: "it is repaired"})
-	if err := m.Switch(t.Context(), energy.Off, power.Manner{}); err == nil || m.State() != energy.On {
+	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{}); err == nil || m.State() != energy.On {
 		t.Error("a machine that nobody may touch was switched off")
 	} else if !fault.Is(err, fault.Denied) {
 		t.Errorf("got %v, want Denied", err)
@@ -101,11 +101,11 @@ func TestTheOperatingSystemIsToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []bool
 		m := simulated.New(simulated.Options{Boot: time.Minute, Changed: func(up bool) { told = append(told, up) }})
-		m.Press(energy.Off)
-		m.Press(energy.On)
+		m.PressButton(energy.Off)
+		m.PressButton(energy.On)
 		time.Sleep(30 * time.Second)
-		m.Press(energy.Off) // the boot is cut short
-		m.Press(energy.On)
+		m.PressButton(energy.Off) // the boot is cut short
+		m.PressButton(energy.On)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if fmt.Sprint(told) != "[false true]" {

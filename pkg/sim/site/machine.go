@@ -94,12 +94,12 @@ func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 	case o.ID == m.order.ID:
 		return energy.Outcome{Progress: m.progress}, nil
 	case o.Number <= m.order.Number:
-		return energy.Outcome{Progress: energy.Refused, Reason: "it is older than one that was given"}, nil
+		return energy.Outcome{Progress: energy.OrderRefused, Reason: "it is older than one that was given"}, nil
 	case o.Deadline < f.now():
-		return energy.Outcome{Progress: energy.Refused, Reason: "it came too late"}, nil
+		return energy.Outcome{Progress: energy.OrderRefused, Reason: "it came too late"}, nil
 	}
-	m.order, m.progress = o, energy.Accepted
-	return energy.Outcome{Progress: energy.Accepted}, nil
+	m.order, m.progress = o, energy.OrderAccepted
+	return energy.Outcome{Progress: energy.OrderAccepted}, nil
 }
 
 // Services implements controller.Cloud.
@@ -158,12 +158,12 @@ func (s *Site) become(m *machine, to state) {
 // who was asked first.
 func (s *Site) obey() error {
 	for _, m := range s.fleet.all {
-		if m.progress != energy.Accepted || m.state == stopping || m.state == booting {
+		if m.progress != energy.OrderAccepted || m.state == stopping || m.state == booting {
 			continue
 		}
 		switch {
 		case m.order.State == energy.On && m.up() || m.order.State != energy.On && m.state == off:
-			m.progress = energy.Done
+			m.progress = energy.OrderDone
 		case m.order.State == energy.On:
 			s.boot(m)
 		case m.tenant != "":
@@ -180,7 +180,7 @@ func (s *Site) stop(m *machine) {
 	s.totals.Shutdowns++
 	s.later(s.options.Machines.Shutdown, func() {
 		s.become(m, off)
-		m.progress = energy.Done
+		m.progress = energy.OrderDone
 	})
 }
 
@@ -191,7 +191,7 @@ func (s *Site) boot(m *machine) {
 	s.totals.Boots++
 	s.later(takes, func() {
 		s.become(m, idle)
-		m.progress = energy.Done
+		m.progress = energy.OrderDone
 	})
 }
 

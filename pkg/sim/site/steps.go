@@ -79,17 +79,17 @@ func (s *Site) expectWake() {
 	var claimed map[string]span.Instant
 	for host, r := range s.ledger.records {
 		switch r.Phase {
-		case energy.Leaving, energy.Asleep:
+		case energy.Draining, energy.Asleep:
 			if claimed == nil {
 				claimed = s.claimed()
 			}
 			if at, is := claimed[host]; is {
 				first = min(first, p.Rules.WakeAt(&energy.Machine{Claimed: at, BootSeconds: r.BootSeconds(cmp.Or(s.list[s.fleet.places[host]].BootSeconds, p.BootTime))}))
 			}
-			if r.Phase == energy.Leaving {
+			if r.Phase == energy.Draining {
 				first = min(first, r.Closed.Add(p.Switching.Settle))
 			}
-		case energy.Waking, energy.Broken:
+		case energy.Waking, energy.Failed:
 			if r.RetryAt != 0 {
 				first = min(first, r.RetryAt)
 			}

@@ -14,12 +14,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 type bestEffort interface {
 	controller.Records
-	controller.Shelf
-	controller.Pins
+	requests.RequestStore
+	requests.Pins
 	BestEffortUserData(ctx context.Context, id string) (string, error)
 	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 	Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error)
@@ -28,34 +30,34 @@ type bestEffort interface {
 
 func testBestEffort(t *testing.T, open func(t *testing.T) Subject) {
 	for name, test := range map[string]func(t *testing.T, s bestEffort){
-		"what is stored comes back":              testBestEffortComesBack,
-		"lists are by place, page by page":       testBestEffortPages,
-		"a key stands for one request":           testBestEffortKeys,
-		"a project has no more VMs than it may":  testBestEffortLimit,
-		"that holds for requests at once too":    testBestEffortCrowd,
-		"what is cancelled or over stays so":     testBestEffortEnds,
-		"pins and rests are those of the moment": testBestEffortPins,
-		"old ones are purged":                    testBestEffortPurge,
+		"what is stored comes back":                 testBestEffortComesBack,
+		"lists are by place, page by page":          testBestEffortPages,
+		"a key stands for one request":              testBestEffortKeys,
+		"a project has no more VMs than it may":     testBestEffortLimit,
+		"that holds for requests at once too":       testBestEffortCrowd,
+		"a request stays canceled or over":          testBestEffortEnds,
+		"pins and suspended servers are up to date": testBestEffortPins,
+		"old ones are purged":                       testBestEffortPurge,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, offered[bestEffort](t, open(t))) })
 	}
 }
 
-// queued is a request with all that is kept of one.
-func queued(id, project string, vms ...string) controller.Request {
-	r := controller.Request{
-		ID: id, ProjectID: project, UserID: "u", Name: "n", Created: 1000, Flavor: controller.Named{ID: "1", Name: "tiny"},
-		Image: controller.Named{ID: "i", Name: "cirros"}, Shape: resource.Vector{VCPUs: 1, MemoryMB: 512, DiskGB: 1, Custom: map[string]int64{"CUSTOM_X": 1}},
+// queued returns a request with every stored field.
+func queued(id, project string, vms ...string) state.Request {
+	r := state.Request{
+		ID: id, ProjectID: project, UserID: "u", Name: "n", Created: 1000, Flavor: state.Named{ID: "1", Name: "tiny"},
+		Image: state.Named{ID: "i", Name: "cirros"}, Shape: resource.Vector{VCPUs: 1, MemoryMB: 512, DiskGB: 1, Custom: map[string]int64{"CUSTOM_X": 1}},
 		Duration: 60, Parallel: true, Networks: []string{"none"}, KeyName: "k", Metadata: map[string]string{"a": "b"}, Trust: "t",
 		Key: "key of " + id, BodyHash: "hash",
 	}
 	for n, vm := range vms {
-		r.VMs = append(r.VMs, controller.VM{ID: vm, Number: n, Phase: besteffort.Waiting, Since: 1000})
+		r.VMs = append(r.VMs, state.VM{ID: vm, Number: n, Phase: besteffort.Waiting, Since: 1000})
 	}
 	return r
 }
 
-func add(t *testing.T, s bestEffort, r controller.Request) controller.Request {
+func add(t *testing.T, s bestEffort, r state.Request) state.Request {
 	t.Helper()
 	stored, err := s.AddBestEffort(t.Context(), r, "aGk=", 0)
 	if err != nil {
@@ -70,21 +72,21 @@ func testBestEffortComesBack(t *testing.T, s bestEffort) {
 	if want.Place = stored.Place; want.Place == 0 || diff(want, stored) != "" {
 		t.Errorf("stored (-want +got):\n%s", diff(want, stored))
 	}
-	want.VMs[1] = controller.VM{
+	want.VMs[1] = state.VM{
 		ID: "a1", Number: 1, Phase: besteffort.Suspended, Node: "h", Since: 1, Until: 2, Ran: 3, Server: "s", Attempt: 4, Asked: 5, Deadline: 6,
-		Held: &controller.Held{ProjectID: "p", UserID: "u", Allocations: placing.Allocations{"provider": {"VCPU": 1}}},
+		Held: &state.Held{ProjectID: "p", UserID: "u", Allocations: placing.Allocations{"provider": {"VCPU": 1}}},
 		Then: besteffort.Done, Failures: 7, RetryAt: 8, Reason: "why",
 	}
 	if err := s.SaveBestEffortVMs(t.Context(), job.Lease{}, want.VMs[1:]); err != nil {
 		t.Fatal(err)
 	}
 	open, err := s.OpenBestEffort(t.Context())
-	if d := diff([]controller.Request{want}, open); err != nil || d != "" {
+	if d := diff([]state.Request{want}, open); err != nil || d != "" {
 		t.Errorf("open (-want +got), %v:\n%s", err, d)
 	}
 	err = s.SaveBestEffortVMs(t.Context(), job.Lease{Name: "besteffort", Epoch: 9}, stored.VMs)
 	if err == nil {
-		t.Error("it is stored under a lease that has moved on")
+		t.Error("VMs are stored under a lease that has moved on")
 	}
 	if data, err := s.BestEffortUserData(t.Context(), "a"); err != nil || data != "aGk=" {
 		t.Errorf("its user_data is %q, %v", data, err)
@@ -99,7 +101,7 @@ func testBestEffortPages(t *testing.T, s bestEffort) {
 		add(t, s, queued(id, "p", id+"0"))
 	}
 	add(t, s, queued("d", "q", "d0"))
-	ids := func(q controller.Query) (got string) {
+	ids := func(q requests.Query) (got string) {
 		t.Helper()
 		list, err := s.ListBestEffort(t.Context(), q)
 		if err != nil {
@@ -111,19 +113,19 @@ func testBestEffortPages(t *testing.T, s bestEffort) {
 		return got
 	}
 	for _, test := range []struct {
-		q    controller.Query
+		q    requests.Query
 		want string
 	}{
-		{controller.Query{}, "cabd"},
-		{controller.Query{ProjectID: "p", Limit: 2}, "ca"},
-		{controller.Query{ProjectID: "p", Limit: 2, Marker: "a"}, "b"},
-		{controller.Query{ProjectID: "q"}, "d"},
+		{requests.Query{}, "cabd"},
+		{requests.Query{ProjectID: "p", Limit: 2}, "ca"},
+		{requests.Query{ProjectID: "p", Limit: 2, Marker: "a"}, "b"},
+		{requests.Query{ProjectID: "q"}, "d"},
 	} {
 		if got := ids(test.q); got != test.want {
-			t.Errorf("%+v gives %q, want %q", test.q, got, test.want)
+			t.Errorf("%+v lists %q, want %q", test.q, got, test.want)
 		}
 	}
-	if _, err := s.ListBestEffort(t.Context(), controller.Query{ProjectID: "q", Marker: "a"}); !fault.Is(err, fault.Invalid) {
+	if _, err := s.ListBestEffort(t.Context(), requests.Query{ProjectID: "q", Marker: "a"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("the marker of another project: %v", err)
 	}
 }
@@ -133,11 +135,11 @@ func testBestEffortKeys(t *testing.T, s bestEffort) {
 	again := queued("b", "p", "b0")
 	again.Key = first.Key
 	if got := add(t, s, again); got.ID != "a" {
-		t.Errorf("the key gives %s", got.ID)
+		t.Errorf("the key stands for %s", got.ID)
 	}
 	again.ProjectID = "q"
 	if got := add(t, s, again); got.ID != "b" {
-		t.Errorf("the key of another project gives %s", got.ID)
+		t.Errorf("the key of another project stands for %s", got.ID)
 	}
 	if _, used, err := s.BestEffortOfKey(t.Context(), "p", "unused"); used || err != nil {
 		t.Errorf("an unused key: %v, %v", used, err)
@@ -178,7 +180,7 @@ func testBestEffortCrowd(t *testing.T, s bestEffort) {
 	}
 	all.Wait()
 	if n := taken.Load(); n != 1 {
-		t.Errorf("%d requests of two were taken at once, of three VMs that there may be", n)
+		t.Errorf("%d requests of two VMs each were accepted at once, where three VMs are allowed", n)
 	}
 }
 
@@ -202,7 +204,7 @@ func testBestEffortEnds(t *testing.T, s bestEffort) {
 	if open, err := s.OpenBestEffort(t.Context()); len(open) != 0 || err != nil {
 		t.Errorf("open are %v, %v", open, err)
 	}
-	if all, err := s.ListBestEffort(t.Context(), controller.Query{All: true}); len(all) != 1 || err != nil {
+	if all, err := s.ListBestEffort(t.Context(), requests.Query{All: true}); len(all) != 1 || err != nil {
 		t.Errorf("all are %v, %v", all, err)
 	}
 }
@@ -215,7 +217,7 @@ func testBestEffortPins(t *testing.T, s bestEffort) {
 		t.Fatal(err)
 	}
 	pin, known, err := s.BestEffortPin(t.Context(), "a0")
-	if want := (controller.Pinned{ProjectID: "p", Server: "s0", Node: "h", Phase: besteffort.Suspended}); !known || err != nil || pin != want {
+	if want := (requests.Pinned{ProjectID: "p", Server: "s0", Node: "h", Phase: besteffort.Suspended}); !known || err != nil || pin != want {
 		t.Errorf("the pin is %+v, %v, %v", pin, known, err)
 	}
 	if _, known, err := s.BestEffortPin(t.Context(), "other"); known || err != nil {
@@ -244,7 +246,7 @@ func testBestEffortPurge(t *testing.T, s bestEffort) {
 	if n, err := s.PurgeBestEffort(t.Context(), job.Lease{}, 2500); n != 1 || err != nil {
 		t.Errorf("%d are purged, %v", n, err)
 	}
-	if all, err := s.ListBestEffort(t.Context(), controller.Query{All: true}); len(all) != 2 || err != nil {
+	if all, err := s.ListBestEffort(t.Context(), requests.Query{All: true}); len(all) != 2 || err != nil {
 		t.Errorf("%v are left, %v", all, err)
 	}
 }

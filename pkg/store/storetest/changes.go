@@ -104,7 +104,7 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 		r.Status = []reservation.Status{reservation.Ended, reservation.Cancelled, reservation.Failed, reservation.Active}[n%4]
 		mustUpdate(t, s, r)
 	}
-	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and one is not sent.
+	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and 1 is not sent.
 	list, err := out.Unsent(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,20 +135,20 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 			t.Errorf("the key of %s is used: %v (%v)", id, used, err)
 		}
 	}
-	// 1 was cancelled.
+	// 1 was canceled.
 	for _, c := range list {
 		if err := out.MarkSent(t.Context(), job.Lease{}, []int64{c.Place}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := s.Get(t.Context(), "1"); err != nil {
-		t.Errorf("a cancelled reservation before it is purged: %v", err)
+		t.Errorf("a canceled reservation before it is purged: %v", err)
 	}
 	if n, err := p.Purge(t.Context(), job.Lease{}, 5*day, false, 2, nil); n != 1 || err != nil {
 		t.Errorf("once it is sent %d are purged, want 1 (%v)", n, err)
 	}
 	if _, err := s.Get(t.Context(), "1"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a cancelled reservation that is purged: %v, want a not_found fault", err)
+		t.Errorf("a canceled reservation that is purged: %v, want a not_found fault", err)
 	}
 	for _, r := range kept {
 		if len(r.Claims) != 2 || len(r.Events) != 2 {

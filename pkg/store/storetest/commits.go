@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// taking gives the commit of a new reservation that takes time on hosts, known in
-// these versions.
+// taking returns the commit of a new reservation on hosts, which were known in these
+// versions.
 func taking(id string, hosts ...booking.HostVersion) booking.Commit {
 	r := booked(id)
 	r.Claims = nil
@@ -81,7 +81,8 @@ func testManyHosts(t *testing.T, s Subject) {
 	}
 }
 
-// testHostSeconds: the sum over a project is held to a limit where a commit raises it.
+// testHostSeconds tests that a commit which raises the sum of a project stays within its
+// limit.
 func testHostSeconds(t *testing.T, s Subject) {
 	for i, step := range []struct {
 		add, most int64
@@ -109,7 +110,8 @@ func testHostSeconds(t *testing.T, s Subject) {
 	}
 }
 
-// raising is the use of a commit after which its project holds more, known in a version.
+// raising returns the usage of a commit that raises what its project holds, known in a
+// version.
 func raising(known int64) booking.Usage {
 	return booking.Usage{Hosts: 1, HostSeconds: 10, Raises: true, Known: &known}
 }
@@ -154,7 +156,7 @@ func testRefused(t *testing.T, s Subject) {
 	before := mustRecall(t, s, booking.Recall{All: true})
 	late := taking("late", at("a", 1), at("b", 0))
 	late.Key = &reservation.Key{ProjectID: "demo", Key: "k", ReservationID: "late"}
-	late.Usage = raising(0) // refused last of all
+	late.Usage = raising(0) // refused by the last statement
 	if err := s.Commit(t.Context(), late); !errors.Is(err, reservation.ErrStale) {
 		t.Fatalf("got %v, want ErrStale", err)
 	}
@@ -166,8 +168,8 @@ func testRefused(t *testing.T, s Subject) {
 	}
 }
 
-// testOneHost lets workers, spread over the stores, take a host that all know in
-// one version, and beside it a host of their own.
+// testOneHost makes workers, spread over the stores, book a host that all know in one
+// version, and beside it a host of their own.
 func testOneHost(t *testing.T, stores ...Subject) {
 	for round := range int64(rounds) {
 		var wg sync.WaitGroup
@@ -194,8 +196,8 @@ func testOneHost(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testLimitTogether lets workers, spread over the stores, book up to a limit and cancel,
-// each on what it has read of the project a moment ago.
+// testLimitTogether makes workers, spread over the stores, book up to a limit and cancel,
+// each with what it has just read of the project.
 func testLimitTogether(t *testing.T, stores ...Subject) {
 	const most = 5
 	var wg sync.WaitGroup
@@ -240,7 +242,7 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 	}
 }
 
-// heldNow counts the live reservations of the project and gives its version.
+// heldNow counts the live reservations of the project and returns its version.
 func heldNow(t *testing.T, s Subject) (live int, version int64) {
 	t.Helper()
 	got := mustRecall(t, s, booking.Recall{Project: "demo", Since: 1 << 62, Projects: func(string) int64 { return 0 }})

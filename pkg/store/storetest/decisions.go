@@ -19,7 +19,7 @@ func testDecisions(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("what is kept is read back exactly", func(t *testing.T) { testKept(t, open(t)) })
 	t.Run("the newest comes first and the oldest are left out", func(t *testing.T) { testNewest(t, open(t)) })
 	t.Run("a decision is kept once", func(t *testing.T) { testKeptOnce(t, open(t)) })
-	t.Run("what a column cannot hold is kept as far as it goes", func(t *testing.T) { testUnfit(t, open(t)) })
+	t.Run("a text too long for its column is cut", func(t *testing.T) { testUnfit(t, open(t)) })
 	t.Run("many are kept at once", func(t *testing.T) { testManyDecisions(t, open(t)) })
 	t.Run("decisions are purged by age", func(t *testing.T) { testPurgedDecisions(t, open(t)) })
 }
@@ -32,7 +32,7 @@ func keep(t *testing.T, s decisions, list ...placing.Decision) {
 	}
 }
 
-// wantDecisions says what is known about an instance or a request.
+// wantDecisions compares what is stored about an instance or a request.
 func wantDecisions(t reporter, s decisions, id string, want ...placing.Decision) {
 	t.Helper()
 	got, err := s.Decisions(t.Context(), id)
@@ -115,8 +115,8 @@ func testManyDecisions(t *testing.T, subject Subject) {
 	wantDecisions(t, s, "1099", list[1099])
 }
 
-// testKeptTogether lets workers, spread over the stores, keep decisions of their own and
-// one of all, while old ones are purged.
+// testKeptTogether makes workers, spread over the stores, keep decisions of their own and
+// one that all share, while old ones are purged.
 func testKeptTogether(t *testing.T, subjects ...Subject) {
 	common := placing.Decision{RequestID: "req-common", Instances: []string{"i"}, At: 200}
 	var wg sync.WaitGroup

@@ -10,11 +10,11 @@ import (
 )
 
 func testEvictions(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
-	t.Run("those of a replica that is gone go to one other", func(t *testing.T) { testEvictionsMove(t, create(t)) })
+	t.Run("one other replica takes over those of a stopped one", func(t *testing.T) { testEvictionsMove(t, create(t)) })
 	t.Run("they end once", func(t *testing.T) { testEvictionsEnd(t, create(t)) })
 }
 
-// evicted is an eviction with all that is kept of one.
+// evicted returns an eviction with every stored field.
 func evicted(id string) dispatch.Eviction {
 	of := placing.Allocations{"provider": {"VCPU": 2, "MEMORY_MB": 1 << 40}}
 	return dispatch.Eviction{
@@ -56,7 +56,7 @@ func testEvictionsMove(t *testing.T, open func(t *testing.T) Subject) {
 	taken(t, two, evicted("a"), evicted("b"))
 	taken(t, two)
 	if err := one.EndEviction(t.Context(), "a"); !fault.Is(err, fault.Conflict) {
-		t.Errorf("the one that was taken for gone ends it: %v", err)
+		t.Errorf("the replica that has lost it ends it: %v", err)
 	}
 	if err := two.EndEviction(t.Context(), "a"); err != nil {
 		t.Error(err)

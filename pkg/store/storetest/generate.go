@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// booked gives a pending reservation of two hosts.
+// booked returns a pending reservation of two hosts.
 func booked(id string) reservation.Reservation {
 	held := span.New(1_800_000_000, 7200)
 	return reservation.Reservation{
@@ -39,11 +39,11 @@ func ids(list []reservation.Reservation) []string {
 	return names
 }
 
-// diff says how got is not want; what is empty may be nil.
+// diff returns the difference between want and got; empty and nil are the same.
 func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
 
-// anyReservation draws a reservation whose fields are legal one by one, and as
-// long and large as they may be.
+// anyReservation draws a reservation whose fields are legal one by one, up to their largest
+// size.
 func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 	return rapid.Custom(func(t *rapid.T) reservation.Reservation {
 		return reservation.Reservation{
@@ -115,7 +115,7 @@ func anyVector() *rapid.Generator[resource.Vector] {
 	})
 }
 
-// numbered gives a source of ids that do not repeat.
+// numbered returns a source of ids that do not repeat.
 func numbered(prefix string) func() string {
 	n := 0
 	return func() string { n++; return fmt.Sprintf("%s-%d", prefix, n) }

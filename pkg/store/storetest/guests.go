@@ -9,9 +9,9 @@ import (
 )
 
 func testGuests(t *testing.T, open func(t *testing.T) Subject) {
-	t.Run("of an instance the last placement is remembered", func(t *testing.T) { testRemembered(t, open(t)) })
+	t.Run("the last placement of an instance is stored", func(t *testing.T) { testRemembered(t, open(t)) })
 	t.Run("many are placed and recognized at once", func(t *testing.T) { testManyGuests(t, open(t)) })
-	t.Run("those that were asked for again are not forgotten", func(t *testing.T) { testForgotten(t, open(t)) })
+	t.Run("instances that were requested again are kept", func(t *testing.T) { testForgotten(t, open(t)) })
 }
 
 // remember stores a guest for instances.
@@ -22,7 +22,7 @@ func remember(t *testing.T, s guests, g inventory.InstanceRecord, at span.Instan
 	}
 }
 
-// wantGuests says what is remembered of instances, or of all where none is named.
+// wantGuests compares what is stored of instances, or of all where none is named.
 func wantGuests(t *testing.T, s guests, want map[string]inventory.InstanceRecord, instances ...string) {
 	t.Helper()
 	got, err := s.InstanceRecords(t.Context(), instances...)

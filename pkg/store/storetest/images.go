@@ -13,8 +13,8 @@ import (
 
 func testImages(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("rows of the same key are replaced", func(t *testing.T) { testImagesReplaced(t, open(t)) })
-	t.Run("of what has ended, what matters is read", func(t *testing.T) { testImagesThatMatter(t, open(t)) })
-	t.Run("what is over is forgotten", func(t *testing.T) { testImagesForgotten(t, open(t)) })
+	t.Run("only the transfers that matter are read", func(t *testing.T) { testImagesThatMatter(t, open(t)) })
+	t.Run("old transfers are deleted", func(t *testing.T) { testImagesForgotten(t, open(t)) })
 	t.Run("names differ by case", func(t *testing.T) { testImageNames(t, open(t)) })
 }
 
@@ -38,7 +38,7 @@ func wantStaged(t *testing.T, s controller.Records, want controller.Stored) {
 	}
 }
 
-// transfer is one with all that is kept of one.
+// transfer returns one with every stored field.
 func transfer(id, image, host string) controller.Transfer {
 	return controller.Transfer{
 		ID: id, Call: "req-1", Image: image, Host: host, Bytes: 1 << 40, Reservations: []string{"r2", "r1"},
@@ -70,8 +70,9 @@ func testImagesReplaced(t *testing.T, subject Subject) {
 	})
 }
 
-// testImagesThatMatter: of 1000 on, those under way with their calls, what failed for those
-// who are not over yet, and the last large ones that came.
+// testImagesThatMatter tests that StagedImages at the instant 1000 returns the transfers
+// under way with their requests, those that failed and have not expired, and the last large
+// ones that succeeded.
 func testImagesThatMatter(t *testing.T, subject Subject) {
 	s := offered[controller.Records](t, subject)
 	ended := func(id string, outcome controller.Outcome, adjust func(*controller.Transfer)) controller.Transfer {
@@ -113,7 +114,7 @@ func testImagesForgotten(t *testing.T, subject Subject) {
 		Cached:    []controller.Cached{{Image: "i", Host: "h1"}, {Image: "i", Host: "h2"}, {Image: "j", Host: "h1"}},
 	}, controller.Change{
 		ForgetBefore: 151, ForgetImages: []string{"j", "unknown"},
-		// What is forgotten and stored at once is stored.
+		// A row that one change both deletes and stores is stored.
 		Forgotten: []controller.Cached{{Image: "i", Host: "h1"}, {Image: "j", Host: "h1"}}, Cached: []controller.Cached{{Image: "j", Host: "h1", Bytes: 1}},
 	})
 	wantStaged(t, s, controller.Stored{
@@ -129,7 +130,7 @@ func testImageNames(t *testing.T, subject Subject) {
 	wantStaged(t, s, controller.Stored{Images: c.Images, Cached: c.Cached})
 }
 
-// testImagesUnderLease has what one holder of the lease does refused after another has it.
+// testImagesUnderLease tests that a process which has lost the lease stores nothing.
 func testImagesUnderLease(t *testing.T, stores ...Subject) {
 	one, two := offered[controller.Records](t, stores[0]), offered[controller.Records](t, stores[1])
 	first, second := offered[leases](t, stores[0]), offered[leases](t, stores[1])

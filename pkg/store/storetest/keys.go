@@ -35,7 +35,7 @@ func testKeys(t *testing.T, open func(t *testing.T) Subject) {
 				t.Errorf("key %q of project %q: %v", use.Key, use.ProjectID, err)
 			}
 			if got, _, err := s.Key(t.Context(), use.ProjectID, use.Key); err != nil || got != use {
-				t.Errorf("key %q of project %q gives %v, %v", use.Key, use.ProjectID, got, err)
+				t.Errorf("key %q of project %q is %v, %v", use.Key, use.ProjectID, got, err)
 			}
 		}
 		if _, ok, err := s.Key(t.Context(), "demo", "unused"); ok || err != nil {

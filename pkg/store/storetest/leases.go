@@ -13,11 +13,11 @@ import (
 )
 
 func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
-	t.Run("one holds it until it ends or is given back", func(t *testing.T) {
+	t.Run("one holds it until it ends or is released", func(t *testing.T) {
 		open := create(t)
 		testTakeOver(t, open(t), open(t))
 	})
-	t.Run("of many that take it at once one holds it", func(t *testing.T) {
+	t.Run("one of many that take it at once holds it", func(t *testing.T) {
 		open := create(t)
 		testOneHolder(t, open(t), open(t), open(t))
 	})
@@ -25,7 +25,7 @@ func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T)
 		open := create(t)
 		testFence(t, open(t), open(t))
 	})
-	t.Run("who is there is known until its time is over", func(t *testing.T) {
+	t.Run("a replica runs until its ttl is over", func(t *testing.T) {
 		open := create(t)
 		testPresence(t, open(t), open(t))
 	})
@@ -45,7 +45,7 @@ func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T)
 	})
 }
 
-// take takes the lease "work".
+// take acquires the lease "work".
 func take(t *testing.T, s leases, ttl time.Duration) (job.Lease, bool) {
 	t.Helper()
 	lease, held, err := s.Take(t.Context(), "work", ttl)
@@ -58,7 +58,7 @@ func take(t *testing.T, s leases, ttl time.Duration) (job.Lease, bool) {
 // patience bounds every wait for a condition.
 const patience = 2 * time.Minute
 
-// waitFor tries until it holds.
+// waitFor waits until holds returns true.
 func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -76,7 +76,7 @@ func waitFor(t *testing.T, holds func() bool) {
 func testTakeOver(t *testing.T, stores ...Subject) {
 	one, two := offered[leases](t, stores[0]), offered[leases](t, stores[1])
 	const long, short = time.Hour, 300 * time.Millisecond
-	for range 2 { // the second prolongs
+	for range 2 { // the second call prolongs it
 		if lease, held := take(t, one, long); !held || lease != (job.Lease{Name: "work", Epoch: 1}) {
 			t.Fatalf("the first to come gets %+v (%v), want epoch 1", lease, held)
 		}
@@ -91,7 +91,7 @@ func testTakeOver(t *testing.T, stores ...Subject) {
 		t.Fatal(err)
 	}
 	if _, held := take(t, two, long); held {
-		t.Fatal("somebody else gave the lease back")
+		t.Fatal("another epoch released the lease")
 	}
 	if err := one.Release(t.Context(), job.Lease{Name: "work", Epoch: 1}); err != nil {
 		t.Fatal(err)
@@ -192,8 +192,8 @@ func testFence(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testPresence has two replicas, of which the second shows itself for a moment only,
-// and then leaves early.
+// testPresence has two replicas. The second shows itself for a moment only, and then leaves
+// early.
 func testPresence(t *testing.T, first, second Subject) {
 	one, two := offered[presence](t, first), offered[presence](t, second)
 	there := func(s presence, ttl time.Duration) []string {

@@ -31,7 +31,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a marker stays good when its reservation leaves the list", func(t *testing.T) {
 		s := open(t)
-		offered[settings](t, s) // booking.Memory knows the markers of its own list only
+		offered[settings](t, s) // booking.Memory accepts only markers of its own list
 		for _, id := range []string{"a", "b", "c"} {
 			mustCreate(t, s, booked(id))
 		}
@@ -44,7 +44,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
-// testSelection holds lists against a plain reading of the query.
+// testSelection compares lists with a plain reading of the query.
 func testSelection(t *testing.T, s Subject) {
 	all := population(rand.New(rand.NewPCG(1, 0)), 120)
 	for _, r := range all {
@@ -67,7 +67,7 @@ func testSelection(t *testing.T, s Subject) {
 	})
 }
 
-// population gives n reservations that have much in common.
+// population returns n reservations that have much in common.
 func population(random *rand.Rand, n int) []reservation.Reservation {
 	all := make([]reservation.Reservation, n)
 	for i := range all {

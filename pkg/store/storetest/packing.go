@@ -16,7 +16,7 @@ type packingRuns interface {
 	rebalance.Archive
 }
 
-// packingRun is a run with all that is kept of one.
+// packingRun returns a run with every stored field.
 func packingRun(id string) rebalance.Run {
 	return rebalance.Run{
 		ID: id, By: "u", Status: rebalance.Running, Reason: "because", Created: 5, Yield: 0.75,
@@ -110,10 +110,10 @@ func testPackingChanges(t *testing.T, subject Subject) {
 		t.Errorf("one that is not there: %v", err)
 	}
 	if broken := errors.New("broken"); !errors.Is(change(lease, "one", broken), broken) {
-		t.Error("what stops the change is not told")
+		t.Error("the error of the change is lost")
 	}
 	if r, err := s.PackingRun(t.Context(), "one"); err != nil || r.Progress[0].State != rebalance.Moving {
-		t.Errorf("it has changed all the same: %v, %v", r.Progress, err)
+		t.Errorf("it has changed: %v, %v", r.Progress, err)
 	}
 	if err := change(lease, "one", nil); err != nil {
 		t.Error(err)

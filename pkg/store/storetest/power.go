@@ -18,16 +18,16 @@ import (
 )
 
 func testPower(t *testing.T, open func(t *testing.T) Subject) {
-	t.Run("the last record of each host is what is known", func(t *testing.T) { testPowerRecords(t, open(t)) })
+	t.Run("the last record of each host is stored", func(t *testing.T) { testPowerRecords(t, open(t)) })
 	t.Run("many hosts change at once", func(t *testing.T) { testManyPowerRecords(t, open(t)) })
-	t.Run("the last settings are what is set", func(t *testing.T) { testEnergySettings(t, open(t)) })
+	t.Run("the last settings are stored", func(t *testing.T) { testEnergySettings(t, open(t)) })
 	t.Run("the audit tells the latest first, page by page", func(t *testing.T) { testAudit(t, open(t)) })
 	t.Run("the audit is purged by age", func(t *testing.T) { testPurgedAudit(t, open(t)) })
-	t.Run("the last report is what was seen", func(t *testing.T) { testEnergyReport(t, open(t)) })
-	t.Run("demand is known in the order of time until it is old", func(t *testing.T) { testDemand(t, open(t)) })
+	t.Run("the last report is stored", func(t *testing.T) { testEnergyReport(t, open(t)) })
+	t.Run("demand is kept in order of time until it is old", func(t *testing.T) { testDemand(t, open(t)) })
 }
 
-// aPhase gives a change that puts a host into a phase.
+// aPhase returns a change that puts a host into a phase.
 func aPhase(host string, phase energy.Phase) func(stored map[string]energy.Record) ([]energy.Entry, error) {
 	return func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		r := stored[host]
@@ -37,7 +37,7 @@ func aPhase(host string, phase energy.Phase) func(stored map[string]energy.Recor
 	}
 }
 
-// aMode gives a change that sets a mode.
+// aMode returns a change that sets a mode.
 func aMode(mode energy.Mode) func(stored *energy.Settings) ([]energy.Entry, error) {
 	return func(stored *energy.Settings) ([]energy.Entry, error) {
 		stored.Mode = mode
@@ -45,7 +45,7 @@ func aMode(mode energy.Mode) func(stored *energy.Settings) ([]energy.Entry, erro
 	}
 }
 
-// wantNoPower says that nothing of the energy controller is stored.
+// wantNoPower fails where something of the energy controller is stored.
 func wantNoPower(t *testing.T, s power) {
 	t.Helper()
 	records, err := s.PowerRecords(t.Context())
@@ -99,7 +99,7 @@ func testPowerRecords(t *testing.T, subject Subject) {
 			return []energy.Entry{{Text: "never"}}, refused
 		})
 		if !errors.Is(err, refused) {
-			rt.Errorf("a refused change gives %v", err)
+			rt.Errorf("a refused change returns %v", err)
 		}
 		for _, host := range named {
 			delete(want, host)
@@ -126,7 +126,7 @@ func testManyPowerRecords(t *testing.T, subject Subject) {
 	for i := range 2100 {
 		hosts = append(hosts, fmt.Sprint("node-", i))
 	}
-	for _, phase := range []energy.Phase{energy.Leaving, energy.Asleep} {
+	for _, phase := range []energy.Phase{energy.Draining, energy.Asleep} {
 		err := s.ChangePower(t.Context(), job.Lease{}, hosts, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 			for _, host := range hosts {
 				r := stored[host]
@@ -172,7 +172,7 @@ func testEnergySettings(t *testing.T, subject Subject) {
 			return []energy.Entry{{Text: "never"}}, refused
 		})
 		if !errors.Is(err, refused) {
-			rt.Errorf("a refused change gives %v", err)
+			rt.Errorf("a refused change returns %v", err)
 		}
 		got, err := s.EnergySettings(rt.Context())
 		if err != nil {
@@ -305,13 +305,13 @@ func testDemand(t *testing.T, subject Subject) {
 	}
 }
 
-// testPowerInTurn lets workers, spread over the stores, count in the records of shared
-// hosts: an operator with each of them in another order, beside a controller with its
-// lease that changes all at once.
+// testPowerInTurn makes workers, spread over the stores, count in the records of shared
+// hosts: an operator with each of them in another order, beside a controller with its lease
+// that changes all at once.
 func testPowerInTurn(t *testing.T, subjects ...Subject) {
 	lease, held := take(t, offered[leases](t, subjects[0]), time.Hour)
 	if !held {
-		t.Fatal("the lease is not to be had")
+		t.Fatal("the lease is not free")
 	}
 	hosts := []string{"a", "b", "c"}
 	count := func(s power, lease job.Lease, named ...string) {
@@ -373,7 +373,7 @@ func testPowerInTurn(t *testing.T, subjects ...Subject) {
 func anyRecord(host string) *rapid.Generator[energy.Record] {
 	return rapid.Custom(func(t *rapid.T) energy.Record {
 		r := energy.Record{
-			Host: host, Phase: rapid.SampledFrom([]energy.Phase{energy.Awake, energy.Leaving, energy.Broken}).Draw(t, "phase"), Since: anyInstant().Draw(t, "since"),
+			Host: host, Phase: rapid.SampledFrom([]energy.Phase{energy.Awake, energy.Draining, energy.Failed}).Draw(t, "phase"), Since: anyInstant().Draw(t, "since"),
 			Reason: rapid.String().Draw(t, "reason"), Target: rapid.SampledFrom(energy.States).Draw(t, "target"), Number: rapid.Int64().Draw(t, "number"),
 			Boots: rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "boots"), Switches: rapid.SliceOfN(anyInstant(), 0, 3).Draw(t, "switches"),
 			Hold: rapid.Ptr(anyHold(), true).Draw(t, "hold"),
@@ -388,7 +388,7 @@ func anyRecord(host string) *rapid.Generator[energy.Record] {
 func anyHold() *rapid.Generator[energy.Hold] {
 	return rapid.Custom(func(t *rapid.T) energy.Hold {
 		return energy.Hold{
-			Action: rapid.SampledFrom([]energy.Action{energy.HoldOff, energy.Test}).Draw(t, "action"), Reason: rapid.String().Draw(t, "why"),
+			Action: rapid.SampledFrom([]energy.ManualAction{energy.HoldOff, energy.Test}).Draw(t, "action"), Reason: rapid.String().Draw(t, "why"),
 			By: name().Draw(t, "by"), Until: anyInstant().Draw(t, "until"),
 		}
 	})

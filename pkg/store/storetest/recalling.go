@@ -11,11 +11,11 @@ import (
 )
 
 func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
-	t.Run("what is asked for is recalled", func(t *testing.T) { testQuestions(t, open(t)) })
+	t.Run("the requested reservations are recalled", func(t *testing.T) { testQuestions(t, open(t)) })
 	t.Run("a project comes with its version whole", func(t *testing.T) { testProjectQuestions(t, open(t)) })
-	t.Run("the log tells what became of whom", func(t *testing.T) { testLog(t, open(t)) })
+	t.Run("the log has every change", func(t *testing.T) { testLog(t, open(t)) })
 	t.Run("many are recalled at once", func(t *testing.T) { testMany(t, open(t)) })
-	t.Run("who is asked for and not stored is gone", func(t *testing.T) {
+	t.Run("a requested reservation that is not stored is gone", func(t *testing.T) {
 		s := open(t)
 		mustCreate(t, s, booked("there"))
 		got := mustRecall(t, s, booking.Recall{IDs: []string{"nobody", "there"}, Known: func(string) int64 { return 1 }})
@@ -23,10 +23,11 @@ func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
 			t.Errorf("gone (-want +got):\n%s", d)
 		}
 	})
-	t.Run("a recall is one moment", func(t *testing.T) { testOneMoment(t, open(t)) })
+	t.Run("a recall sees one state", func(t *testing.T) { testOneMoment(t, open(t)) })
 }
 
-// testQuestions has on node a: one (over), two; on b: two, three of another project.
+// testQuestions has one (over) and two on node a, and two and three, of another project, on
+// b.
 func testQuestions(t *testing.T, s Subject) {
 	commits := []booking.Commit{taking("one", at("a", 0)), taking("two", at("a", 1), at("b", 0)), taking("three", at("b", 1)), taking("four", at("c", 0))}
 	commits[2].Reservation.ProjectID = "other"
@@ -114,16 +115,16 @@ func testProjectQuestions(t *testing.T, s Subject) {
 		want     []string
 		projects []booking.ProjectVersion
 	}{
-		"no versions":     {booking.Recall{Since: places[3], Project: "demo"}, []string{"five", "one", "three", "two"}, nil},
-		"by project":      {booking.Recall{Since: last, Project: "demo", Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
-		"as it is known":  {booking.Recall{Since: last, Project: "demo", Projects: knowing(3, 0)}, []string{"three", "two"}, nil},
-		"by id":           {booking.Recall{Since: last, IDs: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
-		"by host":         {booking.Recall{Since: last, Hosts: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
-		"by the log":      {booking.Recall{Since: places[3], Projects: knowing(3, 1)}, []string{"five", "four", "one"}, []booking.ProjectVersion{other}},
-		"nobody's":        {booking.Recall{Since: last, Project: "nobody", Projects: knowing(0, 0)}, nil, nil},
-		"nothing":         {booking.Recall{Since: last, Projects: knowing(0, 0)}, nil, nil},
-		"all":             {booking.Recall{All: true, Projects: knowing(0, 0)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo, other}},
-		"all, some known": {booking.Recall{All: true, Projects: knowing(1, 2)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo}},
+		"no versions":            {booking.Recall{Since: places[3], Project: "demo"}, []string{"five", "one", "three", "two"}, nil},
+		"by project":             {booking.Recall{Since: last, Project: "demo", Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"with the known version": {booking.Recall{Since: last, Project: "demo", Projects: knowing(3, 0)}, []string{"three", "two"}, nil},
+		"by id":                  {booking.Recall{Since: last, IDs: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"by host":                {booking.Recall{Since: last, Hosts: []string{"two"}, Projects: knowing(2, 0)}, []string{"three", "two"}, []booking.ProjectVersion{demo}},
+		"by the log":             {booking.Recall{Since: places[3], Projects: knowing(3, 1)}, []string{"five", "four", "one"}, []booking.ProjectVersion{other}},
+		"nobody's":               {booking.Recall{Since: last, Project: "nobody", Projects: knowing(0, 0)}, nil, nil},
+		"nothing":                {booking.Recall{Since: last, Projects: knowing(0, 0)}, nil, nil},
+		"all":                    {booking.Recall{All: true, Projects: knowing(0, 0)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo, other}},
+		"all, some known":        {booking.Recall{All: true, Projects: knowing(1, 2)}, []string{"five", "four", "three", "two"}, []booking.ProjectVersion{demo}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := mustRecall(t, s, c.ask)
@@ -137,7 +138,7 @@ func testProjectQuestions(t *testing.T, s Subject) {
 	}
 }
 
-// lastPlace gives the place from which an asker who knows all goes on.
+// lastPlace returns the place from which a caller who knows all continues.
 func lastPlace(t *testing.T, s Subject) int64 {
 	t.Helper()
 	got := mustRecall(t, s, booking.Recall{All: true})
@@ -200,8 +201,8 @@ func testMany(t *testing.T, s Subject) {
 	}
 }
 
-// testOneMoment has a writer that moves a reservation to and fro between two
-// hosts, and so raises their versions in turn.
+// testOneMoment has a writer that moves a reservation to and fro between two hosts, and so
+// raises their versions in turn.
 func testOneMoment(t *testing.T, s Subject) {
 	hosts := []string{"even", "odd"}
 	state := func(version int64) reservation.Reservation {
@@ -250,7 +251,7 @@ func testOneMoment(t *testing.T, s Subject) {
 	wg.Wait()
 }
 
-// testWholeLog lets workers, spread over the stores, commit while one follows.
+// testWholeLog makes workers, spread over the stores, commit while one follows.
 func testWholeLog(t *testing.T, stores ...Subject) {
 	var wg sync.WaitGroup
 	for worker := range workers {

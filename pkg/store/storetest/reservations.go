@@ -55,7 +55,7 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("the largest filter fits beside many hosts", func(t *testing.T) {
 		s, want := open(t), booked("r")
-		want.HostProperties = strings.Repeat(`"`, 1<<20) // takes the most where it is quoted
+		want.HostProperties = strings.Repeat(`"`, 1<<20) // the longest text when it is quoted
 		for n := range 10_000 {
 			want.Claims = append(want.Claims, reservation.Claim{Host: fmt.Sprintf("%060d", n), Span: want.Span})
 		}
@@ -80,9 +80,9 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a stale update is a conflict and changes nothing", func(t *testing.T) { testStaleUpdate(t, open(t)) })
 	t.Run("a failed create leaves nothing", func(t *testing.T) { testFailedCreate(t, open(t)) })
-	t.Run("a cancelled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
+	t.Run("a canceled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
 	t.Run("live are those that hold claims", func(t *testing.T) { testLive(t, open(t)) })
-	t.Run("a cancelled reservation is found, and listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
+	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
 }
 
 // spliced keeps a part of was before and after next, as changes do.
@@ -177,11 +177,11 @@ func testCancelled(t *testing.T, s Subject) {
 	mustUpdate(t, s, r)
 	wantStored(t, s, r)
 	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
-		t.Errorf("listed without being asked for: %v", ids(list))
+		t.Errorf("listed without a request for it: %v", ids(list))
 	}
 	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Cancelled}})
 	if d := diff([]reservation.Reservation{r}, list); d != "" {
-		t.Errorf("cancelled reservations (-want +got):\n%s", d)
+		t.Errorf("canceled reservations (-want +got):\n%s", d)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func testSettings(t *testing.T, open func(t *testing.T) Subject) {
-	t.Run("the last override of each host is what is set", func(t *testing.T) {
+	t.Run("the last override of each host is stored", func(t *testing.T) {
 		s, want := offered[settings](t, open(t)), map[string]inventory.Override{}
 		rapid.Check(t, func(rt *rapid.T) {
 			host := rapid.SampledFrom([]string{"node-1", "node-2", "NODE-1", "node-1 "}).Draw(rt, "host")
@@ -32,7 +32,7 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 				return inventory.Override{Reservable: new(true)}, refused
 			})
 			if !errors.Is(err, refused) {
-				rt.Errorf("a refused change gives %v", err)
+				rt.Errorf("a refused change returns %v", err)
 			}
 			want[host] = o
 			if o.IsZero() {
@@ -69,7 +69,7 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
-// testSettingsInTurn lets workers, spread over the stores, count in an override.
+// testSettingsInTurn makes workers, spread over the stores, count in an override.
 func testSettingsInTurn(t *testing.T, subjects ...Subject) {
 	var wg sync.WaitGroup
 	for worker := range workers {

@@ -1,5 +1,4 @@
-// Package storetest says what a store must do, as tests that every database has
-// to pass.
+// Package storetest has the tests that every database must pass.
 package storetest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Subject is a store under test. What else it offers is tested too.
+// Subject is a store under test. Further methods that it has are tested too.
 type Subject interface {
 	booking.Records
 	booking.Keys
@@ -77,7 +76,7 @@ type (
 	}
 )
 
-// offered gives s as a T and skips the test where it is none.
+// offered returns s as a T, and skips the test where it is none.
 func offered[T any](t *testing.T, s Subject) T {
 	t.Helper()
 	part, ok := s.(T)
@@ -87,8 +86,8 @@ func offered[T any](t *testing.T, s Subject) T {
 	return part
 }
 
-// Run tests a store by itself. Each call of open gives one on a new database,
-// migrated and empty, that keeps an outbox, and closes it when the test ends.
+// Run tests a store by itself. Each call of open returns a store on a new database, migrated
+// and empty, with an outbox, and closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("reservations", func(t *testing.T) { testReservations(t, open) })
 	t.Run("commits", func(t *testing.T) { testCommits(t, open) })
@@ -107,8 +106,8 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
 
-// RunShared tests several stores on one database that outlives them. Each call of
-// create makes a new database and gives what opens a store on it, each as another
+// RunShared tests several stores on one database that outlives them. Each call of create
+// makes a new database and returns a function that opens a store on it, each with another
 // holder.
 func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
 	t.Run("what is stored outlives the store", func(t *testing.T) { testReopening(t, create(t)) })

@@ -1,49 +1,49 @@
-// Package controller carries out what the rules of best-effort work decide: it has
-// servers made in the name of their owners, suspended before reservations, resumed after
-// them, and deleted when their time is up. What it is about to do is stored before it is
-// done, so that whoever goes on after it finds what may have been done, and looks.
+// Package controller runs best-effort work: it creates servers in the names of their owners,
+// suspends them before reservations, resumes them afterwards, and deletes them when their time
+// is up. It stores what it is about to do before it acts, so that the process that continues
+// after it finds what may have been done.
 package controller
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"sync"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // Options are what a Controller is made of.
 type Options struct {
-	Records Records
-	Servers Servers
-	Orders  Orders
-	Rooms   Rooms
-	Trusts  Trusts
-	Ground  Ground
-	Planner Planner
+	Records     Records
+	Servers     Servers
+	Actions     ServerActions
+	Allocations Allocations
+	Trusts      Trusts
+	// View returns what the cluster is now.
+	View    func() state.ClusterView
+	Planner state.Planner
 	Leases  job.Leases
-	// Doubt says why the hosts are not to be believed now; then nothing is started or
-	// resumed. Empty is that they are.
+	// Doubt returns why the inventory is not to be trusted now; empty where it is. In doubt
+	// nothing is started or resumed.
 	Doubt  func() string
-	Limits Limits
+	Limits state.Limits
 
 	StepEvery time.Duration
 	Now       func() span.Instant
 	Log       *slog.Logger
 }
 
-// Controller works the queue off, where it holds the lease.
+// Controller runs the queue in the process that holds the lease.
 type Controller struct {
 	Options
-	wake chan struct{}
-
-	turn  int                // of checks
-	hosts map[string]*record // by name
+	wake  chan struct{}
+	hosts state.Hosts
+	next  int // VM to check for its allocation, see checks
 
 	mu       sync.Mutex
 	count    map[besteffort.Phase]int
@@ -52,158 +52,69 @@ type Controller struct {
 }
 
 const (
-	// leaseName is the right to work the queue off, and leaseTTL for how long it outlives a
-	// controller that has stopped: servers may have to be suspended meanwhile.
 	leaseName = "besteffort"
-	leaseTTL  = 8 * time.Second
-	// soon is when to look again at what is under way.
-	soon = time.Second
+	// leaseTTL is short: servers may have to be suspended after this process has stopped.
+	leaseTTL = 8 * time.Second
 )
 
-// New gives a controller. Job lets it work.
+// New returns a controller, which works through its Job.
 func New(o Options) *Controller {
-	return &Controller{Options: o, wake: make(chan struct{}, 1)}
+	return &Controller{Options: o, wake: make(chan struct{}, 1), hosts: state.Hosts{}}
 }
 
-// Wake lets the next step begin at once: there is a new request, or reservations have
-// changed.
-func (c *Controller) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+// Wake starts the next step at once: there is a new request, or reservations have changed.
+func (c *Controller) Wake() { job.Poke(c.wake) }
 
-// Job is the controller's work.
+// Job returns the controller's work.
 func (c *Controller) Job() job.Job {
-	return job.Job{Name: "best-effort work", Every: c.StepEvery, Wake: c.wake, Step: func(ctx context.Context) error {
-		lease, held, err := c.Leases.Take(ctx, leaseName, leaseTTL)
-		if err != nil || !held {
-			c.tell(nil) // another counts
-			return err
-		}
-		return c.Step(ctx, lease)
-	}}
+	return job.Job{Name: "best-effort work", Every: c.StepEvery, Wake: c.wake, Step: c.Step}
 }
 
-// Count gives how many VMs were in each phase at the last step, where it was this process's.
-func (c *Controller) Count() map[besteffort.Phase]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count
+// Step does the work once, where this process has the lease.
+func (c *Controller) Step(ctx context.Context) error {
+	held, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, c.run)
+	if !held {
+		c.report(nil) // another process counts
+	}
+	return err
 }
 
-// view is what one step works on.
-type view struct {
+// step is what one step works on.
+type step struct {
+	held     *job.Held
+	end      context.CancelCauseFunc // no action follows
 	now      span.Instant
-	lease    job.Lease
-	requests []Request
-	stored   map[string]VM // as they are in the records, by id
-	seen     map[string]sight
-	blind    map[string]bool // requests of which nothing was seen
-	holds    []besteffort.Hold
-	held     span.Instant // when the lease was last seen to be held
-	stopped  error        // why no more orders are given
+	view     state.ClusterView
+	requests []state.Request
+	stored   map[string]state.VM // as they are in the records, by id
+	seen     map[string]state.Sight
+	blind    map[string]bool // requests whose servers could not be seen
 }
 
-// Step looks at the cloud once, and does what follows. The lease is kept while it does.
-func (c *Controller) Step(ctx context.Context, lease job.Lease) error {
-	ctx, done := c.keep(ctx, lease)
-	defer done()
-	return c.step(ctx, lease)
-}
-
-func (c *Controller) step(ctx context.Context, lease job.Lease) error {
+func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	requests, err := c.Records.OpenBestEffort(ctx)
 	if err != nil {
 		return err
 	}
-	w := &view{now: c.Now(), lease: lease, requests: requests, stored: map[string]VM{}, seen: map[string]sight{}, blind: map[string]bool{}}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s := &step{held: held, end: end, requests: requests, stored: map[string]state.VM{}, seen: map[string]state.Sight{}, blind: map[string]bool{}}
 	for i := range requests {
 		for _, v := range requests[i].VMs {
-			w.stored[v.ID] = v
+			s.stored[v.ID] = v
 		}
 	}
-	unseen := c.look(ctx, w)
-	// That may have taken long, and what follows is worth nothing without the lease.
-	if err := c.holds(ctx, w); err != nil {
+	unseen := c.observe(ctx, s)
+	if err := held.Ensure(ctx); err != nil { // before what is decided is stored
 		return err
 	}
-	w.now = c.Now()
-	limits := c.Limits
-	limits.alone = len(c.Ground.nodes(nil, nil)) <= 1
-	for i := range w.requests {
-		r := &w.requests[i]
-		for j := range r.VMs {
-			if !w.blind[r.ID] {
-				r.VMs[j].advance(r, w.seen[r.VMs[j].ID], w.now, limits)
-			}
-		}
-		r.together(w.now)
-	}
-	c.learn(w)
-	c.decide(ctx, w)
-	if err := c.save(ctx, w); err != nil {
+	s.now, s.view = c.Now(), c.View()
+	plan := c.decide(s)
+	c.publish(plan.Expectations(s.now), s.now)
+	if err := c.save(ctx, s); err != nil {
 		return err
 	}
-	failed := c.drive(ctx, w)
-	c.tally(w)
+	failed := c.act(ctx, s)
+	c.report(s.requests)
 	return errors.Join(unseen, failed)
-}
-
-// save stores what has changed since it was stored last.
-func (c *Controller) save(ctx context.Context, w *view) error {
-	var changed []VM
-	for i := range w.requests {
-		for _, v := range w.requests[i].VMs {
-			if before := w.stored[v.ID]; !reflect.DeepEqual(before, v) {
-				changed = append(changed, v)
-				if before.Phase != v.Phase {
-					c.Log.InfoContext(ctx, "best-effort work goes on", "request", w.requests[i].ID, "vm", v.ID, "server", v.Server,
-						"host", v.Node, "was", before.Phase, "is", v.Phase, "reason", v.Reason)
-				}
-			}
-		}
-	}
-	if len(changed) == 0 {
-		return nil
-	}
-	if w.stopped != nil {
-		return w.stopped
-	}
-	if err := c.Records.SaveBestEffortVMs(ctx, w.lease, changed); err != nil {
-		w.stopped = err // what is not written down is not done
-		return err
-	}
-	for _, v := range changed {
-		w.stored[v.ID] = v
-	}
-	return nil
-}
-
-// tally counts, and has what is under way looked at again soon.
-func (c *Controller) tally(w *view) {
-	count, busy := map[besteffort.Phase]int{}, false
-	for i := range w.requests {
-		for j := range w.requests[i].VMs {
-			switch p := w.requests[i].VMs[j].Phase; p {
-			case besteffort.Done, besteffort.Failed:
-			case besteffort.Waiting, besteffort.Running, besteffort.Suspended:
-				count[p]++
-			default:
-				count[p]++
-				busy = true
-			}
-		}
-	}
-	c.tell(count)
-	if busy && c.StepEvery > soon {
-		time.AfterFunc(soon, c.Wake)
-	}
-}
-
-func (c *Controller) tell(count map[besteffort.Phase]int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count = count
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 var suspending = besteffort.Rules{Suspend: true, Backfilling: besteffort.Aggressive, Overheads: quick}
@@ -91,7 +92,7 @@ func TestHowAServerEndsSaysWhatBecomesOfItsVM(t *testing.T) {
 		reason  string
 	}{
 		"its guest shuts down":       {func(s *server) { s.Status = "SHUTOFF" }, besteffort.Done, 1, "shut down"},
-		"its owner deletes it":       {func(s *server) { s.gone, s.allocated, s.byOwner = true, false, true }, besteffort.Done, 1, "by somebody of its project"},
+		"its owner deletes it":       {func(s *server) { s.gone, s.allocated, s.byOwner = true, false, true }, besteffort.Done, 1, "by a user of its project"},
 		"somebody else takes it":     {func(s *server) { s.gone, s.allocated = true, false }, besteffort.Running, 2, ""},
 		"its host fails":             {func(s *server) { s.Status, s.Fault = "ERROR", "the disk is gone." }, besteffort.Running, 2, ""},
 		"an admin moves it":          {func(s *server) { s.Host = "b" }, besteffort.Running, 1, ""},
@@ -147,7 +148,7 @@ func TestACancelledRequestLosesItsServersWhateverTheyDo(t *testing.T) {
 		runs(t, m, c, at)
 		m.stored[id].Cancelled = m.now
 		runs(t, m, c, 40)
-		if r := m.stored[id]; r.Status() != controller.Cancelled || r.Over == 0 || len(m.alive(r.VMs[0].ID)) != 0 || len(m.trusts) != 0 {
+		if r := m.stored[id]; r.Status() != state.StatusCancelled || r.Over == 0 || len(m.alive(r.VMs[0].ID)) != 0 || len(m.trusts) != 0 {
 			t.Fatalf("cancelled after %d s the request is %+v", at, r)
 		}
 	}
@@ -225,7 +226,7 @@ func lives(t testingT, m *model, seconds int) string {
 		}
 	}
 	for id, r := range m.stored {
-		if r.Status() != controller.Done || r.Over == 0 {
+		if r.Status() != state.StatusDone || r.Over == 0 {
 			return id + " is " + string(r.Status())
 		}
 	}

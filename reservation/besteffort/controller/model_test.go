@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // model is Nova, Placement, Keystone and the database in memory, on a clock that is set.
@@ -29,7 +30,7 @@ type model struct {
 	room    int64 // vCPUs of each host
 	servers map[string]*server
 	booked  []reservation.Reservation
-	stored  map[string]*controller.Request
+	stored  map[string]*state.Request
 	trusts  map[string]bool
 	epoch   int64
 	ids     int
@@ -61,7 +62,7 @@ const (
 type kill struct{}
 
 type server struct {
-	controller.Server
+	state.Server
 	project   string
 	since     span.Instant // of its task, or of its existence
 	allocated bool
@@ -73,7 +74,7 @@ type server struct {
 
 func newModel(room int64, hosts ...string) *model {
 	return &model{
-		now: 1000, hosts: hosts, room: room, servers: map[string]*server{}, stored: map[string]*controller.Request{}, trusts: map[string]bool{},
+		now: 1000, hosts: hosts, room: room, servers: map[string]*server{}, stored: map[string]*state.Request{}, trusts: map[string]bool{},
 		slow: map[string]bool{}, made: map[string]int{}, builds: 2, lateness: 3, takes: 1,
 	}
 }
@@ -106,12 +107,12 @@ func (m *model) call(name string, do func() error) error {
 func (m *model) submit(vms int, duration, vcpus int64, parallel bool) string {
 	m.ids++
 	id := fmt.Sprintf("request-%d", m.ids)
-	r := &controller.Request{
+	r := &state.Request{
 		ID: id, ProjectID: "demo", Name: id, Place: int64(m.ids), Created: m.now, Shape: resource.Vector{VCPUs: vcpus, MemoryMB: 100},
-		Image: controller.Named{ID: "image"}, Duration: duration, Parallel: parallel, Trust: "trust of " + id,
+		Image: state.Named{ID: "image"}, Duration: duration, Parallel: parallel, Trust: "trust of " + id,
 	}
 	for n := range vms {
-		r.VMs = append(r.VMs, controller.VM{ID: fmt.Sprintf("%s/%d", id, n), Number: n, Phase: besteffort.Waiting, Since: m.now})
+		r.VMs = append(r.VMs, state.VM{ID: fmt.Sprintf("%s/%d", id, n), Number: n, Phase: besteffort.Waiting, Since: m.now})
 	}
 	m.stored[id], m.trusts[r.Trust] = r, true
 	return id
@@ -126,7 +127,7 @@ func (m *model) reserve(start, seconds int64, hosts ...string) {
 	m.booked = append(m.booked, r)
 }
 
-func (m *model) Live(span.Span) []reservation.Reservation {
+func (m *model) live() []reservation.Reservation {
 	return slices.DeleteFunc(slices.Clone(m.booked), func(r reservation.Reservation) bool { return r.Span.End <= m.now })
 }
 
@@ -143,9 +144,13 @@ func (m *model) snapshot() *inventory.Snapshot {
 	return s
 }
 
+func (m *model) view() state.ClusterView {
+	return state.ClusterView{Hosts: m.snapshot(), Live: m.live(), Clear: clearing}
+}
+
 // The records.
 
-func clone(r *controller.Request) controller.Request {
+func clone(r *state.Request) state.Request {
 	c := *r
 	c.VMs = slices.Clone(r.VMs)
 	for i := range c.VMs {
@@ -156,20 +161,20 @@ func clone(r *controller.Request) controller.Request {
 	return c
 }
 
-func (m *model) OpenBestEffort(context.Context) (list []controller.Request, err error) {
+func (m *model) OpenBestEffort(context.Context) (list []state.Request, err error) {
 	err = m.call("read", func() error {
 		for _, r := range m.stored {
 			if r.Over == 0 {
 				list = append(list, clone(r))
 			}
 		}
-		slices.SortFunc(list, func(a, b controller.Request) int { return cmp.Compare(a.Place, b.Place) })
+		slices.SortFunc(list, func(a, b state.Request) int { return cmp.Compare(a.Place, b.Place) })
 		return nil
 	})
 	return list, err
 }
 
-func (m *model) SaveBestEffortVMs(_ context.Context, lease job.Lease, vms []controller.VM) error {
+func (m *model) SaveBestEffortVMs(_ context.Context, lease job.Lease, vms []state.VM) error {
 	return m.call("save", func() error {
 		if lease.Epoch != m.epoch {
 			return errors.New("the lease was lost")
@@ -203,8 +208,8 @@ func (l leases) Take(context.Context, string, time.Duration) (job.Lease, bool, e
 
 // Nova.
 
-func (m *model) Marked(_ context.Context, known map[string][]string) (found map[string][]controller.Server, err error) {
-	found = map[string][]controller.Server{}
+func (m *model) Marked(_ context.Context, known map[string][]string) (found map[string][]state.Server, err error) {
+	found = map[string][]state.Server{}
 	err = m.call("list", func() error {
 		for _, id := range slices.Sorted(maps.Keys(m.servers)) {
 			s := m.servers[id]
@@ -221,7 +226,7 @@ func (m *model) EndedByOwner(_ context.Context, id, _ string) (bool, error) {
 	return m.servers[id] != nil && m.servers[id].byOwner, nil
 }
 
-func (m *model) Create(_ context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+func (m *model) Create(_ context.Context, r *state.Request, vm *state.VM) (string, error) {
 	id := fmt.Sprintf("server-%d", len(m.servers))
 	before := len(m.servers)
 	err := m.call("create", func() error {
@@ -231,7 +236,7 @@ func (m *model) Create(_ context.Context, r *controller.Request, vm *controller.
 			}
 		}
 		m.made[vm.ID]++
-		m.servers[id] = &server{Server: controller.Server{
+		m.servers[id] = &server{Server: state.Server{
 			ID: id, Status: "BUILD", Task: "scheduling", VM: vm.ID, Attempt: vm.Attempt, Created: m.now, Host: "", Image: r.Image.ID,
 		}, project: r.ProjectID, since: m.now}
 		m.servers[id].Host = vm.Node // it is pinned
@@ -248,7 +253,7 @@ func (m *model) Remember(context.Context, string) error {
 	return m.call("remember", func() error { return nil })
 }
 
-func (m *model) Do(_ context.Context, o controller.Order, id, _ string) error {
+func (m *model) Do(_ context.Context, o controller.Action, id, _ string) error {
 	return m.call(string(o), func() error {
 		s := m.servers[id]
 		if s == nil || s.gone {
@@ -257,18 +262,18 @@ func (m *model) Do(_ context.Context, o controller.Order, id, _ string) error {
 		m.orders = append(m.orders, fmt.Sprintf("%s %s", o, s.VM))
 		busy := fault.New(fault.Conflict, "Nova is busy with it")
 		switch o {
-		case controller.Lock, controller.Unlock:
-			s.Locked = o == controller.Lock
-		case controller.Delete:
+		case controller.ActionLock, controller.ActionUnlock:
+			s.Locked = o == controller.ActionLock
+		case controller.ActionDelete:
 			if s.Task != "deleting" {
 				s.Task, s.since = "deleting", m.now
 			}
-		case controller.Suspend:
+		case controller.ActionSuspend:
 			if s.Task != "" || s.Status != "ACTIVE" {
 				return busy
 			}
 			s.Task, s.since = "suspending", m.now
-		case controller.Resume:
+		case controller.ActionResume:
 			if s.Task != "" || s.Status != "SUSPENDED" {
 				return busy
 			}
@@ -280,10 +285,10 @@ func (m *model) Do(_ context.Context, o controller.Order, id, _ string) error {
 
 // Placement.
 
-func (m *model) Held(_ context.Context, id string) (had *controller.Held, generation int64, err error) {
+func (m *model) Allocation(_ context.Context, id string) (had *state.Held, generation int64, err error) {
 	err = m.call("held", func() error {
 		if s := m.servers[id]; s != nil && s.allocated {
-			had = &controller.Held{ProjectID: s.project, Allocations: placing.Allocations{s.Host: {"VCPU": m.size(s)}}}
+			had = &state.Held{ProjectID: s.project, Allocations: placing.Allocations{s.Host: {"VCPU": m.size(s)}}}
 			generation = s.claims
 		}
 		return nil
@@ -291,7 +296,7 @@ func (m *model) Held(_ context.Context, id string) (had *controller.Held, genera
 	return had, generation, err
 }
 
-func (m *model) Take(_ context.Context, id string, _ *controller.Held, generation int64) error {
+func (m *model) Remove(_ context.Context, id string, _ *state.Held, generation int64) error {
 	return m.call("take", func() error {
 		if m.servers[id].claims != generation {
 			return placing.ErrTaken
@@ -301,7 +306,7 @@ func (m *model) Take(_ context.Context, id string, _ *controller.Held, generatio
 	})
 }
 
-func (m *model) Give(_ context.Context, id string, had *controller.Held) error {
+func (m *model) Restore(_ context.Context, id string, had *state.Held) error {
 	return m.call("give", func() error {
 		s := m.servers[id]
 		if m.taken(s.Host) || m.free(s.Host) < had.Allocations[s.Host]["VCPU"] {
@@ -404,7 +409,7 @@ func (m *model) broken() string {
 }
 
 // vm gives a VM as it is stored.
-func (m *model) vm(request string, n int) *controller.VM { return &m.stored[request].VMs[n] }
+func (m *model) vm(request string, n int) *state.VM { return &m.stored[request].VMs[n] }
 
 // server gives the one server of a VM.
 func (m *model) server(request string, n int) *server {
@@ -423,9 +428,11 @@ var quick = besteffort.Overheads{Boot: 2, Operation: 3, SuspendRate: 100, Resume
 func (m *model) starts(rules besteffort.Rules) *controller.Controller {
 	m.epoch++
 	return controller.New(controller.Options{
-		Records: m, Servers: m, Orders: m, Rooms: m, Trusts: m, Planner: rules, Leases: leases{m},
-		Ground: controller.Ground{Snapshot: m.snapshot, Promises: m, Clear: clearing}, Doubt: func() string { return "" },
-		Limits:    controller.Limits{Build: 30, Order: 20, Doubt: 8, Retries: 50, Backoff: 2},
+		Records: m, Servers: m, Actions: m, Allocations: m, Trusts: m, Planner: rules, Leases: leases{m},
+		View: func() state.ClusterView {
+			return state.ClusterView{Hosts: m.snapshot(), Live: m.live(), Clear: clearing}
+		}, Doubt: func() string { return "" },
+		Limits:    state.Limits{Build: 30, Order: 20, Doubt: 8, Retries: 50, Backoff: 2},
 		StepEvery: time.Second, Now: func() span.Instant { return m.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -439,7 +446,7 @@ func (m *model) steps(ctx context.Context, c *controller.Controller) (alive bool
 			}
 		}
 	}()
-	_ = c.Step(ctx, job.Lease{Name: "besteffort", Epoch: m.epoch}) // trouble is part of it
+	_ = c.Step(ctx) // trouble is part of it
 	return true
 }
 

@@ -16,15 +16,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 // patient is a configuration with the limits that are the default.
-var patient = controller.Limits{Build: 600, Order: 120, Doubt: 62, Retries: 3, Backoff: 30}
+var patient = state.Limits{Build: 600, Order: 120, Doubt: 62, Retries: 3, Backoff: 30}
 
 // startsWith gives an almanacd with these limits and orders.
-func (m *model) startsWith(orders controller.Orders, limits controller.Limits) *controller.Controller {
+func (m *model) startsWith(orders controller.ServerActions, limits state.Limits) *controller.Controller {
 	o := m.starts(suspending).Options
-	o.Orders, o.Limits = orders, limits
+	o.Actions, o.Limits = orders, limits
 	return controller.New(o)
 }
 
@@ -61,7 +62,7 @@ type slow struct {
 	takes time.Duration
 }
 
-func (s slow) Marked(ctx context.Context, known map[string][]string) (map[string][]controller.Server, error) {
+func (s slow) Marked(ctx context.Context, known map[string][]string) (map[string][]state.Server, error) {
 	time.Sleep(s.takes)
 	return s.model.Marked(ctx, known)
 }
@@ -173,7 +174,7 @@ func TestAServerThatRunsWithoutItsRoomGetsItBack(t *testing.T) {
 // badHost finds no room on host a for anybody.
 type badHost struct{ *model }
 
-func (b badHost) Create(ctx context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+func (b badHost) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
 	id, err := b.model.Create(ctx, r, vm)
 	if err == nil && vm.Node == "a" {
 		b.servers[id].allocated = false
@@ -189,7 +190,7 @@ func TestOneBadHostEmptiesNoQueue(t *testing.T) {
 	c := m.startsWith(badHost{m}, patient)
 	runs(t, m, c, 6000)
 	for id, r := range m.stored {
-		if r.Status() != controller.Done {
+		if r.Status() != state.StatusDone {
 			t.Errorf("%s is %s: %+v", id, r.Status(), r.VMs[0])
 		}
 	}
@@ -203,10 +204,10 @@ type refusing struct {
 	asked   *int
 }
 
-func (o refusing) Create(ctx context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+func (o refusing) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
 	if r.ID == o.request {
 		*o.asked++
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, o.why)
+		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, o.why)
 	}
 	return o.model.Create(ctx, r, vm)
 }
@@ -233,7 +234,7 @@ func TestARequestOfWhichNovaCannotBeAskedHoldsNoHost(t *testing.T) {
 }
 
 func TestAServerThatSomebodyMarkedIsNotTaken(t *testing.T) {
-	for name, other := range map[string]controller.Server{
+	for name, other := range map[string]state.Server{
 		"made before the request": {Created: 1, Image: "image"},
 		"another user's":          {Created: 1001, Image: "image", UserID: "other"},
 		"of another flavor":       {Created: 1001, Image: "image", Flavor: "huge"},

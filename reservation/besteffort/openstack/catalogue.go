@@ -13,11 +13,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/resource"
-	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// borrowed is a caller's token with the catalog of the service user: services are asked
-// in the caller's name, who sees what he may use.
+// borrowed is a caller's token with the catalog of the service user: calls run as the caller, who
+// sees only what the caller may use.
 type borrowed struct {
 	openstack.Session
 	token string
@@ -26,35 +27,35 @@ type borrowed struct {
 // Token implements openstack.Session. The caller's token is not renewed.
 func (b borrowed) Token(context.Context, string) (string, error) { return b.token, nil }
 
-// Flavor implements controller.Catalogue.
-func (c *Cloud) Flavor(ctx context.Context, by controller.Caller, named string) (controller.Named, resource.Vector, error) {
+// Flavor implements requests.Catalogue.
+func (c *Cloud) Flavor(ctx context.Context, by requests.Caller, named string) (state.Named, resource.Vector, error) {
 	compute, err := nova.New(borrowed{c.Session, by.Token}, c.Nova)
 	if err != nil {
-		return controller.Named{}, resource.Vector{}, err
+		return state.Named{}, resource.Vector{}, err
 	}
 	all, err := compute.Flavors(ctx)
 	if err != nil {
-		return controller.Named{}, resource.Vector{}, err
+		return state.Named{}, resource.Vector{}, err
 	}
 	at := slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.ID == named })
 	if at < 0 {
 		at = slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.Name == named })
 	}
 	if at < 0 {
-		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "there is no flavor %.100q that you may use", named)
+		return state.Named{}, resource.Vector{}, fault.Field("flavor", "there is no flavor %.100q that you may use", named)
 	}
 	f := all[at]
 	if why := unsuspendable(f.ExtraSpecs); why != "" {
-		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
+		return state.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
 	}
 	if why := c.unserved(f.ExtraSpecs); why != "" {
-		return controller.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
+		return state.Named{}, resource.Vector{}, fault.Field("flavor", "%.100q cannot be used for best-effort work: %s", named, why)
 	}
-	return controller.Named{ID: f.ID, Name: f.Name}, f.Resources, nil
+	return state.Named{ID: f.ID, Name: f.Name}, f.Resources, nil
 }
 
-// unserved says why a flavor asks for what not every host of the pool has: which of them
-// a server gets is decided by room alone. Empty where all have it.
+// unserved returns why a flavor needs something that not every host of the pool has: only free
+// capacity decides on which host a server starts. Empty where all hosts have it.
 func (c *Cloud) unserved(specs map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(specs)) {
 		if strings.HasPrefix(key, "aggregate_instance_extra_specs:") {
@@ -73,9 +74,9 @@ func (c *Cloud) unserved(specs map[string]string) string {
 	return ""
 }
 
-// unsuspendable says why servers of a flavor cannot be suspended for others: Nova refuses
-// it (nova/compute/api.py suspend), or the host goes on to keep for them what Placement
-// does not count. Empty where they can.
+// unsuspendable returns why servers of a flavor cannot be suspended for others: Nova refuses it
+// (nova/compute/api.py suspend), or the host keeps for them what Placement does not count. Empty
+// where they can.
 func unsuspendable(specs map[string]string) string {
 	for key, value := range specs {
 		switch {
@@ -94,17 +95,17 @@ func unsuspendable(specs map[string]string) string {
 	return ""
 }
 
-// Image implements controller.Catalogue.
-func (c *Cloud) Image(ctx context.Context, by controller.Caller, named string) (controller.Named, error) {
+// Image implements requests.Catalogue.
+func (c *Cloud) Image(ctx context.Context, by requests.Caller, named string) (state.Named, error) {
 	images, err := glance.New(borrowed{c.Session, by.Token}, c.Glance)
 	if err != nil {
-		return controller.Named{}, err
+		return state.Named{}, err
 	}
 	one, err := images.Image(ctx, named)
 	if fault.Is(err, fault.NotFound) {
 		var all []glance.Image
 		if all, err = images.Named(ctx, named); err == nil && len(all) > 1 {
-			return controller.Named{}, fault.Field("image", "there are %d images with the name %.100q; give an id", len(all), named)
+			return state.Named{}, fault.Field("image", "there are %d images with the name %.100q; use an id", len(all), named)
 		}
 		if len(all) == 1 {
 			one = all[0]
@@ -112,11 +113,11 @@ func (c *Cloud) Image(ctx context.Context, by controller.Caller, named string) (
 	}
 	switch {
 	case err != nil:
-		return controller.Named{}, err
+		return state.Named{}, err
 	case one.ID == "":
-		return controller.Named{}, fault.Field("image", "there is no image %.100q that you may use", named)
+		return state.Named{}, fault.Field("image", "there is no image %.100q that you may use", named)
 	case one.Status != glance.StatusActive:
-		return controller.Named{}, fault.Field("image", "%.100q cannot be used: it is %s", named, one.Status)
+		return state.Named{}, fault.Field("image", "%.100q cannot be used: it is %s", named, one.Status)
 	}
-	return controller.Named{ID: one.ID, Name: one.Name}, nil
+	return state.Named{ID: one.ID, Name: one.Name}, nil
 }

@@ -1,7 +1,7 @@
-// Package openstack has best-effort work done by Nova: servers are made in the names of
-// their owners, by a trust of Keystone, and suspended, resumed and deleted as the service
-// user. What a suspended server has in Placement is taken away for a reservation and put
-// back after it.
+// Package openstack runs best-effort work in Nova. It creates servers in the names of their
+// owners, with a Keystone trust, and suspends, resumes and deletes them as the service user. It
+// removes the allocation of a suspended server from Placement for a reservation, and restores it
+// afterwards.
 package openstack
 
 import (
@@ -22,24 +22,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
 const (
-	// Mark is the key of a server's metadata that names the VM it was made for, and the
-	// scheduler hint of its boot request that does.
+	// Mark is the metadata key of a server, and the scheduler hint of its boot request, that
+	// names its VM.
 	Mark = placing.BestEffortHint
-	// attemptMark is the key of its metadata that says which of the VM's servers it is.
+	// attemptMark is the metadata key for the VM's attempt that created the server.
 	attemptMark = Mark + "_attempt"
 )
 
-// Guests remembers which servers make room.
+// Guests stores which servers are preemptible.
 type Guests interface {
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
-// Scripts are what the servers of requests are given to begin with.
+// Scripts are the user_data of requests.
 type Scripts interface {
-	// BestEffortUserData gives the user_data of a request's servers, in base64.
+	// BestEffortUserData returns the user_data of a request's servers, in base64.
 	BestEffortUserData(ctx context.Context, request string) (string, error)
 }
 
@@ -48,21 +50,20 @@ type Options struct {
 	Compute   *nova.Client
 	Placement *placement.Client
 	Trusts    keystone.Trusts
-	// Nova is how Nova is called in the name of an owner, and Glance how Glance is.
+	// Nova and Glance configure the calls in the name of an owner.
 	Nova, Glance openstack.Options
 	// Session finds services in the catalog.
 	Session openstack.Session
 	Guests  Guests
 	Scripts Scripts
-	// Hosts are those that there are; nil is not known.
+	// Hosts returns the hosts of the cloud; nil is not known.
 	Hosts func() *inventory.Snapshot
-	// PreemptibleHint is the scheduler hint by which a server says that it makes room; empty
-	// is none.
+	// PreemptibleHint is the scheduler hint for preemptible servers; empty is none.
 	PreemptibleHint string
 	Now             func() span.Instant
 }
 
-// Cloud is the ports of the controller on Nova, Placement and Keystone. It is safe for
+// Cloud implements the ports of best-effort work on Nova, Placement and Keystone. It is safe for
 // concurrent use.
 type Cloud struct {
 	Options
@@ -70,18 +71,18 @@ type Cloud struct {
 }
 
 var (
-	_ controller.Servers   = (*Cloud)(nil)
-	_ controller.Orders    = (*Cloud)(nil)
-	_ controller.Rooms     = (*Cloud)(nil)
-	_ controller.Truster   = (*Cloud)(nil)
-	_ controller.Catalogue = (*Cloud)(nil)
+	_ controller.Servers       = (*Cloud)(nil)
+	_ controller.ServerActions = (*Cloud)(nil)
+	_ controller.Allocations   = (*Cloud)(nil)
+	_ requests.Trusts          = (*Cloud)(nil)
+	_ requests.Catalogue       = (*Cloud)(nil)
 )
 
-// New gives a cloud.
+// New returns a Cloud.
 func New(o Options) *Cloud { return &Cloud{Options: o} }
 
 // Marked implements controller.Servers.
-func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[string][]controller.Server, error) {
+func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[string][]state.Server, error) {
 	all, err := c.Compute.ServersOf(ctx, slices.Sorted(maps.Keys(known)))
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 			ours[id] = true
 		}
 	}
-	found := map[string][]controller.Server{}
+	found := map[string][]state.Server{}
 	for i := range all {
 		s := &all[i]
 		vm, marked := s.Metadata[Mark]
@@ -100,10 +101,10 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 			continue
 		}
 		attempt, err := strconv.Atoi(s.Metadata[attemptMark])
-		if err != nil { // its owner has changed it
+		if err != nil { // its owner changed it
 			vm = ""
 		}
-		found[s.ProjectID] = append(found[s.ProjectID], controller.Server{
+		found[s.ProjectID] = append(found[s.ProjectID], state.Server{
 			ID: s.ID, Host: s.Host, Status: s.Status, Task: s.Task, VM: vm, Attempt: attempt, Locked: s.Locked, Created: s.Created, Fault: s.Fault,
 			UserID: s.UserID, Flavor: s.Flavor.Name, Image: s.Image,
 		})
@@ -111,8 +112,8 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 	return found, nil
 }
 
-// EndedByOwner implements controller.Servers: Nova tells in the name of which project the
-// server was deleted.
+// EndedByOwner implements controller.Servers: Nova records the project in whose name a server was
+// deleted.
 func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
 	acts, err := c.Compute.ActionsOf(ctx, server)
 	if fault.Is(err, fault.NotFound) {
@@ -129,15 +130,15 @@ func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool,
 	return false, nil
 }
 
-// Create implements controller.Orders.
-func (c *Cloud) Create(ctx context.Context, r *controller.Request, vm *controller.VM) (string, error) {
+// Create implements controller.ServerActions.
+func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
 	owner, err := c.owner(ctx, r.Trust)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
+		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
 	}
 	userData, err := c.Scripts.BestEffortUserData(ctx, r.ID)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", controller.ErrUnasked, err)
+		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
 	}
 	name := r.Name
 	if len(r.VMs) > 1 {
@@ -158,8 +159,8 @@ func (c *Cloud) Create(ctx context.Context, r *controller.Request, vm *controlle
 	})
 }
 
-// owner gives Nova in the name of who made the trust. His session is kept for the next
-// server, and he is asked to log in first: where he cannot, nothing was asked of Nova.
+// owner returns a Nova client in the name of the user who made the trust. It keeps the session
+// for the next server, and logs in first: a login that fails proves that Nova was not asked.
 func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	known, kept := c.owners.Load(trust)
 	if !kept {
@@ -173,7 +174,7 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	session := known.(*keystone.Session)
 	if _, err := session.Token(ctx, ""); err != nil {
 		c.owners.Delete(trust)
-		if _, err := c.Trusts.Enter(ctx, trust); err != nil { // it says why
+		if _, err := c.Trusts.Enter(ctx, trust); err != nil { // its error is clearer
 			return nil, err
 		}
 		return nil, err
@@ -181,51 +182,51 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	return nova.New(session, c.Nova)
 }
 
-// Remember implements controller.Orders.
+// Remember implements controller.ServerActions.
 func (c *Cloud) Remember(ctx context.Context, server string) error {
 	return c.Guests.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
 }
 
-// Do implements controller.Orders.
-func (c *Cloud) Do(ctx context.Context, order controller.Order, server, reason string) error {
+// Do implements controller.ServerActions.
+func (c *Cloud) Do(ctx context.Context, order controller.Action, server, reason string) error {
 	switch order {
-	case controller.Lock:
+	case controller.ActionLock:
 		return c.Compute.LockServer(ctx, server, reason)
-	case controller.Suspend:
+	case controller.ActionSuspend:
 		return c.Compute.SuspendServer(ctx, server)
-	case controller.Resume:
+	case controller.ActionResume:
 		return c.Compute.ResumeServer(ctx, server)
-	case controller.Unlock:
+	case controller.ActionUnlock:
 		return c.Compute.UnlockServer(ctx, server)
-	case controller.Delete:
+	case controller.ActionDelete:
 		return c.Compute.DeleteServer(ctx, server)
 	}
 	return fmt.Errorf("there is no order %q", order)
 }
 
-// Held implements controller.Rooms.
-func (c *Cloud) Held(ctx context.Context, server string) (held *controller.Held, generation int64, err error) {
+// Allocation implements controller.Allocations.
+func (c *Cloud) Allocation(ctx context.Context, server string) (held *state.Held, generation int64, err error) {
 	has, err := c.Placement.AllocationsOf(ctx, server)
 	if err != nil || len(has.Allocations) == 0 {
 		return nil, 0, err
 	}
-	return &controller.Held{ProjectID: has.ProjectID, UserID: has.UserID, Allocations: has.Allocations}, *has.Generation, nil
+	return &state.Held{ProjectID: has.ProjectID, UserID: has.UserID, Allocations: has.Allocations}, *has.Generation, nil
 }
 
-// Take implements controller.Rooms.
-func (c *Cloud) Take(ctx context.Context, server string, has *controller.Held, generation int64) error {
+// Remove implements controller.Allocations.
+func (c *Cloud) Remove(ctx context.Context, server string, has *state.Held, generation int64) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{Consumer: server, ProjectID: has.ProjectID, UserID: has.UserID, Generation: &generation}})
 }
 
-// Give implements controller.Rooms.
-func (c *Cloud) Give(ctx context.Context, server string, had *controller.Held) error {
+// Restore implements controller.Allocations.
+func (c *Cloud) Restore(ctx context.Context, server string, had *state.Held) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{
 		Consumer: server, ProjectID: had.ProjectID, UserID: had.UserID, Allocations: had.Allocations,
 	}})
 }
 
-// Make implements controller.Truster.
-func (c *Cloud) Make(ctx context.Context, by controller.Caller) (string, error) {
+// Make implements requests.Trusts.
+func (c *Cloud) Make(ctx context.Context, by requests.Caller) (string, error) {
 	return c.Trusts.Make(ctx, keystone.Trustor{Token: by.Token, UserID: by.UserID, ProjectID: by.ProjectID, Roles: by.Roles})
 }
 

@@ -64,7 +64,7 @@ func (c *Controller) latest(r *reservation.Reservation) *plan {
 	if l := c.laid.Load(); l != nil && l.generation == generation && (r == nil || l.has(r)) {
 		return l.plan
 	}
-	p := c.plan(&s, c.live(), c.Now())
+	p := c.decide(&s, c.live(), c.Now())
 	c.laid.Store(&laid{p, generation})
 	return p
 }

@@ -1,0 +1,294 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// hostsAtOnce is how many hosts are seen to at the same time.
+const hostsAtOnce = 8
+
+// act continues with every host that is on its way between on and off, or should be.
+func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
+	var mu sync.Mutex
+	var errs []error
+	changed := false
+	var work errgroup.Group
+	work.SetLimit(hostsAtOnce)
+	for _, host := range c.concerned(w, wants) {
+		if c.rests(w, host, wants) {
+			continue
+		}
+		work.Go(func() error {
+			did, err := c.advanceHost(ctx, held, w, host, wants)
+			mu.Lock()
+			defer mu.Unlock()
+			changed = changed || did
+			if err != nil {
+				errs = append(errs, fmt.Errorf("host %s: %w", host, err))
+			}
+			return nil
+		})
+	}
+	_ = work.Wait() // it gathers none
+	if changed && c.Changed != nil {
+		c.Changed()
+	}
+	return errors.Join(errs...)
+}
+
+// concerned gives the hosts there is something to do about, by name.
+func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
+	hosts := map[string]bool{}
+	for host := range wants {
+		hosts[host] = true
+	}
+	for host, r := range w.records {
+		if r.Phase != energy.Awake || r.Operation != "" {
+			hosts[host] = true
+		}
+	}
+	for host, s := range w.services {
+		if s.Disabled && ours(s) {
+			hosts[host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// rests says that nothing becomes of a host in this step, and that nobody has to be asked to
+// know that: most of those that sleep.
+func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
+	record := w.recordOf(host)
+	facts := c.known(w, &record, wants)
+	if record.Order != nil || record.MustLook(facts, c.Switching) {
+		return false
+	}
+	step := energy.Advance(record, facts, c.Switching)
+	return step.Nothing(&record)
+}
+
+func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
+
+// advanceHost does one step with one host: what is decided is stored before it is done.
+func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
+	defer cancel()
+	record := w.recordOf(host)
+	facts := c.facts(ctx, w, &record, wants)
+	facts.Epoch, facts.ID = held.Epoch, c.NewID()
+	if record.MustLook(facts, c.Switching) {
+		facts.Looked = true
+		if facts.Occupied, err = c.occupied(ctx, w, host); err != nil {
+			facts.Doubt = err.Error()
+			c.Log.WarnContext(ctx, "nobody says whether a host is empty, so it stays on", "host", host, "error", err)
+		}
+	}
+	step := energy.Advance(record, facts, c.Switching)
+	if step.Nothing(&record) {
+		return false, nil
+	}
+	err = c.Records.ChangePower(ctx, held.Lease, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
+		r := stored[host]
+		if r.Phase != record.Phase || r.Number != record.Number {
+			return nil, fault.New(fault.Conflict, "the record of host %s has changed meanwhile; it is looked at again", host)
+		}
+		if !facts.Looked && r.MustLook(facts, c.Switching) {
+			return nil, fault.New(fault.Conflict, "the record of host %s has changed meanwhile; it is looked at again", host)
+		}
+		r.Host = host
+		step = energy.Advance(r, facts, c.Switching)
+		stored[host] = step.Record
+		return step.Entries, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := c.count(ctx, held.Lease, step); err != nil {
+		return true, err
+	}
+	c.log(ctx, step)
+	c.announce(ctx, &record, &step)
+	w.keep(host, step.Record)
+	return len(step.Entries) > 0, c.do(ctx, held, &step)
+}
+
+func (w *world) recordOf(host string) energy.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.records[host]
+	r.Host = host
+	return r
+}
+
+// keep lets what comes after in the same step see the record.
+func (w *world) keep(host string, r energy.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.moved = w.moved || w.records[host].Phase != r.Phase
+	w.records[host] = r
+}
+
+// facts gathers what is known of a host, and what its agent says of its order.
+func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
+	f := c.known(w, r, wants)
+	if r.Order != nil && f.Agent {
+		o := *r.Order
+		if o.State != energy.On {
+			// To give an order is to ask what has become of it. One to switch off stands on a
+			// look at the host: it is given once, and what is over by now is not begun.
+			o.Deadline = 0
+		}
+		outcome, err := c.Agents.Order(ctx, o)
+		if err != nil {
+			c.Log.DebugContext(ctx, "an order was not answered", "host", r.Host, "order", o.ID, "error", err)
+		} else {
+			f.Outcome = &outcome
+		}
+	}
+	return f
+}
+
+// known gathers what is known of a host without asking anybody.
+func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
+	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
+	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
+		f.BootSeconds = h.BootSeconds
+	}
+	if s, wanted := wants[r.Host]; wanted {
+		f.Want = &s
+	}
+	if s, known := w.services[r.Host]; known {
+		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && ours(s), Reported: s.Reported}
+	}
+	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
+		f.Halt = c.forbids(w, &w.machines[i])
+	}
+	return f
+}
+
+// forbids says why a host that is about to be switched off must stay on now.
+func (c *Controller) forbids(w *world, m *energy.Machine) string {
+	switch {
+	case m.Stays != "":
+		return m.Stays
+	case m.Busy:
+		return "an instance has come to it"
+	case m.Claimed != span.Forever && c.Rules.WakeAt(m) <= w.now:
+		return "it is reserved"
+	}
+	return ""
+}
+
+// occupied asks both sources, where there are two.
+func (c *Controller) occupied(ctx context.Context, w *world, host string) (string, error) {
+	if c.Vacancy != nil {
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		return c.Vacancy.Occupied(ctx, host)
+	}
+	switch h := w.hostOf(host); {
+	case h == nil:
+		return "", fault.New(fault.Unavailable, "the inventory does not know it")
+	case h.InstanceCount > 0 || !h.Used.IsZero():
+		return "there are instances on it", nil
+	}
+	return "", nil
+}
+
+// do does what was stored. What fails comes again with the next step.
+func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) error {
+	var errs []error
+	r := &step.Record
+	for _, action := range step.Actions {
+		if err := held.Ensure(ctx); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		switch {
+		case action == energy.Send && r.Order != nil:
+			if _, err := c.Agents.Order(ctx, *r.Order); err != nil {
+				errs = append(errs, fmt.Errorf("order it %s: %w", r.Order.State, err))
+			}
+		case action == energy.Close && c.Cloud != nil:
+			if err := c.Cloud.Disable(ctx, r.Host, ReasonPrefix+r.Operation+": it is switched off while nobody needs it"); err != nil {
+				errs = append(errs, fmt.Errorf("close it to new instances: %w", err))
+			}
+		case (action == energy.Open || action == energy.Reopen) && c.Cloud != nil:
+			operation := r.Operation
+			if action == energy.Reopen {
+				operation = ""
+			}
+			if err := c.Cloud.Enable(ctx, r.Host, operation); err != nil {
+				errs = append(errs, fmt.Errorf("open it to instances: %w", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// count lets the breaker know of boots that succeeded or failed for good.
+func (c *Controller) count(ctx context.Context, lease job.Lease, step energy.Step) error {
+	if !step.Woke && !step.Failed {
+		return nil
+	}
+	return c.Settings.ChangeEnergySettings(ctx, lease, func(s *energy.Settings) ([]energy.Entry, error) {
+		if step.Woke {
+			s.FailedBoots = 0
+			return nil, nil
+		}
+		if s.FailedBoots++; c.MostFailed == 0 || s.FailedBoots < c.MostFailed || s.Breaker != nil {
+			return nil, nil
+		}
+		s.Breaker = &energy.Stop{By: energy.Almanac, At: c.Now(), Reason: fmt.Sprintf("%d hosts in a row did not wake up", s.FailedBoots)}
+		return []energy.Entry{{At: c.Now(), Kind: energy.EntryAlarm, By: energy.Almanac,
+			Text: s.Breaker.Reason + ": nothing is switched off until an operator says so (almanac energy rearm)"}}, nil
+	})
+}
+
+func (c *Controller) log(ctx context.Context, step energy.Step) {
+	for _, e := range step.Entries {
+		c.Log.InfoContext(ctx, e.Text, "host", e.Host, "kind", e.Kind, "operation", e.Operation)
+	}
+}
+
+// announce tells of a way that has begun, ended or failed.
+func (c *Controller) announce(ctx context.Context, before *energy.Record, step *energy.Step) {
+	after := &step.Record
+	if c.Notices == nil || before.Phase == after.Phase {
+		return
+	}
+	n := Switched{Host: after.Host, Operation: cmp.Or(after.Operation, before.Operation), To: after.Target, Reason: after.Reason,
+		Urgent: before.Urgent || after.Urgent, Since: before.Since, At: c.Now()}
+	switch after.Phase {
+	case energy.Stopping, energy.Waking:
+		n.Stage = Starts
+	case energy.Asleep:
+		n.Stage = Ends
+	case energy.Failed:
+		n.Stage = Fails
+	case energy.Awake:
+		if n.Stage = Ends; before.Phase == energy.Stopping {
+			n.Stage, n.To = Fails, before.Target
+		} else if before.Phase != energy.Waking {
+			return
+		}
+	default:
+		return
+	}
+	if err := c.Notices.Switched(ctx, n); err != nil {
+		c.Log.WarnContext(ctx, "nobody was told that a host is switched", "host", after.Host, "error", err)
+	}
+}

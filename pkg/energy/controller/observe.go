@@ -1,0 +1,325 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// world is everything as one step sees it.
+type world struct {
+	now      span.Instant
+	measure  bool // a measurement is due
+	hosts    *inventory.Snapshot
+	doubt    string
+	records  map[string]energy.Record
+	settings energy.Settings
+	live     []reservation.Reservation
+	claimed  map[string]span.Instant // by host: see energy.Machine.Claimed
+	services map[string]Service      // nil where Nova did not say
+	silent   error                   // why Nova did not say
+	access   map[string]energy.Access
+	twice    map[string]string
+	readings map[string]energy.Reading // the last of each machine
+	fresh    map[string]energy.Reading // those of this step
+	halt     string
+	machines []energy.Machine // sorted by name
+
+	mu    sync.Mutex // of what follows, and of records, while hosts are seen to
+	moved bool       // a host is in another phase than before
+}
+
+// observe reads the world; nil where the controller rests. Only records and settings must be
+// readable: the rules handle what else is missing.
+func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, error) {
+	w := &world{now: now, measure: now >= c.memory.measured.Add(c.MeasureEvery)}
+	var err error
+	if w.settings, err = c.Settings.EnergySettings(ctx); err != nil {
+		return nil, err
+	}
+	if w.records, err = c.Records.PowerRecords(ctx); err != nil {
+		return nil, err
+	}
+	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
+		return nil, nil
+	}
+	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
+	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
+	w.claimed = claims(w.live, now)
+	w.access, w.twice = c.Agents.Access()
+	c.ask(ctx, w)
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // what was not read because of that says nothing
+	}
+	w.halt = c.halt(w)
+	w.machines = c.survey(w)
+	return w, nil
+}
+
+// ask asks Nova and the machines, side by side, and takes no longer than lookTimeout.
+func (c *Controller) ask(ctx context.Context, w *world) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	if c.Cloud != nil && (w.measure || c.busy(w)) {
+		asking.Go(func() {
+			if w.services, w.silent = c.Cloud.Services(ctx); w.silent != nil {
+				w.services = nil
+				c.Log.WarnContext(ctx, "Nova does not say how its services are; nothing is switched off meanwhile", "error", w.silent)
+			}
+		})
+	}
+	c.read(ctx, w)
+	asking.Wait()
+}
+
+// busy says that a host is on its way between on and off.
+func (c *Controller) busy(w *world) bool {
+	for _, r := range w.records {
+		if moves(&r) {
+			return true
+		}
+	}
+	return false
+}
+
+// moves says that a host is looked after at each step, and not only when measuring.
+func moves(r *energy.Record) bool {
+	switch r.Phase {
+	case energy.Awake:
+		return r.Operation != "" // it has to be seen open
+	case energy.Draining, energy.Stopping, energy.Waking:
+		return true
+	}
+	return r.Testing
+}
+
+// read asks the machines: all that can be switched when measuring, else those that are on
+// their way.
+func (c *Controller) read(ctx context.Context, w *world) {
+	var ask []string
+	for host := range w.access {
+		if r := w.records[host]; w.measure || moves(&r) {
+			ask = append(ask, host)
+		}
+	}
+	slices.Sort(ask)
+	if len(ask) > 0 {
+		w.fresh = c.Agents.Read(ctx, ask)
+		maps.Copy(c.memory.readings, w.fresh)
+	}
+	if w.measure && c.Watts != nil {
+		c.readWatts(ctx, ask)
+	}
+	maps.DeleteFunc(c.memory.readings, func(host string, _ energy.Reading) bool {
+		_, reached := w.access[host]
+		return !reached
+	})
+	w.readings = c.memory.readings
+}
+
+// readWatts asks for the power of the hosts whose machines do not tell it.
+func (c *Controller) readWatts(ctx context.Context, hosts []string) {
+	silent := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return c.memory.readings[host].Watts > 0 })
+	if len(silent) == 0 {
+		return
+	}
+	watts, err := c.Watts(ctx, silent)
+	if err != nil {
+		c.Log.WarnContext(ctx, "nobody tells the power of the hosts", "error", err)
+	}
+	for host, n := range watts {
+		r := c.memory.readings[host]
+		r.Watts = n
+		c.memory.readings[host] = r
+	}
+}
+
+// claims gives of each host the start of its first claim that has not ended.
+func claims(live []reservation.Reservation, now span.Instant) map[string]span.Instant {
+	first := map[string]span.Instant{}
+	for i := range live {
+		for _, claim := range live[i].Claims {
+			if claim.Span.End <= now {
+				continue
+			}
+			if at, known := first[claim.Host]; !known || claim.Span.Start < at {
+				first[claim.Host] = claim.Span.Start
+			}
+		}
+	}
+	return first
+}
+
+// halt says why nothing may be switched off now.
+func (c *Controller) halt(w *world) string {
+	var why []string
+	if w.doubt != "" {
+		why = append(why, "the inventory is in doubt: "+w.doubt)
+	}
+	if w.silent != nil {
+		why = append(why, "Nova does not answer")
+	}
+	if s := w.settings.Stopped; s != nil {
+		why = append(why, "it was stopped by an operator: "+cmp.Or(s.Reason, "no reason was given"))
+	}
+	if s := w.settings.Breaker; s != nil {
+		why = append(why, s.Reason)
+	}
+	if c.Stopped != nil {
+		if reason := c.Stopped(); reason != "" {
+			why = append(why, reason)
+		}
+	}
+	if reason := c.collapse(w); reason != "" {
+		why = append(why, reason)
+	}
+	return strings.Join(why, "; ")
+}
+
+const (
+	// recently is for how many seconds a headcount is remembered.
+	recently = 600
+	// exodus is how many guests must be gone at least to be too many at once, and total
+	// where none is left.
+	exodus, total = 20, 5
+)
+
+// collapse says that suddenly all guests are gone, or more than half of them and more than
+// leave a small cloud on an ordinary day: that may be a database that was wiped.
+func (c *Controller) collapse(w *world) string {
+	m, guests := &c.memory, 0
+	for _, h := range w.hosts.Hosts() {
+		guests += h.InstanceCount
+	}
+	m.guests = slices.DeleteFunc(m.guests, func(h headcount) bool { return h.at <= w.now.Add(-recently) })
+	if w.measure || len(m.guests) == 0 {
+		m.guests = append(m.guests, headcount{w.now, guests})
+	}
+	most := 0
+	for _, h := range m.guests {
+		most = max(most, h.guests)
+	}
+	if gone := most - guests; gone >= exodus && guests*2 < most || gone >= total && guests == 0 {
+		return fmt.Sprintf("the instances have become %d from %d within %d minutes", guests, most, recently/60)
+	}
+	return ""
+}
+
+// survey gives all hosts as the plan sees them: those of the inventory, and those that are
+// asleep though it knows them no more.
+func (c *Controller) survey(w *world) []energy.Machine {
+	all := make([]energy.Machine, 0, w.hosts.Len())
+	for _, h := range w.hosts.Hosts() {
+		all = append(all, c.machine(w, h))
+	}
+	for host, r := range w.records {
+		if _, there := w.hosts.Index(host); !there && r.Phase != energy.Awake {
+			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "the inventory does not know it any more"}))
+		}
+	}
+	slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
+	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
+	m := energy.Machine{
+		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.InstanceCount > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
+		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
+		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
+		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,
+		Hold: r.Hold, LastOn: r.LastOn, LastOff: r.LastOff, Switches: r.SwitchedToday(w.now),
+	}
+	if at, claimed := w.claimed[h.Name]; claimed {
+		m.Claimed = at
+	}
+	m.Stays, m.Stuck = c.stays(w, h, &r), stuck(w, &r)
+	return m
+}
+
+// custom leaves the traits that an operator has made: one that every host has keeps none.
+func custom(traits []string) []string {
+	return slices.DeleteFunc(slices.Clone(traits), func(t string) bool { return !strings.HasPrefix(t, "CUSTOM_") })
+}
+
+// draw takes the power of a host from its properties where the table does not have it, and
+// else from what was measured.
+func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
+	for _, known := range [...]struct {
+		name  string
+		field *float64
+	}{{"idle_watts", &d.Idle}, {"full_watts", &d.Full}, {"standby_watts", &d.Standby}, {"off_watts", &d.Off}, {"boot_joules", &d.BootJoules}} {
+		if *known.field != 0 {
+			continue
+		}
+		if set, number := h.Properties[known.name].Any().(float64); number && set > 0 {
+			*known.field = set
+		}
+	}
+	d.Idle, d.Standby, d.Off = cmp.Or(d.Idle, measured.Idle), cmp.Or(d.Standby, measured.Standby), cmp.Or(d.Off, measured.Off)
+	return d
+}
+
+// stays says why a host must not be switched off, whatever the rules of the plan say.
+func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string {
+	manual := r.Hold.Holds(w.now)
+	reading, read := w.readings[h.Name]
+	switch {
+	case w.access[h.Name].States == nil:
+		return "no agent can switch it"
+	case w.twice[h.Name] != "":
+		return "two agents say that they switch it: " + w.twice[h.Name]
+	case h.Problem != "" && r.Phase == energy.Awake:
+		return h.Problem
+	case !read || reading.Problem != "" || reading.State == "":
+		return "its machine cannot be read: " + cmp.Or(reading.Problem, "it does not tell its state")
+	case reading.State != energy.On && r.Phase == energy.Awake:
+		return "its machine says that it is " + string(reading.State)
+	case reading.Untouchable != "":
+		return reading.Untouchable
+	case h.Power != "" && h.Power != inventory.PowerOn && r.Phase == energy.Awake:
+		return "an operator has set that it is " + string(h.Power)
+	case c.Admission.Forbids(h) != "":
+		return c.Admission.Forbids(h)
+	case manual: // what follows is for the plan alone
+		return ""
+	}
+	if why := c.Admission.Refuses(h); why != "" {
+		return why
+	}
+	switch mode := w.settings.ModeOf(r.Mode, h.Aggregates, c.Mode); {
+	case r.Quarantine != "":
+		return "it is in quarantine: " + r.Quarantine
+	case !mode.AtLeast(energy.ModeRecommend):
+		return "its mode is " + string(mode)
+	case c.WakeTest && (r.LastWakeTest == nil || !r.LastWakeTest.Woke):
+		return "it has not been shown that it wakes up: test it with 'almanac energy host test " + h.Name + "'"
+	}
+	return ""
+}
+
+// stuck says why a host cannot be switched on.
+func stuck(w *world, r *energy.Record) string {
+	reading := w.readings[r.Host]
+	switch {
+	case r.Phase == energy.Awake:
+		return ""
+	case r.Phase == energy.Failed:
+		return r.Reason
+	case w.access[r.Host].States == nil:
+		return "no agent can switch it"
+	case reading.Untouchable != "":
+		return reading.Untouchable
+	}
+	return ""
+}

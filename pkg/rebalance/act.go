@@ -1,0 +1,116 @@
+package rebalance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+)
+
+// errOther says that a run has become another one since it was read, as by a stop.
+var errOther = errors.New("the run has changed meanwhile")
+
+// begin stores that a move is begun and then tells Nova.
+func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error {
+	m := r.Plan.Moves[i]
+	sight, err := c.Cloud.Look(ctx, m.Instance)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return c.note(ctx, held, r, i, Skipped, "the instance is gone")
+	case err != nil:
+		return err
+	case sight.Host != m.From || sight.Task != "" || sight.Status != "ACTIVE":
+		return c.note(ctx, held, r, i, Skipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
+	case sight.Locked:
+		return c.note(ctx, held, r, i, Skipped, "it is locked by now")
+	}
+	telling, cancel := context.WithTimeout(ctx, tellTime)
+	defer cancel()
+	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
+		p := &r.Progress[i]
+		if r.Status != Running || p.State != Waiting {
+			return errOther
+		}
+		p.State, p.Begun, p.Before, p.Told = Moving, c.Now(), sight.Migration.ID, p.Told+1
+		return nil
+	})
+	switch {
+	case errors.Is(err, errOther):
+		return nil // the next look is at what it is now
+	case err != nil:
+		return err
+	}
+	c.Log.InfoContext(ctx, "an instance is moved", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
+	if err = held.Ensure(telling); err == nil {
+		err = c.Cloud.Move(telling, m.Instance, m.To)
+	}
+	return c.told(ctx, held, r, i, err)
+}
+
+func busy(s Sight) string {
+	if s.Task == "" {
+		return ""
+	}
+	return ", and Nova is busy with it: " + s.Task
+}
+
+// told notes that Nova refuses a move. An error that does not tell whether Nova received the
+// call is returned: the next step looks at the instance.
+func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	if fault.Is(err, fault.Conflict) && r.Progress[i].Told > 0 {
+		return nil // it may be busy with what it was told before, though it has not answered
+	}
+	switch fault.Of(err).Kind {
+	case fault.Invalid, fault.Conflict, fault.Denied, fault.NotFound:
+	default:
+		return err
+	}
+	return c.note(ctx, held, r, i, Undone, "Nova refuses: "+fault.Of(err).Message)
+}
+
+// note stores what has become of a move.
+func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
+	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
+		p := &r.Progress[i]
+		p.State, p.Reason, p.Ended = state, why, c.Now()
+		return nil
+	})
+	if err == nil {
+		c.made[state].Add(1)
+	}
+	if err == nil && state != Moved {
+		c.Log.WarnContext(ctx, "an instance is not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
+	}
+	return err
+}
+
+// end ends a run, with the yield that there is then, and says which hosts became empty.
+func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
+	yield := 0.0
+	if s, err := c.observe(ctx); err == nil {
+		yield = s.Yield()
+		why += s.emptied(&r.Plan)
+	} else {
+		c.Log.WarnContext(ctx, "what came of a run is not known", "run", r.ID, "error", err)
+	}
+	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
+		r.Status, r.Reason, r.Ended, r.Yield = status, why, c.Now(), yield
+		return nil
+	})
+	if err == nil {
+		c.Log.InfoContext(ctx, "a run has ended", "run", r.ID, "status", string(status), "reason", why)
+	}
+	return err
+}
+
+func done(r *Run) string {
+	if skipped, failed := r.Count(Skipped), r.Count(Undone); skipped+failed > 0 {
+		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(Moved), len(r.Progress), skipped, failed)
+	}
+	return "all moves were made"
+}

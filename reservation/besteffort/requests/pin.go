@@ -1,0 +1,38 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+)
+
+// Pinned is where a VM's server may be placed.
+type Pinned struct {
+	ProjectID, Server, Node string
+	Phase                   besteffort.Phase
+}
+
+// Pins know where servers may be placed.
+type Pins interface {
+	// BestEffortPin returns that of a VM; false where there is none.
+	BestEffortPin(ctx context.Context, vm string) (Pinned, bool, error)
+}
+
+// Pin returns the node on which a VM's new server must be placed; empty is any, for a server
+// that was placed before and moves. refusal is why it must not be placed at all, in a sentence
+// for the tenant.
+func Pin(ctx context.Context, pins Pins, vm, project string, instances []string) (node, refusal string, err error) {
+	p, known, err := pins.BestEffortPin(ctx, vm)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !known || p.ProjectID != project || len(instances) != 1:
+		return "", fmt.Sprintf("the project has no best-effort work %.64q", vm), nil
+	case p.Phase == besteffort.Starting && (p.Server == "" || p.Server == instances[0]):
+		return p.Node, "", nil
+	case p.Server != instances[0]:
+		return "", fmt.Sprintf("best-effort work %.64q does not accept a server now", vm), nil
+	}
+	return "", "", nil
+}

@@ -1,0 +1,41 @@
+package state
+
+import "github.com/almanac-cloud/almanac/reservation/besteffort"
+
+// Status is the state of a request as its owner sees it.
+type Status string
+
+// The states of a request.
+const (
+	StatusWaiting   Status = "waiting"   // no VM runs
+	StatusRunning   Status = "running"   // some VMs run, or are about to
+	StatusSuspended Status = "suspended" // it ran, and waits to be resumed
+	StatusDone      Status = "done"
+	StatusFailed    Status = "failed" // some VMs could not be run
+	StatusCancelled Status = "cancelled"
+)
+
+// Statuses are all of them.
+var Statuses = []Status{StatusWaiting, StatusRunning, StatusSuspended, StatusDone, StatusFailed, StatusCancelled}
+
+// Status derives the state of a request from its VMs.
+func (r *Request) Status() Status {
+	count := map[besteffort.Phase]int{}
+	for i := range r.VMs {
+		count[r.VMs[i].Phase]++
+	}
+	over := count[besteffort.Done] + count[besteffort.Failed]
+	switch {
+	case r.Cancelled != 0:
+		return StatusCancelled
+	case over == len(r.VMs) && count[besteffort.Failed] > 0:
+		return StatusFailed
+	case over == len(r.VMs):
+		return StatusDone
+	case over+count[besteffort.Waiting] == len(r.VMs):
+		return StatusWaiting
+	case over+count[besteffort.Waiting]+count[besteffort.Suspended]+count[besteffort.Suspending] == len(r.VMs):
+		return StatusSuspended
+	}
+	return StatusRunning
+}

@@ -1,0 +1,254 @@
+package controller
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// plan is what is to come of the images of reservations, as it looks at one moment.
+type plan struct {
+	now   span.Instant
+	facts *staging.Facts
+	// transfers are scheduled or under way, by Start, and at has them by place.
+	transfers []staging.Transfer
+	at        map[place]staging.Transfer
+	// held says why one that is needed is not begun now, in a sentence.
+	held map[place]hold
+	// failures are the transfers that have failed since one that did not, and undone those
+	// that the cloud could not be asked for since.
+	failures map[place][]Transfer
+	undone   map[place]Transfer
+	// users are the reservations that need an image on a host, and for which it is sent there.
+	users map[place][]string
+	// waiting are the reservations that have not begun, and images and there what is stored.
+	waiting []reservation.Reservation
+	images  map[string]Image
+	there   map[place]Cached
+}
+
+// hold is why a transfer is not begun.
+type hold struct {
+	reason string
+	failed bool // it was tried, or cannot be
+}
+
+// newPlan schedules what the reservations demand. unready says why a host can be sent nothing
+// now; empty where it can.
+func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservation, demands []staging.Demand, unready func(host string) string, now span.Instant) *plan {
+	p := &plan{
+		now: now, facts: f, at: map[place]staging.Transfer{}, held: map[place]hold{}, users: map[place][]string{},
+		waiting: waiting(live, now), images: imagesByID(s), there: map[place]Cached{},
+	}
+	for _, one := range s.Cached {
+		p.there[place{one.Image, one.Host}] = one
+	}
+	for _, d := range demands {
+		if !f.Wants(now, d) {
+			continue
+		}
+		for _, host := range d.Nodes {
+			if at := (place{d.Image.ID, host}); !slices.Contains(p.users[at], d.ID) {
+				p.users[at] = append(p.users[at], d.ID)
+			}
+		}
+	}
+	state := f.State(now, demands)
+	p.failures, p.undone = failuresOf(s.Transfers, p.there)
+	state.Transfers = slices.DeleteFunc(state.Transfers, func(t staging.Transfer) bool {
+		at := place{t.Image.ID, t.Node}
+		if t.Started {
+			return false
+		}
+		if len(p.users[at]) == 0 { // who needed it begins just now
+			return true
+		}
+		h := r.hold(p, t)
+		if why := unready(t.Node); h.reason == "" && why != "" {
+			h = hold{reason: why}
+		}
+		if h.reason != "" {
+			p.held[at] = h
+		}
+		return h.reason != ""
+	})
+	p.transfers, _ = state.Schedule(f.Site, now)
+	for _, t := range p.transfers {
+		at := place{t.Image.ID, t.Node}
+		if t.Start >= span.Forever {
+			p.held[at] = hold{reason: "the host keeps too many other images until then"}
+			continue
+		}
+		if first, there := p.at[at]; !there || t.Start < first.Start {
+			p.at[at] = t
+		}
+	}
+	return p
+}
+
+func imagesByID(s *Stored) map[string]Image {
+	all := make(map[string]Image, len(s.Images))
+	for _, i := range s.Images {
+		all[i.ID] = i
+	}
+	return all
+}
+
+// failuresOf gives the transfers that have failed since the last one that did not, by place,
+// and the last one there that is Undone. What a host was seen to have after a failure is a
+// transfer that did not fail.
+func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, undone map[place]Transfer) {
+	failed, undone = map[place][]Transfer{}, map[place]Transfer{}
+	for _, t := range transfers {
+		at := place{t.Image, t.Host}
+		if one, is := there[at]; is && t.Outcome != "" && t.Finished <= one.LastUsed {
+			continue
+		}
+		switch t.Outcome {
+		case Failed:
+			failed[at] = append(failed[at], t)
+			delete(undone, at)
+		case Undone:
+			undone[at] = t
+		case There, Assumed:
+			delete(failed, at)
+			delete(undone, at)
+		}
+	}
+	return failed, undone
+}
+
+// hold says why a transfer is not begun now. What the cloud could not be asked for waits as
+// long as that has been so, and not for ever. What hosts have refused is given up after some
+// tries, up to one more shortly before it would be late. A reservation that was made since
+// has as many tries as the others had.
+func (r *Rules) hold(p *plan, t staging.Transfer) hold {
+	at := place{t.Image.ID, t.Node}
+	image, known := p.images[at.image]
+	switch {
+	case !known:
+		return hold{reason: "its size is not known yet"}
+	case image.Gone:
+		return hold{reason: "Glance has it no more", failed: true}
+	}
+	last := t.Deadline.Add(-p.facts.Site.Margin - p.seconds(t) - lastChance)
+	if u, is := p.undone[at]; is {
+		again := u.Finished.Add(min(max(int64(u.Finished-u.Started), r.RetryDelay), longestWait))
+		if again <= p.now {
+			return hold{}
+		}
+		return hold{
+			reason: fmt.Sprintf("%s; Nova is asked again at %s", u.Detail, again),
+			failed: p.now >= last || u.Finished >= u.Started.Add(longestWait),
+		}
+	}
+	failed := p.failures[at]
+	tries := triesOf(failed, p.users[at])
+	if tries == 0 {
+		return hold{}
+	}
+	before := failed[len(failed)-1]
+	if tries > r.Retries {
+		switch {
+		case before.Started >= last:
+			return hold{reason: fmt.Sprintf("%s; it was tried %d times", before.Detail, tries), failed: true}
+		case p.now < last:
+			return hold{reason: fmt.Sprintf("%s; it was tried %d times, and is tried once more at %s", before.Detail, tries, last), failed: true}
+		}
+		return hold{}
+	}
+	delay := min(r.RetryDelay<<min(tries-1, 20), longestDelay)
+	if again := before.Finished.Add(delay); again > p.now {
+		return hold{reason: fmt.Sprintf("%s; it is tried again at %s", before.Detail, again), failed: true}
+	}
+	return hold{}
+}
+
+// triesOf is how often it has failed for the user for whom it was tried least.
+func triesOf(failed []Transfer, users []string) int {
+	tries := len(failed)
+	for _, id := range users {
+		n := 0
+		for _, t := range failed {
+			if slices.Contains(t.Reservations, id) {
+				n++
+			}
+		}
+		tries = min(tries, n)
+	}
+	return tries
+}
+
+// seconds is about how long a transfer takes.
+func (p *plan) seconds(t staging.Transfer) int64 {
+	rate := p.facts.Site.Repositories[0].Rate
+	if link := p.facts.Site.Links[t.Node]; link > 0 && (rate <= 0 || link < rate) {
+		rate = link
+	}
+	if rate <= 0 {
+		return 0
+	}
+	return int64(math.Ceil(float64(t.Image.Size) / rate))
+}
+
+// due gives the transfers that are to begin now, as calls: if one is due, that and those
+// that come right after it, of the same image with it in one call, and all that would be due
+// before the next look, within so many seconds.
+func (p *plan) due(within int64) (calls [][]staging.Transfer) {
+	taken := map[place]bool{}
+	took := int64(0) // by the last call
+	for _, t := range p.transfers {
+		if t.Started {
+			continue
+		}
+		if len(taken) == most || len(calls) == 0 && t.Start > p.now {
+			break
+		}
+		at := place{t.Image.ID, t.Node}
+		if taken[at] {
+			continue
+		}
+		if n := len(calls); n > 0 && took < longCall && calls[n-1][0].Image.ID == t.Image.ID && t.Start <= calls[n-1][len(calls[n-1])-1].End {
+			calls[n-1] = append(calls[n-1], t)
+		} else if n == 0 || t.Start <= p.now.Add(within) {
+			calls, took = append(calls, []staging.Transfer{t}), 0
+		} else {
+			break
+		}
+		taken[at] = true
+		took += t.Seconds
+	}
+	return calls
+}
+
+// begin gives the transfers of a call as they are stored before the cloud is asked. queued
+// is for how many seconds the channel is taken by calls before it. What was Undone is told
+// anew in its row, so that an outage leaves one of each.
+func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func() string, queued int64) []Transfer {
+	rows := make([]Transfer, len(batch))
+	for i, t := range batch {
+		queued += t.Seconds
+		at := place{t.Image.ID, t.Node}
+		rows[i] = Transfer{
+			Call: call, Image: t.Image.ID, Host: t.Node, Bytes: t.Image.Size, Reservations: slices.Clone(p.users[at]),
+			Deadline: t.Deadline, Started: p.now, Expected: p.now.Add(queued), Expire: t.Expire,
+			Bound: p.now.Add(slack + int64(math.Ceil(r.Factor*float64(queued)))),
+		}
+		if u, is := p.undone[at]; is {
+			rows[i].ID = u.ID
+		} else {
+			rows[i].ID = newID()
+		}
+	}
+	return rows
+}
+
+// decide plans the transfers that the live reservations need.
+func (c *Controller) decide(s *Stored, live []reservation.Reservation, now span.Instant) *plan {
+	f := c.facts.Load()
+	return c.Rules.newPlan(s, f, live, c.Demands(f, live), c.unready(), now)
+}

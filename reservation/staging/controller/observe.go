@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// observe asks Glance for images that reservations need and that were not read for a while,
+// until Glance does not answer: what is known stays valid, and the next step begins with another
+// image. news reports whether an image has changed.
+func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.Reservation, now span.Instant) (change Change, news bool, err error) {
+	if c.withoutGlance(now) {
+		return change, false, nil
+	}
+	ctx, done := context.WithTimeout(ctx, lookTimeout)
+	defer done()
+	known := imagesByID(s)
+	for _, id := range c.stale(known, live, now) {
+		found, gone, err := c.Glance.Look(ctx, id)
+		if errors.Is(err, ErrNoGlance) {
+			c.glanceless.Store(int64(now))
+			return change, news, nil
+		}
+		if err != nil {
+			c.unanswered = id
+			return change, news, fmt.Errorf("look after the images of reservations: %w", err)
+		}
+		before, had := known[id]
+		if gone {
+			found = before
+			found.ID, found.Gone = id, true
+		}
+		found.Looked = now
+		before.Looked = now
+		news = news || !had || found != before
+		change.Images = append(change.Images, found)
+	}
+	return change, news, nil
+}
+
+// stale returns the images to ask Glance for now. The one that was not answered last time comes
+// last.
+func (c *Controller) stale(known map[string]Image, live []reservation.Reservation, now span.Instant) (ids []string) {
+	seen := map[string]bool{}
+	for _, r := range waiting(live, now) {
+		if i, there := known[r.Image]; !seen[r.Image] && (!there || i.Looked <= now.Add(-lookEvery)) {
+			ids = append(ids, r.Image)
+		}
+		seen[r.Image] = true
+	}
+	slices.SortStableFunc(ids, func(a, b string) int {
+		switch c.unanswered {
+		case a:
+			return 1
+		case b:
+			return -1
+		}
+		return 0
+	})
+	return ids[:min(len(ids), looks)]
+}
+
+// live returns the live reservations with an image that Glance can find.
+func (c *Controller) live() []reservation.Reservation {
+	p := c.promised.Load()
+	if p == nil {
+		return nil
+	}
+	all := (*p).Live(span.Span{Start: c.Now(), End: span.Forever})
+	live := make([]reservation.Reservation, 0, len(all))
+	for _, r := range all {
+		if r.Image != "" && c.Glance.IsID(r.Image) {
+			live = append(live, r)
+		}
+	}
+	return live
+}
+
+func imagesOf(live []reservation.Reservation) map[string]bool {
+	ids := map[string]bool{}
+	for _, r := range live {
+		ids[r.Image] = true
+	}
+	return ids
+}
+
+// exists returns whether a host is in the cloud; in doubt each is.
+func (c *Controller) exists(now span.Instant) func(host string) bool {
+	if c.Hosts.Untrusted(now) != "" {
+		return func(string) bool { return true }
+	}
+	hosts := c.Hosts.Snapshot()
+	return func(name string) bool { _, there := hosts.Index(name); return there }
+}
+
+// unready returns why nothing can be sent to a host now; empty where it can.
+func (c *Controller) unready() func(host string) string {
+	hosts := c.Hosts.Snapshot()
+	return func(name string) string {
+		i, there := hosts.Index(name)
+		if !there {
+			return "the host is not in the cloud"
+		}
+		switch h := hosts.Host(i); {
+		case h.Power == inventory.PowerSleeping || h.Power == inventory.PowerWaking:
+			return "the host is switched off"
+		case h.Failure() != "":
+			return h.Failure()
+		}
+		return ""
+	}
+}
