@@ -182,7 +182,7 @@ func (r *hostsReader) power(power section, h *Host) {
 	switch {
 	case !power.has("gflops") && !power.has("watts_max"):
 	case power.has("flops_per_watt"):
-		r.fail(power.node, "power gives flops_per_watt and its parts; give either it, or gflops and watts_max")
+		r.fail(power.node, "power has flops_per_watt and its parts; set either it, or gflops and watts_max")
 	case !power.has("gflops") || !power.has("watts_max"):
 		r.fail(power.node, "power needs both gflops and watts_max to tell FLOPS per watt")
 	case watts < 1:

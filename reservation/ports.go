@@ -7,81 +7,80 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Key is the use of an idempotency key: the same key of the same project stands
-// for the same request.
+// Key records the use of an idempotency key. The same key of the same project identifies
+// the same request.
 type Key struct {
 	ProjectID, Key string
-	BodyHash       string // of the request that came with it
-	ReservationID  string // what it made
+	BodyHash       string // of the request that used the key
+	ReservationID  string // the reservation that this request made
 	Created        span.Instant
 }
 
-// ErrKeyUsed says that a project has used an idempotency key before.
+// ErrKeyUsed is returned for an idempotency key that the project has used before.
 var ErrKeyUsed = errors.New("the idempotency key is used")
 
-// ErrStale says that the records have moved on since the decision that should be
-// stored was made: it must be made again on what they hold now.
+// ErrStale is returned if the records have changed since a decision was made. The decision
+// must be made again on the current records.
 var ErrStale = errors.New("the records have changed since the decision was made")
 
-// Action names a stored change.
+// Action is the kind of a stored change.
 type Action string
 
-// The actions: those of an owner, those of time, those of healing, and the two steps
-// of an event that takes work on the cloud: begun, and put off after it failed. A
-// reservation that has failed after Start or End failed there.
+// The actions. ActionBeginEvent and ActionPutOff are the steps of an event that requires work
+// in the cloud: a replica begins it, or puts it off after a failure. If a reservation is
+// failed after ActionStart or ActionEnd, that event failed.
 const (
-	Create     Action = "create"
-	Modify     Action = "modify"
-	Cancel     Action = "cancel"
-	Start      Action = "start"
-	WarnOfEnd  Action = "before_end"
-	End        Action = "end"
-	Heal       Action = "heal"    // other hosts for failed ones
-	Degrade    Action = "degrade" // hosts are missing
-	Restore    Action = "restore" // none is missing any more
-	BeginEvent Action = "begin"
-	PutOff     Action = "put_off"
-	// TellOfImage is that the owner was told something of the image on the hosts.
-	TellOfImage Action = "image"
+	ActionCreate     Action = "create"
+	ActionModify     Action = "modify"
+	ActionCancel     Action = "cancel"
+	ActionStart      Action = "start"
+	ActionWarnOfEnd  Action = "before_end"
+	ActionEnd        Action = "end"
+	ActionHeal       Action = "heal"    // other hosts replace failed ones
+	ActionDegrade    Action = "degrade" // hosts are missing
+	ActionRestore    Action = "restore" // no host is missing any more
+	ActionBeginEvent Action = "begin"
+	ActionPutOff     Action = "put_off"
+	// ActionRemark adds a remark about the image to the log, for the owner.
+	ActionRemark Action = "image"
 )
 
-// Cause says why a reservation changed: what was done, by whom, and in answer to
-// which request; the last two are empty where time alone is the cause.
+// Cause is why a reservation changed. UserID and RequestID are empty if no request caused
+// the change.
 type Cause struct {
 	Action            Action
 	UserID, RequestID string
-	Detail            string // what is different, in words; may be empty
+	Detail            string // the difference, in words; may be empty
 }
 
 // Change is a stored change: an entry in the audit trail.
 type Change struct {
-	Place int64 // in the log
+	Place int64 // position in the change log
 	At    span.Instant
 	Cause
-	// Reservation is what the change made of it.
+	// Reservation is the reservation after the change.
 	Reservation Reservation
 }
 
 // Query selects reservations for a list.
 type Query struct {
-	ProjectID string   // empty is every project
-	Statuses  []Status // empty is every state but Cancelled
-	Name      string   // exactly; empty is every name
-	Kind      Kind     // empty is every kind
-	// Overlaps keeps those that share an instant with it; the zero Span is all time.
+	ProjectID string   // empty selects every project
+	Statuses  []Status // empty selects every status except Canceled
+	Name      string   // exact; empty selects every name
+	Kind      Kind     // empty selects every kind
+	// Overlaps selects reservations that overlap it; the zero Span selects all.
 	Overlaps span.Span
-	// Marker is the id of the last reservation of the page before; Limit is the
-	// most to give. Lists are by start, then id.
+	// Marker is the id of the last reservation of the previous page. Limit is the
+	// maximum length of the list. Lists are ordered by start, then id.
 	Marker string
 	Limit  int
 }
 
-// Reader finds stored reservations.
+// Reader reads stored reservations.
 type Reader interface {
-	// Get returns one reservation, in whatever state, and a NotFound fault where there
-	// is none.
+	// Get returns one reservation in any status, or a NotFound fault.
 	Get(ctx context.Context, id string) (Reservation, error)
-	// List gives what the query selects; an unknown marker is an Invalid fault on
-	// field marker.
+	// List returns the reservations that q selects. An unknown marker is an Invalid
+	// fault on field marker.
 	List(ctx context.Context, q Query) ([]Reservation, error)
 }

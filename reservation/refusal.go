@@ -6,52 +6,52 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Constraint names what stood in the way of a request.
+// Constraint is the reason for a refusal.
 type Constraint string
 
 // The constraints.
 const (
-	HostsInPool       Constraint = "pool"            // fewer hosts in the pool than asked for
-	HostsMatching     Constraint = "host_properties" // fewer hosts match than asked for
-	HostsFree         Constraint = "free_hosts"      // enough hosts match, too few have room together
+	HostsInPool       Constraint = "pool"            // the pool has fewer hosts than requested
+	HostsMatching     Constraint = "host_properties" // fewer hosts match than requested
+	HostsFree         Constraint = "free_hosts"      // enough hosts match, but too few have room at the same time
 	MaxDuration       Constraint = "max_duration"    // longer than allowed
 	MaxStartAhead     Constraint = "max_start_ahead" // farther ahead than allowed
 	MaxHosts          Constraint = "max_hosts_per_project"
 	MaxHostHours      Constraint = "max_host_hours_per_project"
 	ExtensionTooEarly Constraint = "extension_window" // an extension is not accepted yet
-	ImageTransfer     Constraint = "transfer"         // its image could not be on the hosts in time
-	ImagePool         Constraint = "image_pool"       // the hosts have no room for its image
+	ImageTransfer     Constraint = "transfer"         // the image cannot be on the hosts in time
+	ImagePool         Constraint = "image_pool"       // the hosts have no room for the image
 )
 
-// Block is a time in which a host is held by others.
+// Block is a time during which another reservation holds a host.
 type Block struct {
 	Host string
 	Span span.Span
 }
 
-// Refusal says why a request cannot be met, and what could be.
+// Refusal is the answer to a valid request that has no room. It implements error.
 type Refusal struct {
 	Constraint Constraint
 	// Message is a sentence for the user.
 	Message string
-	// Matched counts the hosts in the pool that pass the filter.
+	// Matched is how many hosts of the pool pass the filter.
 	Matched int
-	// Free counts the hosts (for kind instance: the instances) that would have
-	// room at the earliest asked start.
+	// Free is how many hosts (for kind instance: instances) have room at the earliest
+	// requested start.
 	Free int
-	// BlockedBy has the claims on matching hosts that overlap the earliest asked
-	// start and duration, at most MaxBlocks of them, by host and start; of a change
-	// that an active reservation's own hosts stand in the way of, the claims on those.
-	// Where a limit stands in the way there are none.
+	// BlockedBy lists the claims on matching hosts that overlap the earliest requested
+	// start and duration, at most MaxBlocks, by host and start. If an active reservation
+	// cannot be extended on its own hosts, it lists the claims on these hosts. It is
+	// empty if a limit is exceeded.
 	BlockedBy []Block
-	// EarliestStart is the first time at which the same request would be accepted
-	// with a window from there on; 0 where there is none.
+	// EarliestStart is the first time from which the same request would be accepted;
+	// 0 if there is none.
 	EarliestStart span.Instant
-	// LargestQuantity is the most that would be accepted in the asked window.
+	// LargestQuantity is the largest quantity that would be accepted in the requested window.
 	LargestQuantity int
 }
 
-// MaxBlocks bounds the claims that a Refusal lists.
+// MaxBlocks is the maximum length of Refusal.BlockedBy.
 const MaxBlocks = 100
 
 func (r *Refusal) Error() string {

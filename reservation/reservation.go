@@ -1,5 +1,5 @@
-// Package reservation has the vocabulary of promises: what is asked for, what is
-// promised, and why not.
+// Package reservation defines the types that all reservation packages share: requests,
+// reservations, refusals, and the stored changes.
 package reservation
 
 import (
@@ -12,75 +12,75 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Kind says what a reservation counts.
+// Kind is what a reservation counts.
 type Kind string
 
-// The kinds.
+// The kinds of reservations.
 const (
 	Hosts     Kind = "host"     // whole hosts
-	Instances Kind = "instance" // virtual machines of one shape
+	Instances Kind = "instance" // room for virtual machines of one size
 )
 
-// Kinds are all kinds.
+// Kinds lists all kinds.
 var Kinds = []Kind{Hosts, Instances}
 
-// Status is where a reservation stands; lifecycle has the table of changes.
+// Status is the state of a reservation. Package lifecycle has the table of transitions.
 type Status string
 
-// The states.
+// The statuses.
 const (
-	Pending   Status = "pending"   // booked, its start lies ahead
-	Starting  Status = "starting"  // the start is being carried out
-	Active    Status = "active"    // the owner may use the hosts
-	Ending    Status = "ending"    // the end is being carried out
-	Ended     Status = "ended"     // over
-	Cancelled Status = "cancelled" // given up by its owner
-	Failed    Status = "failed"    // could not be kept
+	Pending  Status = "pending"   // booked; the start lies ahead
+	Starting Status = "starting"  // Almanac prepares the start
+	Active   Status = "active"    // the owner may use the hosts
+	Ending   Status = "ending"    // Almanac carries out the end
+	Ended    Status = "ended"     // over
+	Canceled Status = "cancelled" // the owner canceled it
+	Failed   Status = "failed"    // the promise could not be kept
 )
 
-// Statuses are all states.
-var Statuses = []Status{Pending, Starting, Active, Ending, Ended, Cancelled, Failed}
+// Statuses lists all statuses.
+var Statuses = []Status{Pending, Starting, Active, Ending, Ended, Canceled, Failed}
 
-// Live says that the reservation holds claims.
+// Live reports whether a reservation in this status holds claims.
 func (s Status) Live() bool {
 	return s == Pending || s == Starting || s == Active || s == Ending
 }
 
-// OnEnd says what happens to the owner's instances at the end.
+// OnEnd is what happens to the owner's instances at the end.
 type OnEnd string
 
-// What may happen at the end.
+// The choices for the end.
 const (
-	Delete OnEnd = "delete"
-	Stop   OnEnd = "stop"
-	Shelve OnEnd = "shelve"
-	Leave  OnEnd = "leave"
+	OnEndDelete OnEnd = "delete"
+	OnEndStop   OnEnd = "stop"
+	OnEndShelve OnEnd = "shelve"
+	OnEndLeave  OnEnd = "leave"
 )
 
-// OnEnds are all choices for the end.
-var OnEnds = []OnEnd{Delete, Stop, Shelve, Leave}
+// OnEnds lists all choices for the end.
+var OnEnds = []OnEnd{OnEndDelete, OnEndStop, OnEndShelve, OnEndLeave}
 
-// Terms are what an owner asks for, beside the time.
+// Terms are what an owner requests, except the time.
 type Terms struct {
 	Name     string
 	Kind     Kind
 	Quantity int
-	// HostProperties is the filter that hosts must pass, as JSON; empty is every host.
+	// HostProperties is the filter that hosts must pass, as JSON; empty matches every host.
 	HostProperties string
 	Policy         calendar.Policy
-	// Resources and Affinity are for kind instance: the shape of one of them, and
-	// how they lie on hosts.
+	// Resources and Affinity apply to kind instance: the size of one instance, and
+	// whether the instances share a host.
 	Resources resource.Vector
 	Affinity  calendar.Affinity
 	Image     string
 	OnEnd     OnEnd
-	// BeforeEnd is how many seconds before the end the owner is warned; 0 is never.
+	// BeforeEnd is how many seconds before the end the owner is warned; 0 means never.
 	BeforeEnd int64
 }
 
-// Repaired returns terms that an earlier version stored as today's version reads them from a
-// request: without resource classes of amount 0, and without a filter that is an empty list,
-// which stood for every host.
+// Repaired returns terms that an earlier version stored in the form in which this version
+// reads a request: without resource classes of amount 0, and without a filter that is an
+// empty list, which matched every host.
 func (t Terms) Repaired() Terms {
 	t.Resources = t.Resources.WithoutZeros()
 	if emptyList(t.HostProperties) {
@@ -89,26 +89,26 @@ func (t Terms) Repaired() Terms {
 	return t
 }
 
-// emptyList reports whether a filter is [], or a string that holds it.
+// emptyList reports whether a filter is [] or a string that contains only [].
 func emptyList(filter string) bool {
-	const longest = 32 // with blanks; a longer text is not worth a look
+	const longest = 32 // including white space; longer texts are not examined
 	blank := func(r rune) bool { return r == '"' || unicode.IsSpace(r) }
 	return len(filter) <= longest && strings.Join(strings.FieldsFunc(filter, blank), "") == "[]"
 }
 
-// Request asks for Terms during Duration seconds somewhere in [Start, End). What
-// is zero was not given: without Start the reservation may begin now, without End
-// it takes Duration from Start, without Duration the whole window.
+// Request asks for Terms for Duration seconds within [Start, End). Zero means not specified:
+// without Start the reservation may start now, without End it ends Duration after Start,
+// without Duration it lasts for the whole window.
 type Request struct {
 	Terms
 	Start, End span.Instant
 	Duration   int64
-	// ShortWarning bounds BeforeEnd by half of the reservation: nobody asked for so long a
-	// warning.
+	// ShortWarning limits BeforeEnd to half of the duration. It is set if BeforeEnd is a
+	// default that nobody asked for.
 	ShortWarning bool
 }
 
-// Reservation is a promise to a project: its span is fixed and it holds claims.
+// Reservation is a promise to a project. Its span is fixed, and while it is live it holds claims.
 type Reservation struct {
 	ID        string
 	ProjectID string
@@ -118,26 +118,26 @@ type Reservation struct {
 	Span   span.Span
 	Claims []Claim
 	Events []Event
-	// DelayedByBoot says that an immediate reservation begins late because hosts
-	// must boot first.
+	// DelayedByBoot reports whether a reservation without a requested time starts late
+	// because hosts must boot first.
 	DelayedByBoot bool
-	// Degraded says why the promise is not wholly kept; empty where it is.
+	// Degraded is the reason why the promise is kept only in part; empty if it is kept.
 	Degraded         string
 	Created, Updated span.Instant
-	// Version grows by one with every stored change.
+	// Version increases by one with every stored change.
 	Version int64
 }
 
-// Claim is one host, or Slices shapes on it, for one span.
+// Claim is one host, or Slices slices of it, held for one span.
 type Claim struct {
 	Host string
 	Span span.Span
-	// Slices is the number of instances that the claim has room for; 0 where the
-	// claim holds the host as a whole.
+	// Slices is the number of instances that the claim has room for; 0 if the claim
+	// holds the whole host.
 	Slices int
 }
 
-// HostNames gives the hosts of the claims, each once, in the order of the claims.
+// HostNames returns the hosts of the claims, each once, in the order of the claims.
 func (r *Reservation) HostNames() []string {
 	names := make([]string, 0, len(r.Claims))
 	seen := make(map[string]bool, len(r.Claims))
@@ -150,48 +150,48 @@ func (r *Reservation) HostNames() []string {
 	return names
 }
 
-// EventType names what happens to a reservation.
+// EventType is what happens to a reservation.
 type EventType string
 
-// The events. Start, BeforeEnd and End are due at a time; the others are entered
-// as they happen.
+// The events. StartEvent, BeforeEndEvent and EndEvent are due at a time; the others are
+// entered as they happen.
 const (
 	CreatedEvent   EventType = "created"
 	ChangedEvent   EventType = "changed"
 	StartEvent     EventType = "start"
 	BeforeEndEvent EventType = "before_end"
 	EndEvent       EventType = "end"
-	CancelledEvent EventType = "cancelled"
-	HealedEvent    EventType = "healed"   // it was given other hosts for some that have failed
-	DegradedEvent  EventType = "degraded" // hosts have failed that nothing can replace
+	CanceledEvent  EventType = "cancelled"
+	HealedEvent    EventType = "healed"   // other hosts replaced some of its hosts
+	DegradedEvent  EventType = "degraded" // hosts failed, and no free host can replace them
 	RestoredEvent  EventType = "restored" // these hosts are back
-	FailedEvent    EventType = "failed"   // a start or an end was given up
-	ImageEvent     EventType = "image"    // its image will be late, could not be put on its hosts, or is fine again
+	FailedEvent    EventType = "failed"   // Almanac stopped retrying a start or an end
+	ImageEvent     EventType = "image"    // the image will be late, could not be put on hosts, or is there after all
 )
 
-// EventState says whether an event has happened.
+// EventState is how far an event has come.
 type EventState string
 
 // The states of an event.
 const (
-	Due     EventState = "pending"
-	Running EventState = "running" // it takes work on the cloud, which has begun
-	Done    EventState = "done"
+	EventDue     EventState = "pending"
+	EventRunning EventState = "running" // a replica works on it in the cloud
+	EventDone    EventState = "done"
 )
 
-// Event is an entry in a reservation's log.
+// Event is an entry in the log of a reservation.
 type Event struct {
 	Type   EventType
 	Time   span.Instant // when it is due
 	State  EventState
 	Done   span.Instant // when it happened
 	Detail string       // what happened, in a sentence; may be empty
-	Holder string       // the replica that carries a running event out
-	// Until is when an event that has failed is tried again; 0 of one that never has.
+	Holder string       // the replica that works on a running event
+	// Until is when a failed event is retried; 0 if it has not failed.
 	Until span.Instant
 }
 
-// LastRemark is the last sentence about its image in its log; empty where there is none.
+// LastRemark returns the newest sentence about the image in the log; empty if there is none.
 func (r *Reservation) LastRemark() string {
 	for _, e := range slices.Backward(r.Events) {
 		if e.Type == ImageEvent {

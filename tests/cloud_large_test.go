@@ -140,7 +140,7 @@ func (l *large) awaitPrepared(list []v1.Reservation, until time.Time) {
 			return len(all["almanac-reservation-"+r.ID]) != crowdHosts
 		})
 	})
-	changes := slices.DeleteFunc(l.logged("the layout on the cloud has changed"), func(line logLine) bool {
+	changes := slices.DeleteFunc(l.logged("changed the fence in OpenStack"), func(line logLine) bool {
 		return line.at.Before(list[0].CreatedAt)
 	})
 	l.t.Logf("preparing %d reservations: %d changes in %v%s", len(list), len(changes),

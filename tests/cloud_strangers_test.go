@@ -18,7 +18,7 @@ func (b *beside) roomIsMade(hosts []string) {
 
 	b.reach("", cheap)
 	sentence := b.putOff(r.ID, "start")
-	if want := "a host is occupied by an instance (ACTIVE) of another project; the start waits until it has gone"; sentence != want {
+	if want := "a host is occupied by an instance (ACTIVE) of another project; the start waits until it is gone"; sentence != want {
 		t.Errorf("the start waits since %q, want %q", sentence, want)
 	}
 	if s := b.settled(b.boot(b.demo, "early", r.ID, ""))[0]; s.Status != "ERROR" {

@@ -77,8 +77,8 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 		"warning in words":       {`{"name": "r", "duration": 60, "before_end": "soon"}`, "before_end", `"soon" is not a duration`, false},
 		"a flavor":               {`{"name": "r", "duration": 60, "flavor": "m1.tiny"}`, "flavor", "give resources instead", false},
 		"image too long":         {fmt.Sprintf(`{"name": "r", "duration": 60, "image": %q}`, long), "image", "more than 255 characters", false},
-		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "belong to kind instance", true},
-		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "belongs to kind instance", true},
+		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "is allowed for kind instance only", true},
+		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "is allowed for kind instance only", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
 		t.Run(name+", dry run", func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations?dry_run=true") })
@@ -88,8 +88,8 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no resources":          {`"name": "x"`, "resources", "are needed for kind instance", true},
-		"empty resources":       {`"resources": {}`, "resources", "are needed for kind instance", true},
+		"no resources":          {`"name": "x"`, "resources", "is required for kind instance", true},
+		"empty resources":       {`"resources": {}`, "resources", "is required for kind instance", true},
 		"resources are a list":  {`"resources": [1]`, "resources", "must be an object, not [1]", false},
 		"nested unknown field":  {`"resources": {"vcpu": 1}`, "resources.vcpu", `did you mean "vcpus"?`, false},
 		"nested wrong type":     {`"resources": {"memory_mb": "4096"}`, "resources.memory_mb", `must be a whole number, not "4096"`, false},
@@ -98,7 +98,7 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 		"custom has a text":     {`"resources": {"custom": {"CUSTOM_GPU": "1"}}`, "resources.custom", "must be an object of whole numbers", false},
 		"custom is negative":    {`"resources": {"custom": {"CUSTOM_GPU": -1}}`, "resources.CUSTOM_GPU", "must not be negative", false},
 		"unknown affinity":      {`"resources": {"vcpus": 1}, "affinity": "somewhere"`, "affinity", "there is no affinity", false},
-		"a policy of hosts":     {`"resources": {"vcpus": 1}, "policy": "pe-best-fit"`, "policy", "kind instance takes first-fit", true},
+		"a policy of hosts":     {`"resources": {"vcpus": 1}, "policy": "pe-best-fit"`, "policy", "kind instance accepts first-fit", true},
 		"resources is a number": {`"resources": 5`, "resources", "must be an object, not 5", false},
 	} {
 		m.body = `{"name": "r", "kind": "instance", "duration": 60, ` + m.body + `}`
@@ -109,8 +109,8 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 func TestWrongTimesAreToldTheirField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no times":                   {`{"name": "r"}`, "duration", "is needed where end_time is not given", false},
-		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is needed", false},
+		"no times":                   {`{"name": "r"}`, "duration", "is required unless end_time is given", false},
+		"start alone":                {fmt.Sprintf(`{"name": "r", "start_time": %q}`, at(60)), "duration", "is required", false},
 		"end before start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(30)), "end_time", "is not after the start", true},
 		"end at the start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},
 		"longer than the window":     {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 61}`, at(60), at(120)), "duration", "61 s is longer than the window", true},

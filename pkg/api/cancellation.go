@@ -67,5 +67,5 @@ func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v
 
 // becomes is what an end makes of servers.
 var becomes = map[reservation.OnEnd]string{
-	reservation.Delete: "deleted", reservation.Stop: "stopped", reservation.Shelve: "shelved", reservation.Leave: "left",
+	reservation.OnEndDelete: "deleted", reservation.OnEndStop: "stopped", reservation.OnEndShelve: "shelved", reservation.OnEndLeave: "left",
 }

@@ -74,7 +74,7 @@ func TestWhereThereIsNoDoctorTheAnswerSaysSo(t *testing.T) {
 }
 
 func TestADoctorThatCannotLookSaysToTryAgain(t *testing.T) {
-	p := &practice{err: fault.New(fault.Unavailable, "look what lies on the cloud: Placement answers 503")}
+	p := &practice{err: fault.New(fault.Unavailable, "read the fence in OpenStack: Placement answers 503")}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Doctor = p }})
 	wantError(t, c.admin.get("/v1/doctor"), http.StatusServiceUnavailable)
 }

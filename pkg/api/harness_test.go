@@ -68,7 +68,7 @@ type cloud struct {
 	url      string
 	file     string
 	store    *store.Store
-	desk     *booking.Desk
+	desk     *booking.Service
 	contract *contract
 	log      *lockedBuffer
 	seconds  atomic.Int64
@@ -100,7 +100,7 @@ func start(t *testing.T, s setup) *cloud {
 	must(t, err)
 	c.desk, err = booking.Open(t.Context(), booking.Options{
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
 	must(t, err)
@@ -126,7 +126,7 @@ func start(t *testing.T, s setup) *cloud {
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
-		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceller: c.desk, Now: c.now,
+		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceler: c.desk, Now: c.now,
 	}
 	if s.adjust != nil {
 		s.adjust(&options)

@@ -24,7 +24,7 @@ type metrics struct {
 	authFailures *prometheus.CounterVec
 }
 
-func newMetrics(registry *prometheus.Registry, desk *booking.Desk) *metrics {
+func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
 	registry.MustRegister(liveReservations{desk, prometheus.NewDesc(
 		"almanac_reservations", "Live reservations by status.", []string{"status"}, nil)})
 	with := promauto.With(registry)
@@ -66,7 +66,7 @@ func (s *server) measureDatabase() {
 
 // liveReservations counts the desk's reservations when it is asked.
 type liveReservations struct {
-	desk *booking.Desk
+	desk *booking.Service
 	desc *prometheus.Desc
 }
 

@@ -27,7 +27,7 @@ import (
 
 // Options are what the API serves, and how.
 type Options struct {
-	Desk      *booking.Desk
+	Desk      *booking.Service
 	Reader    reservation.Reader
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission

@@ -49,7 +49,7 @@ type App struct {
 	listener  net.Listener
 	cloud     *cloud // nil where the hosts come from a file
 	face      face
-	desk      *booking.Desk        // nil without the role api
+	desk      *booking.Service     // nil without the role api
 	doctor    *upkeep.Doctor       // likewise
 	replicas  atomic.Int64         // that were there when this one looked
 	waiting   *waiting             // nil where nobody is notified

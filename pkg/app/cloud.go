@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
-	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
 // onOpenStack says that the hosts are those of an OpenStack cloud.
@@ -102,8 +102,8 @@ var leaves = map[string][]string{
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
-func (c *cloud) ground(cfg config.Config, hosts *inventory.SnapshotCache, db *store.Store) *ground.Cloud {
-	return ground.New(ground.Options{
+func (c *cloud) ground(cfg config.Config, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
+	return novafence.New(novafence.Options{
 		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: db, Resting: db,
 	})
 }
@@ -155,7 +155,7 @@ func (c *cloud) flavors(ctx context.Context, names []string) ([]inventory.Flavor
 
 // carrier is a booking.Cloud that is made after the desk that it works for.
 type carrier struct {
-	steward *upkeep.Steward
+	steward *upkeep.Enforcer
 }
 
 // Carry implements booking.Cloud.
@@ -172,8 +172,8 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	}
 	on := c.ground(a.config, hosts, db)
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
-	o := upkeep.StewardOptions{
-		Ground: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
+	o := upkeep.EnforcerOptions{
+		Fence: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
 		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
 	if a.config.Healing.Enabled {
@@ -182,11 +182,11 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	if bus.notifier != nil {
 		o.TellLeft = departures{bus.notifier}.tell
 	}
-	carry.steward = upkeep.NewSteward(o)
+	carry.steward = upkeep.NewEnforcer(o)
 	a.add(carry.steward.Preparation(a.leases(db), a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
 		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
-	a.doctor.Ground, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
+	a.doctor.Fence, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
 	a.doctor.Resting, a.doctor.Claims = db.Resting, on
 	a.doctor.Notices = &upkeep.Notices{
 		Key: evictedAt, Lasts: seconds(a.config.Preemptible.EvictionTimeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
@@ -230,7 +230,7 @@ func (a *App) newsForAll() <-chan struct{} {
 // newDoctor gives the doctor of what needs no cloud.
 func (a *App) newDoctor(db *store.Store, hosts *inventory.SnapshotCache) *upkeep.Doctor {
 	return &upkeep.Doctor{
-		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceller: a.desk, Now: a.clock.now,
+		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/notice"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
-	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
 // evictedAt is the key of a server's metadata that says when it has to go, RFC 3339.
@@ -22,7 +22,7 @@ const noticeLinger = 5 * time.Minute
 
 // servers are those of Nova that make room.
 type servers struct {
-	*ground.Cloud
+	*novafence.Cloud
 	compute  *nova.Client
 	notifier *notice.Notifier // nil where nobody is notified
 	action   string           // as [preemptible] make_room has it

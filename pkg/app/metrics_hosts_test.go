@@ -47,9 +47,9 @@ func TestAStartIsLateUntilItIsCarriedOut(t *testing.T) {
 	start := func(at span.Instant, state reservation.EventState) reservation.Event {
 		return reservation.Event{Type: reservation.StartEvent, Time: at, State: state}
 	}
-	end := reservation.Event{Type: reservation.EndEvent, Time: 10, State: reservation.Due}
+	end := reservation.Event{Type: reservation.EndEvent, Time: 10, State: reservation.EventDue}
 	count, seconds := lateStarts([]reservation.Reservation{
-		with(start(90, reservation.Due)), with(start(70, reservation.Due)), with(start(100, reservation.Due)), with(start(50, reservation.Done), end), with(),
+		with(start(90, reservation.EventDue)), with(start(70, reservation.EventDue)), with(start(100, reservation.EventDue)), with(start(50, reservation.EventDone), end), with(),
 	}, 100)
 	if count != 2 || seconds != 30 {
 		t.Errorf("%d are late, the first for %d s; want 2, 30 s", count, seconds)

@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
-	ground "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
 // Removal takes out of Nova and Placement everything that is Almanac's.
@@ -124,7 +124,7 @@ func (r *removing) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	on := ground.New(ground.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
+	on := novafence.New(novafence.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
 	layout, err := on.Layout(ctx)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // carried out on time, and what is over is forgotten, so that its memory is bounded by what
 // is live.
 type Desk struct {
-	*booking.Desk
+	*booking.Service
 	Timeline *Timeline
 	// Happened, where it is not nil, is told of each start and end that was carried out.
 	Happened func(booking.Happening) error
@@ -41,11 +41,11 @@ const tidyEvery = 3600
 // NewDesk gives a desk with the hosts of a snapshot.
 func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o DeskOptions) (*Desk, error) {
 	if o.Defaults.Policy == "" {
-		o.Defaults = booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete}
+		o.Defaults = booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 	}
 	d := &Desk{Timeline: t, records: booking.NewMemory()}
 	var err error
-	d.Desk, err = booking.Open(ctx, booking.Options{
+	d.Service, err = booking.Open(ctx, booking.Options{
 		Records: d.records, Keys: d.records, Reader: d.records,
 		Limits: o.Limits, Defaults: o.Defaults, LeadTime: o.LeadTime, Images: o.Images,
 		Now: t.Now, NewID: d.newID,
@@ -71,18 +71,18 @@ func (d *Desk) tidy() {
 	d.Timeline.After(tidyEvery, Ending, func() error { d.tidy(); return nil })
 }
 
-// Book makes a reservation as booking.Desk does, and sees to its start and its end.
+// Book makes a reservation as booking.Service does, and sees to its start and its end.
 func (d *Desk) Book(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
-	r, err := d.Desk.Book(ctx, by, req, nil)
+	r, err := d.Service.Book(ctx, by, req, nil)
 	if err == nil {
 		d.expect(ctx, r)
 	}
 	return r, err
 }
 
-// Change changes a reservation as booking.Desk does, and sees to its start and its end.
+// Change changes a reservation as booking.Service does, and sees to its start and its end.
 func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booking.Change) (reservation.Reservation, error) {
-	r, err := d.Desk.Change(ctx, by, id, c)
+	r, err := d.Service.Change(ctx, by, id, c)
 	if err == nil {
 		d.expect(ctx, r)
 	}
@@ -92,7 +92,7 @@ func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booki
 // expect carries out what is due of r on time.
 func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
 	for _, e := range r.Events {
-		if e.State == reservation.Due {
+		if e.State == reservation.EventDue {
 			d.Timeline.At(e.Time, Ending, func() error { return d.carryOut(ctx) })
 		}
 	}

@@ -51,10 +51,10 @@ func latest(events []eventRow) []eventRow {
 	var list []eventRow
 	seen := make(map[string]bool)
 	for _, e := range slices.Backward(events) {
-		if e.State == string(reservation.Done) && seen[e.Type] {
+		if e.State == string(reservation.EventDone) && seen[e.Type] {
 			continue
 		}
-		seen[e.Type] = seen[e.Type] || e.State == string(reservation.Done)
+		seen[e.Type] = seen[e.Type] || e.State == string(reservation.EventDone)
 		list = append(list, e)
 	}
 	slices.Reverse(list)

@@ -59,7 +59,7 @@ func (c cost) minus(before cost) cost {
 // history is a reservation that one replica changes and another follows.
 type history struct {
 	t              *testing.T
-	desk, follower *booking.Desk
+	desk, follower *booking.Service
 	meters         [2]meter
 	store          *Store
 	now            span.Instant
@@ -76,7 +76,7 @@ func newHistory(t *testing.T, connection string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, desk := range []**booking.Desk{&h.desk, &h.follower} {
+	for i, desk := range []**booking.Service{&h.desk, &h.follower} {
 		h.meters[i].Handler = slog.DiscardHandler
 		h.store = openFor(t, connection, slog.New(&h.meters[i]))
 		if _, err := h.store.Migrate(t.Context()); err != nil {
@@ -84,7 +84,7 @@ func newHistory(t *testing.T, connection string) *history {
 		}
 		*desk, err = booking.Open(t.Context(), booking.Options{
 			Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now }, NewID: func() string { return "r" },
-			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, snapshot)
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestALogKeepsTheLastTwentyChangesAndWarnings(t *testing.T) {
 	count := make(map[reservation.EventType]int)
 	for i, e := range stored.Events {
 		count[e.Type]++
-		if i > 0 && e.State == reservation.Done && e.Done < stored.Events[i-1].Done {
+		if i > 0 && e.State == reservation.EventDone && e.Done < stored.Events[i-1].Done {
 			t.Errorf("the log has %+v after %+v", e, stored.Events[i-1])
 		}
 	}

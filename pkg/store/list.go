@@ -43,7 +43,7 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	if len(q.Statuses) > 0 {
 		found = found.Where("status IN ?", q.Statuses)
 	} else {
-		found = found.Where("status <> ?", reservation.Cancelled)
+		found = found.Where("status <> ?", reservation.Canceled)
 	}
 	if q.Name != "" {
 		found = found.Where("name = ?", q.Name)

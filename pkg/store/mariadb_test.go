@@ -49,7 +49,7 @@ func booked(id, host string, version int64) booking.Commit {
 		},
 		Hosts: []booking.HostVersion{{Host: host, Version: version}},
 		Usage: booking.Usage{Hosts: 1, HostSeconds: 10, MostHostSeconds: 10_000, Raises: true},
-		Cause: reservation.Cause{Action: reservation.Create},
+		Cause: reservation.Cause{Action: reservation.ActionCreate},
 	}
 }
 

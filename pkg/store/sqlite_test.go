@@ -57,7 +57,7 @@ func sized(id string, n int) reservation.Reservation {
 		r.Claims = append(r.Claims, reservation.Claim{Host: fmt.Sprintf("node-%d", i), Span: r.Span})
 	}
 	for _, event := range []reservation.EventType{reservation.CreatedEvent, reservation.StartEvent, reservation.EndEvent} {
-		r.Events = append(r.Events, reservation.Event{Type: event, Time: r.Span.Start, State: reservation.Due})
+		r.Events = append(r.Events, reservation.Event{Type: event, Time: r.Span.Start, State: reservation.EventDue})
 	}
 	return r
 }

@@ -59,7 +59,7 @@ func commits(s *Store) []call {
 		again.Hosts[i].Version = 1
 	}
 	carried := booking.Commit{Reservation: sized("r", 4)}
-	carried.Reservation.Version, carried.Reservation.Events[0].State = 2, reservation.Done
+	carried.Reservation.Version, carried.Reservation.Events[0].State = 2, reservation.EventDone
 	grown := booking.Commit{Reservation: sized("r", 5), Hosts: []booking.HostVersion{{Host: "node-4"}}}
 	grown.Reservation.Version, grown.Usage = 3, booking.Usage{Hosts: 1, Raises: true, Known: new(int64(2))}
 	return []call{

@@ -15,60 +15,59 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Cloud does what events call for on the servers.
+// Cloud carries out events in the cloud.
 type Cloud interface {
-	// Carry does the work of an event. It may be called again for the same event, by
-	// another replica too, after one that was working on it has gone. The owner reads
-	// the message of its fault, and does not know the hosts of what has not begun;
-	// the cause is for the audit trail and the log.
+	// Carry does the work of an event. It may be called again for the same event, also by
+	// another replica after the first one has stopped. Owners read the message of its
+	// fault, and must not learn host names before the start; the cause is for the audit
+	// trail and the log.
 	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 }
 
 const (
-	// soonest is after how many seconds an event that has failed is tried again, latest
-	// after how many one that goes on failing is. In between the time that it is late
-	// doubles from try to try.
+	// soonest and latest bound the number of seconds after which a failed event is
+	// retried. In between, the time since the event was due doubles from retry to retry.
 	soonest, latest = 2, 60
-	// endTries is for how many seconds it is tried to carry out an end that fails. What
-	// is left then is for the operator, whom the doctor tells.
+	// endTries is for how many seconds a failing end is retried. After that the doctor
+	// reports it to the operator.
 	endTries = 24 * 3600
-	// concludeEvery is how often it is tried to store how an event went.
+	// concludeEvery is the interval between attempts to store the result of an event.
 	concludeEvery = time.Second
 )
 
-// actions are what the audit trail calls the events.
+// actions are the actions of events in the audit trail.
 var actions = map[reservation.EventType]reservation.Action{
-	reservation.StartEvent:     reservation.Start,
-	reservation.BeforeEndEvent: reservation.WarnOfEnd,
-	reservation.EndEvent:       reservation.End,
+	reservation.StartEvent:     reservation.ActionStart,
+	reservation.BeforeEndEvent: reservation.ActionWarnOfEnd,
+	reservation.EndEvent:       reservation.ActionEnd,
 }
 
-// begun gives r while a replica carries its event i out.
+// begun returns r after a replica has begun its event i.
 func begun(r reservation.Reservation, i int, replica string, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Begin(r.Status, r.Events[i].Type)
 	if err != nil {
 		return r, err
 	}
 	e := r.Events[i]
-	e.State, e.Holder = reservation.Running, replica
+	e.State, e.Holder = reservation.EventRunning, replica
 	return withEvent(r, i, e, status, now), nil
 }
 
-// finished gives r after its event i, which has begun.
+// finished returns r after its event i, which has begun, is done.
 func finished(r reservation.Reservation, i int, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Finish(r.Status, r.Events[i].Type)
 	if err != nil {
 		return r, err
 	}
 	e := r.Events[i]
-	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.Done, now, "", 0, ""
+	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.EventDone, now, "", 0, ""
 	if late := now - e.Time; late > 0 {
 		e.Detail = fmt.Sprintf("%v after its time", period(int64(late)))
 	}
 	return withEvent(r, i, e, status, now), nil
 }
 
-// carried gives r after its event i where there is no work to do on the cloud.
+// carried returns r after its event i if the event requires no work in the cloud.
 func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Reservation, error) {
 	version := r.Version
 	r, err := begun(r, i, "", now)
@@ -80,21 +79,20 @@ func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Re
 	return r, err
 }
 
-// postponed gives r with its event i, which has failed, due again, at last at the latest.
+// postponed returns r with its failed event i due again, no later than last.
 func postponed(r reservation.Reservation, i int, why error, last, now span.Instant) reservation.Reservation {
 	e := r.Events[i]
 	wait := int64(soonest)
 	if e.Until != 0 {
 		wait = min(max(int64(now-e.Time), soonest), latest)
 	}
-	e.State, e.Holder, e.Detail = reservation.Due, "", fault.Of(why).Message
+	e.State, e.Holder, e.Detail = reservation.EventDue, "", fault.Of(why).Message
 	e.Until = min(now.Add(wait), last)
 	return withEvent(r, i, e, r.Status, now)
 }
 
-// lastTry is when an event that still fails is given up. An end may be long overdue
-// when it is tried for the first time, so its time counts from the first time that
-// this replica tried it again; after a restart, anew.
+// lastTry returns when a failing event is given up. An end may be long overdue at its first
+// try, so its time counts from this replica's first retry, and starts over after a restart.
 func (e *entry) lastTry(event reservation.Event) span.Instant {
 	switch {
 	case event.Type != reservation.EndEvent:
@@ -105,9 +103,8 @@ func (e *entry) lastTry(event reservation.Event) span.Instant {
 	return e.endRetried.Add(endTries)
 }
 
-// retry notes that an event that is due has failed before, and hopeless says that it
-// has until it was too late.
-func (e *entry) retry(event reservation.Event, now span.Instant) {
+// noteRetry records the first retry of a failed end.
+func (e *entry) noteRetry(event reservation.Event, now span.Instant) {
 	if event.Type == reservation.EndEvent && event.Until != 0 && e.endRetried == 0 {
 		e.endRetried = now
 	}
@@ -117,13 +114,13 @@ func (e *entry) hopeless(event reservation.Event, now span.Instant) bool {
 	return event.Until != 0 && now >= e.lastTry(event)
 }
 
-// givenUp gives r after an event that is hopeless, and that event's place in the log.
+// givenUp returns r after a hopeless event was given up, and the index of the new event in its log.
 func givenUp(r reservation.Reservation, e reservation.Event, now span.Instant) (reservation.Reservation, int, error) {
 	status, err := lifecycle.Next(r.Status, lifecycle.Fail)
 	if err != nil {
 		return r, 0, err
 	}
-	detail := fmt.Sprintf("its %s was given up: %s", e.Type, e.Detail)
+	detail := fmt.Sprintf("Almanac stopped retrying its %s: %s", e.Type, e.Detail)
 	r = closed(r, status, happened(reservation.FailedEvent, now, detail), now)
 	return r, len(r.Events) - 1, nil
 }
@@ -135,15 +132,15 @@ func withEvent(r reservation.Reservation, i int, e reservation.Event, status res
 	return r
 }
 
-// act does on the cloud what the event i of r calls for and stores how it went.
-func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
+// act carries out the event i of r in the cloud and stores the result.
+func (d *Service) act(ctx context.Context, r reservation.Reservation, i int) {
 	ran := r.Events[i]
 	why := d.options.Cloud.Carry(ctx, r, ran.Type)
 	if why != nil {
 		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
 	}
 	defer d.working.end(r.ID)
-	// Until it is stored, nobody else would take the event up.
+	// No other replica takes the event over until its result is stored.
 	for {
 		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
 		d.working.add(r.ID, happened, errors.Join(why, err))
@@ -159,9 +156,9 @@ func (d *Desk) act(ctx context.Context, r reservation.Reservation, i int) {
 	}
 }
 
-// conclude stores that an event is done, or due again for that reason. Where it is
-// in other hands by now, or the reservation was given up, there is nothing to store.
-func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
+// conclude stores that an event is done, or, if why is not nil, due again. If another replica
+// has taken the event over, or the reservation was canceled, there is nothing to store.
+func (d *Service) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
@@ -185,15 +182,16 @@ func (d *Desk) conclude(ctx context.Context, id string, ran reservation.Event, w
 			err = d.poll(ctx, Recall{IDs: []string{id}})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, err)
+			return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, err)
 		}
 	}
-	return nil, fmt.Errorf("store how %s of reservation %s went: %w", ran.Type, id, reservation.ErrStale)
+	return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, reservation.ErrStale)
 }
 
-// conclusion begins the end of an event that this replica carries out, nil where it
-// does so no more. Where an attempt is in doubt it fails with ErrStale.
-func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
+// conclusion returns the attempt that stores the result of a running event, or nil if this
+// replica no longer carries the event out. It fails with ErrStale if another attempt is in
+// doubt.
+func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(e.r.Events, ran)
@@ -206,7 +204,7 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 	a := &attempt{entry: e, before: e.r}
 	now := d.options.Now()
 	if why != nil {
-		a.cause.Action, a.cause.Detail = reservation.PutOff, fault.Of(why).Error()
+		a.cause.Action, a.cause.Detail = reservation.ActionPutOff, fault.Of(why).Error()
 		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
 		return d.begin(a), i, nil
 	}
@@ -219,12 +217,12 @@ func (d *Desk) conclusion(e *entry, ran reservation.Event, why error) (*attempt,
 	return d.begin(a), i, nil
 }
 
-// TakeOver carries out the events that run in the hands of a replica that is gone, or
-// of this one though it does not work on them: it never learned that they had begun.
-func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) error {
+// TakeOver carries out the running events of replicas that have stopped, and those of this
+// replica that it does not work on, since it never learned that they had begun.
+func (d *Service) TakeOver(ctx context.Context, gone func(replica string) bool) error {
 	lost := func(id string) func(e reservation.Event) bool {
 		return func(e reservation.Event) bool {
-			if e.State != reservation.Running {
+			if e.State != reservation.EventRunning {
 				return false
 			}
 			return e.Holder == d.options.Replica && !d.working.on(id) || e.Holder != d.options.Replica && gone(e.Holder)
@@ -245,16 +243,15 @@ func (d *Desk) TakeOver(ctx context.Context, gone func(replica string) bool) err
 	return errors.Join(errs...)
 }
 
-// Wait waits until nothing is being carried out.
-func (d *Desk) Wait() { d.working.running.Wait() }
+// Wait waits until no event is being carried out.
+func (d *Service) Wait() { d.working.running.Wait() }
 
-// work is what is being carried out, and what has become of it since it was last
-// asked for.
+// work records which events are being carried out, and the results since drain was last called.
 type work struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	acting map[string]int // how many work on the cloud, by reservation
+	acting map[string]int // number of events in progress in the cloud, by reservation
 	done   []Happening
 	failed map[string]error
 }
@@ -294,7 +291,7 @@ func (w *work) add(id string, done []Happening, err error) {
 	}
 }
 
-func (w *work) take() (done []Happening, failed map[string]error) {
+func (w *work) drain() (done []Happening, failed map[string]error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	done, failed = w.done, w.failed

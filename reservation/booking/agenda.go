@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// agenda has when something is due next for each live reservation. What is out of
-// date stays in it until its time: who asks looks at the reservation.
+// agenda is a heap of the times at which live reservations have their next event. Outdated
+// appointments stay until their time; readers check the reservation itself.
 type agenda []appointment
 
 type appointment struct {
@@ -19,7 +19,7 @@ type appointment struct {
 	id   string
 }
 
-// byTime orders by time; of one second, what ends makes room for what starts.
+// byTime orders by time. Within a second, ends come first, since they make room for starts.
 func byTime(a, b appointment) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), compareBool(b.ends, a.ends), cmp.Compare(a.id, b.id))
 }
@@ -46,14 +46,15 @@ func newAgenda(live map[string]*entry) agenda {
 	return a
 }
 
-// enter notes the next event of r, unless it runs already.
+// enter adds the next event of r, unless it is running.
 func (a *agenda) enter(r *reservation.Reservation) {
 	if next, ok := appointmentOf(r); ok {
 		heap.Push(a, next)
 	}
 }
 
-// appointmentOf returns when the next event of r is due, false where none is or it runs.
+// appointmentOf returns when the next event of r is due, or false if there is none or it is
+// running.
 func appointmentOf(r *reservation.Reservation) (appointment, bool) {
 	i, ok := lifecycle.Due(r)
 	if !ok {
@@ -63,7 +64,7 @@ func appointmentOf(r *reservation.Reservation) (appointment, bool) {
 	return appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID}, due
 }
 
-// until takes out what was due by now.
+// until removes and returns what is due at now.
 func (a *agenda) until(now span.Instant) []appointment {
 	var due []appointment
 	for len(*a) > 0 && (*a)[0].at <= now {

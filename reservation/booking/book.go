@@ -12,15 +12,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// KeyUse is an idempotency key that came with a request, and a hash of its body.
+// KeyUse is the idempotency key of a request, and a hash of the request's body.
 type KeyUse struct {
 	Key, BodyHash string
 }
 
-// Book makes a reservation and stores it. With a key that the project has used
-// for the same body it gives the reservation made then; for another body it fails
-// with an Unprocessable fault.
-func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
+// Book makes a reservation and stores it. If the project has used the key with the same body
+// before, Book returns the reservation made then; with another body it fails with an
+// Unprocessable fault.
+func (d *Service) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
 	if use != nil {
 		unlock, err := d.keys.lock(ctx, [2]string{by.ProjectID, use.Key})
 		if err != nil {
@@ -46,7 +46,7 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 			q = Recall{Hosts: d.versioned(&a.next), Project: by.ProjectID}
 		}
 		if err := again.after(ctx, d, err, q); err != nil {
-			// What is in the way may be what the same request has made through another replica.
+			// The obstacle may be the reservation that the same request has made through another replica.
 			if made, ok, keyErr := d.madeBefore(ctx, by, use); ok && keyErr == nil {
 				return made, nil
 			}
@@ -55,8 +55,8 @@ func (d *Desk) Book(ctx context.Context, by Caller, req reservation.Request, use
 	}
 }
 
-func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	a, err := d.decide(ctx, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.hold(ctx, by, req, use) })
+func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+	a, err := d.decide(ctx, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use) })
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func (d *Desk) bookOnce(ctx context.Context, by Caller, req reservation.Request,
 	return a, nil
 }
 
-// errOvertaken says that memory has changed since the state on which a decision was made,
-// so that the decision does not hold any more.
+// errOvertaken is returned if memory has changed since the state on which a decision was made,
+// so that the decision no longer holds.
 var errOvertaken = errors.New("memory has changed since the decision was made")
 
-// decide lets hold make a decision and enter it, again where it was overtaken: by what
-// other replicas have stored, by the inventory, or by the end of a reservation.
-func (d *Desk) decide(
-	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, hold func() (*attempt, error),
+// decide runs try, which makes a decision and enters it, until it is not overtaken by other
+// replicas' commits, by the inventory, or by the end of a reservation.
+func (d *Service) decide(
+	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, try func() (*attempt, error),
 ) (*attempt, error) {
 	if err := enter(d.changes, ctx, project); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d *Desk) decide(
 		if err := enter(d.deciding, ctx, project); err != nil {
 			return nil, err
 		}
-		a, err := hold()
+		a, err := try()
 		d.deciding.Leave(project)
 		if !errors.Is(err, errOvertaken) {
 			return a, err
@@ -93,8 +93,8 @@ func (d *Desk) decide(
 	return nil, inDemand(errOvertaken)
 }
 
-// madeBefore gives the reservation that the key made; ok is false where it is new.
-func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
+// madeBefore returns the reservation that was made with the key; ok is false if the key is new.
+func (d *Service) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
 	if use == nil {
 		return r, false, nil
 	}
@@ -106,26 +106,26 @@ func (d *Desk) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reserv
 		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
-	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Cancelled {
-		err = fault.New(fault.Conflict, "this request has made reservation %s before, which was cancelled since; use a new Idempotency-Key for another one",
+	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Canceled {
+		err = fault.New(fault.Conflict, "this request has made reservation %s before, which was canceled since then; use a new Idempotency-Key for another one",
 			before.ReservationID)
 	}
 	return r, err == nil, err
 }
 
-// madeMeanwhile gives the reservation that the same request has made through
-// another replica.
-func (d *Desk) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reservation.Reservation, error) {
+// madeMeanwhile returns the reservation that the same request has just made through another
+// replica.
+func (d *Service) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (reservation.Reservation, error) {
 	made, ok, err := d.madeBefore(ctx, by, use)
 	if err == nil && !ok {
-		err = fault.New(fault.Conflict, "the Idempotency-Key %q was forgotten this moment; send the request again", use.Key)
+		err = fault.New(fault.Conflict, "the Idempotency-Key %q expired at this moment; send the request again", use.Key)
 	}
 	return made, err
 }
 
-// hold plans the request and enters its claims. The entry comes locked: until it is
-// stored, nobody may change it.
-func (d *Desk) hold(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+// reserve plans the request and adds its claims to the calendar. The entry is locked until it
+// is stored.
+func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, err := NewPlan(v, req)
 	if err != nil {
@@ -142,25 +142,25 @@ func (d *Desk) hold(ctx context.Context, by Caller, req reservation.Request, use
 		return nil, err
 	}
 	a := &attempt{
-		entry: &entry{r: r, changing: changing}, next: r, held: v.roster.claims(&r, r.Claims), key: use.key(&r),
-		cause: reservation.Cause{Action: reservation.Create, UserID: by.UserID, RequestID: by.RequestID},
+		entry: &entry{r: r, changing: changing}, next: r, held: v.hosts.claims(&r, r.Claims), key: use.key(&r),
+		cause: reservation.Cause{Action: reservation.ActionCreate, UserID: by.UserID, RequestID: by.RequestID},
 	}
 	return a, d.enter(&v, a)
 }
 
-// enter enters the claims of a new reservation that was decided on v.
-func (d *Desk) enter(v *View, a *attempt) error {
+// enter adds the claims of a new reservation that was decided on v to the calendar.
+func (d *Service) enter(v *View, a *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.outdated(v, a.next.ProjectID) || d.calendar.Add(a.held...) != nil {
 		return errOvertaken
 	}
-	d.keep(a.entry)
+	d.addLive(a.entry)
 	d.begin(a)
 	return nil
 }
 
-// key is what the records shall remember of the use of a key for r.
+// key returns the record of the use of a key for r.
 func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 	if u == nil {
 		return nil
@@ -168,7 +168,7 @@ func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 	return &reservation.Key{ProjectID: r.ProjectID, Key: u.Key, BodyHash: u.BodyHash, ReservationID: r.ID, Created: r.Created}
 }
 
-// happened is an event that is done as it is entered.
+// happened returns an event that is done when it is entered.
 func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.Done, Done: at, Detail: detail}
+	return reservation.Event{Type: t, Time: at, State: reservation.EventDone, Done: at, Detail: detail}
 }

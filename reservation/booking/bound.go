@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// bound is the limit on the hosts that a project holds at once, for one decision.
+// bound is the limit on the hosts that a project holds at one instant, for one decision.
 type bound struct {
-	most int        // 0 is no limit
+	most int        // 0 means no limit
 	held span.Count // what the project holds, without the reservation that is changed
 	own  span.Count // what that reservation holds, which is never refused
 }
@@ -46,7 +46,7 @@ func (b bound) keepsAll(quantity int, w span.Span) bool {
 	return len(kept) == 1 && kept[0] == w
 }
 
-// quantity is the most that keeps the limit throughout w.
+// quantity returns the largest quantity that keeps the limit throughout w.
 func (b bound) quantity(w span.Span) int {
 	switch {
 	case b.most == 0:
@@ -57,16 +57,16 @@ func (b bound) quantity(w span.Span) int {
 	return sort.Search(max(b.most, b.own.Most(w)), func(less int) bool { return !b.keepsAll(less+1, w) })
 }
 
-// find gives the start that the policy chooses for q among those that keep the limit.
+// find returns the start that the policy chooses for q among those that keep the limit.
 func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
 	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
-	if s.ask.Kind == reservation.Instances {
+	if s.request.Kind == reservation.Instances {
 		return s.view.Calendar.EarliestSlicesWithin(s.slices(q), kept)
 	}
 	return s.view.Calendar.FindWithin(q, policy, kept)
 }
 
-// mostKept is the largest quantity for which q has a start with room that keeps the limit.
+// mostKept returns the largest quantity for which q has a start with room that keeps the limit.
 func (s *search) mostKept(q calendar.Query) int {
 	most := s.most(q)
 	switch {
@@ -82,18 +82,19 @@ func (s *search) mostKept(q calendar.Query) int {
 	})
 }
 
-// refuseHosts explains that the limit on hosts is what stands in the way, and when it would
-// be kept; nil where something else does, such as hosts that could never hold what is asked.
+// refuseHosts returns the refusal if the limit on hosts is in the way, with the start from
+// which it would be kept. It returns nil if something else is, such as hosts that could never
+// hold the request.
 func (s *search) refuseHosts() *reservation.Refusal {
-	if s.bound.most == 0 || s.ask.Quantity <= s.bound.most && s.never() {
+	if s.bound.most == 0 || s.request.Quantity <= s.bound.most && s.never() {
 		return nil
 	}
 	window := span.Span{Start: s.query.Ready, End: s.query.Deadline}
-	if s.bound.keepsAll(s.ask.Quantity, window) && len(s.wakes) == 0 {
+	if s.bound.keepsAll(s.request.Quantity, window) && len(s.wakes) == 0 {
 		return nil
 	}
-	keeps := slices.ContainsFunc(s.bound.keeps(s.ask.Quantity, window), func(part span.Span) bool {
-		return part.Seconds() >= s.ask.duration
+	keeps := slices.ContainsFunc(s.bound.keeps(s.request.Quantity, window), func(part span.Span) bool {
+		return part.Seconds() >= s.request.duration
 	})
 	if keeps {
 		unlimited := *s
@@ -102,13 +103,13 @@ func (s *search) refuseHosts() *reservation.Refusal {
 			return nil
 		}
 	}
-	r := s.refuseLimit(reservation.MaxHosts, s.bound.sentence(s.ask.Quantity, window, s.ask.duration, keeps), s.largest())
+	r := s.refuseLimit(reservation.MaxHosts, s.bound.sentence(s.request.Quantity, window, s.request.duration, keeps), s.largest())
 	r.EarliestStart = s.earliest()
 	return r
 }
 
-// sentence says how quantity hosts more for that many seconds within w break the limit;
-// somewhere says that from some start there they do not.
+// sentence states how quantity more hosts for that many seconds within w break the limit;
+// somewhere reports whether they keep it from some start there.
 func (b bound) sentence(quantity int, w span.Span, seconds int64, somewhere bool) string {
 	switch {
 	case quantity > b.most:

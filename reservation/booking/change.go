@@ -6,18 +6,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Change is what a reservation shall become; nil leaves a part as it is.
+// Change is a change of a reservation; nil fields stay as they are.
 type Change struct {
 	Name       *string
 	Quantity   *int
 	Start, End *span.Instant
 }
 
-// PlanChange decides on a change of r, whose claims the view's calendar and Held
-// do not hold. What is kept stays on its hosts where it can: always once the
-// reservation is active. What r holds already is never refused, by no limit and
-// for no lack of room. Errors are as in NewPlan, and a Conflict fault where the
-// state of r forbids the change.
+// PlanChange decides on a change of r, whose claims the view's calendar and Held do not
+// contain. Claims that stay keep their hosts if possible, and always once the reservation is
+// active. A change is never refused for what r holds already, neither by a limit nor for lack
+// of room. Errors are as in NewPlan, and a Conflict fault if the status of r does not allow
+// the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, DelayedByBoot: r.DelayedByBoot}
 	if c.Name != nil {
@@ -38,24 +38,24 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if plan.Span == r.Span && plan.Terms.Quantity == r.Quantity {
 		return plan, nil
 	}
-	m, err := newMove(v, r, plan)
+	p, err := newChangePlan(v, r, plan)
 	if err != nil {
 		return Plan{}, err
 	}
-	if refusal := m.limits(); refusal != nil {
+	if refusal := p.limits(); refusal != nil {
 		return Plan{}, refusal
 	}
-	claims, ok := m.claims()
+	claims, ok := p.claims()
 	if !ok {
-		return Plan{}, m.refuse()
+		return Plan{}, p.refuse()
 	}
-	if err := m.vacated(claims); err != nil {
+	if err := p.checkInstances(claims); err != nil {
 		return Plan{}, err
 	}
-	if err := m.refuseImage(claims); err != nil {
+	if err := p.refuseImage(claims); err != nil {
 		return Plan{}, err
 	}
-	plan.Claims, plan.Matched = claims, m.search.matched
+	plan.Claims, plan.Matched = claims, p.search.matched
 	return plan, nil
 }
 
@@ -64,7 +64,7 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 		return fault.New(fault.Conflict, "the reservation is %s; only a pending or active one can be changed", r.Status)
 	}
 	if r.Span.End <= now {
-		return fault.New(fault.Conflict, "the reservation is over since %v", r.Span.End)
+		return fault.New(fault.Conflict, "the reservation ended at %v", r.Span.End)
 	}
 	if err := checkTerms(plan.Terms); err != nil {
 		return err
@@ -72,9 +72,9 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 	moved := plan.Span.Start != r.Span.Start
 	switch {
 	case moved && r.Status == reservation.Active:
-		return &fault.Error{Kind: fault.Conflict, Field: "start_time", Message: "the reservation has begun; its start cannot be changed"}
+		return &fault.Error{Kind: fault.Conflict, Field: "start_time", Message: "the reservation has started; its start cannot be changed"}
 	case moved && plan.Span.Start < now:
-		return fault.Field("start_time", "%v lies in the past; it is %v", plan.Span.Start, now)
+		return fault.Field("start_time", "%v lies in the past; it is now %v", plan.Span.Start, now)
 	case plan.Span.Empty() && c.End == nil:
 		return fault.Field("start_time", "%v is not before the end, %v", plan.Span.Start, plan.Span.End)
 	case plan.Span.Empty():

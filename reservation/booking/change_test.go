@@ -188,7 +188,7 @@ func TestACancelledReservationKeepsWhatItHasUsed(t *testing.T) {
 		r.ID: {{Host: "a", Span: span.Span{Start: at(100), End: at(130)}}}, ahead.ID: nil,
 	} {
 		got, err := s.desk.Cancel(t.Context(), owner, id)
-		if diff := cmp.Diff(want, got.Claims); err != nil || diff != "" || got.Status != reservation.Cancelled {
+		if diff := cmp.Diff(want, got.Claims); err != nil || diff != "" || got.Status != reservation.Canceled {
 			t.Errorf("%s is %s, %v; claims (-want +got):\n%s", id, got.Status, err, diff)
 		}
 	}

@@ -12,50 +12,50 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// attempt is a change of one reservation on its way to the records. Its entry and
-// the calendar have it from begin on, until settle or adopt knows what became of it.
+// attempt is a change of one reservation that is being stored. Its entry and the calendar have
+// it from begin on, until applyOutcome or adopt knows whether it was stored.
 type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
-	// held is what the calendar has for the reservation meanwhile; nil where that
-	// is the claims of before.
+	// held is what the calendar has for the reservation meanwhile; nil means the claims of
+	// before.
 	held []calendar.Claim
-	// more is where next holds more hosts at once than before.
+	// more is where next holds more hosts at one instant than before.
 	more  []excess
 	usage Usage
 	cause reservation.Cause
 	key   *reservation.Key
 
-	// Guarded by Desk.mu:
+	// Guarded by Service.mu:
 	sent  bool // it names versions of hosts
-	doubt bool // it may have been stored or not; the next look at the records tells
-	over  bool // adopt knows better: memory has nothing of it any more
+	doubt bool // it may have been stored or not; the next reading of the records decides
+	over  bool // memory no longer contains it, since adopt has newer records
 }
 
-// begin puts a change in flight; mu is held, and memory has what it was decided on.
-func (d *Desk) begin(a *attempt) *attempt {
+// begin puts a change in flight; mu is held, and memory is as the change was decided on.
+func (d *Service) begin(a *attempt) *attempt {
 	a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
 	a.usage.Raises = len(a.more) > 0
 	after := d.held[a.next.ProjectID].HostSeconds
-	if a.before.ID != "" { // else it counts already
+	if a.before.ID != "" { // a new reservation is counted already
 		after += a.usage.HostSeconds
 		d.countMore(a, 1)
 	}
 	if limit := d.options.Limits.HostSeconds; limit > 0 {
-		a.usage.MostHostSeconds = max(limit, after) // where that is more, the decision had leave
+		a.usage.MostHostSeconds = max(limit, after) // the decision may have allowed more than the limit
 	}
 	a.entry.attempt = a
 	d.attempts[a] = struct{}{}
 	return a
 }
 
-// commit stores the attempt and settles what memory holds of it.
-func (d *Desk) commit(ctx context.Context, a *attempt) error {
+// commit stores the attempt and updates memory with the outcome.
+func (d *Service) commit(ctx context.Context, a *attempt) error {
 	hosts := d.claimedAnew(a.before, a.next)
 	unlock, err := d.claiming.lock(ctx, d.claimingKeys(a, hosts)...)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotSent, err)
-		d.settle(a, Commit{}, err)
+		d.applyOutcome(a, Commit{}, err)
 		return err
 	}
 	defer unlock()
@@ -63,7 +63,7 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 	if err == nil {
 		err = d.options.Records.Commit(ctx, c)
 	}
-	d.settle(a, c, err)
+	d.applyOutcome(a, c, err)
 	switch {
 	case errors.Is(err, reservation.ErrStale):
 		d.stale.Add(1)
@@ -79,24 +79,24 @@ func (d *Desk) commit(ctx context.Context, a *attempt) error {
 	return err
 }
 
-// isNews says that more has changed than how far an event is that is being carried out,
-// except for an end, which makes room.
+// isNews reports whether the attempt changes more than the progress of an event. An end is
+// news, since it makes room.
 func (a *attempt) isNews() bool {
 	switch a.cause.Action {
-	case reservation.BeginEvent, reservation.PutOff, reservation.Start, reservation.WarnOfEnd:
+	case reservation.ActionBeginEvent, reservation.ActionPutOff, reservation.ActionStart, reservation.ActionWarnOfEnd:
 		return false
 	}
 	return true
 }
 
-// errNotSent says that an attempt has certainly not been stored.
+// errNotSent is returned for an attempt that was certainly not stored.
 var errNotSent = errors.New("nothing was stored")
 
-// commitOf says what the attempt was decided on, unless that is no longer so. Nobody
-// else here claims time on hosts until it is settled; what was claimed here since
-// the decision left room for it. What the project was given since may not: that is looked
-// at again.
-func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
+// commitOf returns the commit with what the attempt was decided on, or ErrStale if that no
+// longer holds. Nobody else here claims time on hosts until the attempt is over; claims since
+// the decision have left room for it. They may have used up the limit of the project, so it
+// is checked again.
+func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.over || !d.keepsLimit(a) {
@@ -113,9 +113,9 @@ func (d *Desk) commitOf(a *attempt, hosts []string) (Commit, error) {
 	return c, nil
 }
 
-// settle puts what was stored in place, or what was there before. Where nobody knows
-// whether it was stored, memory goes on holding both until the records have told.
-func (d *Desk) settle(a *attempt, c Commit, err error) {
+// applyOutcome keeps the new state in memory if it was stored, and the old one if it was not.
+// While the outcome is unknown, memory holds both until the records are read.
+func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -123,7 +123,7 @@ func (d *Desk) settle(a *attempt, c Commit, err error) {
 	case errors.Is(err, errNotSent), errors.Is(err, reservation.ErrStale), errors.Is(err, reservation.ErrKeyUsed):
 		d.release(d.holding(a.entry))
 		if a.before.ID != "" {
-			d.retake(&a.before)
+			d.restoreClaims(&a.before)
 		}
 		d.revert(a)
 	case err != nil:
@@ -132,7 +132,7 @@ func (d *Desk) settle(a *attempt, c Commit, err error) {
 		if !a.holdsNext() {
 			d.release(d.holding(a.entry))
 			if a.next.Status.Live() {
-				d.retake(&a.next)
+				d.restoreClaims(&a.next)
 			}
 		}
 		d.put(a.next)
@@ -145,8 +145,8 @@ func (d *Desk) settle(a *attempt, c Commit, err error) {
 	}
 }
 
-// holdsNext says that the calendar has the claims of next already: of a new reservation, or
-// of one whose claims have not changed.
+// holdsNext reports whether the calendar has the claims of next already: if the reservation is
+// new, or if its claims have not changed.
 func (a *attempt) holdsNext() bool {
 	if !a.next.Status.Live() {
 		return false
@@ -157,47 +157,46 @@ func (a *attempt) holdsNext() bool {
 	return a.held == nil && sameClaims(a.before.Claims, a.next.Claims)
 }
 
-// sameClaims compares the lists; those of most events are one and the same.
+// sameClaims reports whether the claims are equal; for most events they are the same slice.
 func sameClaims(a, b []reservation.Claim) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// holding is what the calendar has of an entry.
-func (d *Desk) holding(e *entry) []calendar.Claim {
+// holding returns the claims that the calendar has for an entry.
+func (d *Service) holding(e *entry) []calendar.Claim {
 	if e.attempt != nil && e.attempt.held != nil {
 		return e.attempt.held
 	}
 	return d.calendarClaims(&e.r, e.r.Claims)
 }
 
-// revert takes an attempt out of flight that was not stored; the calendar has what
-// it had before.
-func (d *Desk) revert(a *attempt) {
-	d.land(a.entry)
+// revert removes an attempt that was not stored; the calendar has the old claims again.
+func (d *Service) revert(a *attempt) {
+	d.endAttempt(a.entry)
 	if a.before.ID == "" {
 		d.forget(a.entry)
 	}
 }
 
-// put takes over a stored state; the calendar has its claims.
-func (d *Desk) put(r reservation.Reservation) {
+// put enters a stored state in memory; the calendar has its claims.
+func (d *Service) put(r reservation.Reservation) {
 	e, live := d.live[r.ID]
 	if live {
-		d.land(e)
+		d.endAttempt(e)
 	}
 	switch {
 	case !live:
-		d.keep(&entry{r: r, changing: turns.New(1, 0)})
+		d.addLive(&entry{r: r, changing: turns.New(1, 0)})
 	case r.Status.Live():
 		d.replace(e, r)
 	default:
 		d.forget(e)
-		d.left.bury(r.ID, r.Version)
+		d.tombstones.add(r.ID, r.Version)
 	}
 }
 
-// land ends the attempt of an entry, where there is one.
-func (d *Desk) land(e *entry) {
+// endAttempt ends the attempt of an entry, if there is one.
+func (d *Service) endAttempt(e *entry) {
 	a := e.attempt
 	if a == nil {
 		return
@@ -210,9 +209,9 @@ func (d *Desk) land(e *entry) {
 	e.attempt = nil
 }
 
-// claimedAnew gives the hosts on which after holds what before does not, and the images
-// where it holds something else than before; sorted.
-func (d *Desk) claimedAnew(before, after reservation.Reservation) []string {
+// claimedAnew returns, sorted, the hosts on which after holds what before does not, and
+// imagesRow if the claims of a reservation with an image change.
+func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
 	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !sameClaims(before.Claims, after.Claims) {
 		hosts = append(hosts, imagesRow)
@@ -221,7 +220,7 @@ func (d *Desk) claimedAnew(before, after reservation.Reservation) []string {
 	return hosts
 }
 
-// hostsAnew gives the hosts on which after holds what before does not, sorted.
+// hostsAnew returns the hosts on which after holds what before does not, sorted.
 func hostsAnew(before, after reservation.Reservation) []string {
 	if !after.Status.Live() || sameClaims(before.Claims, after.Claims) {
 		return nil

@@ -98,7 +98,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	}
 }
 
-// actAtRandom does one thing that a desk is asked for; what it may be told is no.
+// actAtRandom does one thing that a service is asked for; what it may be told is no.
 func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 	seconds := func(most int) int64 { return 10 * chance.Int64N(int64(most)) }
 	by := projects[chance.IntN(len(projects))]

@@ -49,7 +49,7 @@ func TestTheCauseOfWhatIsPutOffIsForTheAuditTrail(t *testing.T) {
 	if start := s.get(t, id).Events[1]; start.Detail != "a host is still in use" {
 		t.Errorf("the owner reads %+v", start)
 	}
-	want := reservation.Cause{Action: reservation.PutOff, Detail: "a host is still in use: instance 7 is on host-1"}
+	want := reservation.Cause{Action: reservation.ActionPutOff, Detail: "a host is still in use: instance 7 is on host-1"}
 	if last := causes.list[len(causes.list)-1]; last != want {
 		t.Errorf("the audit trail has %+v, want %+v", last, want)
 	}

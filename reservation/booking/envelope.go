@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// envelope gives claims that hold, on each host and at each instant, the larger of
-// what the first old claims hold and what the others hold.
+// envelope returns claims that hold, on each host and at each instant, the larger of what the
+// first old claims and the other claims hold.
 func envelope(claims []reservation.Claim, old int) []reservation.Claim {
 	byHost := make(map[string][]int)
 	var hosts []string

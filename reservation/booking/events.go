@@ -15,26 +15,25 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Happening is a due event that was carried out.
+// Happening is an event that was carried out, with its reservation afterwards.
 type Happening struct {
 	Reservation reservation.Reservation
 	Event       reservation.Event
 }
 
-// Woken tells that something may be due earlier than before.
-func (d *Desk) Woken() <-chan struct{} { return d.woken }
+// Woken receives a value when an event may be due earlier than before.
+func (d *Service) Woken() <-chan struct{} { return d.woken }
 
-func (d *Desk) wake() { job.Poke(d.woken) }
+func (d *Service) wake() { job.Poke(d.woken) }
 
-// News tells that what is promised is another than before, here or through another
-// replica.
-func (d *Desk) News() <-chan struct{} { return d.news }
+// News receives a value when what is promised has changed, here or through another replica.
+func (d *Service) News() <-chan struct{} { return d.news }
 
-// CarryOut carries out all events that are due, each stored before the next of the
-// same reservation, and gives those done, also those begun earlier. One that fails is
-// due again. With Parallel, what takes long, to store or on the cloud, goes on by
-// itself and keeps no other back.
-func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
+// CarryOut carries out all due events and returns those that are done, including those begun
+// earlier. It stores each event before the next one of the same reservation. A failed event
+// is due again. With Parallel, CarryOut does not wait for storing or for the cloud, and one
+// event does not delay another.
+func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
 	d.mu.Unlock()
@@ -43,38 +42,38 @@ func (d *Desk) CarryOut(ctx context.Context) (done []Happening, failed map[strin
 			happened, err := d.carryOut(ctx, a, nil)
 			d.working.add(a.id, happened, err)
 		}
-		return d.working.take()
+		return d.working.drain()
 	}
 	slices.SortFunc(due, d.byReplica)
 	for i, a := range due {
-		if d.slots.take(ctx) != nil {
+		if d.slots.lock(ctx) != nil {
 			d.putBack(due[i:])
 			break
 		}
 		d.working.running.Go(func() {
-			defer d.slots.leave()
+			defer d.slots.unlock()
 			happened, err := d.carryOut(ctx, a, nil)
 			if d.working.add(a.id, happened, err); len(happened) > 0 || err != nil {
-				d.wake() // to be told of
+				d.wake() // so that the next CarryOut returns the result
 			}
 		})
 	}
-	return d.working.take()
+	return d.working.drain()
 }
 
-// byReplica orders what is due. What ends goes first: it makes room for what starts.
-// Replicas take the rest in different orders, so as not to be in each other's way.
-func (d *Desk) byReplica(a, b appointment) int {
+// byReplica orders due events. Ends come first, since they make room for starts. The rest has a
+// different order on each replica, so that replicas rarely compete for the same event.
+func (d *Service) byReplica(a, b appointment) int {
 	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
-func (d *Desk) place(id string) uint64 {
+func (d *Service) place(id string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(d.options.Replica + id)) // never fails
+	_, _ = h.Write([]byte(d.options.Replica + id)) // always succeeds
 	return h.Sum64()
 }
 
-func (d *Desk) putBack(due []appointment) {
+func (d *Service) putBack(due []appointment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range due {
@@ -82,9 +81,9 @@ func (d *Desk) putBack(due []appointment) {
 	}
 }
 
-// carryOut carries out what is due for one reservation, in order; also what lost
-// says of a running event that nobody works on it any more.
-func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
+// carryOut carries out the due events of one reservation, in order. It also takes over a running
+// event if lost, which may be nil, reports that no replica works on it.
+func (d *Service) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
 	id := at.id
 	e, ok := d.entry(id)
 	if !ok {
@@ -104,7 +103,7 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 			err = d.commit(ctx, a)
 		}
 		switch {
-		case err == nil && a.next.Events[i].State == reservation.Running:
+		case err == nil && a.next.Events[i].State == reservation.EventRunning:
 			d.working.begin(id)
 			d.working.running.Go(func() { d.act(ctx, a.next, i) })
 			return done, nil
@@ -123,10 +122,10 @@ func (d *Desk) carryOut(ctx context.Context, at appointment, lost func(reservati
 	return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, reservation.ErrStale)
 }
 
-// dueAttempt begins the next event of a reservation and gives its place in the log,
-// nil where none is due. Where an attempt is in doubt it fails with ErrStale.
-// appointed is the time of the appointment that was taken out of the agenda for it.
-func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
+// dueAttempt begins the next event of a reservation and returns its index in the log, or nil if
+// none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time of the
+// appointment, which is no longer in the agenda.
+func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := lifecycle.Due(&e.r)
@@ -140,14 +139,14 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 	at, due := lifecycle.At(event)
 	switch {
 	case due && at > now:
-		if at <= appointed { // the clock was set back since
+		if at <= appointed { // the clock was set back since then
 			d.agenda.enter(&e.r)
 		}
 		return nil, 0, nil
 	case !due && (lost == nil || !lost(event)):
 		return nil, 0, nil
 	}
-	e.retry(event, now)
+	e.noteRetry(event, now)
 	a := &attempt{entry: e, before: e.r}
 	a.cause.Action = actions[event.Type]
 	var err error
@@ -156,7 +155,7 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 		a.next, i, err = givenUp(e.r, event, now)
 		a.cause.Detail = event.Detail
 	case d.options.Cloud != nil && lifecycle.TakesWork(event.Type):
-		a.cause.Action = reservation.BeginEvent
+		a.cause.Action = reservation.ActionBeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)
 	default:
 		a.next, err = carried(e.r, i, now)
@@ -167,8 +166,8 @@ func (d *Desk) dueAttempt(e *entry, appointed span.Instant, lost func(reservatio
 	return d.begin(a), i, nil
 }
 
-// tryAgain enters the next event again, which was taken out of the agenda.
-func (d *Desk) tryAgain(e *entry) {
+// tryAgain puts the next event back into the agenda.
+func (d *Service) tryAgain(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !e.over {
@@ -176,7 +175,7 @@ func (d *Desk) tryAgain(e *entry) {
 	}
 }
 
-// nextDue is the event of r that comes next.
+// nextDue returns the next event of r.
 func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 	i, ok := lifecycle.Due(r)
 	if !ok {
@@ -185,8 +184,8 @@ func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
 	return r.Events[i], true
 }
 
-// entry gives a live reservation's entry.
-func (d *Desk) entry(id string) (*entry, bool) {
+// entry returns the entry of a live reservation.
+func (d *Service) entry(id string) (*entry, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	e, ok := d.live[id]

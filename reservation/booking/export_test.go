@@ -4,10 +4,10 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 
 // NextClaim gives the first time in which host is promised that ends after t;
 // claims that touch or share it come as one.
-func (d *Desk) NextClaim(host string, t span.Instant) (span.Span, bool) {
+func (d *Service) NextClaim(host string, t span.Instant) (span.Span, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	number, known := d.roster.numbers[host]
+	number, known := d.hosts.numbers[host]
 	if !known {
 		return span.Span{}, false
 	}

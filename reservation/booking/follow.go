@@ -18,23 +18,23 @@ import (
 const followLimit = time.Minute
 
 // Follow takes over what other replicas have stored.
-func (d *Desk) Follow(ctx context.Context) error {
+func (d *Service) Follow(ctx context.Context) error {
 	_, err := d.follows.Get(ctx)
 	return err
 }
 
-// Resync compares every reservation and host with the records, for what Follow may
-// have missed.
-func (d *Desk) Resync(ctx context.Context) error {
-	if err := d.reading.take(ctx); err != nil {
+// Resync compares every reservation and host with the records, to find what Follow may have
+// missed.
+func (d *Service) Resync(ctx context.Context) error {
+	if err := d.reading.lock(ctx); err != nil {
 		return err
 	}
-	defer d.reading.leave()
+	defer d.reading.unlock()
 	return d.resync(ctx)
 }
 
-func (d *Desk) resync(ctx context.Context) (err error) {
-	for range 3 { // what is stored before the answer and not asked for may be over in it
+func (d *Service) resync(ctx context.Context) (err error) {
+	for range 3 { // reservations that are stored during the read may be over in the answer
 		live, stored := d.versions()
 		if err = d.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
 			break
@@ -46,9 +46,9 @@ func (d *Desk) resync(ctx context.Context) (err error) {
 	return nil
 }
 
-// versions gives the ids of those that live in memory, and the versions of those of
-// which no change is in flight.
-func (d *Desk) versions() (live []string, stored map[string]int64) {
+// versions returns the ids of the live reservations in memory, and the versions of those
+// without a change in flight.
+func (d *Service) versions() (live []string, stored map[string]int64) {
 	d.mu.lockToLook()
 	s := d.stateNow()
 	changing := make(map[string]bool, len(d.attempts))
@@ -65,15 +65,15 @@ func (d *Desk) versions() (live []string, stored map[string]int64) {
 	return live, stored
 }
 
-// poll reads what the log and the question name and takes it over.
-func (d *Desk) poll(ctx context.Context, q Recall) error {
-	if err := d.reading.take(ctx); err != nil {
+// poll reads the log and what q selects, and takes it over.
+func (d *Service) poll(ctx context.Context, q Recall) error {
+	if err := d.reading.lock(ctx); err != nil {
 		return err
 	}
-	defer d.reading.leave()
+	defer d.reading.unlock()
 	err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
-		// Something that is over still stands in the way: the log has not told yet.
+		// A reservation that is over is still in the way: the log does not have it yet.
 		err = d.resync(ctx)
 	}
 	if errors.Is(err, errContradiction) {
@@ -85,15 +85,14 @@ func (d *Desk) poll(ctx context.Context, q Recall) error {
 	return err
 }
 
-// errContradiction says that what was read does not fit beside what memory has.
+// errContradiction is returned if what was read does not fit beside what memory has.
 var errContradiction = errors.New("the records contradict what is known")
 
-// recall asks the records and takes over what they answer. Of the reservations asked
-// for, those of which nothing is stored are forgotten where stored has them, with the
-// version that memory had before: unless they have been seen to meanwhile.
-func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) error {
+// recall reads the records and takes the answer over. It forgets reservations that were
+// selected by id but are not stored, if stored has them in the version that memory still has.
+func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
-	q.Since, q.Known = max(q.Since, d.tail.low), d.version
+	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
 	q.IDs = slices.Clone(q.IDs)
 	if d.options.Limits.Hosts > 0 {
 		q.Projects = d.projectVersion
@@ -114,24 +113,24 @@ func (d *Desk) recall(ctx context.Context, q Recall, stored map[string]int64) er
 	if err := d.adopt(got, doubts, stored); err != nil {
 		return err
 	}
-	if !q.All && q.Since == d.tail.low {
-		d.tail.advance(got.Log, d.elapsed())
+	if !q.All && q.Since == d.logCursor.low {
+		d.logCursor.advance(got.Log, d.elapsed())
 	}
 	return nil
 }
 
-// version is the one that memory has of a stored reservation, or in which it left.
-// What is in flight is not stored as far as memory knows.
-func (d *Desk) version(id string) int64 {
+// version returns the version of a stored reservation in memory, or the one in which it ended.
+// A change in flight does not count as stored.
+func (d *Service) version(id string) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if e, ok := d.live[id]; ok {
 		return e.stored()
 	}
-	return d.left.version(id)
+	return d.tombstones.version(id)
 }
 
-// stored is the version that memory knows to be stored.
+// stored returns the version that memory knows to be stored.
 func (e *entry) stored() int64 {
 	if e.attempt != nil {
 		return e.attempt.before.Version
@@ -139,10 +138,10 @@ func (e *entry) stored() int64 {
 	return e.r.Version
 }
 
-// adopt takes over what the records held at one moment, all or nothing; mu is held.
-// doubts are the attempts in doubt whose reservations were asked for: what the
-// records do not have of them was not stored.
-func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
+// adopt takes over what the records held at one moment, all or nothing; mu is held. doubts are
+// the attempts in doubt whose reservations were selected: if the records do not have them,
+// they were not stored.
+func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
 	x.gone = d.gone(got, stored)
 	if err := d.exchange(x); err != nil {
@@ -176,27 +175,27 @@ func (d *Desk) adopt(got Recalled, doubts []*attempt, stored map[string]int64) e
 	return nil
 }
 
-// exchange is what memory must give up and take over for it to agree with the records.
+// exchange is what memory must drop and take over to agree with the records.
 type exchange struct {
 	news     []reservation.Reservation // stored states that memory does not have
-	gone     []*entry                  // what the records have no more
-	reverted []*attempt                // what was not stored, and will not be
+	gone     []*entry                  // reservations that the records no longer have
+	reverted []*attempt                // changes that were not stored, and will not be
 }
 
-func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
+func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	var x exchange
 	touched, strange := make(map[string]bool), make(map[string]bool)
 	lags := d.lags(got, false)
 	for _, r := range got.Reservations {
 		e, live := d.live[r.ID]
 		switch {
-		case live && e.stored() >= r.Version, !live && d.left.version(r.ID) >= r.Version:
+		case live && e.stored() >= r.Version, !live && d.tombstones.version(r.ID) >= r.Version:
 			continue
 		case !live && !r.Status.Live():
-			d.left.bury(r.ID, r.Version)
+			d.tombstones.add(r.ID, r.Version)
 			continue
 		case !live && slices.ContainsFunc(r.HostNames(), lags):
-			continue // it was over when memory last had all that was live there
+			continue // it ended before memory last read all live reservations of these hosts
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
 		d.admit(r.HostNames())
@@ -211,8 +210,8 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		raised[h.Host] = d.known[h.Host] < h.Version
 	}
 	for a := range d.attempts {
-		// What names an older version of a host than the records had will be refused;
-		// what names none yet was decided without the strange claims.
+		// The records refuse an attempt that names an older version of a host. An attempt
+		// that names no version yet was decided without the strange claims.
 		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
@@ -223,10 +222,10 @@ func (d *Desk) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	return x
 }
 
-// gone gives the entries that are forgotten: those of which nothing is stored, in the
-// version that they had before, and not where the answer lags behind, which may not have
-// them yet.
-func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
+// gone returns the entries to forget: those that are not stored, in the version that they
+// have in stored. It keeps an entry if the answer is older than memory, since the answer may
+// not have it yet.
+func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	lags := d.lags(got, true)
 	for _, id := range got.Gone {
 		version, asked := stored[id]
@@ -241,10 +240,10 @@ func (d *Desk) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	return list
 }
 
-// lags tells of which hosts memory knows more than an answer does, which was read before
-// something that is known was stored, or where it has not arrived. Of a host that the
-// answer does not name it says unnamed.
-func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
+// lags returns a function that reports whether memory knows more of a host than the answer
+// does: the answer was read before something that memory has was stored, or on a server where
+// it has not arrived. For a host that the answer does not name, the function returns unnamed.
+func (d *Service) lags(got Recalled, unnamed bool) func(host string) bool {
 	versions := make(map[string]int64, len(got.Hosts))
 	for _, h := range got.Hosts {
 		versions[h.Host] = h.Version
@@ -257,8 +256,8 @@ func (d *Desk) lags(got Recalled, unnamed bool) func(host string) bool {
 	}
 }
 
-// exchange exchanges claims in the calendar. After an error it is as it was.
-func (d *Desk) exchange(x exchange) error {
+// exchange exchanges claims in the calendar. After an error the calendar is as it was.
+func (d *Service) exchange(x exchange) error {
 	var out []*entry
 	var in [][]calendar.Claim
 	for _, a := range x.reverted {

@@ -13,27 +13,27 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Failed says whether a host has failed, and why, in a sentence such as "its
-// nova-compute is down".
+// Failed reports whether a host has failed, and why, in a sentence such as "its nova-compute
+// is down".
 type Failed func(host string) (reason string, yes bool)
 
-// Heal gives a reservation other hosts for those that have failed: one that has begun
-// or is about to from now on, a pending one for all its time. Where none is free, what
-// is promised of the failed host stays so, and Degraded says what is missing; it is
-// taken back once all is well. Limits of the project do not count, and what ends or is
-// over is left alone. changed is false where there was nothing to do.
-func (d *Desk) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
+// Heal replaces the failed hosts of a reservation: from now on if it has started or is about
+// to, for its whole span if it is pending. If no host is free, the reservation keeps its
+// claims on the failed host, and Degraded states what is missing; it is cleared once no host
+// is missing. The project's limits do not apply. A reservation that is ending or over stays as
+// it is. changed reports whether anything changed.
+func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
 
-// Rehome is Heal for a reservation whose start is blocked on hosts that have not failed:
-// those that something keeps occupied. Where none is free to take the place of one,
-// nothing changes, and the reservation is not degraded.
-func (d *Desk) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
+// Rehome replaces, like Heal, hosts on which the start of a reservation is blocked although
+// they have not failed. If no host is free, nothing changes, and the reservation is not
+// degraded.
+func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, blocked, true)
 }
 
-func (d *Desk) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
 	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, cause := r, reservation.Cause{}
 		if r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {
@@ -53,23 +53,23 @@ func (d *Desk) heal(ctx context.Context, id string, failed Failed, blocked bool)
 	return r, changed, nil
 }
 
-// healing is what becomes of a reservation some of whose hosts have failed.
+// healing is the plan for a reservation with failed hosts.
 type healing struct {
 	claims []reservation.Claim
-	fresh  []string // the hosts that it is given
-	// replaced and missing are what it has of failed hosts less than before, and still.
+	fresh  []string // the new hosts
+	// replaced are failed hosts with fewer claims than before, missing those with claims left.
 	replaced, missing []loss
-	// blocked says that the hosts have not failed and only keep the start waiting.
+	// blocked: the hosts have not failed, but block the start.
 	blocked bool
-	// hopeless says why no other host can be looked for; mostly empty.
+	// hopeless is why no other host can be searched for; usually empty.
 	hopeless string
 }
 
-// loss is a failed host and what is wrong with it.
+// loss is a failed host and the reason.
 type loss struct{ host, reason string }
 
-// planHealing decides what r is given for its failed hosts. The claims of r are in the
-// calendar: what is well stays as it is.
+// planHealing decides which hosts replace the failed ones of r. The claims of r are in the
+// calendar; claims on hosts that work stay.
 func planHealing(v View, r reservation.Reservation, failed Failed) healing {
 	var h healing
 	var lost []reservation.Claim
@@ -103,20 +103,20 @@ func planHealing(v View, r reservation.Reservation, failed Failed) healing {
 	return h
 }
 
-// substitutes gives claims for quantity hosts or instances of r, or for as many as
-// there is room for, from now or its start on: in the order of a booking, but where
-// too few are awake, those that must boot first as well.
+// substitutes returns claims for quantity hosts or instances of r, or as many as there is room
+// for, from now or its start on. Hosts are chosen as for a booking, except that hosts that must
+// boot first are used if too few are awake.
 func substitutes(v View, r reservation.Reservation, quantity int, failed Failed) ([]reservation.Claim, error) {
 	terms, window := r.Terms, span.Span{Start: max(r.Span.Start, v.Now), End: r.Span.End}
 	terms.Quantity = quantity
-	filter, err := inventory.ParseStoredFilter([]byte(terms.HostProperties), v.roster.snapshot, v.SeesHidden)
+	filter, err := inventory.ParseStoredFilter([]byte(terms.HostProperties), v.hosts.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
-	s := searchBy(v, ask{Terms: terms, window: window, duration: window.Seconds()}, filter)
-	for number, name := range v.roster.names {
+	s := searchBy(v, request{Terms: terms, window: window, duration: window.Seconds()}, filter)
+	for number, name := range v.hosts.names {
 		_, bad := failed(name)
-		// Whole hosts of its own are held, so they are not found.
+		// Its own whole hosts are not free, so the search does not find them.
 		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.AffinityDifferent {
 			s.query.Hosts.Remove(number)
 		}
@@ -127,15 +127,15 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 		s.query = q
 		found := s.claims(window.Start)
 		for _, c := range found {
-			s.query.Hosts.Remove(v.roster.numbers[c.Host])
+			s.query.Hosts.Remove(v.hosts.numbers[c.Host])
 		}
 		fresh = append(fresh, found...)
-		s.ask.Quantity = quantity - countClaimed(fresh)
+		s.request.Quantity = quantity - countClaimed(fresh)
 	}
 	return fresh, nil
 }
 
-// without gives claims less the first n hosts or instances of them.
+// without returns claims without the first n hosts or instances.
 func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
 	for _, c := range claims {
 		taken := min(n, max(c.Slices, 1))
@@ -150,19 +150,19 @@ func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
 	return rest
 }
 
-// healed gives r after h and why it is another than before; without an action where
-// it is not.
+// healed returns r after h and the cause of the change. The cause has no action if nothing
+// changes.
 func healed(r reservation.Reservation, h healing, now span.Instant) (reservation.Reservation, reservation.Cause) {
-	// A tenant does not know the hosts of what has not begun, and never what an admin
-	// writes about a host; the audit trail does.
-	telling, full := h.discreet().words(r.Status == reservation.Active), h.words(true)
+	// Tenants learn host names only when a reservation is active, and never what an admin
+	// notes about a host. The audit trail has both.
+	forTenant, full := h.withoutReasons().words(r.Status == reservation.Active), h.words(true)
 	if h.blocked {
-		telling.degraded = r.Degraded
+		forTenant.degraded = r.Degraded
 	}
 	var cause reservation.Cause
 	var details []string
 	log := slices.Clone(r.Events)
-	tell := func(action reservation.Action, t reservation.EventType, detail, audit string) {
+	note := func(action reservation.Action, t reservation.EventType, detail, audit string) {
 		if cause.Action == "" {
 			cause.Action = action
 		}
@@ -170,34 +170,34 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 		details = append(details, audit)
 	}
 	if len(h.fresh) > 0 {
-		for i := range log { // a start that failed for want of the host need not wait
+		for i := range log { // a start that failed because of the host is retried at once
 			log[i].Until = min(log[i].Until, now)
 		}
-		tell(reservation.Heal, reservation.HealedEvent, telling.healed, full.healed)
+		note(reservation.ActionHeal, reservation.HealedEvent, forTenant.healed, full.healed)
 	}
 	switch {
-	case telling.degraded == r.Degraded:
-	case telling.degraded != "":
-		tell(reservation.Degrade, reservation.DegradedEvent, telling.degraded, full.degraded)
+	case forTenant.degraded == r.Degraded:
+	case forTenant.degraded != "":
+		note(reservation.ActionDegrade, reservation.DegradedEvent, forTenant.degraded, full.degraded)
 	case len(h.fresh) == 0:
-		tell(reservation.Restore, reservation.RestoredEvent, backAgain, backAgain)
+		note(reservation.ActionRestore, reservation.RestoredEvent, backAgain, backAgain)
 	}
 	if cause.Action == "" {
 		return r, cause
 	}
 	cause.Detail = strings.Join(details, "; ")
-	r.Claims, r.Degraded, r.Events = h.claims, telling.degraded, recent(log)
+	r.Claims, r.Degraded, r.Events = h.claims, forTenant.degraded, recent(log)
 	r.Updated, r.Version = now, r.Version+1
 	return r, cause
 }
 
-const backAgain = "all its hosts are well again"
+const backAgain = "all its hosts work again"
 
-// unusable is all that a tenant is told of what is wrong with a host.
+// unusable is all that a tenant reads about why a host is missing.
 const unusable = "it takes no instances now"
 
-// discreet gives h without the reasons.
-func (h healing) discreet() healing {
+// withoutReasons returns h without the reasons.
+func (h healing) withoutReasons() healing {
 	for _, list := range []*[]loss{&h.replaced, &h.missing} {
 		*list = slices.Clone(*list)
 		for i := range *list {
@@ -207,7 +207,7 @@ func (h healing) discreet() healing {
 	return h
 }
 
-// words are what is said of a healing.
+// words are the sentences about a healing.
 type words struct{ healed, degraded string }
 
 func (h healing) words(named bool) (w words) {
@@ -230,7 +230,7 @@ func (h healing) words(named bool) (w words) {
 	}
 	switch {
 	case h.hopeless != "":
-		w.degraded += "; no other can be looked for: " + h.hopeless
+		w.degraded += "; Almanac cannot search for another host: " + h.hopeless
 	case n == 1:
 		w.degraded += "; no free host can take its place"
 	default:
@@ -239,7 +239,7 @@ func (h healing) words(named bool) (w words) {
 	return w
 }
 
-// eachOf says what of each host, and why.
+// eachOf returns what happened to each host, and why.
 func eachOf(losses []loss, what string) string {
 	parts := make([]string, len(losses))
 	for i, l := range losses {
@@ -248,7 +248,7 @@ func eachOf(losses []loss, what string) string {
 	return strings.Join(shortened(parts), ", ")
 }
 
-// mostNamed is how many hosts one sentence names.
+// mostNamed is how many hosts one sentence names at most.
 const mostNamed = 10
 
 func shortened(list []string) []string {
@@ -262,7 +262,7 @@ func hostNames(claims []reservation.Claim) []string {
 	return (&reservation.Reservation{Claims: claims}).HostNames()
 }
 
-// countOn is the number of hosts or instances that claims have on host.
+// countOn returns the number of hosts or instances that claims have on host.
 func countOn(claims []reservation.Claim, host string) int {
 	sum := 0
 	for _, c := range claims {

@@ -47,7 +47,7 @@ func TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile(t *testing.T) {
 	}{
 		"well":      {nil, false, reservation.Active},
 		"badly":     {errors.New("the host is down"), false, reservation.Starting},
-		"cancelled": {nil, true, reservation.Cancelled},
+		"cancelled": {nil, true, reservation.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := &servers{}

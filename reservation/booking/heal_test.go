@@ -149,7 +149,7 @@ func TestWhatCannotBeReplacedIsDegradedUntilItIsWell(t *testing.T) {
 	}
 	got := s.heal(t, r.ID, failing("a"), true)
 	want := []string{
-		"degraded: " + missing, "restored: all its hosts are well again",
+		"degraded: " + missing, "restored: all its hosts work again",
 		"degraded: " + missing, "healed: host a was replaced since it takes no instances now; instead: c",
 	}
 	if diff := cmp.Diff(want, told(got)); diff != "" || got.Degraded != "" {
@@ -213,7 +213,7 @@ func TestATenantDoesNotLearnTheHostsOfAPendingReservation(t *testing.T) {
 		t.Errorf("it says %s", text)
 	}
 	last := causes.list[len(causes.list)-1]
-	if last.Action != reservation.Heal || !strings.Contains(last.Detail, "host-1 was replaced") || !strings.Contains(last.Detail, "host-2 is missing") {
+	if last.Action != reservation.ActionHeal || !strings.Contains(last.Detail, "host-1 was replaced") || !strings.Contains(last.Detail, "host-2 is missing") {
 		t.Errorf("the audit trail has %+v", last)
 	}
 	s.passTo(t, at(100))
@@ -261,7 +261,7 @@ func TestAFilterThatMeansNothingAnyMoreIsSaid(t *testing.T) {
 	s.hosts = named("b")
 	s.host("b").Properties = map[string]inventory.Value{"gpu": inventory.NumberValue(4)}
 	s.observe(t)
-	if r = s.heal(t, r.ID, failing("a"), true); !strings.Contains(r.Degraded, "no other can be looked for: host_properties") {
+	if r = s.heal(t, r.ID, failing("a"), true); !strings.Contains(r.Degraded, "Almanac cannot search for another host: host_properties") {
 		t.Errorf("degraded: %s", r.Degraded)
 	}
 }

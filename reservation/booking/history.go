@@ -6,9 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// bounded are the groups of events that may happen without end: an owner may change a
-// reservation as often as they like, and a host may fail and come back. Of each group a
-// log keeps the last entries; the audit trail has a record of every change.
+// bounded lists the groups of events that may happen any number of times: an owner may change
+// a reservation often, and a host may fail and come back. A log keeps the last entries of each
+// group; the audit trail keeps every change.
 var bounded = []struct {
 	types []reservation.EventType
 	most  int
@@ -19,12 +19,12 @@ var bounded = []struct {
 	{[]reservation.EventType{reservation.BeforeEndEvent}, 20},
 }
 
-// recent returns the log without the oldest entries of each group that has too many.
-// What has not happened yet stays. It may change the list that it is given.
+// recent returns the log without the oldest entries of each group that has too many. Events
+// that have not happened yet stay. It may modify log.
 func recent(log []reservation.Event) []reservation.Event {
 	for _, group := range bounded {
 		happened := func(e reservation.Event) bool {
-			return e.State == reservation.Done && slices.Contains(group.types, e.Type)
+			return e.State == reservation.EventDone && slices.Contains(group.types, e.Type)
 		}
 		extra := -group.most
 		for _, e := range log {

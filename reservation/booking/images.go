@@ -13,19 +13,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Images are what decisions on reservations with an image depend on. Transfers are shared:
-// one reservation's stand in the way of another's on other hosts.
+// Images are what decisions on reservations with an image depend on. Reservations share the
+// channels for transfers, so one may delay another on other hosts.
 type Images struct {
 	Facts *staging.Facts
-	// Demands gives what the live reservations need, without the one that is changed, in
-	// the order of Demands.
+	// Demands returns what the live reservations need, without the one that is changed, in
+	// the order of the function Demands.
 	Demands func() []staging.Demand
 }
 
-// Demands gives what live reservations need of images, in the order in which they were
-// made. An image that the facts do not have is taken to take no time. What has begun is
-// among them: it keeps its image where it is. Once a reservation is cancelled it keeps
-// nothing; whoever relied on that needs a transfer then, which may be late.
+// Demands returns what live reservations need of images, in the order in which they were
+// made. An image that the facts do not contain takes no time. Reservations that have started
+// are included, since they keep their image on their hosts. A canceled reservation keeps
+// nothing; another one that relied on it then needs a transfer of its own, which may be late.
 func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand {
 	var imaged []*reservation.Reservation
 	for i := range live {
@@ -44,8 +44,8 @@ func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand 
 	return demands
 }
 
-// demandsOf gives one demand for the hosts that r has from its start on, and one for those
-// of each later start: they were given to it by healing or growth.
+// demandsOf returns one demand for the hosts that r has from its start on, and one for each
+// later start of hosts that were added by healing or growth.
 func demandsOf(r *reservation.Reservation, image staging.Image) (list []staging.Demand) {
 	for _, c := range r.Claims {
 		start := max(c.Span.Start, r.Span.Start)
@@ -63,31 +63,31 @@ func demandsOf(r *reservation.Reservation, image staging.Image) (list []staging.
 	return list
 }
 
-// staged is what a search looks at for the image of its ask.
+// staged is what a search needs for the image of its request.
 type staged struct {
 	image     staging.Image
-	admission *staging.Admission // beside what the others need
-	// there has the hosts that will have the image at a start, by that start.
+	admission *staging.Admission // given the demands of other reservations
+	// there has the hosts that will have the image at thereAt.
 	there   map[string]bool
 	thereAt span.Instant
 }
 
-// stage lets the search look at images, where there is one and they are looked at. It
-// fails with an Invalid fault where the image is not known, and then looks at none.
+// stage makes the search consider images, if the request has one and decisions do not ignore
+// them. It fails with an Invalid fault if the image is unknown, and changes nothing then.
 func (s *search) stage() error {
 	images := s.view.Images
-	if s.ask.Image == "" || images == nil || images.Facts == nil {
+	if s.request.Image == "" || images == nil || images.Facts == nil {
 		return nil
 	}
-	image, known := images.Facts.Image(s.ask.Image)
+	image, known := images.Facts.Image(s.request.Image)
 	if !known {
-		return fault.Field("image", "the size of image %q is not known yet, or there is no such image; ask again in a moment", s.ask.Image)
+		return fault.Field("image", "image %q does not exist, or its size is not known yet; try again in a moment", s.request.Image)
 	}
 	s.staged = &staged{image: image, admission: images.Facts.Admission(s.view.Now, images.Demands())}
 	return nil
 }
 
-// has says that a host will have the image at a start without a transfer of its own.
+// has reports whether a host will have the image at a start without a transfer of its own.
 func (t *staged) has(host string, start span.Instant) bool {
 	if t.there == nil || t.thereAt != start {
 		t.there, t.thereAt = t.admission.Before().Nodes(t.image.ID, start), start
@@ -95,18 +95,19 @@ func (t *staged) has(host string, start span.Instant) bool {
 	return t.there[host]
 }
 
-// has says that the host will have the image at a start: criterion 3 of
+// has reports whether the host will have the image at a start: criterion 3 of
 // docs/concepts.md "Which hosts".
 func (s *search) has(number int, start span.Instant) bool {
-	return s.staged != nil && s.staged.has(s.view.roster.names[number], start)
+	return s.staged != nil && s.staged.has(s.view.hosts.names[number], start)
 }
 
-// admit decides whether the image can be on the hosts of claims in time.
+// admit decides whether the image can be on the hosts of claims in time. If so, it returns the
+// state with this demand; otherwise a *staging.Refusal.
 func (t *staged) admit(id string, claims []reservation.Claim, w span.Span) (staging.State, error) {
 	return t.admission.Admit(t.demand(id, claims, w))
 }
 
-// allows is admit where nobody needs to know more.
+// allows reports whether admit would succeed; it is cheaper.
 func (t *staged) allows(id string, claims []reservation.Claim, w span.Span) bool {
 	return t.admission.Allows(t.demand(id, claims, w))
 }
@@ -115,11 +116,11 @@ func (t *staged) demand(id string, claims []reservation.Claim, w span.Span) stag
 	return staging.Demand{ID: id, Image: t.image, Nodes: hostNames(claims), Span: w}
 }
 
-// planned names the demand of a request, which has no id yet.
+// planned is the id of the demand of a request, which has no id yet.
 const planned = "request"
 
-// withImage returns a plan for the first start from that of the policy on at which the hosts
-// are free and the image can be on them; the refusal is that of the policy's start.
+// withImage returns the plan for the first start, not before that of the policy, at which the
+// hosts are free and the image can be on them. The refusal explains the policy's start.
 func (s *search) withImage(p Plan) (Plan, error) {
 	if s.staged == nil {
 		return p, nil
@@ -131,14 +132,13 @@ func (s *search) withImage(p Plan) (Plan, error) {
 	return *found, nil
 }
 
-// mostStarts bounds how many starts are tried for the sake of an image.
+// mostStarts is how many starts are tried at most because of an image.
 const mostStarts = 16
 
-// asAskedWithImage tries the plan and then later starts that the request allows. One
-// without a time allows those at which it waits for its image alone: it does not wait
-// until other reservations end.
+// asAskedWithImage tries the plan and then later starts that the request allows. A request
+// without a time may wait for its image, but not until other reservations end.
 func (s *search) asAskedWithImage(p Plan) (found *Plan, first *staging.Refusal) {
-	if !s.ask.immediate {
+	if !s.request.immediate {
 		return s.laterWithImage(s.query, p)
 	}
 	latest := s.view.Limits.horizon(s.view.Now)
@@ -158,9 +158,9 @@ func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *s
 	})
 }
 
-// tryWithImage tries the plan and then the starts that next returns: each the first one at
-// which the hosts are free, from the instant on at which the transfers to those refused
-// before could be over. Where none will do it returns what was wrong with the plan.
+// tryWithImage tries the plan and then the starts that next returns: each is the first start
+// with free hosts after the transfers for the previous one could be complete. If none is
+// possible, it returns the refusal for the plan.
 func (s *search) tryWithImage(p Plan, next func(ready span.Instant) (span.Instant, bool)) (found *Plan, first *staging.Refusal) {
 	for range mostStarts {
 		state, err := s.staged.admit(planned, p.Claims, p.Span)
@@ -184,7 +184,7 @@ func (s *search) tryWithImage(p Plan, next func(ready span.Instant) (span.Instan
 	return nil, first
 }
 
-// refuseImage explains that the image stands in the way, and what could be had instead.
+// refuseImage returns the refusal because of the image, and what would be accepted instead.
 func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message = reservation.ImageTransfer, why.Message
@@ -203,18 +203,18 @@ func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Ref
 	return r
 }
 
-// largestWithImage is a quantity less than that asked for that would be accepted in the
-// asked window: the largest one unless fewer hosts would start at another time.
+// largestWithImage returns a smaller quantity that would be accepted in the requested window:
+// the largest one, unless fewer hosts would start at another time.
 func (s *search) largestWithImage() int {
-	return sort.Search(s.ask.Quantity-1, func(less int) bool {
+	return sort.Search(s.request.Quantity-1, func(less int) bool {
 		fewer := *s
-		fewer.ask.Quantity = less + 1
+		fewer.request.Quantity = less + 1
 		fewer.query.Quantity = less + 1
 		start, delayed, ok := fewer.start()
 		if !ok {
 			return true
 		}
-		if s.ask.immediate {
+		if s.request.immediate {
 			found, _ := fewer.asAskedWithImage(fewer.planAt(start, delayed))
 			return found == nil
 		}
@@ -222,54 +222,52 @@ func (s *search) largestWithImage() int {
 	})
 }
 
-// refuseImage refuses a change of a pending reservation whose image could not be there in
-// time; nil where it can, where it is needed on no other host nor earlier than before and
-// was late then too, and where images are not looked at.
-func (m *move) refuseImage(claims []reservation.Claim) error {
-	s := m.search
-	if s.staged == nil || m.pinned() {
+// refuseImage returns the refusal of a change of a pending reservation whose image could not be
+// there in time. It returns nil if the image can be there, if decisions ignore images, or if
+// the image was late before and the change needs it on no other host and not for longer.
+func (p *changePlan) refuseImage(claims []reservation.Claim) error {
+	s := p.search
+	if s.staged == nil || p.pinned() {
 		return nil
 	}
-	_, err := s.staged.admit(m.from.ID, claims, m.to.Span)
+	_, err := s.staged.admit(p.from.ID, claims, p.to.Span)
 	refusal, refused := errors.AsType[*staging.Refusal](err)
 	if !refused {
 		return nil
 	}
-	had := m.from.HostNames()
-	asksMore := m.to.Span.Start < m.from.Span.Start || m.to.Span.End > m.from.Span.End ||
+	had := p.from.HostNames()
+	asksMore := p.to.Span.Start < p.from.Span.Start || p.to.Span.End > p.from.Span.End ||
 		slices.ContainsFunc(claims, func(c reservation.Claim) bool { return !slices.Contains(had, c.Host) })
-	if !asksMore && !s.staged.allows(m.from.ID, m.from.Claims, m.from.Span) {
+	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
 		return nil
 	}
-	return s.refuseImage(refusal, m.largestWithImage())
+	return s.refuseImage(refusal, p.largestWithImage())
 }
 
-// largestWithImage is the largest quantity less than that asked for that the change would
-// be accepted with.
-func (m *move) largestWithImage() int {
-	return sort.Search(m.to.Terms.Quantity-1, func(less int) bool {
-		fewer := *m
+// largestWithImage returns the largest smaller quantity with which the change would be accepted.
+func (p *changePlan) largestWithImage() int {
+	return sort.Search(p.to.Terms.Quantity-1, func(less int) bool {
+		fewer := *p
 		fewer.to.Terms.Quantity = less + 1
 		claims, ok := fewer.claims()
 		if !ok {
 			return true
 		}
-		return !m.search.staged.allows(m.from.ID, claims, m.to.Span)
+		return !p.search.staged.allows(p.from.ID, claims, p.to.Span)
 	})
 }
 
-// imagesRow is a name under which the records count the commits of reservations with an
-// image, beside those of hosts: transfers share their channels, so that two such
-// reservations may be in each other's way on different hosts. No host has a space in its
-// name.
+// imagesRow is a name under which the records count the commits of reservations with an image,
+// as they do for hosts: transfers share channels, so two such reservations may conflict even
+// on different hosts. No host has a space in its name.
 const imagesRow = "images of reservations"
 
-// looksAtImages says that this desk decides on images at all.
-func (d *Desk) looksAtImages() bool { return d.options.Images != nil }
+// looksAtImages reports whether decisions consider images.
+func (d *Service) looksAtImages() bool { return d.options.Images != nil }
 
-// versioned gives what the versions of the records tell about for r: its hosts, and the
-// images where it has one.
-func (d *Desk) versioned(r *reservation.Reservation) []string {
+// versioned returns the names whose versions a decision on r depends on: its hosts, and
+// imagesRow if it has an image.
+func (d *Service) versioned(r *reservation.Reservation) []string {
 	names := r.HostNames()
 	if r.Image != "" && d.looksAtImages() {
 		names = append(names, imagesRow)

@@ -114,7 +114,7 @@ func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testi
 	}
 }
 
-// BenchmarkPlanWithImages is the time for which an answer keeps the desk: with 1,000 live
+// BenchmarkPlanWithImages is the time for which an answer keeps the service: with 1,000 live
 // reservations 2 ms for one that is accepted and 15 to 30 ms for one that is refused, on one
 // busy core of a small virtual machine.
 func BenchmarkPlanWithImages(b *testing.B) {

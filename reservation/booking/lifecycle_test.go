@@ -58,10 +58,10 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 		s.check(t)
 	}
 	want := []reservation.Event{
-		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.Done, Done: at(0)},
-		{Type: reservation.StartEvent, Time: at(100), State: reservation.Done, Done: at(100)},
-		{Type: reservation.BeforeEndEvent, Time: at(170), State: reservation.Done, Done: at(170)},
-		{Type: reservation.EndEvent, Time: at(200), State: reservation.Done, Done: at(200)},
+		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.EventDone, Done: at(0)},
+		{Type: reservation.StartEvent, Time: at(100), State: reservation.EventDone, Done: at(100)},
+		{Type: reservation.BeforeEndEvent, Time: at(170), State: reservation.EventDone, Done: at(170)},
+		{Type: reservation.EndEvent, Time: at(200), State: reservation.EventDone, Done: at(200)},
 	}
 	if diff := cmp.Diff(want, s.get(t, id).Events); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -71,7 +71,7 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 	}
 }
 
-// TestEventsThatWereMissedHappenLateInOrder opens the desk again after the service
+// TestEventsThatWereMissedHappenLateInOrder opens the service again after the service
 // was away, and reads from the log how late each was.
 func TestWhatEndsMakesRoomForWhatStartsInTheSameSecond(t *testing.T) {
 	s := newScene(t, named("a"))
@@ -151,9 +151,9 @@ func TestACancelledReservationHasNoEventsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []reservation.Event{
-		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.Done, Done: at(0)},
-		{Type: reservation.StartEvent, Time: at(100), State: reservation.Done, Done: at(110), Detail: "10s after its time"},
-		{Type: reservation.CancelledEvent, Time: at(110), State: reservation.Done, Done: at(110)},
+		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.EventDone, Done: at(0)},
+		{Type: reservation.StartEvent, Time: at(100), State: reservation.EventDone, Done: at(110), Detail: "10s after its time"},
+		{Type: reservation.CanceledEvent, Time: at(110), State: reservation.EventDone, Done: at(110)},
 	}
 	if diff := cmp.Diff(want, r.Events); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -168,9 +168,9 @@ func TestTheLogSaysWhatAChangeChanged(t *testing.T) {
 	id := s.book(t, during(1, 100, 200)).ID
 	s.now.Store(int64(at(50)))
 	r := s.change(t, id, booking.Change{Name: new("night run"), Quantity: new(2), Start: new(at(110)), End: new(at(190))})
-	want := reservation.Event{Type: reservation.ChangedEvent, Time: at(50), State: reservation.Done, Done: at(50),
+	want := reservation.Event{Type: reservation.ChangedEvent, Time: at(50), State: reservation.EventDone, Done: at(50),
 		Detail: fmt.Sprintf(`name from "" to "night run"`+", quantity from 1 to 2, start from %v to %v, end from %v to %v", at(100), at(110), at(200), at(190))}
-	done := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
+	done := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
 	if diff := cmp.Diff(want, done[len(done)-1]); diff != "" {
 		t.Errorf("last thing done (-want +got):\n%s", diff)
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Limits bound what a project may ask for; 0 is no limit, in every field. An
+// Limits are what the operator allows a project; 0 means no limit, in every field. An
 // instance counts as one host.
 type Limits struct {
-	Duration        int64 // the longest reservation, in seconds
-	StartAhead      int64 // the farthest start, in seconds from now
-	Hosts           int   // held at one instant by the project's live reservations together
-	HostSeconds     int64 // the sum over the project's live reservations
-	ExtensionWindow int64 // an extension is accepted only that many seconds before the end
+	Duration        int64 // longest duration of a reservation, in seconds
+	StartAhead      int64 // farthest start, in seconds from now
+	Hosts           int   // held at one instant by all live reservations of the project
+	HostSeconds     int64 // sum over all live reservations of the project
+	ExtensionWindow int64 // how many seconds before the end an extension is accepted
 }
 
-// Held is what a project's live reservations hold together. It is a value that never
-// changes, so a decision may use it without a lock.
+// Held is what a project's live reservations hold. It is immutable, so decisions use it
+// without a lock.
 type Held struct {
 	Hosts       span.Count // over time
-	HostSeconds int64      // altogether
+	HostSeconds int64      // in total
 }
 
-// with returns h with r, without returns it without r.
+// with returns h with r.
 func (h Held) with(r *reservation.Reservation) Held {
 	return Held{addClaims(h.Hosts, r.Claims, 1), h.HostSeconds + weight(r)}
 }
@@ -35,8 +35,8 @@ func (h Held) without(r *reservation.Reservation) Held {
 	return Held{addClaims(h.Hosts, r.Claims, -1), h.HostSeconds - weight(r)}
 }
 
-// addClaims returns the count of hosts with claims added times times. Those of one
-// reservation that last equally long follow each other, and count as one step.
+// addClaims returns hosts with claims added times times. Claims of one reservation with the
+// same span follow each other, and are added in one step.
 func addClaims(hosts span.Count, claims []reservation.Claim, times int) span.Count {
 	for i := 0; i < len(claims); {
 		s, n := claims[i].Span, 0
@@ -48,7 +48,7 @@ func addClaims(hosts span.Count, claims []reservation.Claim, times int) span.Cou
 	return hosts
 }
 
-// weight is the host time of a reservation, each instance counted as a host.
+// weight returns the host-seconds of a reservation; each instance counts as a host.
 func weight(r *reservation.Reservation) int64 {
 	sum := int64(0)
 	for _, c := range r.Claims {
@@ -57,7 +57,7 @@ func weight(r *reservation.Reservation) int64 {
 	return sum
 }
 
-// horizon is the latest start that is allowed.
+// horizon returns the latest start that is allowed.
 func (l Limits) horizon(now span.Instant) span.Instant {
 	if l.StartAhead == 0 {
 		return span.Forever
@@ -65,7 +65,7 @@ func (l Limits) horizon(now span.Instant) span.Instant {
 	return now.Add(l.StartAhead)
 }
 
-// quantity is the most that the host-hours still allow for that long.
+// quantity returns the largest quantity that the host-hours allow for that many seconds.
 func (l Limits) quantity(held Held, seconds int64) int {
 	if l.HostSeconds == 0 {
 		return math.MaxInt32
@@ -73,9 +73,9 @@ func (l Limits) quantity(held Held, seconds int64) int {
 	return int(max(min((l.HostSeconds-held.HostSeconds)/seconds, math.MaxInt32), 0))
 }
 
-// granting gives the limits raised to what r has, for a change of r that shall last
-// that long: a change is held only against what it asks more of. held is without r. What r
-// holds at each instant is left to the search.
+// granting returns the limits raised to what r has, for a change of r to that many seconds: a
+// change is measured only by what it adds. held is without r. The search allows for what r
+// holds at each instant.
 func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation, seconds int64) Limits {
 	if l.Duration > 0 {
 		l.Duration = max(l.Duration, r.Span.Seconds())
@@ -93,9 +93,9 @@ func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation
 	return l
 }
 
-// exceeded gives the first limit that quantity for seconds from start on breaks,
-// with a sentence; "" where all hold. Whether the hosts held at once keep their limit
-// depends on the start, and is for the search to say.
+// exceeded returns the first limit that quantity for seconds from start on exceeds, with a
+// sentence; "" if none. It does not check the limit on hosts at one instant, which depends on
+// the start that the search finds.
 func (l Limits) exceeded(now span.Instant, held Held, quantity int, start span.Instant, seconds int64) (reservation.Constraint, string) {
 	switch {
 	case l.Duration > 0 && seconds > l.Duration:

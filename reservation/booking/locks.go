@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// turn is a lock for which nobody waits longer than its context lasts.
-type turn chan struct{}
+// contextMutex is a lock that is waited for no longer than the context lasts.
+type contextMutex chan struct{}
 
-func newTurn() turn { return make(turn, 1) }
+func newContextMutex() contextMutex { return make(contextMutex, 1) }
 
-// newSlots gives a lock that so many may hold at once.
-func newSlots(n int) turn { return make(turn, n) }
+// newSlots returns a lock that n may hold at once.
+func newSlots(n int) contextMutex { return make(contextMutex, n) }
 
-func (t turn) take(ctx context.Context) error {
+func (t contextMutex) lock(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -28,30 +28,29 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-func (t turn) leave() { <-t }
+func (t contextMutex) unlock() { <-t }
 
-// locks has a lock for each key that somebody uses: an idempotency key, so that a
-// repeated request waits for the first instead of asking for what that one is
-// about to get; or a host on which time is being claimed.
+// locks has a lock for each key in use. A key is an idempotency key, so that a repeated request
+// waits for the first one and gets its reservation, or a host on which time is being claimed.
 type locks[K comparable] struct {
 	mu    sync.Mutex
 	inUse map[K]*keyLock
-	spare []*keyLock // of keys that nobody uses any more
+	spare []*keyLock // for keys to come
 }
 
-// mostSpare bounds how many locks are kept for the next keys.
+// mostSpare is the maximum number of spare locks.
 const mostSpare = 1024
 
 type keyLock struct {
-	turn
-	users int // who hold it or wait; locks.mu is held
+	contextMutex
+	users int // how many hold it or wait for it; locks.mu is held
 }
 
-// lock waits for the keys, one after the other, and gives what releases them. The
-// keys differ, and everybody names them in the same order.
+// lock locks the keys, one after the other, and returns the function that unlocks them. The
+// keys differ, and all callers name them in the same order.
 func (l *locks[K]) lock(ctx context.Context, keys ...K) (unlock func(), err error) {
 	for i, key := range keys {
-		if err := l.use(key).take(ctx); err != nil {
+		if err := l.use(key).lock(ctx); err != nil {
 			l.mu.Lock()
 			l.disuse(key)
 			l.mu.Unlock()
@@ -66,7 +65,7 @@ func (l *locks[K]) release(keys []K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
-		l.inUse[key].leave()
+		l.inUse[key].unlock()
 		l.disuse(key)
 	}
 }
@@ -84,14 +83,14 @@ func (l *locks[K]) use(key K) *keyLock {
 		used, l.spare = l.spare[n-1], l.spare[:n-1]
 		l.inUse[key] = used
 	default:
-		used = &keyLock{turn: newTurn()}
+		used = &keyLock{contextMutex: newContextMutex()}
 		l.inUse[key] = used
 	}
 	used.users++
 	return used
 }
 
-// disuse is done by whoever does not hold the key, or wait for it, any more; mu is held.
+// disuse records that a caller no longer holds the key or waits for it; mu is held.
 func (l *locks[K]) disuse(key K) {
 	used := l.inUse[key]
 	if used.users--; used.users > 0 {

@@ -11,22 +11,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Memory keeps reservations in memory only, for whoever needs no disk: it is Records,
-// Keys and reservation.Reader at once, for any number of desks in this process.
+// Memory keeps reservations in memory, for simulations and tests. It implements Records, Keys
+// and reservation.Reader, for any number of services in this process.
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
 	usage        map[string]usage
-	log          []LogEntry // its places are forgotten+1, forgotten+2, …
-	forgotten    int64      // entries of the log
+	log          []LogEntry // with the places forgotten+1, forgotten+2, …
+	forgotten    int64      // number of deleted entries
 }
 
-// usage is what a project's live reservations hold together, and the project's version.
+// usage is the sum over a project's live reservations, and the project's version.
 type usage struct{ hostSeconds, version int64 }
 
-// NewMemory gives an empty Memory.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory {
 	return &Memory{
 		reservations: make(map[string]reservation.Reservation), keys: make(map[[2]string]reservation.Key),
@@ -60,8 +60,8 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	return nil
 }
 
-// Forget forgets reservations that are over, and the log so far: for one desk that runs
-// for ever, and has nothing to learn from others.
+// Forget deletes reservations that are over, and the log: for a single service that runs for a
+// long time and need not learn from others.
 func (m *Memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +82,7 @@ func (u usage) after(c Usage) usage {
 	return u
 }
 
-// allows reports whether the project is as the decision knew it, and may hold so much.
+// allows reports whether the project is as the decision knew it and keeps its limit.
 func (u usage) allows(c Usage) bool {
 	return (c.Known == nil || *c.Known == u.version) &&
 		(c.HostSeconds <= 0 || c.MostHostSeconds == 0 || u.after(c).hostSeconds <= c.MostHostSeconds)
@@ -144,7 +144,7 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	return got, nil
 }
 
-// raised returns the projects whose versions the answer has, beside what was found.
+// raised returns the projects whose versions belong in the answer beside found.
 func (m *Memory) raised(q Recall, found map[string]bool) map[string]bool {
 	projects := make(map[string]bool)
 	if q.Projects == nil || !q.All && q.Project == "" && len(found) == 0 {
@@ -162,7 +162,7 @@ func (m *Memory) raised(q Recall, found map[string]bool) map[string]bool {
 	return projects
 }
 
-// findLive adds the live reservations that are meant, and not known, to found.
+// findLive adds to found the live reservations that meant selects and the caller does not know.
 func (m *Memory) findLive(q Recall, found map[string]bool, meant func(r *reservation.Reservation) bool) {
 	for id, r := range m.reservations {
 		if r.Status.Live() && r.Version > known(q, id) && meant(&r) {
@@ -234,7 +234,7 @@ func (m *Memory) List(_ context.Context, q reservation.Query) ([]reservation.Res
 }
 
 func selects(q reservation.Query, r *reservation.Reservation) bool {
-	status := r.Status != reservation.Cancelled
+	status := r.Status != reservation.Canceled
 	if len(q.Statuses) > 0 {
 		status = slices.Contains(q.Statuses, r.Status)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // OfferChange returns what Change would do now, without doing it.
-func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
 	var again retry
 	for {
 		again.decide(d)
@@ -34,11 +34,11 @@ func (d *Desk) OfferChange(ctx context.Context, by Caller, id string, c Change) 
 	}
 }
 
-// Change changes a reservation and stores it. A refused or failed change leaves
-// everything as it was.
-func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
+// Change changes a reservation and stores it. A refused or failed change leaves the
+// reservation as it was.
+func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		cause := reservation.Cause{Action: reservation.Modify, UserID: by.UserID, RequestID: by.RequestID}
+		cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID}
 		plan, err := PlanChange(v.without(&r), r, c)
 		if err != nil {
 			return r, cause, err
@@ -51,22 +51,22 @@ func (d *Desk) Change(ctx context.Context, by Caller, id string, c Change) (rese
 	})
 }
 
-// Cancel gives a reservation up. What it has used stays in its history; the rest
-// is free for others.
-func (d *Desk) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
-	return d.modify(ctx, by, id, "store the cancelled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		next, err := cancelled(r, v.Now)
-		return next, reservation.Cause{Action: reservation.Cancel, UserID: by.UserID, RequestID: by.RequestID}, err
+// Cancel cancels a reservation. The claims that it has used stay in its record; its other
+// claims are released.
+func (d *Service) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
+	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, err := canceled(r, v.Now)
+		return next, reservation.Cause{Action: reservation.ActionCancel, UserID: by.UserID, RequestID: by.RequestID}, err
 	})
 }
 
-// amendment decides what becomes of a reservation, which the view holds, and why. It
-// returns the reservation as it is where nothing becomes of it.
+// amendment decides on a change of a reservation, which the view contains. It returns the
+// reservation after the change and the cause, or the reservation as it is if nothing changes.
 type amendment func(v View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
 
-// modify decides on a change of a reservation and stores it; again where the records have
-// moved on.
-func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend amendment) (reservation.Reservation, error) {
+// modify decides on a change of a reservation and stores it. It decides again if the records
+// have changed.
+func (d *Service) modify(ctx context.Context, by Caller, id, doing string, amend amendment) (reservation.Reservation, error) {
 	var again retry
 	for {
 		again.decide(d)
@@ -76,7 +76,7 @@ func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend am
 		case err == nil && (again.fresh || a.next.Version != a.before.Version):
 			return a.next, nil
 		case err == nil:
-			// Nothing was stored that would have failed on what memory does not know yet.
+			// The decision to store nothing might differ on newer records.
 			again.fresh = true
 			if err := d.poll(ctx, q); err != nil {
 				return reservation.Reservation{}, err
@@ -92,7 +92,7 @@ func (d *Desk) modify(ctx context.Context, by Caller, id, doing string, amend am
 	}
 }
 
-func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amend amendment) (*attempt, error) {
+func (d *Service) modifyOnce(ctx context.Context, by Caller, id, doing string, amend amendment) (*attempt, error) {
 	a, err := d.amend(ctx, by, id, amend)
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
@@ -104,9 +104,9 @@ func (d *Desk) modifyOnce(ctx context.Context, by Caller, id, doing string, amen
 	return a, nil
 }
 
-// amend decides on a change and begins it; the entry comes locked then. A change that
-// changes nothing is not begun.
-func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment) (a *attempt, err error) {
+// amend decides on a change and begins it unless nothing changes. If it begins the change, the
+// entry is locked when amend returns.
+func (d *Service) amend(ctx context.Context, by Caller, id string, amend amendment) (a *attempt, err error) {
 	e, err := d.find(ctx, by, id)
 	if err != nil {
 		return nil, err
@@ -119,11 +119,11 @@ func (d *Desk) amend(ctx context.Context, by Caller, id string, amend amendment)
 			e.changing.Leave(byRequest)
 		}
 	}()
-	// A start or an end may wait for the entry, and so does not wait for the rest of the line.
+	// A start or an end may be waiting for this entry, so the change goes ahead in the line.
 	return d.decide(ctx, by.ProjectID, (*turns.Gate).EnterAhead, func() (*attempt, error) { return d.amendNow(by, e, amend) })
 }
 
-func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {
+func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {
 	v, r, err := d.viewOf(by, e)
 	if err != nil {
 		return nil, err
@@ -140,8 +140,9 @@ func (d *Desk) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) 
 }
 
 // viewOf returns what a decision about a live reservation depends on, and the reservation,
-// which the caller has locked. It fails with ErrStale where a change of it is in doubt, or it is over.
-func (d *Desk) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
+// which the caller has locked. It fails with ErrStale if a change of it is in doubt or it is
+// over.
+func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	if e.over || e.attempt != nil {
@@ -150,9 +151,9 @@ func (d *Desk) viewOf(by Caller, e *entry) (View, reservation.Reservation, error
 	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
 
-// enterChange begins a change that was decided on v. The calendar holds, at each instant,
-// the larger of what the reservation has and what it shall have.
-func (d *Desk) enterChange(v *View, a *attempt) error {
+// enterChange begins a change that was decided on v. Until it is stored, the calendar holds, at
+// each instant, the larger of the old and the new claims.
+func (d *Service) enterChange(v *View, a *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before, next := &a.before, &a.next
@@ -166,9 +167,9 @@ func (d *Desk) enterChange(v *View, a *attempt) error {
 		both := append(slices.Clone(before.Claims), next.Claims...)
 		a.held = d.calendarClaims(before, envelope(both, len(before.Claims)))
 		d.release(d.calendarClaims(before, before.Claims))
-		// What was promised stays held where a host has become smaller since.
+		// A host may have become smaller since it was promised; Restore holds the claims anyway.
 		if err := d.calendar.Restore(a.held...); err != nil {
-			d.retake(before)
+			d.restoreClaims(before)
 			return fmt.Errorf("hold the hosts of the change: %w", err)
 		}
 	}
@@ -176,17 +177,17 @@ func (d *Desk) enterChange(v *View, a *attempt) error {
 	return nil
 }
 
-// unchanged reports whether the calendar has of hosts what v had; mu is held.
-func (d *Desk) unchanged(v *View, hosts []string) bool {
+// unchanged reports whether the calendar has the same claims on hosts as v; mu is held.
+func (d *Service) unchanged(v *View, hosts []string) bool {
 	for _, host := range hosts {
-		if !d.calendar.Unchanged(v.state.calendar, d.roster.numbers[host]) {
+		if !d.calendar.Unchanged(v.state.calendar, d.hosts.numbers[host]) {
 			return false
 		}
 	}
 	return true
 }
 
-// changed gives r as the plan has it.
+// changed returns r after the plan.
 func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
 	before := r
 	r.Terms, r.Span, r.Claims = plan.Terms, plan.Span, plan.Claims
@@ -196,11 +197,11 @@ func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation
 	return r
 }
 
-// changeable are what the owner has asked for, by the names that the API has for it. A
-// change that shows in none of them is no change, and is not stored.
+// changeable lists the fields that an owner has chosen, by their names in the API. A change
+// that affects none of them is not stored.
 var changeable = []struct {
 	name string
-	text bool // of any length
+	text bool // a text of any length
 	of   func(r *reservation.Reservation) string
 }{
 	{"name", true, func(r *reservation.Reservation) string { return r.Name }},
@@ -217,7 +218,7 @@ var changeable = []struct {
 	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
 }
 
-// difference says in words what a change changed; empty where it changed nothing.
+// difference returns in words what a change changed; empty if it changed nothing.
 func difference(before, after reservation.Reservation) string {
 	var parts []string
 	for _, field := range changeable {
@@ -233,11 +234,11 @@ func difference(before, after reservation.Reservation) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostQuoted is how many characters of a name a sentence quotes.
+// mostQuoted is the maximum number of characters of a name in a sentence.
 const mostQuoted = 60
 
-// quoted returns a name between quotation marks, cut where it is long. A character
-// that cannot be shown takes up to ten bytes in it.
+// quoted returns a name in quotation marks, cut if it is long. A character that cannot be
+// printed becomes up to ten bytes.
 func quoted(name string) string {
 	if letters := []rune(name); len(letters) > mostQuoted {
 		name = string(letters[:mostQuoted]) + "…"
@@ -245,19 +246,18 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func cancelled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
+func canceled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Next(r.Status, lifecycle.Cancel)
 	if err != nil {
 		return r, err
 	}
-	return closed(r, status, happened(reservation.CancelledEvent, now, ""), now), nil
+	return closed(r, status, happened(reservation.CanceledEvent, now, ""), now), nil
 }
 
-// closed gives r over before it has come to its end: what it has used stays, and what
-// lies ahead has gone.
+// closed returns r ended early: claims that it has used stay, later ones are removed.
 func closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
-	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.Done })
+	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })
 	r.Events = append(r.Events, last)
 	var used []reservation.Claim
 	for _, c := range r.Claims {
@@ -269,9 +269,9 @@ func closed(r reservation.Reservation, status reservation.Status, last reservati
 	return r
 }
 
-// find returns the entry of a live reservation that the caller may change. One that
-// another replica has booked a moment ago is read first.
-func (d *Desk) find(ctx context.Context, by Caller, id string) (*entry, error) {
+// find returns the entry of a live reservation that the caller may change. It reads a
+// reservation that another replica has just booked.
+func (d *Service) find(ctx context.Context, by Caller, id string) (*entry, error) {
 	for read := false; ; read = true {
 		if e, ok := d.entry(id); ok && d.mayChange(by, e) {
 			return e, nil
@@ -291,14 +291,14 @@ func (d *Desk) find(ctx context.Context, by Caller, id string) (*entry, error) {
 	}
 }
 
-func (d *Desk) mayChange(by Caller, e *entry) bool {
+func (d *Service) mayChange(by Caller, e *entry) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return !e.over && by.may(&e.r)
 }
 
-// may says whether the caller may see and change the reservation.
+// may reports whether the caller may see and change the reservation.
 func (c Caller) may(r *reservation.Reservation) bool { return c.Admin || c.ProjectID == r.ProjectID }
 
-// NotFound is the answer for a reservation that is not there, or not the caller's.
+// NotFound returns the error for a reservation that does not exist or that the caller may not see.
 func NotFound(id string) error { return fault.New(fault.NotFound, "there is no reservation %s", id) }

@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// never reports whether the hosts that match, now or later, have too little room for what is
-// asked for even where nothing is promised. Then neither claims nor the time stand in the way.
+// never reports whether the hosts that match, now or later, have too little room for the
+// request even if nothing is promised. Then neither claims nor the time are in the way.
 func (s *search) never() bool {
 	for _, hosts := range []hostset.Set{s.query.Hosts, s.matching(true)} {
-		if s.roomOfEmpty(hosts) >= s.ask.Quantity {
+		if s.roomOfEmpty(hosts) >= s.request.Quantity {
 			return false
 		}
 	}
@@ -23,15 +23,15 @@ func (s *search) never() bool {
 }
 
 // roomOfEmpty returns how many hosts or instances the hosts could hold if nothing were
-// promised, at most as many as are asked for.
+// promised, at most the requested quantity.
 func (s *search) roomOfEmpty(hosts hostset.Set) int {
-	if s.ask.Kind == reservation.Hosts {
-		return min(hosts.Count(), s.ask.Quantity)
+	if s.request.Kind == reservation.Hosts {
+		return min(hosts.Count(), s.request.Quantity)
 	}
 	total := int64(0)
 	for number := range hosts.All() {
-		times := min(s.view.roster.host(number).Capacity.Times(s.ask.Resources), int64(s.ask.Quantity))
-		switch s.ask.Affinity {
+		times := min(s.view.hosts.host(number).Capacity.Times(s.request.Resources), int64(s.request.Quantity))
+		switch s.request.Affinity {
 		case calendar.AffinitySame:
 			total = max(total, times)
 		case calendar.AffinityDifferent:
@@ -40,37 +40,37 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 			total += times
 		}
 	}
-	return int(min(total, int64(s.ask.Quantity)))
+	return int(min(total, int64(s.request.Quantity)))
 }
 
-// tooSmall says in a sentence why the hosts could not hold the instances even if nothing were
-// promised.
+// tooSmall returns a sentence that states why the hosts could not hold the instances even if
+// nothing were promised.
 func (s *search) tooSmall(hosts hostset.Set) string {
 	which := ""
-	if s.ask.HostProperties != "" {
+	if s.request.HostProperties != "" {
 		which = " that matches host_properties"
 	}
 	room := s.roomOfEmpty(hosts)
 	switch {
 	case room == 0:
 		return fmt.Sprintf("no host%s has %s", which, s.lacking(hosts))
-	case s.ask.Affinity == calendar.AffinitySame:
-		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, counted(room, "instance"), s.ask.Quantity)
-	case s.ask.Affinity == calendar.AffinityDifferent:
-		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", counted(room, "host"), s.ask.Quantity)
+	case s.request.Affinity == calendar.AffinitySame:
+		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, counted(room, "instance"), s.request.Quantity)
+	case s.request.Affinity == calendar.AffinityDifferent:
+		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", counted(room, "host"), s.request.Quantity)
 	default:
-		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", counted(room, "instance"), s.ask.Quantity)
+		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", counted(room, "instance"), s.request.Quantity)
 	}
 }
 
-// lacking names the first resource of one instance that no host has enough of, with the most
-// that one has; the whole size where each resource alone would do.
+// lacking names the first resource of one instance that no host has enough of, with the
+// largest amount on a host. If each resource alone would fit, it names the whole size.
 func (s *search) lacking(hosts hostset.Set) string {
 	var most resource.Vector
 	for number := range hosts.All() {
-		most = most.Max(s.view.roster.host(number).Capacity)
+		most = most.Max(s.view.hosts.host(number).Capacity)
 	}
-	want := s.ask.Resources
+	want := s.request.Resources
 	for _, of := range []struct {
 		name       string
 		want, most int64

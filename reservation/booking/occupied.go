@@ -6,15 +6,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// company is who is on a host.
-type company struct {
-	// bound guests were made in a reservation; other guests are neither that nor
-	// preemptible. A source that only counts its guests has others alone.
+// occupants are the kinds of instances on a host.
+type occupants struct {
+	// bound: some were created in a reservation. other: some are neither that nor
+	// preemptible. If the source only counts instances, they count as other.
 	bound, other bool
 }
 
-func companyOf(h *inventory.Host) company {
-	c := company{other: h.Instances == nil && h.InstanceCount > 0}
+func occupantsOf(h *inventory.Host) occupants {
+	c := occupants{other: h.Instances == nil && h.InstanceCount > 0}
 	for i := range h.Instances {
 		g := &h.Instances[i]
 		bound := g.ReservationID() != ""
@@ -24,15 +24,15 @@ func companyOf(h *inventory.Host) company {
 	return c
 }
 
-// occupied reports whether guests are likely to be on the host at start. Within the lead
-// time all guests count. Before that those count which nobody takes away: guests of a
-// reservation that is over, and those that are not preemptible unless the cloud migrates
-// them. Guests on a host that a reservation has now are taken for that reservation's.
+// occupied reports whether instances are likely to be on the host at start. Within the lead
+// time all instances count. Farther ahead, those count that nothing will remove: instances of
+// ended reservations, and those that are not preemptible unless the cloud migrates them.
+// Instances on a host that is reserved now are assumed to leave with that reservation.
 func (s *search) occupied(number int, start span.Instant) bool {
 	if start <= s.view.Now.Add(s.view.LeadTime) {
-		return s.view.roster.host(number).InstanceCount > 0
+		return s.view.hosts.host(number).InstanceCount > 0
 	}
-	c := s.view.roster.company[number]
+	c := s.view.hosts.occupants[number]
 	return (c.bound || c.other && !s.view.Migrates) && s.unclaimed().Has(number)
 }
 
@@ -47,7 +47,7 @@ func (s *search) unclaimed() hostset.Set {
 
 func (s *search) all() hostset.Set {
 	all := hostset.New(s.view.Calendar.Hosts())
-	for number := range s.view.roster.names {
+	for number := range s.view.hosts.names {
 		all.Add(number)
 	}
 	return all

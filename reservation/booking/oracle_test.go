@@ -162,7 +162,7 @@ func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 	}
 }
 
-// checkDesk: the desk knows the stored reservations, and its calendar their claims.
+// checkDesk: the service knows the stored reservations, and its calendar their claims.
 func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
 	t.Helper()
 	if diff := gocmp.Diff(live, s.desk.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// View is all that a decision depends on. Its calendar does not change while a
-// decision is made.
+// View is everything that a decision depends on. Its calendar does not change during the
+// decision.
 type View struct {
 	Now      span.Instant
 	Calendar *calendar.Calendar
@@ -18,39 +18,39 @@ type View struct {
 	Defaults Defaults
 	// LeadTime is how many seconds before a start its hosts should be empty.
 	LeadTime int64
-	// Migrates says that the guests of others are migrated off promised hosts; else they stay
-	// until somebody takes them away.
+	// Migrates reports whether others' instances are migrated off reserved hosts.
+	// Otherwise they stay.
 	Migrates bool
-	// SeesHidden says that the caller may use hidden properties.
+	// SeesHidden reports whether the caller may use hidden properties.
 	SeesHidden bool
-	// Images is nil where images are not looked at.
+	// Images is nil if decisions ignore images.
 	Images *Images
 
-	roster *roster
-	// What only a desk has; empty in a view without one.
+	hosts *hostIndex
+	// These fields are empty in a view without a service.
 	state      *state
 	held       Held           // of the project, with the reservation that is changed
 	configured int            // how often the rules were replaced
-	facts      *staging.Facts // nil where images are not looked at
+	facts      *staging.Facts // nil if decisions ignore images
 }
 
-// Plan is what booking a request would do.
+// Plan is the result of a decision: what booking the request would store.
 type Plan struct {
 	Terms         reservation.Terms
 	Span          span.Span
 	Claims        []reservation.Claim
 	DelayedByBoot bool
-	// Matched counts the hosts in the pool that pass the filter.
+	// Matched is how many hosts of the pool pass the filter.
 	Matched int
-	// Images is what the hosts have and will have of images, with the request's; nil where
-	// it has none or they are not looked at.
+	// Images is the state of images on the hosts, with those of the request; nil if the
+	// request has no image or decisions ignore images.
 	Images *staging.State
 }
 
-// NewPlan decides on a request. The error is an Invalid fault for a request that
-// makes no sense, and a *reservation.Refusal for one that cannot be met.
+// NewPlan decides on a request. The error is an Invalid fault for a request that makes no
+// sense, and a *reservation.Refusal for one that cannot be accepted.
 func NewPlan(v View, req reservation.Request) (Plan, error) {
-	a, err := settle(req, v)
+	a, err := parseRequest(req, v)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -74,11 +74,11 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	return s.withImage(s.planAt(start, delayed))
 }
 
-// planAt is the plan for a start at which the hosts are free.
+// planAt returns the plan for a start at which the hosts are free.
 func (s *search) planAt(start span.Instant, delayed bool) Plan {
 	return Plan{
-		Terms:         s.ask.Terms,
-		Span:          span.New(start, s.ask.duration),
+		Terms:         s.request.Terms,
+		Span:          span.New(start, s.request.duration),
 		Claims:        s.claims(start),
 		DelayedByBoot: delayed,
 		Matched:       s.matched,

@@ -8,18 +8,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// What a desk knows of what a project holds, and how its limit on hosts is kept by all
-// desks together: each commit after which the project holds more at some instant raises the
-// version of the project, and where there is a limit it names the version that it was
-// decided on.
+// This file has what a service knows of what a project holds, and how all services together keep the
+// limit on its hosts: each commit after which the project holds more at some instant increases
+// the version of the project, and if there is a limit, the commit names the version that it
+// was decided on.
 
-// excess is that so many hosts more are held throughout a span.
+// excess is a number of additional hosts that are held throughout a span.
 type excess struct {
 	span  span.Span
 	hosts int
 }
 
-// moreHosts returns where next holds more hosts at once than before.
+// moreHosts returns where next holds more hosts at one instant than before.
 func moreHosts(before, next reservation.Reservation) (list []excess) {
 	if !next.Status.Live() || sameClaims(before.Claims, next.Claims) {
 		return nil
@@ -33,7 +33,7 @@ func moreHosts(before, next reservation.Reservation) (list []excess) {
 	return list
 }
 
-// usageOf returns what becoming next adds to what the project of before holds.
+// usageOf returns how the usage of the project changes from before to next.
 func usageOf(before, next reservation.Reservation) (u Usage) {
 	if before.ID != "" {
 		u.Hosts, u.HostSeconds = -before.Quantity, -weight(&before)
@@ -44,8 +44,8 @@ func usageOf(before, next reservation.Reservation) (u Usage) {
 	return u
 }
 
-// setHeld notes what a project holds; mu is held.
-func (d *Desk) setHeld(project string, held Held) {
+// setHeld stores what a project holds; mu is held.
+func (d *Service) setHeld(project string, held Held) {
 	if held == (Held{}) {
 		delete(d.held, project)
 		return
@@ -53,9 +53,9 @@ func (d *Desk) setHeld(project string, held Held) {
 	d.held[project] = held
 }
 
-// countMore counts what an attempt holds beside what was held before, times times: while
-// it is in flight, the project holds at each instant the larger of the two. mu is held.
-func (d *Desk) countMore(a *attempt, times int) {
+// countMore adds what an attempt holds beyond what was held before, times times: while it is in
+// flight, the project holds at each instant the larger of the two. mu is held.
+func (d *Service) countMore(a *attempt, times int) {
 	held := d.held[a.next.ProjectID]
 	for _, m := range a.more {
 		held.Hosts = held.Hosts.Add(m.span, m.hosts*times)
@@ -63,9 +63,9 @@ func (d *Desk) countMore(a *attempt, times int) {
 	d.setHeld(a.next.ProjectID, held)
 }
 
-// keepsLimit reports whether the project, with all that is in flight, keeps its limit
-// wherever the attempt holds more than before; mu is held.
-func (d *Desk) keepsLimit(a *attempt) bool {
+// keepsLimit reports whether the project, with all attempts in flight, keeps its limit wherever
+// the attempt holds more than before; mu is held.
+func (d *Service) keepsLimit(a *attempt) bool {
 	if !d.isLimited(a) {
 		return true
 	}
@@ -73,12 +73,12 @@ func (d *Desk) keepsLimit(a *attempt) bool {
 	return !slices.ContainsFunc(a.more, func(m excess) bool { return held.Most(m.span) > d.options.Limits.Hosts })
 }
 
-// isLimited reports whether the limit on hosts is held against the attempt; mu is held.
-func (d *Desk) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
+// isLimited reports whether the limit on hosts applies to the attempt; mu is held.
+func (d *Service) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
 
-// claimingKeys returns, sorted, what is locked while the attempt is stored: the hosts that
-// it claims and, where there is a limit, its project.
-func (d *Desk) claimingKeys(a *attempt, hosts []string) []string {
+// claimingKeys returns, sorted, what is locked while the attempt is stored: the hosts that it
+// claims and, if there is a limit, its project.
+func (d *Service) claimingKeys(a *attempt, hosts []string) []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if !d.isLimited(a) {
@@ -89,8 +89,8 @@ func (d *Desk) claimingKeys(a *attempt, hosts []string) []string {
 	return keys
 }
 
-// projectVersion is the version that memory knows of a project.
-func (d *Desk) projectVersion(project string) int64 {
+// projectVersion returns the version of a project in memory.
+func (d *Service) projectVersion(project string) int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.projects[project]

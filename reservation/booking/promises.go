@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// memoryLock counts how often what it guards may have changed.
+// memoryLock counts how often the memory that it guards may have changed.
 type memoryLock struct {
 	sync.RWMutex
 	revision atomic.Uint64
@@ -25,17 +25,17 @@ func (l *memoryLock) Lock() {
 	l.revision.Add(1)
 }
 
-// lockToLook locks like Lock, for a section that changes nothing that the lock guards, except
-// what the calendar and the shelves share with their snapshots.
+// lockToLook locks like Lock, for a section that changes nothing in memory except what the
+// calendar and the index share with their snapshots.
 func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }
 
-// Revision grows with every change of what is promised, and may grow without one. What
-// was asked for after a revision was read is true for as long as it stays the same, but
+// Revision increases with every change of what is promised, and may increase without one. An
+// answer that was read after a revision stays true while the revision stays the same, except
 // for the passing of time.
-func (d *Desk) Revision() uint64 { return d.mu.revision.Load() }
+func (d *Service) Revision() uint64 { return d.mu.revision.Load() }
 
-// Reservation gives a live reservation, false where there is none with that id.
-func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
+// Reservation returns a live reservation, or false if there is none with that id.
+func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if e, ok := d.live[id]; ok {
@@ -44,14 +44,14 @@ func (d *Desk) Reservation(id string) (reservation.Reservation, bool) {
 	return reservation.Reservation{}, false
 }
 
-// Promised gives each host that is promised at t or later, once, with the first time
-// that is not over at t: one that ends after t, or whose end is still to be carried out.
-// Claims that touch or share the host come as one, without Slices.
-func (d *Desk) Promised(t span.Instant) []reservation.Claim {
+// Promised returns each host that is promised at t or later, once, with the first claim that is
+// not over at t: one that ends after t, or whose reservation has not ended yet. Claims that
+// touch or overlap are merged, without Slices.
+func (d *Service) Promised(t span.Instant) []reservation.Claim {
 	s := d.state()
 	overdue := s.overdue(t)
 	var claims []reservation.Claim
-	for number, name := range s.roster.names {
+	for number, name := range s.hosts.names {
 		next, ok := s.calendar.NextBusy(number, t)
 		if late, is := overdue[name]; is {
 			next, ok = late, true
@@ -63,9 +63,9 @@ func (d *Desk) Promised(t span.Instant) []reservation.Claim {
 	return claims
 }
 
-// Fillable returns the hosts that active reservations have at t, where no other has it and
-// none starts within so many seconds.
-func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
+// Fillable returns the hosts that active reservations have at t, without those that another
+// reservation has or that one needs within ahead seconds.
+func (d *Service) Fillable(t span.Instant, ahead int64) map[string]bool {
 	hosts, kept := map[string]bool{}, map[string]bool{}
 	for r := range d.state().live.byStart.until(t.Add(ahead)) {
 		for _, c := range r.Claims {
@@ -73,7 +73,7 @@ func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
 			case r.Status == reservation.Active && c.Span.Contains(t):
 				hosts[c.Host] = true
 			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == r.Span.End):
-				kept[c.Host] = true // it is late, is being ended, or starts soon
+				kept[c.Host] = true // the reservation is late, is ending, or starts soon
 			}
 		}
 	}
@@ -81,8 +81,7 @@ func (d *Desk) Fillable(t span.Instant, ahead int64) map[string]bool {
 	return hosts
 }
 
-// overdue returns the hosts of reservations that are live though their time has passed,
-// with that time.
+// overdue returns the hosts of reservations that are live beyond their span, with that span.
 func (s *state) overdue(t span.Instant) map[string]span.Span {
 	late := map[string]span.Span{}
 	for r := range s.live.byRelease.until(t) {
@@ -98,16 +97,15 @@ func (s *state) overdue(t span.Instant) map[string]span.Span {
 	return late
 }
 
-// Snapshot is the inventory that the desk decides with.
-func (d *Desk) Snapshot() *inventory.Snapshot {
+// Snapshot returns the inventory that decisions use.
+func (d *Service) Snapshot() *inventory.Snapshot {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.roster.snapshot
+	return d.hosts.snapshot
 }
 
-// Live returns the live reservations whose span shares an instant with w, by start,
-// then id.
-func (d *Desk) Live(w span.Span) []reservation.Reservation {
+// Live returns the live reservations whose span overlaps w, by start, then id.
+func (d *Service) Live(w span.Span) []reservation.Reservation {
 	var list []reservation.Reservation
 	for r := range d.state().live.byStart.until(w.End - 1) {
 		if r.Span.Overlaps(w) {
@@ -117,16 +115,16 @@ func (d *Desk) Live(w span.Span) []reservation.Reservation {
 	return list
 }
 
-// Availability returns the windows in which the request's quantity has room for its
-// duration, up to limit of them, and how many hosts match. The limits count as a booking
-// would count them: the error is a *reservation.Refusal where they allow no start.
-func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
+// Availability returns the windows in which the request's quantity has room for its duration,
+// at most limit, and how many hosts match. It applies the limits as a booking does: the error
+// is a *reservation.Refusal if they allow no start.
+func (d *Service) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return nil, 0, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
-	a, err := settle(req, v)
+	a, err := parseRequest(req, v)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -151,9 +149,9 @@ func (d *Desk) Availability(ctx context.Context, by Caller, req reservation.Requ
 	return windows, s.matched, nil
 }
 
-// windows are the starts at which there is room, in order.
+// windows returns the starts at which there is room, in order.
 func (s *search) windows() iter.Seq[calendar.Window] {
-	if s.ask.Kind == reservation.Instances {
+	if s.request.Kind == reservation.Instances {
 		return slices.Values(s.view.Calendar.SliceWindows(s.slices(s.query)))
 	}
 	return s.view.Calendar.Windows(s.query)
@@ -161,17 +159,17 @@ func (s *search) windows() iter.Seq[calendar.Window] {
 
 // allowed returns the parts of windows, which are in order, whose starts keep the limit on hosts.
 func (s *search) allowed(windows iter.Seq[calendar.Window]) iter.Seq[calendar.Window] {
-	kept := s.bound.keeps(s.ask.Quantity, span.Span{Start: s.query.Ready, End: s.query.Deadline})
+	kept := s.bound.keeps(s.request.Quantity, span.Span{Start: s.query.Ready, End: s.query.Deadline})
 	return func(yield func(calendar.Window) bool) {
 		for w := range windows {
-			for len(kept) > 0 && kept[0].End.Add(-s.ask.duration) < w.Start {
+			for len(kept) > 0 && kept[0].End.Add(-s.request.duration) < w.Start {
 				kept = kept[1:]
 			}
 			for _, part := range kept {
 				if part.Start > w.LatestStart {
 					break
 				}
-				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-s.ask.duration)), Free: w.Free}
+				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-s.request.duration)), Free: w.Free}
 				if starts.Start <= starts.LatestStart && !yield(starts) {
 					return
 				}

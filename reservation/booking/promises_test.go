@@ -31,7 +31,7 @@ func (s *scene) admitted(hint ...string) []string {
 	return names
 }
 
-// TestA004_8 is check A004-8 of paper 004: the filter asks the desk.
+// TestA004_8 is check A004-8 of paper 004: the filter asks the service.
 func TestA004_8(t *testing.T) {
 	s := newScene(t, named("A", "B", "C"))
 	blocker := s.book(t, only("B", during(1, 0, 10)))

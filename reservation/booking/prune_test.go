@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// A clock that ran ahead lets a desk forget time that has not come. What is booked once it is
+// A clock that ran ahead lets a service forget time that has not come. What is booked once it is
 // set right is kept all the same.
 func TestWhatIsBookedAfterTheClockWasSetBackKeepsItsHosts(t *testing.T) {
 	for name, happens := range map[string]func(s *scene){

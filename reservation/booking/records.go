@@ -6,112 +6,109 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Records keeps reservations where a crash does not reach them, for any number of
-// desks.
+// Records stores reservations durably, for any number of services.
 type Records interface {
-	// Commit stores a change whole or not at all. It fails with
-	// reservation.ErrStale where the records are not as the decision knew them, and
-	// with reservation.ErrKeyUsed where the project has used the key before. After
-	// any other error the change may have been stored all the same.
+	// Commit stores a change completely or not at all. It fails with reservation.ErrStale
+	// if the records are not as the decision knew them, and with reservation.ErrKeyUsed if
+	// the project has used the key before. After any other error the change may or may not
+	// have been stored.
 	Commit(ctx context.Context, c Commit) error
-	// Recall gives what is asked for, all as it stood at one moment.
+	// Recall returns what q selects, all as of one moment.
 	Recall(ctx context.Context, q Recall) (Recalled, error)
 }
 
-// Commit is a change of one reservation and what its decision was made on.
+// Commit is a change of one reservation and the versions that it was decided on.
 type Commit struct {
-	// Reservation is what shall be stored. The records hold its Version less one;
-	// Version 1 is a new reservation.
+	// Reservation is the state to store. The records hold the previous Version; Version 1
+	// is a new reservation.
 	Reservation reservation.Reservation
-	// Key is the use of the idempotency key that a new reservation came with; nil
-	// is none.
+	// Key is the use of the idempotency key for a new reservation; nil if there was none.
 	Key *reservation.Key
-	// Hosts are the hosts on which time is claimed that was not claimed before, by
-	// name, with the versions that the decision knew. Each grows by one. One name that no
-	// host has stands for the images of all reservations.
+	// Hosts are the hosts on which the change claims additional time, by name, with the
+	// versions that the decision knew. Commit increases each by one. One name, which no
+	// host has, stands for the images of all reservations.
 	Hosts []HostVersion
 	Usage Usage
 	Cause reservation.Cause
 }
 
-// HostVersion counts the commits that claimed time on a host; 0 is none yet.
+// HostVersion is the number of commits that claimed time on a host.
 type HostVersion struct {
 	Host    string
 	Version int64
 }
 
-// ProjectVersion counts the commits with Usage.Raises of a project; 0 is none yet.
+// ProjectVersion is the number of commits with Usage.Raises of a project.
 type ProjectVersion struct {
 	Project string
 	Version int64
 }
 
-// Usage is what a commit changes of what its project holds.
+// Usage is how a commit changes what its project holds.
 type Usage struct {
 	// Hosts and HostSeconds are added to the sums over the live reservations; they may be
-	// negative. The sum of the hosts is for the version before this one, which has a limit
-	// on it.
+	// negative. The sum of the hosts is read only by the previous version of Almanac, whose
+	// limit applies to it.
 	Hosts       int
 	HostSeconds int64
-	// MostHostSeconds is the most that the sum may be afterwards where HostSeconds raises
-	// it; 0 is no limit.
+	// MostHostSeconds is the largest allowed sum if HostSeconds raises it; 0 means no limit.
 	MostHostSeconds int64
-	// Raises reports that the project holds more hosts at some instant than before. The
-	// version of the project grows by one.
+	// Raises reports whether the project holds more hosts at some instant than before. If
+	// so, Commit increases the version of the project by one.
 	Raises bool
-	// Known is the version of the project that the decision knew; nil is any. It is there
-	// only where Raises is true.
+	// Known is the version of the project that the decision knew; nil allows any. It is set
+	// only if Raises is true.
 	Known *int64
 }
 
-// Recall asks for stored state. The log is always read; All wins over the other
+// Recall selects stored state. The answer always includes the log. All overrides the other
 // fields.
 type Recall struct {
-	// Since is a place in the log; what lies behind it is given.
+	// Since is a place in the log; the answer has the entries after it.
 	Since int64
-	// All asks for every live reservation and every host, beside IDs.
+	// All selects every live reservation and every host, and IDs.
 	All bool
-	// IDs, Hosts and Project ask for reservations, for the live ones with claims on
-	// the hosts, and for the live ones of the project, where it is not empty.
+	// IDs selects reservations, Hosts the live ones with claims on these hosts, and
+	// Project, if not empty, the live ones of the project.
 	IDs, Hosts []string
 	Project    string
-	// Projects returns the version of a project that the asker has. Nil asks for none.
+	// Projects returns the version of a project that the caller has. Nil selects no versions.
 	Projects func(project string) int64
-	// Known gives the version of a reservation that the asker has, 0 for none. What
-	// is known already is left out of the answer. Nil knows nothing.
+	// Known returns the version of a reservation that the caller has, 0 for none. The
+	// answer leaves out what the caller has. Nil means that the caller has nothing.
 	Known func(id string) int64
 }
 
-// Recalled is stored state of one moment.
+// Recalled is stored state as of one moment.
 type Recalled struct {
-	// Log has what lies behind Since, in order; of All, its last entry only.
+	// Log has the entries after Since, in order; for All, only the last entry.
 	Log []LogEntry
-	// Reservations are those that the log and the question name and the asker does
-	// not know in their version, live or over.
+	// Reservations are those that the log and the query name and that the caller does not
+	// have in their version, live or over.
 	Reservations []reservation.Reservation
-	// Gone are those of the IDs of which there is nothing stored.
+	// Gone are the IDs for which nothing is stored.
 	Gone []string
-	// Hosts has the versions of the hosts asked for, and of those on which one of
-	// the reservations that the log or IDs name has claims. Of these hosts,
-	// Reservations has every live reservation that the asker does not know.
+	// Hosts has the versions of the selected hosts, and of the hosts of reservations that
+	// the log or IDs name. For these hosts, Reservations has every live reservation that
+	// the caller does not have.
 	Hosts []HostVersion
-	// Projects has, where the question has Projects, the versions of Project, of the
-	// projects of all Reservations, and for All of every project: those of which the asker
-	// has an older one, by name. Of these projects, Reservations has every live reservation
-	// that the asker does not know.
+	// Projects has, if the query has Projects, the versions of Project, of the projects of
+	// all Reservations, and for All of every project, by name, if the caller has an older
+	// version. For these projects, Reservations has every live reservation that the caller
+	// does not have.
 	Projects []ProjectVersion
 }
 
-// LogEntry says that a reservation came to a version. Places grow, but an entry
-// may become visible after one with a larger place, and places may be left out.
+// LogEntry states that a reservation was stored in a version. Places increase, but an entry may
+// become visible after one with a larger place, and there may be gaps.
 type LogEntry struct {
 	Place   int64
 	ID      string
 	Version int64
 }
 
-// Keys remembers idempotency keys.
+// Keys reads idempotency keys.
 type Keys interface {
-	// Key gives the use of a key by a project; ok is false where there is none.
+	// Key returns the use of a key by a project; ok is false if it was not used.
 	Key(ctx context.Context, projectID, key string) (use reservation.Key, ok bool, err error)
 }

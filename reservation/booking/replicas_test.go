@@ -349,7 +349,7 @@ func TestASlowEventKeepsNoOtherBack(t *testing.T) {
 	s.carryOut(t, 100)
 	wantStatus(t, s, other, reservation.Active)
 	r := s.get(t, slow)
-	if e := r.Events[1]; r.Status != reservation.Starting || e.State != reservation.Running || e.Holder != "one" {
+	if e := r.Events[1]; r.Status != reservation.Starting || e.State != reservation.EventRunning || e.Holder != "one" {
 		t.Errorf("meanwhile the slow one is %s with %+v, want it starting and in the hands of one", r.Status, e)
 	}
 	if _, err := s.desk.Change(t.Context(), owner, slow, quantity(1)); !fault.Is(err, fault.Conflict) {

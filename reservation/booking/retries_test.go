@@ -66,15 +66,15 @@ func TestAStartThatFailsIsTriedSoonThenSeldomAndGivenUpAtTheEnd(t *testing.T) {
 	}
 	r := s.get(t, id)
 	wantLog := []reservation.Event{
-		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.Done, Done: at(0)},
-		{Type: reservation.FailedEvent, Time: at(200), State: reservation.Done, Done: at(200),
-			Detail: "its start was given up: nova does not answer at 164"},
+		{Type: reservation.CreatedEvent, Time: at(0), State: reservation.EventDone, Done: at(0)},
+		{Type: reservation.FailedEvent, Time: at(200), State: reservation.EventDone, Done: at(200),
+			Detail: "Almanac stopped retrying its start: nova does not answer at 164"},
 	}
 	if diff := cmp.Diff(wantLog, r.Events); diff != "" || r.Status != reservation.Failed {
 		t.Errorf("it is %s; log (-want +got):\n%s", r.Status, diff)
 	}
 	last := causes.list[len(causes.list)-1]
-	if diff := cmp.Diff(reservation.Cause{Action: reservation.Start, Detail: "nova does not answer at 164"}, last); diff != "" {
+	if diff := cmp.Diff(reservation.Cause{Action: reservation.ActionStart, Detail: "nova does not answer at 164"}, last); diff != "" {
 		t.Errorf("the last of the audit trail (-want +got):\n%s", diff)
 	}
 	s.check(t)
@@ -90,7 +90,7 @@ func TestAShortTroubleMakesAStartSecondsLate(t *testing.T) {
 	cloud.fails = nil
 	s.let(t, 106, 108)
 	r := s.get(t, id)
-	want := reservation.Event{Type: reservation.StartEvent, Time: at(100), State: reservation.Done, Done: at(108), Detail: "8s after its time"}
+	want := reservation.Event{Type: reservation.StartEvent, Time: at(100), State: reservation.EventDone, Done: at(108), Detail: "8s after its time"}
 	if diff := cmp.Diff(want, r.Events[1]); diff != "" || r.Status != reservation.Active {
 		t.Errorf("it is %s; start (-want +got):\n%s", r.Status, diff)
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// tries bounds how often a decision is made anew because others were faster. Each
-// time somebody else's was stored.
+// tries is how often a decision is repeated because others committed first. Each time one of
+// the others' commits was stored.
 const tries = 20
 
-// retry decides whether a decision is made again.
+// retry controls whether a decision is repeated.
 type retry struct {
 	fresh bool  // memory is not older than the request
-	seen  int64 // how often memory had learned something when the decision was made
+	seen  int64 // Service.adoptions when the decision was made
 	count int
 }
 
-// decide notes that a decision is about to be made.
-func (t *retry) decide(d *Desk) { t.seen = d.adoptions.Load() }
+// decide records that a decision is about to be made.
+func (t *retry) decide(d *Service) { t.seen = d.adoptions.Load() }
 
-// after reads what has changed where err may come from what memory did not know.
-// It gives nil where the decision is to be made again, else what to answer.
-func (t *retry) after(ctx context.Context, d *Desk, err error, q Recall) error {
+// after reads what has changed if err may be due to outdated memory. It returns nil if the
+// decision must be repeated, and otherwise the error for the caller.
+func (t *retry) after(ctx context.Context, d *Service, err error, q Recall) error {
 	_, refused := errors.AsType[*reservation.Refusal](err)
 	switch {
 	case refused && !t.fresh:
@@ -57,8 +57,8 @@ func inDemand(err error) error {
 	}
 }
 
-// limited says that a limit counts what a project holds together.
-func (d *Desk) limited() bool {
+// limited reports whether a limit counts what a project holds in total.
+func (d *Service) limited() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.options.Limits.Hosts > 0 || d.options.Limits.HostSeconds > 0

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// feature is something that a request can ask of a host. It is scarce where fewer than half of
+// feature is something that a request can require of a host. It is scarce if fewer than half of
 // the hosts of the pool have it.
 type feature struct {
 	kind featureKind
@@ -19,22 +19,22 @@ type featureKind int
 
 const (
 	hasClass    featureKind = iota // some of a custom resource class
-	hasTrait                       // a custom trait; those of CPUs come with each generation and say how new a host is
+	hasTrait                       // a custom trait; CPU traits do not count, since each generation brings new ones
 	hasProperty                    // a property that is not false, 0 or empty
 	isLarge                        // at least twice the median of vCPUs or memory, and more than half of the pool have
 )
 
-// lineup is what a snapshot tells of the order of its hosts. It is made once for a snapshot.
-type lineup struct {
+// hostOrder has the hosts of a snapshot in the orders that searches need.
+type hostOrder struct {
 	snapshot  *inventory.Snapshot
-	scarce    [][]feature // of each host of the pool, by place in the snapshot
-	features  []feature   // all that are scarce, each once
-	efficient []int       // the places by FLOPS per watt, then name
-	preferred []int       // the places by how few scarce features, then as efficient
+	scarce    [][]feature // of each host of the pool, by index in the snapshot
+	features  []feature   // all scarce ones, each once
+	efficient []int       // indexes by FLOPS per watt, then name
+	preferred []int       // indexes by the number of scarce features, then as in efficient
 }
 
-func lineUp(s *inventory.Snapshot) *lineup {
-	l := &lineup{snapshot: s, scarce: scarcities(s), efficient: make([]int, s.Len())}
+func orderHosts(s *inventory.Snapshot) *hostOrder {
+	l := &hostOrder{snapshot: s, scarce: scarcities(s), efficient: make([]int, s.Len())}
 	seen := make(map[feature]bool)
 	for place := range s.Len() {
 		l.efficient[s.EfficiencyRank(place)] = place
@@ -47,8 +47,8 @@ func lineUp(s *inventory.Snapshot) *lineup {
 	return l
 }
 
-// fewestFirst sorts hosts by how many of something each has, which is few; those with as
-// many stay in their order.
+// fewestFirst sorts hosts by the number that has returns for each. The sort is stable, and fast
+// for small numbers.
 func fewestFirst(hosts []int, has func(host int) int) []int {
 	order := make([]int, 0, len(hosts))
 	for n := 0; len(order) < len(hosts); n++ {
@@ -61,7 +61,7 @@ func fewestFirst(hosts []int, has func(host int) int) []int {
 	return order
 }
 
-// scarcities returns the scarce features of each host of the pool, by place in the snapshot.
+// scarcities returns the scarce features of each host of the pool, by index in the snapshot.
 func scarcities(s *inventory.Snapshot) [][]feature {
 	var pool []int
 	for place, h := range s.Hosts() {
@@ -105,7 +105,7 @@ func features(h *inventory.Host) (list []feature) {
 	return list
 }
 
-// empty reports whether a property says that the host has none of something.
+// empty reports whether a property is false, 0 or empty.
 func empty(v inventory.Value) bool {
 	switch v := v.Any().(type) {
 	case bool:
@@ -121,7 +121,8 @@ func empty(v inventory.Value) bool {
 	}
 }
 
-// largerThanMost tells hosts with much more of vCPUs or memory than most of the pool have.
+// largerThanMost returns a function that reports whether a host has much more vCPUs or memory
+// than most hosts of the pool.
 func largerThanMost(s *inventory.Snapshot, pool []int) func(h *inventory.Host) bool {
 	if len(pool) == 0 {
 		return func(*inventory.Host) bool { return false }
@@ -133,7 +134,7 @@ func largerThanMost(s *inventory.Snapshot, pool []int) func(h *inventory.Host) b
 		}
 		slices.Sort(amounts)
 		median := amounts[(len(amounts)-1)/2]
-		// What half of the pool have is not much.
+		// An amount that half of the pool have is not much.
 		return max(2*median, amounts[len(amounts)/2]+1)
 	}
 	vcpus := much(func(h *inventory.Host) int64 { return h.Capacity.VCPUs })
@@ -145,7 +146,7 @@ func largerThanMost(s *inventory.Snapshot, pool []int) func(h *inventory.Host) b
 func (s *search) asksFor(f feature) bool {
 	switch f.kind {
 	case hasClass:
-		return s.ask.Resources.Custom[f.name] > 0
+		return s.request.Resources.Custom[f.name] > 0
 	case hasTrait:
 		return s.filter.Mentions(f.name)
 	case hasProperty:
@@ -155,11 +156,11 @@ func (s *search) asksFor(f feature) bool {
 	}
 }
 
-// unasked is how many scarce features a host has that the request does not name: criterion 4
+// unasked returns how many scarce features of a host the request does not name: criterion 4
 // of docs/concepts.md "Which hosts".
 func (s *search) unasked(number int) int {
 	n := 0
-	for _, f := range s.view.roster.scarce(number) {
+	for _, f := range s.view.hosts.scarce(number) {
 		if !s.asksFor(f) {
 			n++
 		}
@@ -167,10 +168,10 @@ func (s *search) unasked(number int) int {
 	return n
 }
 
-// inOrder returns the numbers of the hosts that are there by criteria 4 to 6.
+// inOrder returns the numbers of the existing hosts by criteria 4 to 6.
 func (s *search) inOrder() []int {
-	r := s.view.roster
-	if !slices.ContainsFunc(r.lineup.features, s.asksFor) {
+	r := s.view.hosts
+	if !slices.ContainsFunc(r.hostOrder.features, s.asksFor) {
 		return r.preferred
 	}
 	unasked := make([]int, len(r.names))

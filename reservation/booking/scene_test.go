@@ -28,9 +28,9 @@ type tester interface {
 	Context() context.Context
 }
 
-// scene is a desk with a clock that the test sets.
+// scene is a service with a clock that the test sets.
 type scene struct {
-	desk    *booking.Desk
+	desk    *booking.Service
 	memory  *booking.Memory
 	options booking.Options
 	hosts   []inventory.Host
@@ -47,7 +47,7 @@ func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)
 	s.now.Store(int64(base))
 	s.options = booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      s.clock,
 		NewID:    func() string { return fmt.Sprintf("r%03d", s.ids.Add(1)) },
 	}
@@ -73,7 +73,7 @@ func (s *scene) passTo(t tester, now span.Instant) {
 	}
 }
 
-// restart opens a new desk on the same records.
+// restart opens a new service on the same records.
 func (s *scene) restart(t tester) {
 	t.Helper()
 	desk, err := booking.Open(t.Context(), s.options, s.snapshot(t))
@@ -180,13 +180,13 @@ func claimed(r reservation.Reservation) []string {
 	return list
 }
 
-// answer is what the desk says to a probe.
+// answer is what the service says to a probe.
 type answer struct {
 	Plan    booking.Plan
 	Refusal *reservation.Refusal
 }
 
-// answers are the desk's words on a few requests of each kind.
+// answers are the service's words on a few requests of each kind.
 func (s *scene) answers(t tester) []answer {
 	t.Helper()
 	now := s.clock()

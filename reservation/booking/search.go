@@ -11,37 +11,37 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// search looks for the start and the hosts of one ask.
+// search finds the start and the hosts for one request.
 type search struct {
 	view    View
-	ask     ask
+	request request
 	filter  *inventory.Filter
 	query   calendar.Query
 	matched int
-	// match has the hosts that match, by whether the start lies ahead; nil is not looked at yet.
+	// match has the matching hosts, by whether the start lies ahead; nil until needed.
 	match [2]hostset.Set
-	order []int // of criteria 4 to 6, see choose
+	order []int // by criteria 4 to 6, see choose
 	bound bound
-	// wakes are the times at which matching hosts that sleep or boot can be used.
+	// wakes are the times at which matching hosts that sleep or boot become available.
 	wakes []span.Instant
-	// fruitless is the last start of the asked window once no start there was found; else 0.
+	// fruitless is the last start of the requested window after no start was found there; else 0.
 	fruitless span.Instant
-	idle      *hostset.Set // the hosts that no reservation has now; nil until somebody asks
-	// staged is nil where there is no image, or images are not looked at.
+	idle      *hostset.Set // the hosts that no reservation has now; nil until needed
+	// staged is nil if there is no image or decisions ignore images.
 	staged *staged
 }
 
-// newSearch reads the filter and finds the hosts that match.
-func newSearch(v View, a ask) (*search, error) {
-	filter, err := inventory.ParseFilter([]byte(a.HostProperties), v.roster.snapshot, v.SeesHidden)
+// newSearch parses the filter and finds the matching hosts.
+func newSearch(v View, a request) (*search, error) {
+	filter, err := inventory.ParseFilter([]byte(a.HostProperties), v.hosts.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
 	return searchBy(v, a, filter), nil
 }
 
-func searchBy(v View, a ask, filter *inventory.Filter) *search {
-	s := &search{view: v, ask: a, filter: filter, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
+func searchBy(v View, a request, filter *inventory.Filter) *search {
+	s := &search{view: v, request: a, filter: filter, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
@@ -53,8 +53,8 @@ func searchBy(v View, a ask, filter *inventory.Filter) *search {
 	return s
 }
 
-// matching returns the hosts of the pool that pass the filter; ahead says that the
-// start lies in the future. The set is the caller's.
+// matching returns the hosts of the pool that pass the filter; ahead reports whether the start
+// lies in the future. The caller may change the set.
 func (s *search) matching(ahead bool) hostset.Set {
 	place := 0
 	if ahead && s.filter.Timely() {
@@ -62,8 +62,8 @@ func (s *search) matching(ahead bool) hostset.Set {
 	}
 	if s.match[place] == nil {
 		set := hostset.New(s.view.Calendar.Hosts())
-		for number := range s.view.roster.names {
-			if h := s.view.roster.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
+		for number := range s.view.hosts.names {
+			if h := s.view.hosts.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
 				set.Add(number)
 			}
 		}
@@ -72,10 +72,10 @@ func (s *search) matching(ahead bool) hostset.Set {
 	return s.match[place].Clone()
 }
 
-// sleepers fills in from when hosts that are not awake can be used.
+// sleepers fills in when hosts that are not awake become available.
 func (s *search) sleepers() {
-	for number := range s.view.roster.names {
-		h := s.view.roster.host(number)
+	for number := range s.view.hosts.names {
+		h := s.view.hosts.host(number)
 		if h == nil || h.AwakeAt(s.view.Now) <= s.view.Now {
 			continue
 		}
@@ -93,28 +93,28 @@ func (s *search) sleepers() {
 }
 
 func (s *search) slices(q calendar.Query) calendar.SliceQuery {
-	return calendar.SliceQuery{Query: q, Shape: s.ask.Resources, Affinity: s.ask.Affinity}
+	return calendar.SliceQuery{Query: q, Shape: s.request.Resources, Affinity: s.request.Affinity}
 }
 
-// most is the largest quantity that q has room for at once.
+// most returns the largest quantity that q has room for at one start.
 func (s *search) most(q calendar.Query) int {
-	if s.ask.Kind == reservation.Instances {
+	if s.request.Kind == reservation.Instances {
 		return s.view.Calendar.MostSlices(s.slices(q), mostInstances)
 	}
 	return s.view.Calendar.MostFree(q)
 }
 
-// mostInstances bounds how many instances a refusal counts on a host.
+// mostInstances is the maximum number of instances that a refusal counts on a host.
 const mostInstances = 1 << 20
 
-// start gives the start; delayed says that the reservation should have started
-// now and must wait for hosts to boot.
+// start returns the start; delayed reports whether an immediate reservation must wait for
+// hosts to boot.
 func (s *search) start() (start span.Instant, delayed, ok bool) {
-	if start, ok = s.find(s.query, s.ask.Policy); ok {
+	if start, ok = s.find(s.query, s.request.Policy); ok {
 		return start, false, true
 	}
 	s.fruitless = s.query.Deadline.Add(-s.query.Duration)
-	if !s.ask.immediate {
+	if !s.request.immediate {
 		return 0, false, false
 	}
 	if _, ok = s.find(s.allAwake(), calendar.PolicyFirstFit); !ok {
@@ -128,7 +128,7 @@ func (s *search) start() (start span.Instant, delayed, ok bool) {
 	return 0, false, false
 }
 
-// allAwake is the query as if every host that can boot were on.
+// allAwake returns the query as if every host that can boot were awake.
 func (s *search) allAwake() calendar.Query {
 	q := s.query
 	q.AvailableFrom = slices.Clone(q.AvailableFrom)
@@ -140,37 +140,37 @@ func (s *search) allAwake() calendar.Query {
 	return q
 }
 
-// startingAt is the query with that start only.
+// startingAt returns the query restricted to that start.
 func (s *search) startingAt(at span.Instant) calendar.Query {
 	q := s.query
 	q.Ready, q.Deadline = at, at.Add(q.Duration)
 	return q
 }
 
-// claims chooses the hosts for start.
+// claims returns claims on the hosts chosen for start.
 func (s *search) claims(start span.Instant) []reservation.Claim {
-	if s.ask.Kind == reservation.Instances {
-		return s.placeSlices(start, s.ask.Quantity, nil)
+	if s.request.Kind == reservation.Instances {
+		return s.placeSlices(start, s.request.Quantity, nil)
 	}
-	return s.claimWhole(s.choose(s.ask.Quantity, start, nil), s.query.Window(start))
+	return s.claimWhole(s.choose(s.request.Quantity, start, nil), s.query.Window(start))
 }
 
 func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 	claims := make([]reservation.Claim, len(numbers))
 	for i, number := range numbers {
-		claims[i] = reservation.Claim{Host: s.view.roster.names[number], Span: w}
+		claims[i] = reservation.Claim{Host: s.view.hosts.names[number], Span: w}
 	}
 	return claims
 }
 
-// choose takes quantity hosts that are free from start on, without those to skip,
+// choose returns quantity hosts that are free from start on, without those to skip,
 // in the order of docs/concepts.md "Which hosts":
 //
-//  1. no guest that is likely to be there at the start, see occupied;
-//  2. awake, or wakeable before the start: others are not free;
+//  1. no instances that are likely to be there at the start, see occupied;
+//  2. awake, or awake before the start: other hosts are not free;
 //  3. the image is there, or comes for another reservation;
 //  4. few scarce features that the request does not name;
-//  5. FLOPS per watt, the unknown last;
+//  5. FLOPS per watt, unknown ones last;
 //  6. name.
 func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []int {
 	q := s.query
@@ -188,7 +188,7 @@ func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []i
 	})
 }
 
-// withAndWithout are what a host may be by criterion 3, in order.
+// withAndWithout returns the values of criterion 3, in order.
 func (s *search) withAndWithout() []bool {
 	if s.staged == nil {
 		return []bool{false}
@@ -196,15 +196,15 @@ func (s *search) withAndWithout() []bool {
 	return []bool{true, false}
 }
 
-// placeSlices spreads quantity instances greedily as paper 000 Algorithm 1 does: hosts
-// that will have the image, then those with few scarce features that the request does not
-// name, then those that can hold more instances, then in the order of choose. Hosts in
-// first come before all others.
+// placeSlices distributes quantity instances greedily, as paper 000 Algorithm 1 does: hosts
+// that will have the image come first, then those with few scarce features that the request
+// does not name, then those with room for more instances, then in the order of choose. Hosts
+// in first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
 		n := min(room.Slices, quantity)
-		if n == 0 || s.ask.Affinity == calendar.AffinitySame && n < quantity {
+		if n == 0 || s.request.Affinity == calendar.AffinitySame && n < quantity {
 			continue
 		}
 		quantity -= n
@@ -214,11 +214,11 @@ func (s *search) placeSlices(start span.Instant, quantity int, first map[int]boo
 }
 
 func (s *search) claimSlices(number, n int, start span.Instant) reservation.Claim {
-	return reservation.Claim{Host: s.view.roster.names[number], Span: s.query.Window(start), Slices: n}
+	return reservation.Claim{Host: s.view.hosts.names[number], Span: s.query.Window(start), Slices: n}
 }
 
-// rooms gives the hosts that can take instances from start on, each up to limit,
-// in the order of placeSlices.
+// rooms returns the hosts with room for instances from start on, each with at most limit, in
+// the order of placeSlices.
 func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []calendar.Room {
 	q := s.query
 	q.Quantity = limit
@@ -230,7 +230,7 @@ func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []cale
 			cmp.Compare(s.unasked(a.Host), s.unasked(b.Host)),
 			cmp.Compare(b.Slices, a.Slices),
 			compareBool(s.occupied(a.Host, start), s.occupied(b.Host, start)),
-			cmp.Compare(s.view.roster.rank(a.Host), s.view.roster.rank(b.Host)),
+			cmp.Compare(s.view.hosts.rank(a.Host), s.view.hosts.rank(b.Host)),
 		)
 	})
 	return rooms

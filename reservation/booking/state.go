@@ -9,21 +9,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// state is what memory held at one moment. It never changes: decisions are made on it, and
-// questions answered from it, while memory goes on.
+// state is the content of memory at one moment. It is immutable: decisions and answers use it
+// while memory changes.
 type state struct {
 	revision uint64
-	roster   *roster
+	hosts    *hostIndex
 	calendar *calendar.Calendar // a snapshot
-	live     shelves
-	// becoming are the changes in flight of reservations with an image whose claims change.
+	live     liveIndex
+	// becoming are the changed reservations of attempts in flight that have an image and other claims.
 	becoming []*reservation.Reservation
 	pruned   span.Instant
 }
 
-// state returns the newest state, without waiting for anybody where nothing has changed
-// since somebody last asked.
-func (d *Desk) state() *state {
+// state returns the newest state. It does not wait for locks if nothing has changed since the
+// previous call.
+func (d *Service) state() *state {
 	if s := d.newest.Load(); s != nil && s.revision == d.mu.revision.Load() {
 		return s
 	}
@@ -32,14 +32,14 @@ func (d *Desk) state() *state {
 	return d.stateNow()
 }
 
-// stateNow is state; mu is held to look.
-func (d *Desk) stateNow() *state {
+// stateNow returns the newest state; mu is held for reading.
+func (d *Service) stateNow() *state {
 	now := d.mu.revision.Load()
 	if s := d.newest.Load(); s != nil && s.revision == now {
 		return s
 	}
 	s := &state{
-		revision: now, roster: d.roster, calendar: d.calendar.Snapshot(), live: d.shelves.snapshot(), pruned: d.pruned,
+		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), pruned: d.pruned,
 	}
 	for a := range d.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
@@ -51,19 +51,19 @@ func (d *Desk) stateNow() *state {
 }
 
 // view returns what a decision for project depends on.
-func (d *Desk) view(by Caller, project string) View {
+func (d *Service) view(by Caller, project string) View {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	return d.viewNow(by, project)
 }
 
-// viewNow is view; mu is held to look.
-func (d *Desk) viewNow(by Caller, project string) View {
+// viewNow returns what a decision for project depends on; mu is held for reading.
+func (d *Service) viewNow(by Caller, project string) View {
 	s := d.stateNow()
 	v := View{
 		Now: d.options.Now(), Calendar: s.calendar, Held: d.held[project],
 		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime, Migrates: d.options.Migrates,
-		SeesHidden: by.SeesHidden, roster: s.roster, state: s, held: d.held[project], configured: d.configured,
+		SeesHidden: by.SeesHidden, hosts: s.hosts, state: s, held: d.held[project], configured: d.configured,
 	}
 	if d.looksAtImages() {
 		v.facts = d.options.Images()
@@ -72,17 +72,17 @@ func (d *Desk) viewNow(by Caller, project string) View {
 	return v
 }
 
-// outdated reports whether a decision on v must be made again, whatever it claims; mu is held.
-func (d *Desk) outdated(v *View, project string) bool {
+// outdated reports whether a decision on v must be repeated whatever it claims; mu is held.
+func (d *Service) outdated(v *View, project string) bool {
 	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
-	return v.roster != d.roster || v.configured != d.configured || limited && v.held != d.held[project]
+	return v.hosts != d.hosts || v.configured != d.configured || limited && v.held != d.held[project]
 }
 
-// without returns the view as if r, which it holds, were not there.
+// without returns the view as if r, which it contains, did not exist.
 func (v View) without(r *reservation.Reservation) View {
 	v.Calendar = v.Calendar.Fork()
-	for _, c := range v.roster.claims(r, r.Claims) {
-		// What is over it may have forgotten.
+	for _, c := range v.hosts.claims(r, r.Claims) {
+		// The calendar may have pruned past claims.
 		if err := v.Calendar.Remove(c); err != nil && c.Span.End > v.state.pruned {
 			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
 		}
@@ -92,7 +92,7 @@ func (v View) without(r *reservation.Reservation) View {
 	return v
 }
 
-// images returns what decisions depend on beside the reservation with that id.
+// images returns what decisions depend on, without the reservation with id but.
 func (v *View) images(but string) *Images {
 	if v.facts == nil {
 		return nil
@@ -101,8 +101,8 @@ func (v *View) images(but string) *Images {
 	return &Images{Facts: facts, Demands: func() []staging.Demand { return Demands(facts, s.withImages(but)) }}
 }
 
-// withImages returns the live reservations with an image, except the one with that id; of one
-// that is being changed, both what it is and what it shall be.
+// withImages returns the live reservations with an image, except the one with id but. A
+// reservation that is being changed is listed in its old and its new state.
 func (s *state) withImages(but string) []reservation.Reservation {
 	var live []reservation.Reservation
 	for r := range s.live.imaged.until(span.Forever) {

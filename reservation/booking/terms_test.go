@@ -88,10 +88,10 @@ func fieldOf(err error) string {
 func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	leaving := during(1, 100, 200)
-	leaving.OnEnd = reservation.Leave
+	leaving.OnEnd = reservation.OnEndLeave
 	before := s.book(t, leaving)
 	s.desk.Configure(booking.Limits{}, booking.Defaults{
-		Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete, OnEndChoices: []reservation.OnEnd{reservation.Delete, reservation.Shelve},
+		Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
 	})
 	for name, caller := range map[string]booking.Caller{"a tenant": owner, "an admin": {ProjectID: "demo", Admin: true}} {
 		_, err := s.desk.Book(t.Context(), caller, leaving, nil)
@@ -102,11 +102,11 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	}
 	longer := at(300)
 	after, err := s.desk.Change(t.Context(), owner, before.ID, booking.Change{End: &longer})
-	if err != nil || after.OnEnd != reservation.Leave {
+	if err != nil || after.OnEnd != reservation.OnEndLeave {
 		t.Errorf("the stored reservation is changed to %q with %v, want it to keep its end", after.OnEnd, err)
 	}
 	shelving := during(1, 100, 200)
-	shelving.OnEnd = reservation.Shelve
+	shelving.OnEnd = reservation.OnEndShelve
 	s.book(t, shelving)
 }
 
@@ -131,10 +131,10 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 
 func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 	s := newScene(t, named("a"))
-	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PolicyPEWorstFit, reservation.Shelve
+	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PolicyPEWorstFit, reservation.OnEndShelve
 	s.restart(t)
 	r := s.book(t, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60})
-	want := reservation.Terms{Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.Shelve}
+	want := reservation.Terms{Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndShelve}
 	if diff := cmp.Diff(want, r.Terms); diff != "" {
 		t.Errorf("terms (-want +got):\n%s", diff)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// timetable has reservations in the order of a time. A copy costs nothing and does not
-// change with the original.
+// timetable has reservations ordered by a time. A snapshot costs nothing and is independent of
+// the original.
 type timetable struct{ tree *btree.BTreeG[timed] }
 
 type timed struct {
 	at span.Instant
-	r  *reservation.Reservation // not changed any more
+	r  *reservation.Reservation // immutable
 }
 
 func newTimetable() timetable {
@@ -29,32 +29,32 @@ func (t timetable) add(at span.Instant, r *reservation.Reservation)    { t.tree.
 func (t timetable) remove(at span.Instant, r *reservation.Reservation) { t.tree.Delete(timed{at, r}) }
 func (t timetable) snapshot() timetable                                { return timetable{t.tree.IsoCopy()} }
 
-// until walks those whose time is not after t, by time, then id.
+// until yields the reservations whose time is not after last, by time, then id.
 func (t timetable) until(last span.Instant) iter.Seq[*reservation.Reservation] {
 	return func(yield func(*reservation.Reservation) bool) {
 		t.tree.Scan(func(x timed) bool { return x.at <= last && yield(x.r) })
 	}
 }
 
-// first returns the earliest time, false where there is none.
+// first returns the earliest time, or false if the timetable is empty.
 func (t timetable) first() (span.Instant, bool) {
 	x, ok := t.tree.Min()
 	return x.at, ok
 }
 
-// shelves has the live reservations by the times that questions about them name.
-type shelves struct {
+// liveIndex has the live reservations in the orders that lookups need.
+type liveIndex struct {
 	byStart timetable
-	// byRelease has them by the first end of a claim, which is not after their own.
+	// byRelease orders them by the first end of a claim, which is not after their own end.
 	byRelease timetable
 	imaged    timetable // those with an image, by start
 }
 
-func newShelves() shelves {
-	return shelves{newTimetable(), newTimetable(), newTimetable()}
+func newLiveIndex() liveIndex {
+	return liveIndex{newTimetable(), newTimetable(), newTimetable()}
 }
 
-func (s shelves) add(r *reservation.Reservation) {
+func (s liveIndex) add(r *reservation.Reservation) {
 	s.byStart.add(r.Span.Start, r)
 	s.byRelease.add(firstRelease(r), r)
 	if r.Image != "" {
@@ -62,14 +62,14 @@ func (s shelves) add(r *reservation.Reservation) {
 	}
 }
 
-func (s shelves) remove(r *reservation.Reservation) {
+func (s liveIndex) remove(r *reservation.Reservation) {
 	s.byStart.remove(r.Span.Start, r)
 	s.byRelease.remove(firstRelease(r), r)
 	s.imaged.remove(r.Span.Start, r)
 }
 
-func (s shelves) snapshot() shelves {
-	return shelves{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot()}
+func (s liveIndex) snapshot() liveIndex {
+	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot()}
 }
 
 func firstRelease(r *reservation.Reservation) span.Instant {

@@ -10,21 +10,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Hold is a part of a host that is promised already.
+// Hold is a part of a host that is already promised.
 type Hold struct {
 	Host      string
 	Span      span.Span
 	Resources resource.Vector
 }
 
-// NewView gives a view for one decision without a desk: on the hosts of s, with what is
-// held, without limits, and with defaults that decide nothing. The error says which of the
-// holds has no room beside those before it.
+// NewView returns a view for one decision without a service: with the hosts of s, the holds, no
+// limits, and neutral defaults. It returns a *HoldError if a hold does not fit beside those
+// before it.
 func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error) {
-	r, capacities := (&roster{}).with(lineUp(s))
+	r, capacities := (&hostIndex{}).with(orderHosts(s))
 	v := View{
-		Now: now, Calendar: calendar.New(capacities, now), roster: r,
-		Defaults: Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+		Now: now, Calendar: calendar.New(capacities, now), hosts: r,
+		Defaults: Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 	}
 	for i, h := range held {
 		number, known := r.numbers[h.Host]
@@ -38,11 +38,11 @@ func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error)
 	return v, nil
 }
 
-// HoldError says that a hold cannot be entered.
+// HoldError is the error for a hold that cannot be added.
 type HoldError struct {
 	Index int
 	Err   error
 }
 
-func (e *HoldError) Error() string { return fmt.Sprintf("enter hold %d: %v", e.Index, e.Err) }
+func (e *HoldError) Error() string { return fmt.Sprintf("add hold %d: %v", e.Index, e.Err) }
 func (e *HoldError) Unwrap() error { return e.Err }

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// busyCloud is a desk of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
+// busyCloud is a service of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
 func busyCloud(b *testing.B) *scene {
 	b.Helper()
 	var hosts []inventory.Host
@@ -82,7 +82,7 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 
 // BenchmarkWaits measures for how long others wait while one project sends the largest
 // requests as fast as they are answered, four at a time: what a select_destinations asks of
-// the desk, the look for starts and ends that are due, and the inventory. The row "alone" is
+// the service, the look for starts and ends that are due, and the inventory. The row "alone" is
 // the same without that project.
 func BenchmarkWaits(b *testing.B) {
 	s := busyCloud(b)
@@ -112,7 +112,7 @@ func BenchmarkWaits(b *testing.B) {
 }
 
 // measureWaits asks every two milliseconds what others ask, beside a booking that makes the
-// desk write.
+// service write.
 func measureWaits(b *testing.B, s *scene) {
 	waits := map[string][]time.Duration{}
 	timed := func(what string, do func()) {

@@ -9,17 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Desired gives the layout that keeps the promises of the live reservations at now.
+// Desired returns the layout that keeps the promises of the live reservations at now.
 //
 // A host is in the fence from Rules.Ahead before the first claim on it until its last
-// claim is over. From Rules.Prepare before its start a reservation has its aggregate,
-// its trait or resource class and its flavors, until it is no longer live. One host
-// serves one reservation of hosts at a time: while an earlier claim lasts it does not
-// join the next one's aggregate, whose trait would keep the owner of the earlier claim
-// off it. A claim lasts beyond its end while its reservation's end is being carried out.
+// claim is over. A reservation has its aggregate, its trait or resource class and its
+// flavors from Rules.Prepare before its start for as long as it is live. A host serves one
+// reservation of hosts at a time: while an earlier claim lasts, the host does not join the
+// next reservation's aggregate, whose trait would keep the earlier owner off. A claim lasts
+// beyond its end while the end of its reservation is carried out.
 //
-// Hosts that are not in the snapshot are in nothing; those in trouble are, since
-// their instances still are.
+// Hosts that are not in the snapshot are left out. Failed hosts are included, since
+// instances may still be on them.
 func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span.Instant, rules Rules) Layout {
 	p := plan{hosts: hosts, now: now, rules: rules, layout: Layout{
 		Aggregates: map[string]inventory.Aggregate{},
@@ -41,48 +41,47 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 	return p.layout
 }
 
-// plan is a layout while it is made.
+// plan builds a layout.
 type plan struct {
 	hosts  *inventory.Snapshot
 	now    span.Instant
 	rules  Rules
 	layout Layout
 	traits map[string]map[string]bool // by host
-	turns  map[string][]turn          // by host, in their order
-	fenced map[string]bool            // hosts
+	claims map[string][]openClaim     // by host, in order of their start
+	fenced map[string]bool            // by host
 }
 
-// turn is a claim that is not over yet.
-type turn struct {
+// openClaim is a claim that is not over.
+type openClaim struct {
 	r     *reservation.Reservation
 	claim reservation.Claim
 }
 
 func (p *plan) readClaims(live []reservation.Reservation) {
-	p.turns = map[string][]turn{}
+	p.claims = map[string][]openClaim{}
 	for i := range live {
 		r := &live[i]
 		for _, c := range r.Claims {
 			if _, there := p.hosts.Index(c.Host); there && r.Status.Live() && !p.over(r, c) {
-				p.turns[c.Host] = append(p.turns[c.Host], turn{r, c})
+				p.claims[c.Host] = append(p.claims[c.Host], openClaim{r, c})
 			}
 		}
 	}
-	for _, turns := range p.turns {
-		slices.SortStableFunc(turns, func(a, b turn) int {
+	for _, claims := range p.claims {
+		slices.SortStableFunc(claims, func(a, b openClaim) int {
 			return cmp.Or(cmp.Compare(a.claim.Span.Start, b.claim.Span.Start), cmp.Compare(a.r.ID, b.r.ID))
 		})
 	}
 }
 
-// over says that the claim's time has passed. The claims that last until the end of
-// their reservation are not over before the reservation is.
+// over reports whether the claim has ended. A claim that lasts until the end of its
+// reservation is not over while the reservation is live.
 func (p *plan) over(r *reservation.Reservation, c reservation.Claim) bool {
 	return c.Span.End <= p.now && c.Span.End < r.Span.End
 }
 
-// begun says that the reservation has started, or that its start is no more than
-// seconds away.
+// begun reports whether the reservation has started or starts within that many seconds.
 func (p *plan) begun(r *reservation.Reservation, seconds int64) bool {
 	return r.Status != reservation.Pending || p.within(r.Span.Start, seconds)
 }
@@ -91,8 +90,8 @@ func (p *plan) within(start span.Instant, seconds int64) bool { return p.now.Add
 
 func (p *plan) fence() {
 	p.fenced = map[string]bool{}
-	for host, turns := range p.turns {
-		if slices.ContainsFunc(turns, func(t turn) bool {
+	for host, claims := range p.claims {
+		if slices.ContainsFunc(claims, func(t openClaim) bool {
 			return t.r.Status != reservation.Pending || p.within(t.claim.Span.Start, p.rules.Ahead)
 		}) {
 			p.fenced[host] = true
@@ -111,20 +110,20 @@ func (p *plan) trait(host, name string) {
 	p.traits[host][name] = true
 }
 
-// prepare enters what is the reservation's own.
+// prepare adds the reservation's own aggregate, traits, rooms and flavors.
 func (p *plan) prepare(r *reservation.Reservation) {
 	own, aggregate := OwnName(r.ID), AggregatePrefix+r.ID
 	metadata := map[string]string{
 		inventory.ReservationMark: r.ID, ProjectMark: r.ProjectID, required(Reserved): "required",
 	}
 	joined := map[string]bool{}
-	mine := func(t turn) bool { return t.r.ID == r.ID }
+	mine := func(t openClaim) bool { return t.r.ID == r.ID }
 	for _, host := range r.HostNames() {
-		turns := p.turns[host]
-		if !slices.ContainsFunc(turns, mine) {
+		claims := p.claims[host]
+		if !slices.ContainsFunc(claims, mine) {
 			continue
 		}
-		if p.fenced[host] && p.itsTurn(r, turns) {
+		if p.fenced[host] && p.mayJoin(r, claims) {
 			joined[host] = true
 		}
 		if r.Kind == reservation.Hosts {
@@ -135,7 +134,7 @@ func (p *plan) prepare(r *reservation.Reservation) {
 		if p.layout.Rooms[host] == nil {
 			p.layout.Rooms[host] = map[string]int64{}
 		}
-		p.layout.Rooms[host][own] = rooms(turns, mine)
+		p.layout.Rooms[host][own] = rooms(claims, mine)
 	}
 	if r.Kind == reservation.Hosts {
 		metadata[required(own)] = "required"
@@ -147,10 +146,10 @@ func (p *plan) prepare(r *reservation.Reservation) {
 	p.layout.Aggregates[aggregate] = inventory.Aggregate{Name: aggregate, Metadata: metadata, Hosts: sorted(joined)}
 }
 
-// itsTurn says that no claim before the reservation's own excludes it from the host:
-// reservations of instances share one, a reservation of hosts has it alone.
-func (p *plan) itsTurn(r *reservation.Reservation, turns []turn) bool {
-	for _, t := range turns {
+// mayJoin reports whether no earlier claim excludes the reservation from the host.
+// Reservations of instances share a host; a reservation of hosts has it alone.
+func (p *plan) mayJoin(r *reservation.Reservation, claims []openClaim) bool {
+	for _, t := range claims {
 		if t.r.ID == r.ID {
 			return true
 		}
@@ -161,11 +160,11 @@ func (p *plan) itsTurn(r *reservation.Reservation, turns []turn) bool {
 	return false
 }
 
-// rooms is the most that the reservation's claims on the host hold at one instant.
-func rooms(turns []turn, mine func(turn) bool) (most int64) {
-	for _, at := range turns {
+// rooms returns the maximum of what the reservation's claims on the host hold at one instant.
+func rooms(claims []openClaim, mine func(openClaim) bool) (most int64) {
+	for _, at := range claims {
 		sum := int64(0)
-		for _, t := range turns {
+		for _, t := range claims {
 			if mine(t) && t.claim.Span.Contains(at.claim.Span.Start) {
 				sum += int64(t.claim.Slices)
 			}
@@ -175,6 +174,5 @@ func rooms(turns []turn, mine func(turn) bool) (most int64) {
 	return most
 }
 
-// required is the key of an extra spec or of an aggregate's metadata that stands for
-// a required trait.
+// required returns the key, in extra specs or aggregate metadata, of a required trait.
 func required(trait string) string { return "trait:" + trait }

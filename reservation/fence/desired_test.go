@@ -83,7 +83,7 @@ func TestAHostIsFencedFromItsLeadTimeUntilItsClaimIsOver(t *testing.T) {
 		"when the claim on one host is over":  {end - hour, reservation.Active, 0, []string{"b"}},
 		"after its end, which takes its time": {end + hour, reservation.Ending, 0, []string{"b"}},
 		"when it has ended":                   {end, reservation.Ended, 0, nil},
-		"when it was given up":                {start, reservation.Cancelled, fence.Forever, nil},
+		"when it was given up":                {start, reservation.Canceled, fence.Forever, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules.Ahead, r.Status = c.ahead, c.status

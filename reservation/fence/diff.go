@@ -9,12 +9,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Diff gives the steps that make actual what desired says, in an order in which each
-// can be carried out: things are made before they are used, and out of use before
-// they are deleted; all that only adds comes first. What others have added stays:
-// metadata of aggregates and extra specs of flavors that are not Almanac's. The size of
-// a flavor that exists is not compared, since Nova cannot change it; one of no size,
-// whose hosts are not known, is not made.
+// Diff returns the steps that turn actual into desired, in an order in which each can be
+// carried out: things are created before they are used, and are no longer used before
+// they are deleted; steps that only add come first. It keeps what others have added, such as
+// metadata of aggregates and extra specs of flavors that are not Almanac's. Diff does not
+// compare the size of an existing flavor, since Nova cannot change it, and creates no
+// flavor without a size, whose hosts are unknown.
 func Diff(actual, desired Layout) []Step {
 	var d diff
 	d.makeAggregates(actual, desired)
@@ -24,7 +24,7 @@ func Diff(actual, desired Layout) []Step {
 	d.members(AddHost, actual, lacking(members(desired), members(actual)))
 
 	d.deleteFlavors(actual, desired)
-	// Placement refuses it while instances hold some: before the host is opened, then.
+	// Placement refuses this while instances hold some. So it comes before the host is opened.
 	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
 	d.unmark(actual, desired)
 	d.members(RemoveHost, actual, lacking(members(actual), members(desired)))
@@ -35,8 +35,8 @@ func Diff(actual, desired Layout) []Step {
 	return d
 }
 
-// For gives those of the steps that are for one reservation: what makes or takes away
-// its own things, and what puts its hosts into the fence or out of it.
+// For returns the steps for one reservation: those that create or delete its own
+// aggregate, traits and flavors, and those that add its hosts to the fence or remove them.
 func For(steps []Step, r *reservation.Reservation) (own []Step) {
 	hosts := r.HostNames()
 	for _, s := range steps {
@@ -47,8 +47,8 @@ func For(steps []Step, r *reservation.Reservation) (own []Step) {
 	return own
 }
 
-// Whose gives the reservation whose own trait or resource class that is. Ids are
-// UUIDs in small letters.
+// Whose returns the id of the reservation to which the trait or resource class belongs.
+// Ids are UUIDs in lower case.
 func Whose(name string) (reservation string, ok bool) {
 	id, ok := strings.CutPrefix(name, ReservationPrefix)
 	if !ok {
@@ -57,7 +57,7 @@ func Whose(name string) (reservation string, ok bool) {
 	return strings.ToLower(strings.ReplaceAll(id, "_", "-")), true
 }
 
-// diff is a list of steps while it is made.
+// diff collects steps.
 type diff []Step
 
 func (d *diff) makeAggregates(actual, desired Layout) {
@@ -77,7 +77,7 @@ func (d *diff) makeAggregates(actual, desired Layout) {
 	}
 }
 
-// unmark takes metadata of ours that is not wanted off aggregates that are.
+// unmark deletes surplus metadata of Almanac from aggregates that stay.
 func (d *diff) unmark(actual, desired Layout) {
 	for _, name := range sorted(desired.Aggregates) {
 		want, have := desired.Aggregates[name], actual.Aggregates[name]
@@ -108,7 +108,7 @@ func (d *diff) deleteAggregates(actual, desired Layout) {
 	}
 }
 
-// members adds the steps for hosts, by the aggregate's name, that shall join or leave.
+// members adds the steps for the hosts, by aggregate name, that join or leave.
 func (d *diff) members(action Action, actual Layout, hosts map[string][]string) {
 	reason := "host %s is not in aggregate %s"
 	if action == RemoveHost {
@@ -125,7 +125,7 @@ func (d *diff) members(action Action, actual Layout, hosts map[string][]string) 
 	}
 }
 
-// hostwise adds one step for each host and reservation whose traits they are.
+// hostwise adds one step for each host and reservation with surplus or missing traits.
 func (d *diff) hostwise(action Action, traits map[string][]string) {
 	reason := "host %s lacks %s"
 	if action == RemoveTraits {
@@ -143,7 +143,7 @@ func (d *diff) hostwise(action Action, traits map[string][]string) {
 	}
 }
 
-// rooms adds one step for each host and class of which there shall be another number.
+// rooms adds one step for each host and class with a wrong number of units.
 func (d *diff) rooms(action Action, actual, desired Layout, wrong func(is, shall int64) bool) {
 	for _, host := range sorted(union(actual.Rooms, desired.Rooms)) {
 		for _, class := range sorted(union(actual.Rooms[host], desired.Rooms[host])) {
@@ -201,8 +201,8 @@ func (d *diff) deleteNames(action Action, actual, desired []string) {
 
 func (d *diff) add(s Step) { *d = append(*d, s) }
 
-// owner is the reservation whose aggregate it is, flavorOwner whose flavor: their names
-// say so, which nobody can change by mistake as their metadata.
+// owner returns the reservation of an aggregate. It reads the name first: an admin may
+// change metadata by mistake.
 func owner(a inventory.Aggregate) string {
 	if id, ok := strings.CutPrefix(a.Name, AggregatePrefix); ok {
 		return id
@@ -218,7 +218,7 @@ func flavorOwner(f inventory.Flavor) string {
 	return f.ExtraSpecs[inventory.ReservationMark]
 }
 
-// bare is what a step says of an aggregate.
+// bare returns what a step needs of an aggregate.
 func bare(a inventory.Aggregate, metadata map[string]string) inventory.Aggregate {
 	return inventory.Aggregate{ID: a.ID, UUID: a.UUID, Name: a.Name, Metadata: metadata}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// longest is the most characters of a flavor's name and ID
+// longest is the maximum length of a flavor's name and ID, in characters
 // (nova/api/openstack/compute/schemas/flavor_manage.py, parameter_types.name).
 const longest = 255
 
-// hostFlavors enters the flavors of a reservation of hosts: one that takes the
-// smallest of its hosts as a whole, and its own of each shape of the rules.
+// hostFlavors adds the flavors of a reservation of hosts: one that fills its smallest host,
+// and one for each shape in the rules.
 func (p *plan) hostFlavors(r *reservation.Reservation) {
 	specs := common(r)
 	p.wholeHost(r, maps.Clone(specs))
@@ -32,10 +32,10 @@ func (p *plan) hostFlavors(r *reservation.Reservation) {
 	}
 }
 
-// wholeHost enters the flavor that takes a host as a whole. Its root disk is no larger
-// than the rules say: Nova keeps the size of the root disk with a server, and resizes it
-// to no flavor with a smaller one (nova/utils.py get_system_metadata_from_image,
-// nova/compute/api.py _validate_flavor_image_nostatus). The extra spec takes the rest.
+// wholeHost adds the flavor that fills a whole host. Its root disk is at most
+// Rules.RootDisk: Nova stores the root disk size with a server, and refuses to resize the
+// server to a flavor with a smaller one (nova/utils.py get_system_metadata_from_image,
+// nova/compute/api.py _validate_flavor_image_nostatus). An extra spec requests the rest.
 func (p *plan) wholeHost(r *reservation.Reservation, specs map[string]string) {
 	takes := p.smallest(r)
 	p.flavor(r.ID, FlavorPrefix+r.ID, takes, specs)
@@ -47,15 +47,15 @@ func (p *plan) wholeHost(r *reservation.Reservation, specs map[string]string) {
 	}
 }
 
-// instanceFlavor enters the one flavor of a reservation of instances, with the
-// reserved shape: each takes one of the reservation's own class.
+// instanceFlavor adds the one flavor of a reservation of instances, with the reserved
+// size. Each instance uses one unit of the reservation's own class.
 func (p *plan) instanceFlavor(r *reservation.Reservation) {
 	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, common(r))
 }
 
-// Requires are the extra specs with which an instance of any flavor is let onto the
-// hosts of the reservation and kept off all others, while it is active. In a
-// reservation of instances it counts as one of those promised.
+// Requires returns the extra specs that let an instance of any flavor use the hosts of
+// the active reservation, and no others. In a reservation of instances such an instance
+// counts as one of those promised.
 func Requires(r *reservation.Reservation) map[string]string {
 	if r.Kind == reservation.Hosts {
 		return map[string]string{required(Reserved): "required", required(OwnName(r.ID)): "required"}
@@ -69,7 +69,7 @@ func Binds(key string) bool {
 		strings.HasPrefix(key, required(OwnPrefix)) || strings.HasPrefix(key, "resources:"+OwnPrefix)
 }
 
-// common are the extra specs of every flavor of the reservation.
+// common returns the extra specs of every flavor of the reservation.
 func common(r *reservation.Reservation) map[string]string {
 	specs := Requires(r)
 	specs[inventory.ReservationMark], specs[ProjectMark] = r.ID, r.ProjectID
@@ -79,10 +79,10 @@ func common(r *reservation.Reservation) map[string]string {
 	return specs
 }
 
-// flavor enters a flavor that takes resources exactly. Nova has none without vCPUs or
-// memory (nova/compute/flavors.py create): there the extra spec resources:<CLASS>=0
-// stands against the flavor's own field, and others name the custom classes
-// (nova/scheduler/utils.py ResourceRequest.from_request_spec, strip_zeros).
+// flavor adds a flavor that uses exactly the given resources. Nova has no flavors without
+// vCPUs or memory (nova/compute/flavors.py create): there the extra spec
+// resources:<CLASS>=0 overrides the field of the flavor. Other extra specs name the custom
+// classes (nova/scheduler/utils.py ResourceRequest.from_request_spec, strip_zeros).
 func (p *plan) flavor(id, name string, takes resource.Vector, specs map[string]string) {
 	f := inventory.Flavor{ID: id, Name: name, Resources: takes, ExtraSpecs: specs}
 	f.Resources.Custom = nil
@@ -105,9 +105,9 @@ func least(f *inventory.Flavor, amount *int64, class string) {
 	}
 }
 
-// smallest is what every host of the reservation has at least of vCPUs, memory and
-// disk; nothing where none of them is known. A host of which Placement gives no vCPUs
-// or no memory takes no instances of any flavor, and does not count.
+// smallest returns the vCPUs, memory and disk that every host of the reservation has; zero
+// if none of the hosts is known. Hosts for which Placement has no vCPUs or no memory do not
+// count, since no flavor fits there.
 func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 	first := true
 	for _, name := range r.HostNames() {
@@ -128,8 +128,8 @@ func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 	return least
 }
 
-// plain gives text in the letters that Nova takes in a flavor's ID, n at most; text
-// that must be changed for it gets a sign of its own, so that no two become the same.
+// plain returns text in the characters that Nova allows in a flavor's ID, at most n. Changed
+// text ends in a hash, so that different texts stay different.
 func plain(text string, n int) string {
 	letters := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
@@ -143,7 +143,7 @@ func plain(text string, n int) string {
 	return short(letters, n)
 }
 
-// short gives text in n bytes at most, likewise.
+// short returns text in at most n bytes. Cut text ends in a hash too.
 func short(text string, n int) string {
 	if len(text) <= n {
 		return text

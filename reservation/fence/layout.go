@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// named gives the traits and resource classes of Almanac that the layout names.
+// named returns the traits and resource classes of Almanac that the layout names.
 func (l Layout) named() (traits, classes []string) {
 	t, c := map[string]bool{}, map[string]bool{}
 	for _, of := range l.Traits {
@@ -34,7 +34,7 @@ func (l Layout) named() (traits, classes []string) {
 	}
 	for _, f := range l.Flavors {
 		note(f.ExtraSpecs)
-		t[Closed] = true // for the next one
+		t[Closed] = true // for the next flavor
 	}
 	return sorted(t), sorted(c)
 }
@@ -47,7 +47,7 @@ func members(l Layout) map[string][]string {
 	return hosts
 }
 
-// lacking gives what a has and b has not, by key; keys with nothing are left out.
+// lacking returns what a has and b has not, by key; keys with nothing are left out.
 func lacking(a, b map[string][]string) map[string][]string {
 	less := map[string][]string{}
 	for key := range a {
@@ -67,7 +67,7 @@ func without(list, others []string) (rest []string) {
 	return rest
 }
 
-// differing gives what want says otherwise than have.
+// differing returns the pairs of want that have does not contain.
 func differing(want, have map[string]string) map[string]string {
 	wrong := map[string]string{}
 	for key, value := range want {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Summary says in a few words what the step does.
+// Summary returns what the step does in a few words.
 func (s *Step) Summary() string {
 	switch s.Action {
 	case CreateAggregate, DeleteAggregate:

@@ -1,8 +1,6 @@
-// Package lifecycle has the life of a reservation as one table: which state
-// follows on which trigger, and which events are due when.
-//
-// It decides nothing else and acts on nothing; whoever carries an event out asks
-// it what comes next.
+// Package lifecycle contains the life cycle of a reservation: the table of statuses and
+// triggers, and which events are due when. It is pure; the packages that carry events out
+// read the next status from it.
 package lifecycle
 
 import (
@@ -13,54 +11,54 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Trigger is what moves a reservation from one state to another.
+// Trigger moves a reservation from one status to another.
 type Trigger string
 
 // The triggers.
 const (
 	Start     Trigger = "start"      // the start is due
-	Started   Trigger = "started"    // the hosts are the owner's
+	Started   Trigger = "started"    // the hosts belong to the owner
 	Fail      Trigger = "fail"       // the promise cannot be kept
 	BeforeEnd Trigger = "before_end" // the owner is warned
 	End       Trigger = "end"        // the end is due
-	Finished  Trigger = "finished"   // the hosts are given back
-	Cancel    Trigger = "cancel"     // the owner gives up
+	Finished  Trigger = "finished"   // the hosts are free again
+	Cancel    Trigger = "cancel"     // the owner cancels
 )
 
-// Triggers are all triggers.
+// Triggers lists all triggers.
 var Triggers = []Trigger{Start, Started, Fail, BeforeEnd, End, Finished, Cancel}
 
-// table has the state that follows; what is not in it must not happen.
+// table contains the next status by status and trigger. Other transitions are not allowed.
 var table = map[reservation.Status]map[Trigger]reservation.Status{
 	reservation.Pending: {
 		Start:  reservation.Starting,
 		Fail:   reservation.Failed,
-		Cancel: reservation.Cancelled,
+		Cancel: reservation.Canceled,
 	},
 	reservation.Starting: {
-		Start:   reservation.Starting, // begun anew by another
+		Start:   reservation.Starting, // another replica starts over
 		Started: reservation.Active,
 		Fail:    reservation.Failed,
-		Cancel:  reservation.Cancelled,
+		Cancel:  reservation.Canceled,
 	},
 	reservation.Active: {
 		BeforeEnd: reservation.Active,
 		End:       reservation.Ending,
 		Fail:      reservation.Failed,
-		Cancel:    reservation.Cancelled,
+		Cancel:    reservation.Canceled,
 	},
 	reservation.Ending: {
-		End:      reservation.Ending, // begun anew by another
+		End:      reservation.Ending, // another replica starts over
 		Finished: reservation.Ended,
 		Fail:     reservation.Failed,
 	},
-	reservation.Ended:     {},
-	reservation.Cancelled: {},
-	reservation.Failed:    {},
+	reservation.Ended:    {},
+	reservation.Canceled: {},
+	reservation.Failed:   {},
 }
 
-// Next gives the state that follows, and a Conflict fault where the trigger has
-// no place in the state.
+// Next returns the status that follows, or a Conflict fault if the trigger is not allowed
+// in this status.
 func Next(s reservation.Status, t Trigger) (reservation.Status, error) {
 	next, ok := table[s][t]
 	if !ok {
@@ -69,23 +67,23 @@ func Next(s reservation.Status, t Trigger) (reservation.Status, error) {
 	return next, nil
 }
 
-// carried has the triggers of an event, in their order.
+// carried lists the triggers of each event, in order.
 var carried = map[reservation.EventType][]Trigger{
 	reservation.StartEvent:     {Start, Started},
 	reservation.BeforeEndEvent: {BeforeEnd},
 	reservation.EndEvent:       {End, Finished},
 }
 
-// TakesWork says that an event may have work to do on the cloud; the others are done as
-// they are begun.
+// TakesWork reports whether an event may require work in the cloud. Other events are done
+// as soon as they begin.
 func TakesWork(event reservation.EventType) bool { return len(carried[event]) > 1 }
 
-// Begin gives the state while an event is carried out, and Finish the one after it.
+// Begin returns the status while an event is carried out.
 func Begin(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
 	return follow(s, carried[event][:1])
 }
 
-// Finish gives the state after an event that has begun.
+// Finish returns the status after an event that has begun.
 func Finish(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
 	return follow(s, carried[event][1:])
 }
@@ -101,12 +99,12 @@ func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error
 	return s, nil
 }
 
-// Schedule gives the log of r with the events that its span asks for: those done
-// stay, those due are entered anew. A warning that was given for an earlier end is
-// given again for a later one. One that would be due at the start or earlier is left out:
-// it would say nothing that the start does not.
+// Schedule returns the log of r with the events that its span requires. Events that are done
+// stay; pending ones are replaced. A warning that was sent for an earlier end is scheduled
+// again for a later one. A warning at or before the start is left out, since it would state
+// nothing that the start does not.
 func Schedule(r *reservation.Reservation) []reservation.Event {
-	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.Due })
+	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
 	if r.Status == reservation.Pending {
 		log = append(log, due(reservation.StartEvent, r.Span.Start))
 	}
@@ -118,7 +116,7 @@ func Schedule(r *reservation.Reservation) []reservation.Event {
 }
 
 func due(t reservation.EventType, at span.Instant) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.Due}
+	return reservation.Event{Type: t, Time: at, State: reservation.EventDue}
 }
 
 func warned(log []reservation.Event, at span.Instant) bool {
@@ -127,20 +125,20 @@ func warned(log []reservation.Event, at span.Instant) bool {
 	})
 }
 
-// Due gives the place in the log of the event that comes next, false where all
-// are done. Events of one time keep the order of the log.
+// Due returns the index in the log of the next event, or false if all are done. Events of
+// the same time keep the order of the log.
 func Due(r *reservation.Reservation) (int, bool) {
 	first, found := 0, false
 	for i, e := range r.Events {
-		if e.State != reservation.Done && (!found || e.Time < r.Events[first].Time) {
+		if e.State != reservation.EventDone && (!found || e.Time < r.Events[first].Time) {
 			first, found = i, true
 		}
 	}
 	return first, found
 }
 
-// At gives when an event is to be carried out: at its time, or later where it was
-// put off. ok is false for one that runs or is done.
+// At returns when an event is due: at its time, or later if it was put off. ok is false if
+// the event is running or done.
 func At(e reservation.Event) (at span.Instant, ok bool) {
-	return max(e.Time, e.Until), e.State == reservation.Due
+	return max(e.Time, e.Until), e.State == reservation.EventDue
 }

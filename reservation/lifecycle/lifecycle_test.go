@@ -110,7 +110,7 @@ func TestDueEventsComeInTheOrderOfTheirTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Status, r.Events[i].State = status, reservation.Done
+		r.Status, r.Events[i].State = status, reservation.EventDone
 	}
 	if diff := cmp.Diff([]reservation.EventType{"start", "before_end", "end"}, order); diff != "" || r.Status != reservation.Ended {
 		t.Errorf("order (-want +got), ending %s:\n%s", r.Status, diff)
@@ -140,10 +140,10 @@ func TestAnEventIsToBeCarriedOutAtItsTimeOrWhenItWasPutOffTo(t *testing.T) {
 		at    span.Instant
 		due   bool
 	}{
-		"due":     {reservation.Event{Time: 100, State: reservation.Due}, 100, true},
-		"put off": {reservation.Event{Time: 100, State: reservation.Due, Until: 130}, 130, true},
-		"running": {reservation.Event{Time: 100, State: reservation.Running, Holder: "one"}, 100, false},
-		"done":    {reservation.Event{Time: 100, State: reservation.Done}, 100, false},
+		"due":     {reservation.Event{Time: 100, State: reservation.EventDue}, 100, true},
+		"put off": {reservation.Event{Time: 100, State: reservation.EventDue, Until: 130}, 130, true},
+		"running": {reservation.Event{Time: 100, State: reservation.EventRunning, Holder: "one"}, 100, false},
+		"done":    {reservation.Event{Time: 100, State: reservation.EventDone}, 100, false},
 	} {
 		if at, due := lifecycle.At(tc.event); at != tc.at || due != tc.due {
 			t.Errorf("%s: at %v, %v; want %v, %v", name, at, due, tc.at, tc.due)

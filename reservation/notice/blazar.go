@@ -12,54 +12,55 @@ import (
 // leasePublisher is the default of Blazar's [notifications] publisher_id.
 const leasePublisher = "blazar.lease"
 
-// leaseEventTypes has Blazar's event type of each action that is told
-// (blazar/manager/service.py, _send_notification and its callers). Blazar itself heals
-// without a word; here an update has the flags of the lease as they are then.
+// leaseEventTypes maps actions to Blazar's event types
+// (blazar/manager/service.py, _send_notification and its callers). Other actions have no
+// notification. Blazar heals without one; here healing sends an update with the lease's
+// current flags.
 var leaseEventTypes = map[reservation.Action]string{
-	reservation.Create:    "lease.create",
-	reservation.Modify:    "lease.update",
-	reservation.Cancel:    "lease.delete",
-	reservation.Start:     "lease.event.start_lease",
-	reservation.WarnOfEnd: "lease.event.before_end_lease",
-	reservation.End:       "lease.event.end_lease",
-	reservation.Heal:      "lease.update",
-	reservation.Degrade:   "lease.update",
-	reservation.Restore:   "lease.update",
+	reservation.ActionCreate:    "lease.create",
+	reservation.ActionModify:    "lease.update",
+	reservation.ActionCancel:    "lease.delete",
+	reservation.ActionStart:     "lease.event.start_lease",
+	reservation.ActionWarnOfEnd: "lease.event.before_end_lease",
+	reservation.ActionEnd:       "lease.event.end_lease",
+	reservation.ActionHeal:      "lease.update",
+	reservation.ActionDegrade:   "lease.update",
+	reservation.ActionRestore:   "lease.update",
 }
 
-// warningVoid is sent after an update when an end that was warned of is warned of
-// again.
+// warningVoid follows an update after which an owner who was warned of the end will be
+// warned again.
 const warningVoid = "lease.event.before_end_lease.stop"
 
-// The states in Blazar's words (blazar/status.py).
+// Blazar's names of the statuses (blazar/status.py).
 var (
 	leaseStatus = map[reservation.Status]string{
-		reservation.Pending:   "PENDING",
-		reservation.Starting:  "STARTING",
-		reservation.Active:    "ACTIVE",
-		reservation.Ending:    "TERMINATING",
-		reservation.Ended:     "TERMINATED",
-		reservation.Cancelled: "DELETING",
-		reservation.Failed:    "ERROR",
+		reservation.Pending:  "PENDING",
+		reservation.Starting: "STARTING",
+		reservation.Active:   "ACTIVE",
+		reservation.Ending:   "TERMINATING",
+		reservation.Ended:    "TERMINATED",
+		reservation.Canceled: "DELETING",
+		reservation.Failed:   "ERROR",
 	}
 	leaseReservationStatus = map[reservation.Status]string{
-		reservation.Pending:   "pending",
-		reservation.Starting:  "pending",
-		reservation.Active:    "active",
-		reservation.Ending:    "active",
-		reservation.Ended:     "deleted",
-		reservation.Cancelled: "deleted",
-		reservation.Failed:    "error",
+		reservation.Pending:  "pending",
+		reservation.Starting: "pending",
+		reservation.Active:   "active",
+		reservation.Ending:   "active",
+		reservation.Ended:    "deleted",
+		reservation.Canceled: "deleted",
+		reservation.Failed:   "error",
 	}
 	leaseEventStatus = map[reservation.EventState]string{
-		reservation.Due:     "UNDONE",
-		reservation.Running: "IN_PROGRESS",
-		reservation.Done:    "DONE",
+		reservation.EventDue:     "UNDONE",
+		reservation.EventRunning: "IN_PROGRESS",
+		reservation.EventDone:    "DONE",
 	}
 )
 
-// leaseEvents gives the notifications in Blazar's format. Blazar gives all of them
-// priority info, failures too.
+// leaseEvents returns the notifications in Blazar's format. As in Blazar, all have
+// priority info, even failures.
 func leaseEvents(change reservation.Change) []event {
 	eventType, told := leaseEventTypes[change.Action]
 	if !told {
@@ -68,9 +69,9 @@ func leaseEvents(change reservation.Change) []event {
 	r := &change.Reservation
 	events := []event{{leasePublisher, eventType, oslo.Info, leaseOf(r)}}
 	warned := slices.ContainsFunc(r.Events, func(e reservation.Event) bool {
-		return e.Type == reservation.BeforeEndEvent && e.State == reservation.Done
+		return e.Type == reservation.BeforeEndEvent && e.State == reservation.EventDone
 	})
-	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.Modify && warned && ok && e.State == reservation.Due {
+	if e, ok := last(r, reservation.BeforeEndEvent); change.Action == reservation.ActionModify && warned && ok && e.State == reservation.EventDue {
 		events = append(events, event{leasePublisher, warningVoid, oslo.Info, leaseOf(r)})
 	}
 	return events
@@ -93,8 +94,8 @@ type lease struct {
 	Events       []leaseEvent       `json:"events"`
 }
 
-// leaseReservation is the one reservation of a lease. It has the id of the lease,
-// as an instance names both by that id (blazar/db/sqlalchemy/models.py,
+// leaseReservation is the only reservation of a lease. It has the id of the lease, since
+// the hint of an instance may name either (blazar/db/sqlalchemy/models.py,
 // Reservation.to_dict).
 type leaseReservation struct {
 	ID                 string `json:"id"`
@@ -111,7 +112,7 @@ type leaseReservation struct {
 	*leaseInstances
 }
 
-// leaseHosts are the fields of resource type physical:host alone.
+// leaseHosts are the fields that only resource type physical:host has.
 type leaseHosts struct {
 	HypervisorProperties string `json:"hypervisor_properties"`
 	BeforeEnd            string `json:"before_end"`
@@ -119,7 +120,7 @@ type leaseHosts struct {
 	Max                  int    `json:"max"`
 }
 
-// leaseInstances are the fields of resource type virtual:instance alone.
+// leaseInstances are the fields that only resource type virtual:instance has.
 type leaseInstances struct {
 	VCPUs         int64   `json:"vcpus"`
 	MemoryMB      int64   `json:"memory_mb"`
@@ -176,31 +177,30 @@ func leaseReservationOf(r *reservation.Reservation) leaseReservation {
 	return out
 }
 
-// healedInUse says that hosts were replaced after the start: Blazar marks active
-// reservations alone (blazar/plugins/oshosts/host_plugin.py, heal_reservations).
+// healedInUse reports whether hosts were replaced after the start. Blazar marks only active
+// reservations (blazar/plugins/oshosts/host_plugin.py, heal_reservations).
 func healedInUse(r *reservation.Reservation) bool {
 	start, ok := last(r, reservation.StartEvent)
 	healed, ever := last(r, reservation.HealedEvent)
-	return ok && ever && start.State == reservation.Done && healed.Done >= start.Done
+	return ok && ever && start.State == reservation.EventDone && healed.Done >= start.Done
 }
 
-// leaseEventsOf gives the events of a lease: its start, its end, and the warning
-// before the end where there is one. What was given up with its reservation stays
-// undone. Of a reservation that failed, it is the start that went wrong, or the
-// end where it had started.
+// leaseEventsOf returns the events of a lease: its start, its end, and the warning before
+// the end if there is one. Events that a canceled or failed reservation never reached stay
+// UNDONE. If the reservation failed, its start is in ERROR, or its end if it had started.
 func leaseEventsOf(r *reservation.Reservation) []leaseEvent {
 	start, ok := last(r, reservation.StartEvent)
 	if !ok {
-		start = reservation.Event{Time: r.Span.Start, State: reservation.Due}
+		start = reservation.Event{Time: r.Span.Start, State: reservation.EventDue}
 	}
 	end, ok := last(r, reservation.EndEvent)
 	if !ok {
-		end = reservation.Event{Time: r.Span.End, State: reservation.Due}
+		end = reservation.Event{Time: r.Span.End, State: reservation.EventDue}
 	}
 	events := []leaseEvent{leaseEventOf(r, "start_lease", start), leaseEventOf(r, "end_lease", end)}
 	switch {
 	case r.Status != reservation.Failed:
-	case start.State != reservation.Done:
+	case start.State != reservation.EventDone:
 		events[0].Status = "ERROR"
 	default:
 		events[1].Status = "ERROR"
@@ -216,13 +216,13 @@ func leaseEventOf(r *reservation.Reservation, name string, e reservation.Event) 
 		ID: nameID("almanac:" + r.ID + "/" + name), LeaseID: r.ID, EventType: name,
 		Time: leaseTime(e.Time), Status: leaseEventStatus[e.State], CreatedAt: rowTime(r.Created),
 	}
-	if e.State == reservation.Done {
+	if e.State == reservation.EventDone {
 		out.UpdatedAt = new(rowTime(e.Done))
 	}
 	return out
 }
 
-// last gives the last event of a type in the log.
+// last returns the last event of a type in the log.
 func last(r *reservation.Reservation, t reservation.EventType) (reservation.Event, bool) {
 	for _, e := range slices.Backward(r.Events) {
 		if e.Type == t {
@@ -232,9 +232,9 @@ func last(r *reservation.Reservation, t reservation.EventType) (reservation.Even
 	return reservation.Event{}, false
 }
 
-// leaseTime writes a time as oslo_serialization writes it into a message.
+// leaseTime formats a time as oslo_serialization does in a message.
 func leaseTime(at span.Instant) string { return at.Time().Format("2006-01-02T15:04:05.000000") }
 
-// rowTime writes a time as Blazar writes when a row of its database was made or
-// changed (blazar/db/sqlalchemy/model_base.py, datetime_to_str).
+// rowTime formats a time as Blazar does for created_at and updated_at of a row
+// (blazar/db/sqlalchemy/model_base.py, datetime_to_str).
 func rowTime(at span.Instant) string { return at.Time().Format("2006-01-02 15:04:05") }

@@ -16,7 +16,7 @@ import (
 func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 	r := booked()
 	r.Status, r.Updated = reservation.Active, noon+5
-	r.Events[1].State, r.Events[1].Done = reservation.Done, noon+5
+	r.Events[1].State, r.Events[1].Done = reservation.EventDone, noon+5
 	want := parsed(t, `{
 		"lease_id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "user_id": "u1", "project_id": "p1",
 		"trust_id": null, "start_date": "2026-11-21T12:00:00.000000", "end_date": "2026-11-21T13:00:00.000000",
@@ -39,7 +39,7 @@ func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 				"event_type": "end_lease", "time": "2026-11-21T13:00:00.000000", "status": "UNDONE",
 				"created_at": "2026-11-21 11:00:00", "updated_at": null}]
 	}`)
-	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.Start), notice.Blazar))); diff != "" {
+	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.ActionStart), notice.Blazar))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -51,7 +51,7 @@ func TestInstancesAreBlazarsVirtualInstances(t *testing.T) {
 		r := booked()
 		r.Kind, r.Affinity = reservation.Instances, affinity
 		r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, DiskGB: 10}
-		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Create), notice.Blazar)))
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.ActionCreate), notice.Blazar)))
 		for name, want := range map[string]any{
 			"resource_type": "virtual:instance", "vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 10.0, "amount": 2.0,
 			"affinity": want, "flavor_id": r.ID, "aggregate_id": nil, "server_group_id": nil,
@@ -75,15 +75,15 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 		wantLease, wantHolding string
 		wantEvents             [3]string
 	}{
-		reservation.Pending: {all(reservation.Due), "PENDING", "pending", [3]string{"UNDONE", "UNDONE", "UNDONE"}},
-		reservation.Starting: {[3]reservation.EventState{reservation.Running, reservation.Due, reservation.Due},
+		reservation.Pending: {all(reservation.EventDue), "PENDING", "pending", [3]string{"UNDONE", "UNDONE", "UNDONE"}},
+		reservation.Starting: {[3]reservation.EventState{reservation.EventRunning, reservation.EventDue, reservation.EventDue},
 			"STARTING", "pending", [3]string{"IN_PROGRESS", "UNDONE", "UNDONE"}},
-		reservation.Active: {[3]reservation.EventState{reservation.Done, reservation.Due, reservation.Due},
+		reservation.Active: {[3]reservation.EventState{reservation.EventDone, reservation.EventDue, reservation.EventDue},
 			"ACTIVE", "active", [3]string{"DONE", "UNDONE", "UNDONE"}},
-		reservation.Ending: {[3]reservation.EventState{reservation.Done, reservation.Done, reservation.Running},
+		reservation.Ending: {[3]reservation.EventState{reservation.EventDone, reservation.EventDone, reservation.EventRunning},
 			"TERMINATING", "active", [3]string{"DONE", "DONE", "IN_PROGRESS"}},
-		reservation.Ended:  {all(reservation.Done), "TERMINATED", "deleted", [3]string{"DONE", "DONE", "DONE"}},
-		reservation.Failed: {all(reservation.Due), "ERROR", "error", [3]string{"ERROR", "UNDONE", "UNDONE"}},
+		reservation.Ended:  {all(reservation.EventDone), "TERMINATED", "deleted", [3]string{"DONE", "DONE", "DONE"}},
+		reservation.Failed: {all(reservation.EventDue), "ERROR", "error", [3]string{"ERROR", "UNDONE", "UNDONE"}},
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			r := booked()
@@ -91,7 +91,7 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 			for i, state := range tc.log {
 				r.Events[i+1].State = state
 			}
-			got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+			got := decoded(t, told(t, changeOf(r, reservation.ActionModify), notice.Blazar))
 			if got["status"] != tc.wantLease || leaseReservation(t, got)["status"] != tc.wantHolding {
 				t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
 			}
@@ -107,8 +107,8 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	r := booked()
 	r.Status = reservation.Failed
-	r.Events[1].State = reservation.Done
-	got := decoded(t, told(t, changeOf(r, reservation.End), notice.Blazar))
+	r.Events[1].State = reservation.EventDone
+	got := decoded(t, told(t, changeOf(r, reservation.ActionEnd), notice.Blazar))
 	if diff := cmp.Diff([]any{"DONE", "UNDONE", "ERROR"}, eventStates(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -118,11 +118,11 @@ func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 // consumers look for the start and the end all the same.
 func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r := booked()
-	r.Status, r.Claims = reservation.Cancelled, nil
+	r.Status, r.Claims = reservation.Canceled, nil
 	r.Events = append(r.Events[:1], reservation.Event{
-		Type: reservation.CancelledEvent, Time: noon - 60, State: reservation.Done, Done: noon - 60,
+		Type: reservation.CanceledEvent, Time: noon - 60, State: reservation.EventDone, Done: noon - 60,
 	})
-	got := decoded(t, told(t, changeOf(r, reservation.Cancel), notice.Blazar))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionCancel), notice.Blazar))
 	if got["status"] != "DELETING" || leaseReservation(t, got)["status"] != "deleted" {
 		t.Errorf("lease %v, reservation %v", got["status"], leaseReservation(t, got)["status"])
 	}
@@ -134,12 +134,12 @@ func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 	warned := booked()
 	warned.Status = reservation.Active
-	warned.Events[1].State, warned.Events[2].State = reservation.Done, reservation.Done
+	warned.Events[1].State, warned.Events[2].State = reservation.EventDone, reservation.EventDone
 	prolonged := warned
 	prolonged.Span.End += 3600
 	prolonged.Events = append(warned.Events[:3:3],
-		reservation.Event{Type: reservation.BeforeEndEvent, Time: noon + 6600, State: reservation.Due},
-		reservation.Event{Type: reservation.EndEvent, Time: prolonged.Span.End, State: reservation.Due})
+		reservation.Event{Type: reservation.BeforeEndEvent, Time: noon + 6600, State: reservation.EventDue},
+		reservation.Event{Type: reservation.EndEvent, Time: prolonged.Span.End, State: reservation.EventDue})
 	update, stop := "blazar.lease lease.update INFO", "blazar.lease lease.event.before_end_lease.stop INFO"
 	for name, tc := range map[string]struct {
 		r    reservation.Reservation
@@ -149,11 +149,11 @@ func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 		"prolonged":  {prolonged, []string{update, stop}},
 		"not warned": {booked(), []string{update}},
 	} {
-		if diff := cmp.Diff(tc.want, heads(told(t, changeOf(tc.r, reservation.Modify), notice.Blazar))); diff != "" {
+		if diff := cmp.Diff(tc.want, heads(told(t, changeOf(tc.r, reservation.ActionModify), notice.Blazar))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	got := decoded(t, told(t, changeOf(prolonged, reservation.WarnOfEnd), notice.Blazar))
+	got := decoded(t, told(t, changeOf(prolonged, reservation.ActionWarnOfEnd), notice.Blazar))
 	if at := got["events"].([]any)[1].(map[string]any)["time"]; at != "2026-11-21T13:50:00.000000" {
 		t.Errorf("the warning of the lease is at %v, want the later one", at)
 	}
@@ -162,7 +162,7 @@ func TestAWarningThatDoesNotHoldAnyMoreIsCalledOff(t *testing.T) {
 func TestADegradedReservationMissesResources(t *testing.T) {
 	r := booked()
 	r.Degraded = "node-2 does not answer"
-	got := decoded(t, told(t, changeOf(r, reservation.Modify), notice.Blazar))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionModify), notice.Blazar))
 	if got["degraded"] != true || leaseReservation(t, got)["missing_resources"] != true {
 		t.Errorf("degraded %v, missing_resources %v", got["degraded"], leaseReservation(t, got)["missing_resources"])
 	}
@@ -173,14 +173,14 @@ func TestAReservationHealedInUseHasOtherResources(t *testing.T) {
 		healed reservation.Event
 		want   bool
 	}{
-		"before the start": {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon - 1}, false},
-		"after it":         {reservation.Event{Type: reservation.HealedEvent, State: reservation.Done, Done: noon + 60}, true},
-		"degraded only":    {reservation.Event{Type: reservation.DegradedEvent, State: reservation.Done, Done: noon + 60}, false},
+		"before the start": {reservation.Event{Type: reservation.HealedEvent, State: reservation.EventDone, Done: noon - 1}, false},
+		"after it":         {reservation.Event{Type: reservation.HealedEvent, State: reservation.EventDone, Done: noon + 60}, true},
+		"degraded only":    {reservation.Event{Type: reservation.DegradedEvent, State: reservation.EventDone, Done: noon + 60}, false},
 	} {
 		r := booked()
-		r.Events[1].State, r.Events[1].Done = reservation.Done, noon
+		r.Events[1].State, r.Events[1].Done = reservation.EventDone, noon
 		r.Events = append(r.Events, tc.healed)
-		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.Heal), notice.Blazar)))
+		got := leaseReservation(t, decoded(t, told(t, changeOf(r, reservation.ActionHeal), notice.Blazar)))
 		if got["resources_changed"] != tc.want {
 			t.Errorf("%s: resources_changed is %v", name, got["resources_changed"])
 		}

@@ -15,21 +15,22 @@ const (
 	leftType  = "reservation.evict"
 )
 
-// Eviction is that an instance has to go: a preemptible one, to make room for another
-// request, or one that a reservation has left on a host that is promised to the next.
+// Eviction announces that an instance must leave its host: a preemptible instance, to make
+// room for another request, or one that an ended reservation left on a host that the next
+// reservation needs.
 type Eviction struct {
 	Instance, Name, ProjectID, UserID, Host string
-	// At is when it has to go, Told when that was settled.
+	// At is when it must leave; Told is when this was decided.
 	At, Told time.Time
-	// Action is what becomes of it: delete, shelve or migrate.
+	// Action is what happens to it: delete, shelve or migrate.
 	Action string
-	// RequestID is that of the request for which it makes room.
+	// RequestID identifies the request that needs the room.
 	RequestID string
-	// Reservation is the one that is over and has left it; empty of a preemptible one.
+	// Reservation is the ended reservation that left it; empty for a preemptible instance.
 	Reservation string
 }
 
-// eviction is what our notification of an Eviction says.
+// eviction is the payload of an Eviction in Almanac's format.
 type eviction struct {
 	Version   string    `json:"version"`
 	Instance  string    `json:"instance_id"`
@@ -43,8 +44,8 @@ type eviction struct {
 	Left      string    `json:"reservation_id,omitempty"`
 }
 
-// Evict sends the notification of an eviction and returns when it is safe, whatever the
-// formats: Blazar has no word for it.
+// Evict sends the notification of an eviction and returns when the broker has it. It does
+// so whatever the formats, since Blazar has no such notification.
 func (n *Notifier) Evict(ctx context.Context, e Eviction) error {
 	payload, err := json.Marshal(eviction{
 		payloadVersion, e.Instance, e.Name, e.ProjectID, e.UserID, e.Host, e.At.UTC(), e.Action, e.RequestID, e.Reservation,

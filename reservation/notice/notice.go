@@ -1,16 +1,15 @@
-// Package notice tells the world of stored changes, as oslo notifications.
+// Package notice sends stored changes as oslo notifications.
 //
-// Each change is told in two formats, of which the operator may choose one:
+// Each change is sent in two formats; the operator may choose one of them:
 //
 //   - almanac: event types reservation.create, .change, .cancel, .start,
 //     .before_end, .end, .heal, .degrade, .restore and .image, published by almanac.<host>.
 //     The payload is what REST shows an admin, and the claims.
-//   - blazar: event types lease.*, published by blazar.lease, with the payload
-//     that Blazar gives them since October 2025, so that what reads Blazar's
-//     notifications reads these (blazar/notification/api.py).
+//   - blazar: event types lease.*, published by blazar.lease, with Blazar's payload
+//     since October 2025, so that consumers of Blazar's notifications can read them
+//     (blazar/notification/api.py).
 //
-// What is told beside, of preemptible instances that leave and of hosts that are switched
-// on and off, has our format alone.
+// Notifications of evictions and of switched hosts exist in Almanac's format only.
 package notice
 
 import (
@@ -31,8 +30,8 @@ const (
 	Blazar  = "blazar"
 )
 
-// Sender sends a notification on all topics and returns when it is safe;
-// *oslo.Notifier does.
+// Sender sends a notification on all topics and returns when the broker has it.
+// *oslo.Notifier implements it.
 type Sender interface {
 	Notify(ctx context.Context, n oslo.Notification) error
 }
@@ -40,8 +39,8 @@ type Sender interface {
 // Options describe a Notifier.
 type Options struct {
 	Sender Sender
-	Host   string // name of this machine, for the publisher id
-	// Formats are those sent; none is both.
+	Host   string // the name of this machine, for the publisher id
+	// Formats are the formats that are sent; empty means both.
 	Formats []string
 }
 
@@ -52,8 +51,7 @@ type Notifier struct {
 	formats []string
 }
 
-// New gives a notifier. A format that is not known is an Invalid fault on field
-// formats.
+// New returns a notifier, or an Invalid fault on field formats if a format is unknown.
 func New(o Options) (*Notifier, error) {
 	known := []string{Almanac, Blazar}
 	for _, format := range o.Formats {
@@ -67,10 +65,10 @@ func New(o Options) (*Notifier, error) {
 	return &Notifier{o.Sender, o.Host, o.Formats}, nil
 }
 
-// Notify sends the notifications of a change and returns when they are safe. A
-// change that is nobody's business, such as an event that has begun, has none.
-// After an error some may have been sent: a call with the same change gives them
-// the same message ids, so that consumers can drop what repeats.
+// Notify sends the notifications of a change and returns when the broker has them. Some
+// changes have none, such as an event that has begun. After an error some notifications may
+// have been sent. A second call with the same change uses the same message ids, so that
+// consumers can drop duplicates.
 func (n *Notifier) Notify(ctx context.Context, change reservation.Change) error {
 	for _, event := range n.events(change) {
 		payload, err := json.Marshal(event.payload)
@@ -111,7 +109,7 @@ func (n *Notifier) events(change reservation.Change) []event {
 	return events
 }
 
-// requestOf gives the context of the request that led to the change.
+// requestOf returns the context of the request that caused the change.
 func requestOf(change reservation.Change) oslo.Context {
 	c := oslo.NewRequestContext(change.RequestID, "")
 	for key, id := range map[string]string{"user_id": change.UserID, "project_id": change.Reservation.ProjectID} {
@@ -122,18 +120,18 @@ func requestOf(change reservation.Change) oslo.Context {
 	return c
 }
 
-// messageID gives each event of each stored version of a reservation an id of its
-// own. The time of the change tells a version from one of the same number that was
-// lost when an older backup was put back.
+// messageID returns a different id for each event of each stored version of a reservation.
+// The time of the change distinguishes a version from one of the same number that was lost
+// when an older backup was restored.
 func messageID(change reservation.Change, eventType string) string {
 	r := &change.Reservation
 	return nameID(fmt.Sprintf("almanac:%s/%d/%d/%s", r.ID, r.Version, int64(change.At), eventType))
 }
 
-// namespaceURL is the namespace of UUIDs made of URLs (RFC 9562, section 6.6).
+// namespaceURL is the namespace of UUIDs of URLs (RFC 9562, section 6.6).
 const namespaceURL = "\x6b\xa7\xb8\x11\x9d\xad\x11\xd1\x80\xb4\x00\xc0\x4f\xd4\x30\xc8"
 
-// nameID gives the UUID, version 5, of a URL.
+// nameID returns the version 5 UUID of a URL.
 func nameID(url string) string {
 	id := sha1.Sum([]byte(namespaceURL + url))
 	id[6] = id[6]&0x0f | 0x50

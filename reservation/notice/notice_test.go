@@ -75,15 +75,15 @@ func booked() reservation.Reservation {
 		ID: "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", ProjectID: "p1", UserID: "u1",
 		Terms: reservation.Terms{
 			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.PolicyFirstFit,
-			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.Delete, BeforeEnd: 600,
+			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.OnEndDelete, BeforeEnd: 600,
 		},
 		Status: reservation.Pending, Span: hour,
 		Claims: []reservation.Claim{{Host: "node-2", Span: hour}, {Host: "node-1", Span: hour}},
 		Events: []reservation.Event{
-			{Type: reservation.CreatedEvent, Time: noon - 3600, State: reservation.Done, Done: noon - 3600},
-			{Type: reservation.StartEvent, Time: noon, State: reservation.Due},
-			{Type: reservation.BeforeEndEvent, Time: noon + 3000, State: reservation.Due},
-			{Type: reservation.EndEvent, Time: noon + 3600, State: reservation.Due},
+			{Type: reservation.CreatedEvent, Time: noon - 3600, State: reservation.EventDone, Done: noon - 3600},
+			{Type: reservation.StartEvent, Time: noon, State: reservation.EventDue},
+			{Type: reservation.BeforeEndEvent, Time: noon + 3000, State: reservation.EventDue},
+			{Type: reservation.EndEvent, Time: noon + 3600, State: reservation.EventDue},
 		},
 		Created: noon - 3600, Updated: noon - 3600, Version: 1,
 	}
@@ -99,20 +99,20 @@ func changeOf(r reservation.Reservation, action reservation.Action) reservation.
 
 func TestEachActionHasItsEventTypes(t *testing.T) {
 	for action, want := range map[reservation.Action][]string{
-		reservation.Create:    {"almanac.cloud-1 reservation.create INFO", "blazar.lease lease.create INFO"},
-		reservation.Modify:    {"almanac.cloud-1 reservation.change INFO", "blazar.lease lease.update INFO"},
-		reservation.Cancel:    {"almanac.cloud-1 reservation.cancel INFO", "blazar.lease lease.delete INFO"},
-		reservation.Start:     {"almanac.cloud-1 reservation.start INFO", "blazar.lease lease.event.start_lease INFO"},
-		reservation.WarnOfEnd: {"almanac.cloud-1 reservation.before_end INFO", "blazar.lease lease.event.before_end_lease INFO"},
-		reservation.End:       {"almanac.cloud-1 reservation.end INFO", "blazar.lease lease.event.end_lease INFO"},
-		reservation.Heal:      {"almanac.cloud-1 reservation.heal INFO", "blazar.lease lease.update INFO"},
-		reservation.Degrade:   {"almanac.cloud-1 reservation.degrade INFO", "blazar.lease lease.update INFO"},
-		reservation.Restore:   {"almanac.cloud-1 reservation.restore INFO", "blazar.lease lease.update INFO"},
+		reservation.ActionCreate:    {"almanac.cloud-1 reservation.create INFO", "blazar.lease lease.create INFO"},
+		reservation.ActionModify:    {"almanac.cloud-1 reservation.change INFO", "blazar.lease lease.update INFO"},
+		reservation.ActionCancel:    {"almanac.cloud-1 reservation.cancel INFO", "blazar.lease lease.delete INFO"},
+		reservation.ActionStart:     {"almanac.cloud-1 reservation.start INFO", "blazar.lease lease.event.start_lease INFO"},
+		reservation.ActionWarnOfEnd: {"almanac.cloud-1 reservation.before_end INFO", "blazar.lease lease.event.before_end_lease INFO"},
+		reservation.ActionEnd:       {"almanac.cloud-1 reservation.end INFO", "blazar.lease lease.event.end_lease INFO"},
+		reservation.ActionHeal:      {"almanac.cloud-1 reservation.heal INFO", "blazar.lease lease.update INFO"},
+		reservation.ActionDegrade:   {"almanac.cloud-1 reservation.degrade INFO", "blazar.lease lease.update INFO"},
+		reservation.ActionRestore:   {"almanac.cloud-1 reservation.restore INFO", "blazar.lease lease.update INFO"},
 
-		reservation.TellOfImage: {"almanac.cloud-1 reservation.image INFO"},
-		reservation.BeginEvent:  nil,
-		reservation.PutOff:      nil,
-		"of a later version":    nil,
+		reservation.ActionRemark:     {"almanac.cloud-1 reservation.image INFO"},
+		reservation.ActionBeginEvent: nil,
+		reservation.ActionPutOff:     nil,
+		"of a later version":         nil,
 	} {
 		t.Run(string(action), func(t *testing.T) {
 			if diff := cmp.Diff(want, heads(told(t, changeOf(booked(), action)))); diff != "" {
@@ -123,7 +123,7 @@ func TestEachActionHasItsEventTypes(t *testing.T) {
 }
 
 func TestTheOperatorChoosesTheFormats(t *testing.T) {
-	change := changeOf(booked(), reservation.Create)
+	change := changeOf(booked(), reservation.ActionCreate)
 	for format, want := range map[string]string{
 		notice.Almanac: "almanac.cloud-1 reservation.create INFO",
 		notice.Blazar:  "blazar.lease lease.create INFO",
@@ -141,7 +141,7 @@ func TestTheOperatorChoosesTheFormats(t *testing.T) {
 func TestAFailedReservationIsAnErrorAndForBlazarALeaseInError(t *testing.T) {
 	r := booked()
 	r.Status = reservation.Failed
-	sent := told(t, changeOf(r, reservation.Start))
+	sent := told(t, changeOf(r, reservation.ActionStart))
 	want := []string{"almanac.cloud-1 reservation.start ERROR", "blazar.lease lease.event.start_lease INFO"}
 	if diff := cmp.Diff(want, heads(sent)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -149,7 +149,7 @@ func TestAFailedReservationIsAnErrorAndForBlazarALeaseInError(t *testing.T) {
 }
 
 func TestANotificationSaysWhenAndForWhichRequest(t *testing.T) {
-	for _, n := range told(t, changeOf(booked(), reservation.Create)) {
+	for _, n := range told(t, changeOf(booked(), reservation.ActionCreate)) {
 		if want := (noon - 3600).Time(); !n.Time.Equal(want) {
 			t.Errorf("%s at %v, want %v", n.EventType, n.Time, want)
 		}
@@ -164,7 +164,7 @@ func TestANotificationSaysWhenAndForWhichRequest(t *testing.T) {
 
 // Python's uuid.uuid5(uuid.NAMESPACE_URL, "almanac:8a8f…/1/1795258800/lease.create").
 func TestAMessageIDIsTheUUIDOfReservationVersionTimeAndEventType(t *testing.T) {
-	sent := told(t, changeOf(booked(), reservation.Create), notice.Blazar)
+	sent := told(t, changeOf(booked(), reservation.ActionCreate), notice.Blazar)
 	if want := "84837d42-5f98-5551-a94d-ae8c8c9cd22e"; sent[0].ID != want {
 		t.Errorf("message id %s, want %s", sent[0].ID, want)
 	}
@@ -176,7 +176,7 @@ func TestASecondAttemptHasTheSameMessageIDsAndNothingElseHas(t *testing.T) {
 		r := booked()
 		r.ID = rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "id")
 		r.Version = rapid.Int64Range(1, 3).Draw(rt, "version")
-		action := rapid.SampledFrom([]reservation.Action{reservation.Create, reservation.Modify, reservation.End}).Draw(rt, "action")
+		action := rapid.SampledFrom([]reservation.Action{reservation.ActionCreate, reservation.ActionModify, reservation.ActionEnd}).Draw(rt, "action")
 		change := changeOf(r, action)
 		// After an older backup was put back, the same version is made again, later.
 		change.At += span.Instant(rapid.IntRange(0, 2).Draw(rt, "seconds later"))
@@ -226,7 +226,7 @@ func parsed(t *testing.T, text string) map[string]any {
 func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 	r := booked()
 	r.Version, r.Status, r.Degraded = 3, reservation.Active, "node-2 does not answer"
-	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.Done, noon+5, "5s after its time"
+	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.EventDone, noon+5, "5s after its time"
 	want := parsed(t, `{
 		"version": "1.0", "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
 		"id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "project_id": "p1", "user_id": "u1",
@@ -245,7 +245,7 @@ func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 		"delayed_by_boot": false, "degraded": true, "degraded_reason": "node-2 does not answer",
 		"created_at": "2026-11-21T11:00:00Z", "updated_at": "2026-11-21T11:00:00Z"
 	}`)
-	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.Start), notice.Almanac))); diff != "" {
+	if diff := cmp.Diff(want, decoded(t, told(t, changeOf(r, reservation.ActionStart), notice.Almanac))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -255,7 +255,7 @@ func TestOursSayTheShapeOfInstancesAndHowManyAHostTakes(t *testing.T) {
 	r.Kind, r.Affinity, r.Image = reservation.Instances, calendar.AffinitySame, "debian-12"
 	r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, Custom: map[string]int64{"CUSTOM_FPGA": 1}}
 	r.Claims = []reservation.Claim{{Host: "node-1", Span: r.Span, Slices: 2}}
-	got := decoded(t, told(t, changeOf(r, reservation.Create), notice.Almanac))
+	got := decoded(t, told(t, changeOf(r, reservation.ActionCreate), notice.Almanac))
 	want := parsed(t, `{
 		"kind": "instance", "affinity": "same", "image": "debian-12", "hosts": ["node-1"],
 		"resources": {"vcpus": 2, "memory_mb": 512, "custom": {"CUSTOM_FPGA": 1}},

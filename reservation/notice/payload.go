@@ -8,39 +8,40 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// eventTypes has our event type of each action that is told.
+// eventTypes maps actions to Almanac's event types. Other actions have no notification.
 var eventTypes = map[reservation.Action]string{
-	reservation.Create:    "reservation.create",
-	reservation.Modify:    "reservation.change",
-	reservation.Cancel:    "reservation.cancel",
-	reservation.Start:     "reservation.start",
-	reservation.WarnOfEnd: "reservation.before_end",
-	reservation.End:       "reservation.end",
-	reservation.Heal:      "reservation.heal",
-	reservation.Degrade:   "reservation.degrade",
-	reservation.Restore:   "reservation.restore",
+	reservation.ActionCreate:    "reservation.create",
+	reservation.ActionModify:    "reservation.change",
+	reservation.ActionCancel:    "reservation.cancel",
+	reservation.ActionStart:     "reservation.start",
+	reservation.ActionWarnOfEnd: "reservation.before_end",
+	reservation.ActionEnd:       "reservation.end",
+	reservation.ActionHeal:      "reservation.heal",
+	reservation.ActionDegrade:   "reservation.degrade",
+	reservation.ActionRestore:   "reservation.restore",
 
-	reservation.TellOfImage: "reservation.image",
+	reservation.ActionRemark: "reservation.image",
 }
 
-// payloadVersion is that of our payload: the first number grows when something is
-// taken away or means something else, the second when something is added.
+// payloadVersion is the version of Almanac's payload: the first number grows when a field
+// is removed or changes its meaning, the second when one is added.
 const payloadVersion = "1.0"
 
-// payload is what ours say: the reservation as REST shows it to an admin, and more.
+// payload is the payload of Almanac's format: the reservation as REST shows it to an
+// admin, and more.
 type payload struct {
 	Version string `json:"version"`
 	v1.Reservation
-	// ReservationVersion grows by one with every stored change, told or not.
+	// ReservationVersion increases by one with every stored change, sent or not.
 	ReservationVersion int64   `json:"reservation_version"`
 	Claims             []claim `json:"claims"`
-	// Detail is what is different, in words; may be empty.
+	// Detail is the difference, in words; may be empty.
 	Detail string `json:"detail"`
-	// RequestID is that of the request that led to the change; empty where time did.
+	// RequestID identifies the request that caused the change; empty if none did.
 	RequestID string `json:"request_id"`
 }
 
-// claim is one host, or room for so many instances on it, from start to end.
+// claim is one host, or room for Instances instances on it, from start to end.
 type claim struct {
 	Host      string    `json:"host"`
 	Start     time.Time `json:"start"`
@@ -48,7 +49,7 @@ type claim struct {
 	Instances int       `json:"instances,omitempty"`
 }
 
-// ours gives the notification in our format, none for an action that is not told.
+// ours returns the notification in Almanac's format, or none if the action has none.
 func ours(change reservation.Change, host string) []event {
 	eventType, told := eventTypes[change.Action]
 	if !told {

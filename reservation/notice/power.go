@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Moment is one of an operation: its start, its end, or that it has failed.
+// Moment is a point of an operation: its start, its end, or its failure.
 type Moment string
 
 // The moments.
@@ -20,29 +20,30 @@ const (
 	Failed Moment = "error"
 )
 
-// Power is that Almanac switches the machine of a host.
+// Power announces that Almanac switches the machine of a host.
 type Power struct {
 	Host   string
-	To     energy.State // Off and Standby are a power_off, On is a power_on
+	To     energy.State // Off and Standby send a power_off, On a power_on
 	Moment Moment
-	// Reason says why it is switched, and of one that has failed why.
+	// Reason is why it is switched, or why that failed.
 	Reason string
-	// Operation joins what is told of one going to sleep and waking up, as in the audit.
+	// Operation is the same for all notifications from going to sleep to waking up, as in
+	// the audit trail.
 	Operation string
-	// Urgent: an operator has ordered it, or a reservation needs it.
+	// Urgent: an operator ordered it, or a reservation needs the host.
 	Urgent bool
-	// Since is when the host was first told to, At when this was settled.
+	// Since is when the host was first ordered to switch; At is when this was decided.
 	Since, At time.Time
 }
 
-// Alarm is that an alarm of the energy controller begins, or that it is over.
+// Alarm announces that an alarm of the energy controller begins or is over.
 type Alarm struct {
 	energy.Alarm
 	Over bool
-	At   time.Time // when this was settled
+	At   time.Time // when this was decided
 }
 
-// powered is what the notification of a Power says.
+// powered is the payload of a Power.
 type powered struct {
 	Version   string    `json:"version"`
 	Host      string    `json:"host"`
@@ -54,7 +55,7 @@ type powered struct {
 	At        time.Time `json:"at"`
 }
 
-// alarmed is what the notification of an Alarm says; host is empty where it is about all.
+// alarmed is the payload of an Alarm; host is empty if the alarm concerns no single host.
 type alarmed struct {
 	Version string    `json:"version"`
 	Host    string    `json:"host"`
@@ -64,9 +65,9 @@ type alarmed struct {
 	At      time.Time `json:"at"`
 }
 
-// Power sends energy.host.power_off.start, .end or .error, or energy.host.power_on with
-// the same, and returns when it is safe, whatever the formats: Blazar has no word for it. A
-// call with the same Power sends the same message id.
+// Power sends energy.host.power_off.start, .end or .error, or energy.host.power_on with the
+// same, and returns when the broker has it. It does so whatever the formats, since Blazar
+// has no such notification. A call with the same Power uses the same message id.
 func (n *Notifier) Power(ctx context.Context, p Power) error {
 	eventType := "energy.host.power_off." + string(p.Moment)
 	if p.To == energy.On {

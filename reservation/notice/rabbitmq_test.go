@@ -35,7 +35,7 @@ func TestAPythonConsumerReadsBothFormatsFromRabbitMQ(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	n := notifier(t, oslo.NewNotifier(transport, oslo.NotifierOptions{Exchange: "almanac", NewID: oslotest.NewID, Now: time.Now}))
-	change := changeOf(booked(), reservation.Create)
+	change := changeOf(booked(), reservation.ActionCreate)
 	if err := n.Notify(ctx, change); err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ type guest struct {
 }
 
 var (
-	_ upkeep.Ground = (*modelCloud)(nil)
-	_ upkeep.Guests = (*modelCloud)(nil)
+	_ upkeep.FenceBackend = (*modelCloud)(nil)
+	_ upkeep.Guests       = (*modelCloud)(nil)
 )
 
 func newModelCloud(hosts ...string) *modelCloud {

@@ -56,7 +56,7 @@ func drawTown(t *rapid.T) *town {
 	w.rules.EndGrace = rapid.SampledFrom([]int64{0, 5, 60}).Draw(t, "grace")
 	w.restart()
 	w.hinted = rapid.Bool().Draw(t, "by hint")
-	w.start(1, rapid.SampledFrom([]reservation.OnEnd{reservation.Delete, reservation.Shelve, reservation.Stop, reservation.Leave}).Draw(t, "on_end"), "a", "b")
+	w.start(1, rapid.SampledFrom([]reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve, reservation.OnEndStop, reservation.OnEndLeave}).Draw(t, "on_end"), "a", "b")
 	w.looks = rapid.IntRange(0, 3).Draw(t, "looks")
 	for n, host := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "c", "c", "z"}), 0, 3).Draw(t, "strangers") {
 		w.putStranger(fmt.Sprintf("stranger-%d", n), host, func(i *inventory.Instance) {

@@ -12,157 +12,155 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// FindingKind says what sort of thing is not as it should be.
+// FindingKind is the kind of a finding.
 type FindingKind string
 
-// The kinds.
+// The kinds of findings.
 const (
 	FenceIgnored   FindingKind = "fence_ignored"            // Nova places others' instances on fenced hosts
-	TwoOwners      FindingKind = "host_in_two_reservations" // in the aggregates of both
+	TwoOwners      FindingKind = "host_in_two_reservations" // a host is in the aggregates of two reservations
 	Stranger       FindingKind = "stranger"                 // an instance on a reserved host that does not belong there
-	Missing        FindingKind = "missing"                  // a part of the layout that should be there
-	Altered        FindingKind = "altered"                  // metadata or extra specs that are not as Almanac sets them
-	VanishedHost   FindingKind = "vanished_host"            // promised, and not in the cloud any more
-	VanishedOwner  FindingKind = "vanished_project"         // has live reservations, and is not in Keystone any more
+	Missing        FindingKind = "missing"                  // a part of the layout does not exist
+	Altered        FindingKind = "altered"                  // metadata or extra specs differ from what Almanac sets
+	VanishedHost   FindingKind = "vanished_host"            // a reserved host is no longer in the cloud
+	VanishedOwner  FindingKind = "vanished_project"         // a project with live reservations is no longer in Keystone
 	Unpinned       FindingKind = "besteffort_unpinned"      // Nova chooses the hosts of best-effort work
-	Idle           FindingKind = "without_effect"           // a setting that cannot act in the mode
-	Leftover       FindingKind = "leftover"                 // an instance of a reservation that is over
-	StaleNotice    FindingKind = "stale_notice"             // an instance whose owner was told that it has to go, and it stays
-	Unplaced       FindingKind = "error_allocation"         // an instance in ERROR on no host that has something in Placement
-	Misplaced      FindingKind = "misplaced"                // a host with things of which it should have none
-	OrphanGroup    FindingKind = "orphan_aggregate"         // that nothing needs; likewise the others
-	OrphanFlavor   FindingKind = "orphan_flavor"            //
-	OrphanTrait    FindingKind = "orphan_trait"             //
-	OrphanResource FindingKind = "orphan_class"             // a resource class
+	Idle           FindingKind = "without_effect"           // a setting has no effect in the configured mode
+	Leftover       FindingKind = "leftover"                 // an instance of an ended reservation
+	StaleNotice    FindingKind = "stale_notice"             // an instance has the notice of an eviction that is over
+	Unplaced       FindingKind = "error_allocation"         // an instance in ERROR on no host has allocations in Placement
+	Misplaced      FindingKind = "misplaced"                // a host has something of the layout that it should not have
+	OrphanGroup    FindingKind = "orphan_aggregate"         // an aggregate that no reservation needs
+	OrphanFlavor   FindingKind = "orphan_flavor"            // a flavor that no reservation needs
+	OrphanTrait    FindingKind = "orphan_trait"             // a trait that no reservation needs
+	OrphanResource FindingKind = "orphan_class"             // a resource class that no reservation needs
 )
 
-// FindingKinds are all kinds, in the order in which they are given and treated: what
-// closes a gap comes first.
+// FindingKinds lists all kinds in the order in which findings are reported and fixed: kinds
+// that close a gap in the fence come first.
 var FindingKinds = []FindingKind{
 	FenceIgnored, TwoOwners, Stranger, Missing, Altered, VanishedHost, VanishedOwner, Unpinned, Idle, Leftover, StaleNotice, Unplaced, Misplaced,
 	OrphanGroup, OrphanFlavor, OrphanTrait, OrphanResource,
 }
 
-// Finding is one thing that is not as it should be. Kind and Subject together are
-// found once.
+// Finding is one inconsistency. Kind and Subject identify it.
 type Finding struct {
 	Kind    FindingKind
 	Subject string // the name of the host, aggregate, flavor, …, or the id of the instance or project
 	Message string // what is wrong, in a sentence
 	Remedy  string // what to do, or what Fix does
 	Fixable bool   // by Fix
-	// Outcome is what became of it; empty in a report. Detail says why it was refused
-	// or has failed.
+	// Outcome is the result of Plan or Fix; empty in a report. Detail is why the fix was
+	// refused or has failed.
 	Outcome Outcome
 	Detail  string
 }
 
-// Outcome is what became of a finding.
+// Outcome is the result of Plan or Fix for one finding.
 type Outcome string
 
-// The outcomes. A planned one is what Fix would do.
+// The outcomes.
 const (
-	Planned Outcome = "planned"
+	Planned Outcome = "planned" // Fix would fix it
 	Fixed   Outcome = "fixed"
-	Refused Outcome = "refused" // it takes something away, and the inventory is in doubt
+	Refused Outcome = "refused" // the fix removes something, and the inventory is untrusted
 	Undone  Outcome = "failed"
 )
 
-// Examination is what a Doctor saw.
+// Examination is the report of a Doctor.
 type Examination struct {
-	// Cloud says that there is a cloud; without one only what the inventory and
-	// Keystone tell is examined.
+	// Cloud reports whether there is a cloud. Without one, only the inventory and Keystone
+	// are examined.
 	Cloud bool
-	// Doubt says why the inventory is not to be trusted now; empty where it is. Then
-	// Fix takes nothing away.
+	// Doubt is why the inventory is untrusted; empty if it is trusted. While it is
+	// untrusted, Fix removes nothing.
 	Doubt    string
 	Findings []Finding // by kind, then subject
 }
 
-// Projects knows whose projects there are.
+// Projects reads projects from Keystone.
 type Projects interface {
-	// Exists says whether there is a project with that id, and fails where that cannot
-	// be told.
+	// Exists reports whether there is a project with that id, and fails if that is unknown.
 	Exists(ctx context.Context, project string) (bool, error)
 }
 
-// Canceller gives reservations up.
-type Canceller interface {
+// Canceler cancels reservations.
+type Canceler interface {
 	Cancel(ctx context.Context, by booking.Caller, id string) (reservation.Reservation, error)
 }
 
-// Claims are what instances have in Placement.
+// Claims are the allocations of instances in Placement.
 type Claims interface {
-	// Unplaced returns instances in ERROR, for some time before now, that are on no host and
-	// have something all the same.
+	// Unplaced returns the instances that have been in ERROR on no host for some time
+	// before now and still have allocations.
 	Unplaced(ctx context.Context, now span.Instant) ([]inventory.Instance, error)
-	// Release takes what such an instance has. It fails with a Conflict fault where the
-	// instance is no longer so.
+	// Release deletes the allocations of such an instance. It fails with a Conflict fault
+	// if the instance no longer meets these conditions.
 	Release(ctx context.Context, instance string) error
 }
 
-// Doctor finds where the reservations, what lies on the cloud for them, the instances
-// and the projects contradict each other, and mends it when told to.
+// Doctor checks that reservations, their OpenStack resources, instances and projects are
+// consistent, and fixes what it can on request.
 type Doctor struct {
 	Promises Promises
 	Records  Records
 	Snapshot func() *inventory.Snapshot
 	Doubt    func() string
-	// Ground and Guests are the cloud; nil where there is none.
-	Ground Ground
+	// Fence and Guests are the cloud; nil if there is none.
+	Fence  FenceBackend
 	Guests Guests
-	// Claims is nil where there is no cloud.
+	// Claims is nil if there is no cloud.
 	Claims Claims
-	// Notices are those of evictions; nil where there is no cloud.
+	// Notices are those of evictions; nil if there is no cloud.
 	Notices *Notices
-	// Projects is nil where there is no Keystone.
-	Projects  Projects
-	Canceller Canceller
-	Rules     fence.Rules
-	// Fill says that preemptible instances may use what the owners of active reservations
-	// leave unused.
+	// Projects is nil if there is no Keystone.
+	Projects Projects
+	Canceler Canceler
+	Rules    fence.Rules
+	// Fill reports whether preemptible instances may use what the owners of active
+	// reservations leave unused.
 	Fill bool
-	// Resting gives those of the servers that best-effort work has suspended, with their room
-	// taken away; nil where there is none.
+	// Resting returns which of the servers best-effort work has suspended and released in
+	// Placement; nil if there is no best-effort work.
 	Resting func(ctx context.Context, servers ...string) (map[string]bool, error)
-	// Unpinned says why best-effort work may not run where it is planned; empty where it does.
+	// Unpinned is why Nova may place best-effort work on other hosts than planned; empty if it cannot.
 	Unpinned string
-	// Idle are settings that cannot act as Almanac is configured, by their option, with why.
+	// Idle maps options that have no effect in the configured mode to the reason.
 	Idle map[string]string
 	Now  func() span.Instant
 }
 
-// Examine reports and changes nothing.
+// Examine reports findings and changes nothing.
 func (d *Doctor) Examine(ctx context.Context) (Examination, error) {
-	return d.each(ctx, func(*trouble) {})
+	return d.each(ctx, func(*diagnosis) {})
 }
 
-// Plan reports what Fix would do, and changes nothing.
+// Plan reports what Fix would do and changes nothing.
 func (d *Doctor) Plan(ctx context.Context) (Examination, error) {
-	return d.each(ctx, func(t *trouble) {
+	return d.each(ctx, func(t *diagnosis) {
 		t.Outcome = Planned
-		if t.takes() {
-			t.settle(d.certain())
+		if t.removes() {
+			t.recordFailure(d.requireTrusted())
 		}
 	})
 }
 
-// Fix examines anew and mends what it can, and gives all findings with what became of
-// each. Where the inventory is in doubt it takes nothing away. It may be called again.
+// Fix examines again, fixes what it can, and returns all findings with their outcomes. While
+// the inventory is untrusted it removes nothing. It may be called again.
 func (d *Doctor) Fix(ctx context.Context, by booking.Caller) (Examination, error) {
-	return d.each(ctx, func(t *trouble) {
+	return d.each(ctx, func(t *diagnosis) {
 		t.Outcome = Fixed
-		t.settle(d.treat(ctx, by, t))
+		t.recordFailure(d.mend(ctx, by, t))
 	})
 }
 
-// each examines, and does do with what can be fixed.
-func (d *Doctor) each(ctx context.Context, do func(t *trouble)) (Examination, error) {
-	seen, err := d.look(ctx)
+// each examines, and calls do for each fixable finding.
+func (d *Doctor) each(ctx context.Context, do func(t *diagnosis)) (Examination, error) {
+	seen, err := d.gather(ctx)
 	if err != nil {
 		return Examination{}, err
 	}
-	e := Examination{Cloud: d.Ground != nil, Doubt: seen.doubt, Findings: []Finding{}}
+	e := Examination{Cloud: d.Fence != nil, Doubt: seen.doubt, Findings: []Finding{}}
 	for _, t := range judge(seen) {
 		if t.Fixable {
 			do(&t)
@@ -172,14 +170,14 @@ func (d *Doctor) each(ctx context.Context, do func(t *trouble)) (Examination, er
 	return e, nil
 }
 
-// facts are all that is judged, at one time.
+// facts are the input of judge, read at one time.
 type facts struct {
 	live   []reservation.Reservation
-	over   map[string]reservation.Reservation // of which something is left on the cloud, by id
+	over   map[string]reservation.Reservation // ended reservations that the cloud still names, by id
 	layout fence.Layout
-	cloud  bool // layout says what there is
+	cloud  bool // there is a cloud, and layout was read from it
 	hosts  *inventory.Snapshot
-	gone   map[string]bool // projects that are not there any more
+	gone   map[string]bool // by project: whether it no longer exists
 	doubt  string
 	rules  fence.Rules
 	fill   bool
@@ -190,17 +188,17 @@ type facts struct {
 	idle     map[string]string
 	// noticed are instances with the notice of an eviction that is over.
 	noticed []inventory.Instance
-	// unplaced are instances in ERROR on no host that have something in Placement.
+	// unplaced are instances in ERROR on no host that have allocations in Placement.
 	unplaced []inventory.Instance
 }
 
-// look gathers the facts. The layout comes first: what lies there then belongs to a
-// reservation that the records know by then.
-func (d *Doctor) look(ctx context.Context) (f facts, err error) {
-	f = facts{cloud: d.Ground != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
-	if d.Ground != nil {
-		if f.layout, err = d.Ground.Layout(ctx); err != nil {
-			return f, told(err, "look what lies on the cloud")
+// gather reads the facts. It reads the layout first, so that the records know every reservation
+// that the layout names.
+func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
+	f = facts{cloud: d.Fence != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
+	if d.Fence != nil {
+		if f.layout, err = d.Fence.Layout(ctx); err != nil {
+			return f, wrapForUser(err, "read the fence in OpenStack")
 		}
 	}
 	f.hosts, f.doubt, f.now = d.Snapshot(), d.Doubt(), d.Now()
@@ -210,14 +208,14 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 	}
 	if d.Claims != nil {
 		if f.unplaced, err = d.Claims.Unplaced(ctx, f.now); err != nil {
-			return f, told(err, "look what instances in ERROR have in Placement")
+			return f, wrapForUser(err, "read the allocations of instances in ERROR")
 		}
 	}
-	if f.resting, err = d.rest(ctx, f.hosts); err != nil {
-		return f, told(err, "read what best-effort work has suspended")
+	if f.resting, err = d.suspended(ctx, f.hosts); err != nil {
+		return f, wrapForUser(err, "read which servers best-effort work has suspended")
 	}
-	if err := d.recall(ctx, &f); err != nil {
-		return f, told(err, "read the reservations of which something is on the cloud")
+	if err := d.readRecords(ctx, &f); err != nil {
+		return f, wrapForUser(err, "read the reservations that OpenStack resources name")
 	}
 	for _, r := range f.live {
 		if _, asked := f.gone[r.ProjectID]; asked || d.Projects == nil {
@@ -225,16 +223,16 @@ func (d *Doctor) look(ctx context.Context) (f facts, err error) {
 		}
 		there, err := d.Projects.Exists(ctx, r.ProjectID)
 		if err != nil {
-			return f, told(err, "ask Keystone for project %s", r.ProjectID)
+			return f, wrapForUser(err, "ask Keystone for project %s", r.ProjectID)
 		}
 		f.gone[r.ProjectID] = !there
 	}
 	return f, nil
 }
 
-// rest gives the servers that best-effort work has suspended: they may be on hosts that
-// others have.
-func (d *Doctor) rest(ctx context.Context, hosts *inventory.Snapshot) (map[string]bool, error) {
+// suspended returns the servers that best-effort work has suspended. They may be on hosts that
+// other reservations have.
+func (d *Doctor) suspended(ctx context.Context, hosts *inventory.Snapshot) (map[string]bool, error) {
 	var ids []string
 	for _, h := range hosts.Hosts() {
 		for i := range h.Instances {
@@ -249,9 +247,9 @@ func (d *Doctor) rest(ctx context.Context, hosts *inventory.Snapshot) (map[strin
 	return d.Resting(ctx, ids...)
 }
 
-// recall reads the reservations that the cloud names and that are not live here: they
-// are over, or another replica has just booked them.
-func (d *Doctor) recall(ctx context.Context, f *facts) error {
+// readRecords reads the reservations that the cloud names and that are not live here: they are
+// over, or another replica has just booked them.
+func (d *Doctor) readRecords(ctx context.Context, f *facts) error {
 	live := map[string]bool{}
 	for _, r := range f.live {
 		live[r.ID] = true
@@ -272,7 +270,7 @@ func (d *Doctor) recall(ctx context.Context, f *facts) error {
 	}
 	for _, r := range stored.Reservations {
 		switch {
-		case !slices.Contains(ids, r.ID): // the live ones on their hosts come with them
+		case !slices.Contains(ids, r.ID): // a live one on the same hosts, which Recall adds
 		case r.Status.Live():
 			f.live = append(f.live, r)
 		default:
@@ -282,7 +280,7 @@ func (d *Doctor) recall(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// named are the reservations that something on the cloud names.
+// named returns the ids of the reservations that something in the cloud names.
 func named(f *facts) map[string]bool {
 	ids := map[string]bool{}
 	for _, step := range fence.Diff(f.layout, fence.Layout{}) {

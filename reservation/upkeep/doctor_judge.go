@@ -13,57 +13,57 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// settled is for how many seconds a fence is up before an instance that begins to run
-// on one of its hosts has come past it, and not before it.
-const settled = 120
+// fenceGrace is how many seconds after the fence is up an instance that starts to run on one of
+// its hosts counts as placed in spite of it.
+const fenceGrace = 120
 
-// afterEvent is for how many seconds after an event of a reservation what it changes on the cloud is
-// no finding.
+// afterEvent is for how many seconds after an event of a reservation its changes in the cloud
+// are no finding.
 const afterEvent = 120
 
-// trouble is a finding with what mends it.
-type trouble struct {
+// diagnosis is a finding with its fix.
+type diagnosis struct {
 	Finding
 	steps  []fence.Step
-	cancel []string // reservations
-	errand *errand
-	notice *inventory.Instance // whose notice is withdrawn
-	claims string              // id of an instance that loses what it has in Placement
+	cancel []string // ids of reservations
+	order  *instanceOrder
+	notice *inventory.Instance // the instance whose notice is withdrawn
+	claims string              // id of the instance whose allocations are released
 }
 
-// judge says what is not as it should be.
-func judge(f facts) []trouble {
-	j := judgement{facts: f, found: map[Finding]*trouble{}}
+// judge returns the findings, by kind, then subject.
+func judge(f facts) []diagnosis {
+	j := judgement{facts: f, found: map[Finding]*diagnosis{}}
 	j.promises()
 	if f.unpinned != "" {
 		j.find(Unpinned, "scheduler", "set [scheduler] mode = interpose or replace, or leave it where the plugin is installed", false, "%s", f.unpinned)
 	}
 	for _, option := range slices.Sorted(maps.Keys(f.idle)) {
-		j.find(Idle, option, "change the mode, or take the setting away", false, "%s", f.idle[option])
+		j.find(Idle, option, "change the mode or remove the setting", false, "%s", f.idle[option])
 	}
 	j.instances()
 	if f.cloud {
-		desired := fence.Desired(withoutGivenBack(f.live, f.layout), f.hosts, f.now, f.rules)
+		desired := fence.Desired(withoutFreedClaims(f.live, f.layout), f.hosts, f.now, f.rules)
 		j.shared()
-		for _, step := range unheld(fence.Diff(f.layout, desired), f.hosts) {
+		for _, step := range withoutHeldRooms(fence.Diff(f.layout, desired), f.hosts) {
 			if !j.inProgress(step) {
 				j.step(step, desired)
 			}
 		}
 		j.guests(desired)
 	}
-	var list []trouble
+	var list []diagnosis
 	for _, t := range j.found {
 		list = append(list, *t)
 	}
-	slices.SortFunc(list, func(a, b trouble) int {
+	slices.SortFunc(list, func(a, b diagnosis) int {
 		return cmp.Or(cmp.Compare(slices.Index(FindingKinds, a.Kind), slices.Index(FindingKinds, b.Kind)), cmp.Compare(a.Subject, b.Subject))
 	})
 	return list
 }
 
 // inProgress reports whether the step belongs to an event that is being carried out, or was
-// until a moment ago: Almanac is at it. A step without a reservation is that of a fence.
+// until a moment ago. A step without a reservation belongs to the fence.
 func (j *judgement) inProgress(s fence.Step) bool {
 	for i := range j.live {
 		r := &j.live[i]
@@ -83,29 +83,29 @@ func (j *judgement) inProgress(s fence.Step) bool {
 	return false
 }
 
-// fresh reports whether the reservation has had its last event within afterEvent.
+// fresh reports whether the last event of the reservation was within afterEvent.
 func (j *judgement) fresh(r *reservation.Reservation) bool { return j.now < r.Updated.Add(afterEvent) }
 
-// touches reports whether the step, which names no reservation, may be for one: it is for one
-// of its hosts, or for none.
+// touches reports whether the step, which names no reservation, may be for this one: it
+// concerns one of its hosts, or no host.
 func touches(r *reservation.Reservation, s fence.Step) bool {
 	return s.Host == "" || slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == s.Host })
 }
 
 type judgement struct {
 	facts
-	found map[Finding]*trouble // by Kind and Subject alone
-	twice map[string]bool      // hosts in two reservations' aggregates
+	found map[Finding]*diagnosis // by Kind and Subject only
+	twice map[string]bool        // hosts in the aggregates of two reservations
 }
 
-// find gives the trouble of that kind with the subject; what else is wrong with it is
-// added to its message.
-func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool, message string, args ...any) *trouble {
+// find returns the finding of that kind with the subject, and adds it if it is new. Otherwise
+// it adds the message to the existing one.
+func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool, message string, args ...any) *diagnosis {
 	key := Finding{Kind: kind, Subject: subject}
 	message = fmt.Sprintf(message, args...)
 	t := j.found[key]
 	if t == nil {
-		t = &trouble{Finding: Finding{Kind: kind, Subject: subject, Message: message, Remedy: remedy, Fixable: fixable}}
+		t = &diagnosis{Finding: Finding{Kind: kind, Subject: subject, Message: message, Remedy: remedy, Fixable: fixable}}
 		j.found[key] = t
 	} else if !strings.Contains(t.Message, message) {
 		t.Message += "; " + message
@@ -121,18 +121,18 @@ func (j *judgement) instances() {
 			"instance %s of project %s has the notice of an eviction that is over, and is on host %s", g.ID, g.ProjectID, g.Host).notice = g
 	}
 	for _, g := range j.unplaced {
-		j.find(Unplaced, g.ID, "the fix releases what it has; its owner deletes it and makes another", true,
+		j.find(Unplaced, g.ID, "the fix releases its allocations; its owner deletes it and creates another one", true,
 			"instance %s of project %s is in ERROR on no host, and has allocations in Placement that nobody can use", g.ID, g.ProjectID).claims = g.ID
 	}
 }
 
-// promises examines the live reservations without the cloud's help.
+// promises examines the live reservations without reading the cloud.
 func (j *judgement) promises() {
 	for _, r := range j.live {
 		for _, c := range r.Claims {
 			if _, there := j.hosts.Index(c.Host); !there && c.Span.End > j.now {
-				j.find(VanishedHost, c.Host, "healing gives its reservations other hosts when the inventory is beyond doubt; if the host has another name now, cancel them and book anew",
-					false, "host %s is promised to reservation %s until %v and is not in the inventory", c.Host, r.ID, c.Span.End)
+				j.find(VanishedHost, c.Host, "healing replaces the host in its reservations when the inventory is trusted; if the host has a new name, cancel the reservations and book again",
+					false, "host %s is reserved by reservation %s until %v and is not in the inventory", c.Host, r.ID, c.Span.End)
 			}
 		}
 		if j.gone[r.ProjectID] {
@@ -141,22 +141,22 @@ func (j *judgement) promises() {
 	}
 }
 
-// vanishedOwner enters a project that Keystone does not find. That all have gone at
-// once is rather Keystone's mistake.
+// vanishedOwner adds a project that Keystone does not know. If Keystone knows none of the
+// projects, it is more likely that Keystone is wrong.
 func (j *judgement) vanishedOwner(r *reservation.Reservation) {
-	const message = "project %s does not exist any more and has reservation %s (%s)"
+	const message = "project %s no longer exists and has reservation %s (%s)"
 	if all := len(j.gone); all > 1 && !slices.Contains(slices.Collect(maps.Values(j.gone)), false) {
-		j.find(VanishedOwner, r.ProjectID, "see whether Keystone has lost its projects; if they are gone for good, cancel their reservations by hand",
-			false, message+"; Keystone finds none of the %d projects that have reservations, so it is not believed", r.ProjectID, r.ID, r.Status, all)
+		j.find(VanishedOwner, r.ProjectID, "check whether Keystone has lost its projects; if they are deleted, cancel their reservations by hand",
+			false, message+"; Keystone knows none of the %d projects with reservations, so Almanac does not rely on its answer", r.ProjectID, r.ID, r.Status, all)
 		return
 	}
-	t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them on the cloud is taken away after that",
+	t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them in OpenStack is removed afterwards",
 		true, message, r.ProjectID, r.ID, r.Status)
 	t.cancel = append(t.cancel, r.ID)
 }
 
-// shared finds hosts in the aggregates of two reservations where one of the two is of
-// whole hosts: its trait keeps the flavors of the other off.
+// shared finds hosts in the aggregates of two reservations, at least one of them of whole
+// hosts: the trait of that one keeps the flavors of the other off.
 func (j *judgement) shared() {
 	j.twice = map[string]bool{}
 	members := map[string][]inventory.Aggregate{}
@@ -176,12 +176,12 @@ func (j *judgement) shared() {
 			names = append(names, a.Name)
 		}
 		j.twice[host] = true
-		j.find(TwoOwners, host, "the fix takes the host out of the aggregates in which it does not belong", true,
-			"host %s is in %s: no flavor of either is let on it", host, strings.Join(names, " and "))
+		j.find(TwoOwners, host, "the fix removes the host from the aggregates in which it does not belong", true,
+			"host %s is in %s: no flavor of either can use it", host, strings.Join(names, " and "))
 	}
 }
 
-// exclusive says that the aggregate is that of a reservation of whole hosts.
+// exclusive reports whether the aggregate belongs to a reservation of whole hosts.
 func exclusive(a inventory.Aggregate) bool {
 	for key, value := range a.Metadata {
 		if strings.HasPrefix(key, "trait:"+fence.ReservationPrefix) && value == "required" {
@@ -191,10 +191,10 @@ func exclusive(a inventory.Aggregate) bool {
 	return false
 }
 
-// step enters a step that would make the layout what it should be.
+// step adds the finding for a step between the layout and the desired one.
 func (j *judgement) step(s fence.Step, desired fence.Layout) {
-	const mend = "the fix mends it; Almanac does so by itself when it next looks"
-	var t *trouble
+	const mend = "the fix repairs it; Almanac does so by itself at its next check"
+	var t *diagnosis
 	switch s.Action {
 	case fence.CreateAggregate, fence.AddHost:
 		t = j.find(Missing, s.Aggregate.Name, mend, true, "%s", s.Reason)
@@ -239,8 +239,7 @@ func (j *judgement) step(s fence.Step, desired fence.Layout) {
 	}
 }
 
-// surplusTraits enters each trait for itself: where no host should have it, the trait
-// is an orphan.
+// surplusTraits adds each trait separately: a trait that no host should have is an orphan.
 func (j *judgement) surplusTraits(s fence.Step, desired fence.Layout) {
 	for _, trait := range s.Traits {
 		one := s
@@ -249,14 +248,14 @@ func (j *judgement) surplusTraits(s fence.Step, desired fence.Layout) {
 			j.orphan(OrphanTrait, trait, one)
 			continue
 		}
-		t := j.find(Misplaced, s.Host, "the fix takes it off; Almanac does so by itself when it next looks", true, "host %s should not have trait %s", s.Host, trait)
+		t := j.find(Misplaced, s.Host, "the fix removes it; Almanac does so by itself at its next check", true, "host %s should not have trait %s", s.Host, trait)
 		t.steps = append(t.steps, one)
 	}
 }
 
-// orphan enters a thing that nothing needs, with whose it was.
+// orphan adds a resource that no reservation needs, and names its last owner.
 func (j *judgement) orphan(kind FindingKind, subject string, s fence.Step) {
-	remedy := "the fix deletes it; Almanac does so by itself when it next looks"
+	remedy := "the fix deletes it; Almanac does so by itself at its next check"
 	whose := "nothing needs it"
 	switch r, over := j.over[s.Reservation]; {
 	case over:
@@ -265,10 +264,10 @@ func (j *judgement) orphan(kind FindingKind, subject string, s fence.Step) {
 	case slices.ContainsFunc(j.live, func(r reservation.Reservation) bool { return r.ID == s.Reservation }):
 		whose = fmt.Sprintf("reservation %s does not need it now", s.Reservation)
 	default:
-		whose = fmt.Sprintf("this Almanac knows no reservation %s", s.Reservation)
-		remedy = "if no other Almanac works on this cloud, the fix deletes it"
+		whose = fmt.Sprintf("Almanac has no record of reservation %s", s.Reservation)
+		remedy = "the fix deletes it; run it only if no other Almanac works on this cloud"
 	}
-	t := j.find(kind, subject, remedy, true, "%s is left on the cloud: %s", subject, whose)
+	t := j.find(kind, subject, remedy, true, "%s is left in OpenStack: %s", subject, whose)
 	t.steps = append(t.steps, s)
 }
 
@@ -286,43 +285,42 @@ func (j *judgement) guests(desired fence.Layout) {
 	}
 }
 
-// leftover enters an instance that the end of its reservation should have taken off
-// its host.
+// leftover adds an instance that the end of its reservation should have removed from its host.
 func (j *judgement) leftover(r reservation.Reservation, g *inventory.Instance) {
-	_, orders := farewell([]inventory.Instance{*g}, r.OnEnd, false)
+	_, orders := endOrders([]inventory.Instance{*g}, r.OnEnd, false)
 	if len(orders) == 0 {
 		return
 	}
-	t := j.find(Leftover, g.ID, fmt.Sprintf("the fix tells Nova to %s it, as on_end says", orders[0].order), true,
+	t := j.find(Leftover, g.ID, fmt.Sprintf("the fix orders Nova to %s it, as on_end requires", orders[0].order), true,
 		"instance %s of project %s is on host %s (%s), and its reservation %s, with on_end %s, is %s", g.ID, g.ProjectID, g.Host, g.Status, r.ID, r.OnEnd, r.Status)
-	t.errand = &orders[0]
+	t.order = &orders[0]
 }
 
-// stranger enters an instance on a host that others hold now.
+// stranger adds an instance on a host that another reservation holds now.
 func (j *judgement) stranger(host string, g *inventory.Instance) {
 	if j.resting[g.ID] {
 		return
 	}
 	for i := range j.live {
 		r := &j.live[i]
-		if r.Status == reservation.Pending || !holds(r, host, j.now) || len(strangers(r, host, []inventory.Instance{*g}, j.live, j.now)) == 0 {
+		if r.Status == reservation.Pending || !holds(r, host, j.now) || len(foreignInstances(r, host, []inventory.Instance{*g}, j.live, j.now)) == 0 {
 			continue
 		}
 		if j.fill && yields(g) && r.Status == reservation.Active {
 			continue
 		}
 		if slices.ContainsFunc(j.live, func(o reservation.Reservation) bool { return o.ID == g.ReservationID() && holds(&o, host, j.now) }) {
-			continue // of the one before, which is being ended
+			continue // of the earlier reservation, which is ending
 		}
 		j.find(Stranger, g.ID, fmt.Sprintf("ask its owner, then migrate or delete it: 'openstack server migrate --live-migration %s'", g.ID), false,
-			"instance %s of project %s is on host %s, which is promised to reservation %s of project %s until %v",
+			"instance %s of project %s is on host %s, which is reserved by reservation %s of project %s until %v",
 			g.ID, g.ProjectID, host, r.ID, r.ProjectID, r.Span.End)
 	}
 }
 
-// passedFence enters an instance that began to run on a fenced host after its fence
-// was up. REST does not tell Nova's settings: this is how one that ignores the fence
-// shows. An admin who forces a host may show the same way.
+// passedFence adds an instance that started to run on a fenced host after the fence was up.
+// Nova's REST API does not show its settings; this is how a scheduler that ignores the fence
+// becomes visible. An instance for which an admin forced the host looks the same.
 func (j *judgement) passedFence(host string, g *inventory.Instance, desired fence.Layout) {
 	isUp := slices.Contains(desired.Aggregates[fence.Aggregate].Hosts, host) && slices.Contains(j.layout.Aggregates[fence.Aggregate].Hosts, host) &&
 		slices.Contains(j.layout.Traits[host], fence.Reserved)
@@ -330,7 +328,7 @@ func (j *judgement) passedFence(host string, g *inventory.Instance, desired fenc
 	if !isUp || mayPass {
 		return
 	}
-	var since []span.Instant // as each of the claims has it up
+	var since []span.Instant // since when the fence has been up, for each claim
 	for i := range j.live {
 		r := &j.live[i]
 		for _, c := range r.Claims {
@@ -339,9 +337,9 @@ func (j *judgement) passedFence(host string, g *inventory.Instance, desired fenc
 			}
 		}
 	}
-	if len(since) == 0 || g.Launched < slices.Min(since).Add(settled) {
+	if len(since) == 0 || g.Launched < slices.Min(since).Add(fenceGrace) {
 		return
 	}
-	j.find(FenceIgnored, "nova-scheduler", "set enable_isolated_aggregate_filtering = true in [scheduler] of every nova-scheduler's nova.conf and restart them; if an admin has forced the host, that instance is the only one",
-		false, "instance %s was placed on host %s at %v, though the host has been in the fence before", g.ID, host, g.Launched)
+	j.find(FenceIgnored, "nova-scheduler", "set enable_isolated_aggregate_filtering = true in [scheduler] of every nova-scheduler's nova.conf and restart them; if an admin forced the host, this concerns that instance only",
+		false, "instance %s was placed on host %s at %v, although the host was in the fence", g.ID, host, g.Launched)
 }

@@ -50,7 +50,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"), half("r2", "b"))
 	w.lay()
 	w.set("r1", reservation.Ended)
-	w.set("r2", reservation.Cancelled)
+	w.set("r2", reservation.Canceled)
 	orphans := []string{
 		"misplaced a", "misplaced b",
 		"orphan_aggregate almanac-reservation-r1", "orphan_aggregate almanac-reservation-r2",
@@ -83,7 +83,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 
 // TestARoutineStartOrEndIsNoFinding: Almanac is at it, and what is left two minutes afterwards is one.
 func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
-	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Cancelled} {
+	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Canceled} {
 		w := newPractice(t, whole("r1", "a"), half("r2", "b"))
 		w.lay()
 		w.cloud.put(inventory.Instance{ID: "i", ProjectID: "p-r1", Host: "a", Status: "ACTIVE", Launched: 9_900, Reservation: "r1"})
@@ -165,7 +165,7 @@ func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(seen.Findings, func(f upkeep.Finding) bool { return f.Kind == upkeep.OrphanGroup })
-	if i < 0 || !strings.Contains(seen.Findings[i].Message, "knows no reservation other") || !strings.Contains(seen.Findings[i].Remedy, "if no other Almanac") {
+	if i < 0 || !strings.Contains(seen.Findings[i].Message, "has no record of reservation other") || !strings.Contains(seen.Findings[i].Remedy, "if no other Almanac") {
 		t.Errorf("the findings are %v", seen.Findings)
 	}
 }
@@ -246,7 +246,7 @@ func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
 
 func TestInstancesThatAnEndShouldHaveDealtWithAreToldAgain(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd][]string{
-		reservation.Delete: {"leftover i"}, reservation.Stop: {"leftover i"}, reservation.Shelve: {"leftover i"}, reservation.Leave: {},
+		reservation.OnEndDelete: {"leftover i"}, reservation.OnEndStop: {"leftover i"}, reservation.OnEndShelve: {"leftover i"}, reservation.OnEndLeave: {},
 	} {
 		t.Run(string(onEnd), func(t *testing.T) {
 			r := whole("r1", "a")
@@ -303,7 +303,7 @@ func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T)
 		t.Error("the report has cancelled it")
 	}
 	w.want("the fix", w.fix(), "vanished_project p-r1: fixed")
-	if w.stored["r1"].Status != reservation.Cancelled {
+	if w.stored["r1"].Status != reservation.Canceled {
 		t.Errorf("it is %s", w.stored["r1"].Status)
 	}
 }
@@ -317,7 +317,7 @@ func TestAPromisedHostThatHasLeftTheCloudIsReported(t *testing.T) {
 
 func TestWithoutACloudTheDoctorExaminesWhatItCan(t *testing.T) {
 	w := newPractice(t, whole("r1", "a", "gone"))
-	w.doctor.Ground, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
+	w.doctor.Fence, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
 	w.want("the findings are", w.found(), "vanished_host gone")
 	if seen, err := w.doctor.Examine(t.Context()); err != nil || seen.Cloud {
 		t.Errorf("it says that there is a cloud, or fails with %v", err)

@@ -12,35 +12,36 @@ import (
 )
 
 const (
-	// endPatience is for how many seconds after the grace an end waits for instances
+	// endPatience is how many seconds after the grace period an end waits for instances
 	// before it is put off.
 	endPatience = 120
-	// An end looks every pollEvery how far they are, and after quickPolls of that
-	// every pollSlowly.
+	// An end checks the instances every pollEvery, and after quickPolls checks every
+	// pollSlowly.
 	quickPolls = 10
 	pollSlowly = 5 * time.Second
 )
 
-// end takes the hosts back: nobody new comes in, the owner's instances are dealt with
-// as he has said, and only then what lies on the cloud for the reservation goes: from
-// each host when nobody is there on whom the end waits, and the rest when nobody is.
-func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
+// end takes the hosts back. It revokes the project's access to the flavors, deals with the
+// owner's instances as on_end requires, and then removes the reservation's layout: from each
+// host when no instance is left there that the end waits for, and the rest when none is left
+// at all.
+func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 	began := s.Elapsed()
-	if err := s.Ground.Expel(ctx, r); err != nil {
-		return told(err, "end the use of the hosts")
+	if err := s.Fence.Expel(ctx, r); err != nil {
+		return wrapForUser(err, "revoke the project's access to the hosts")
 	}
 	taken := len(r.HostNames())
 	for polls := 0; ; polls++ {
-		left, err := s.dismiss(ctx, r)
+		left, err := s.orderInstances(ctx, r)
 		if len(left) == 0 {
 			if err != nil {
 				return err
 			}
 			break
 		}
-		if on := len(hostsOf(left)); on < taken { // whose turn is next need not wait for all
-			if _, failed := s.takeAway(ctx, r, left); failed != nil {
-				s.Log.WarnContext(ctx, "hosts that are free could not be taken back yet", "reservation", r.ID, "error", failed)
+		if on := len(hostsOf(left)); on < taken { // the next reservation need not wait for all hosts
+			if _, failed := s.teardown(ctx, r, left); failed != nil {
+				s.Log.WarnContext(ctx, "could not yet take back hosts that are free", "reservation", r.ID, "error", failed)
 			} else {
 				taken = on
 			}
@@ -49,74 +50,74 @@ func (s *Steward) end(ctx context.Context, r reservation.Reservation) error {
 			return err
 		}
 		if s.outOfPatience(&r) {
-			return fault.New(fault.Conflict, "instance %s (%s) is not done with as on_end %s says; the end waits for it", left[0].ID, left[0].Status, r.OnEnd)
+			return fault.New(fault.Conflict, "on_end %s is not carried out yet for instance %s (%s); the end waits for it", r.OnEnd, left[0].ID, left[0].Status)
 		}
 		every := pollEvery
 		if polls >= quickPolls {
 			every = pollSlowly
 		}
 		if err := s.Wait(ctx, every); err != nil {
-			return told(err, "wait for the instances of the reservation")
+			return wrapForUser(err, "wait for the instances of the reservation")
 		}
 	}
-	if _, err := s.takeAway(ctx, r, nil); err != nil {
+	if _, err := s.teardown(ctx, r, nil); err != nil {
 		return err
 	}
-	s.Log.InfoContext(ctx, "the hosts are taken back", "reservation", r.ID, "hosts", r.HostNames(), "on_end", r.OnEnd,
+	s.Log.InfoContext(ctx, "took the hosts back", "reservation", r.ID, "hosts", r.HostNames(), "on_end", r.OnEnd,
 		"took", (s.Elapsed() - began).String())
 	return nil
 }
 
-// dismiss gives the owner's instances their orders, and gives those on which the end
-// still waits, also where orders were refused. With an error and none, it is not known.
-func (s *Steward) dismiss(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
+// orderInstances sends the orders for the owner's instances and returns the instances that the end
+// still waits for, including those whose order was refused. If it returns an error and no
+// instances, the instances are unknown.
+func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
 	guests, err := s.Guests.Of(ctx, r)
 	if err != nil {
-		return nil, told(err, "find the instances of the reservation")
+		return nil, wrapForUser(err, "find the instances of the reservation")
 	}
-	// By mistake of the answer nobody else's instance is touched.
+	// A wrong answer must not affect others' instances.
 	guests = slices.DeleteFunc(guests, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
 	graceful := s.Now() < r.Updated.Add(grace(&r, s.Promises.Live(always), s.Rules.EndGrace))
-	left, orders := farewell(guests, r.OnEnd, graceful)
-	err = each(ctx, s.asking, len(orders), func(i int) error { return s.bid(ctx, r, orders[i]) })
+	left, orders := endOrders(guests, r.OnEnd, graceful)
+	err = each(ctx, s.asking, len(orders), func(i int) error { return s.sendOrder(ctx, r, orders[i]) })
 	if s.outOfPatience(&r) {
 		hosts := s.Snapshot()
 		left = slices.DeleteFunc(left, func(i inventory.Instance) bool {
-			// On a host that has failed the orders stand in Nova until it is back.
-			return i.Host != "" && unfit(hosts, i.Host) != "" || r.OnEnd == reservation.Stop && unstoppable(&i)
+			// On a failed host Nova keeps the orders until the host is back.
+			return i.Host != "" && failureOf(hosts, i.Host) != "" || r.OnEnd == reservation.OnEndStop && unstoppable(&i)
 		})
 	}
 	return left, err
 }
 
-// outOfPatience says that the reservation's instances have had their time, since its
-// end has begun or it was given up.
-func (s *Steward) outOfPatience(r *reservation.Reservation) bool {
+// outOfPatience reports whether the instances have had their time since the end began or the
+// reservation was canceled.
+func (s *Enforcer) outOfPatience(r *reservation.Reservation) bool {
 	return s.Now() >= r.Updated.Add(s.Rules.EndGrace+endPatience)
 }
 
-// bid gives one order of a farewell. Who is only asked to shut down before it is
-// deleted need not.
-func (s *Steward) bid(ctx context.Context, r reservation.Reservation, do errand) error {
+// sendOrder sends one order. A shutdown that only precedes a deletion may fail.
+func (s *Enforcer) sendOrder(ctx context.Context, r reservation.Reservation, do instanceOrder) error {
 	log := s.Log.With("reservation", r.ID, "instance", do.instance.ID, "host", do.instance.Host, "order", do.order, "reason", do.reason)
-	done, err := s.errands.give(ctx, do)
+	done, err := s.orders.send(ctx, do)
 	switch {
 	case err == nil && done:
-		log.InfoContext(ctx, "an instance of the reservation has its order")
+		log.InfoContext(ctx, "ordered an instance of the ending reservation to leave")
 	case err != nil:
-		log.WarnContext(ctx, "an instance of the reservation did not take its order", "error", err)
-		if r.OnEnd == reservation.Stop && s.outOfPatience(&r) && unstoppable(&do.instance) {
+		log.WarnContext(ctx, "Nova refused the order for an instance of the ending reservation", "error", err)
+		if r.OnEnd == reservation.OnEndStop && s.outOfPatience(&r) && unstoppable(&do.instance) {
 			return nil
 		}
-		if unfit(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.Stop) {
-			return told(err, "%s instance %s", do.order, do.instance.ID)
+		if failureOf(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.OnEndStop) {
+			return wrapForUser(err, "%s instance %s", do.order, do.instance.ID)
 		}
 	}
 	return nil
 }
 
-// grace is how many seconds instances have to shut down before they are deleted: none
-// where one of the hosts is promised to another by then.
+// grace returns how many seconds instances have to shut down before they are deleted: 0 if
+// another reservation starts on one of the hosts within that time.
 func grace(r *reservation.Reservation, live []reservation.Reservation, seconds int64) int64 {
 	over := min(r.Span.End, r.Updated)
 	next := span.Span{Start: over, End: r.Updated.Add(seconds)}
@@ -131,12 +132,12 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 	return seconds
 }
 
-// farewell says which instances are told what at the end, and on which it waits.
-// graceful says that those that are to be deleted may shut down first.
-func farewell(guests []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []errand) {
+// endOrders returns the orders for instances at the end, and the instances that the end waits
+// for. If graceful, instances may shut down before they are deleted.
+func endOrders(guests []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
 	for _, i := range guests {
 		order := map[reservation.OnEnd]Order{
-			reservation.Delete: DeleteGuest, reservation.Stop: StopGuest, reservation.Shelve: ShelveGuest,
+			reservation.OnEndDelete: DeleteGuest, reservation.OnEndStop: StopGuest, reservation.OnEndShelve: ShelveGuest,
 		}[onEnd]
 		reason := "the reservation ends with on_end " + string(onEnd)
 		switch {
@@ -148,27 +149,27 @@ func farewell(guests []inventory.Instance, onEnd reservation.OnEnd, graceful boo
 			order, reason = StopGuest, "the reservation ends; the instance is deleted when it has shut down"
 		}
 		left = append(left, i)
-		// What Nova is busy with it can only delete.
+		// While Nova works on an instance, it can only delete it.
 		if i.Task == "" || order == DeleteGuest && i.Task != "deleting" {
-			orders = append(orders, errand{i, order, reason})
+			orders = append(orders, instanceOrder{i, order, reason})
 		}
 	}
 	return left, orders
 }
 
-// shutsDown says that there is a guest system which can be shut down, or is being.
+// shutsDown reports whether the instance has a guest system that can be shut down, or is shutting down.
 func shutsDown(i *inventory.Instance) bool {
 	return slices.Contains([]string{"ACTIVE", "PASSWORD", "REBOOT", "HARD_REBOOT", "MIGRATING"}, i.Status)
 }
 
-// unstoppable says that Nova never stops the instance as it is, which its owner alone
-// can change (nova/compute/api.py stop: the states it is allowed in). Since the host
-// goes back with the stopped ones on it, the end does not wait for that.
+// unstoppable reports whether Nova refuses to stop the instance in its status, which only its
+// owner can change (nova/compute/api.py stop: the allowed states). The end does not wait for
+// it, since the host is freed with stopped instances on it.
 func unstoppable(i *inventory.Instance) bool {
 	return i.Task == "" && slices.Contains([]string{"RESCUE", "VERIFY_RESIZE"}, i.Status)
 }
 
-// stopped says that the instance does not run.
+// stopped reports whether the instance does not run.
 func stopped(i *inventory.Instance) bool {
 	return slices.Contains([]string{
 		"SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "SOFT_DELETED", "ERROR",

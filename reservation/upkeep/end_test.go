@@ -29,10 +29,10 @@ func TestTheInstancesOfTheOwnerAreDealtWithAsOnEndSays(t *testing.T) {
 
 func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 	for onEnd, want := range map[reservation.OnEnd]struct{ orders, a string }{
-		reservation.Delete: {"[stop own-a stop own-b delete own-a delete own-b]", "gone"},
-		reservation.Stop:   {"[stop own-a stop own-b]", "SHUTOFF on a"},
-		reservation.Shelve: {"[shelve own-a shelve own-b]", "SHELVED_OFFLOADED on "},
-		reservation.Leave:  {"[]", "ACTIVE on a"},
+		reservation.OnEndDelete: {"[stop own-a stop own-b delete own-a delete own-b]", "gone"},
+		reservation.OnEndStop:   {"[stop own-a stop own-b]", "SHUTOFF on a"},
+		reservation.OnEndShelve: {"[shelve own-a shelve own-b]", "SHELVED_OFFLOADED on "},
+		reservation.OnEndLeave:  {"[]", "ACTIVE on a"},
 	} {
 		w := newTown(t, "a", "b", "c", "d")
 		w.hinted = hinted
@@ -71,7 +71,7 @@ func (w *town) plainFlavor() string {
 }
 
 func TestNobodyNewComesInWhileTheEndWaits(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	entered := false
 	w.waited = func() {
 		_, err := w.boot("late", "p1", id(1), w.Now())
@@ -83,7 +83,7 @@ func TestNobodyNewComesInWhileTheEndWaits(t *testing.T) {
 }
 
 func TestAnInstanceThatDoesNotShutDownIsDeletedWhenTheGraceIsOver(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.looks = 1000 // of the order to stop
 	w.waited = func() {
 		if strings.Contains(fmt.Sprint(w.given()), "delete") {
@@ -104,7 +104,7 @@ func TestAnInstanceThatDoesNotShutDownIsDeletedWhenTheGraceIsOver(t *testing.T) 
 }
 
 func TestAnInstanceThatRefusesToShutDownIsDeletedAllTheSame(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.fail["stop"] = fault.New(fault.Conflict, "the instance is in rescue")
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAnInstanceThatRefusesToShutDownIsDeletedAllTheSame(t *testing.T) {
 }
 
 func TestThereIsNoGraceWhereTheNextOneWaits(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.book(2, 1030, "b", "c")
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestThereIsNoGraceWhereTheNextOneWaits(t *testing.T) {
 
 func TestBackToBackTheNextOneStartsWhenTheLastHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := running(t, reservation.Delete, "a", "b")
+		w := running(t, reservation.OnEndDelete, "a", "b")
 		w.book(2, 1000, "b", "a")
 		began := time.Now()
 		w.bubble = began
@@ -167,7 +167,7 @@ func TestBackToBackTheNextOneStartsWhenTheLastHasLeft(t *testing.T) {
 }
 
 func TestAnInstanceThatWillNotGoKeepsTheEndAndIsNamed(t *testing.T) {
-	w := running(t, reservation.Shelve, "a", "b")
+	w := running(t, reservation.OnEndShelve, "a", "b")
 	w.stuck["own-b"] = true
 	mustFail(t, w.finish(), fault.Conflict, "instance own-b (ACTIVE)", "on_end shelve")
 	if _, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil {
@@ -183,7 +183,7 @@ func TestAnInstanceThatWillNotGoKeepsTheEndAndIsNamed(t *testing.T) {
 }
 
 func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
-	w := running(t, reservation.Shelve, "a", "b")
+	w := running(t, reservation.OnEndShelve, "a", "b")
 	w.fail["shelve"] = fault.New(fault.Conflict, "it cannot be shelved while it is in rescue")
 	mustFail(t, w.finish(), fault.Conflict, "shelve instance own-", "while it is in rescue")
 	if len(w.traces(1)) == 0 {
@@ -191,11 +191,11 @@ func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
 	}
 	w.fail["shelve"] = errors.New("EOF")
 	w.pass(10)
-	mustFail(t, w.begin(1, reservation.EndEvent), fault.Unavailable, "shelve instance own-", "tried again")
+	mustFail(t, w.begin(1, reservation.EndEvent), fault.Unavailable, "shelve instance own-", "will retry")
 }
 
 func TestTheEndDoesNotWaitForEverForAHostThatHasFailed(t *testing.T) {
-	w := running(t, reservation.Stop, "a", "b")
+	w := running(t, reservation.OnEndStop, "a", "b")
 	w.ails["b"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	w.stuck["own-b"] = true
 	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
@@ -207,7 +207,7 @@ func TestTheEndDoesNotWaitForEverForAHostThatHasFailed(t *testing.T) {
 }
 
 func TestOnlyInstancesThatBearTheMarkOfTheReservationAreTouched(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.putStranger("other", "a", nil)
 	w.putOwn(7, "of-another", "a")
 	w.stray = []inventory.Instance{{ID: "other", Host: "a", Status: "ACTIVE"}}
@@ -222,7 +222,7 @@ func TestOnlyInstancesThatBearTheMarkOfTheReservationAreTouched(t *testing.T) {
 }
 
 func TestInDoubtAnEndIsCarriedOut(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.doubt = "half of the hosts are missing"
 	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
 		t.Errorf("%v, left %v", err, w.traces(1))
@@ -230,7 +230,7 @@ func TestInDoubtAnEndIsCarriedOut(t *testing.T) {
 }
 
 func TestAHostThatIsPromisedToOthersStaysInTheFence(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.book(2, 50_000, "a")
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestAHostThatIsPromisedToOthersStaysInTheFence(t *testing.T) {
 }
 
 func TestAnInstanceThatIsBeingDeletedIsOnlyWaitedFor(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.guests["own-a"].Status, w.guests["own-a"].Task = "SHUTOFF", "deleting"
 	w.waited = func() { delete(w.guests, "own-a") }
 	if err := w.finish(); err != nil || len(w.given()) > 0 {

@@ -12,36 +12,37 @@ import (
 
 const (
 	forgetEvery = time.Hour
-	// forgetAfter is for how many seconds an instance may be on its way to a host.
+	// forgetAfter is how many seconds an instance may take to reach its host.
 	forgetAfter = 24 * 3600
 )
 
-// GuestRecords remembers instances that were placed by a hint.
+// GuestRecords stores the instances that were placed by a hint.
 type GuestRecords interface {
-	// OldGuests gives those that were asked for before an instant.
+	// OldGuests returns the instances that were requested before an instant.
 	OldGuests(ctx context.Context, before span.Instant) ([]string, error)
-	// ForgetGuests forgets some that were not asked for again since.
+	// ForgetGuests deletes those of the instances that were not requested again since then.
 	ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
 }
 
-// ForgettingOptions are what Forgetting works on.
+// ForgettingOptions configure Forgetting.
 type ForgettingOptions struct {
 	Guests   GuestRecords
 	Leases   job.Leases
 	Snapshot func() *inventory.Snapshot
 	Doubt    func() string
-	// Exists asks the cloud for an instance; it fails where that cannot be told.
+	// Exists reports whether the cloud has an instance; it fails if that is unknown.
 	Exists func(ctx context.Context, instance string) (bool, error)
 	Now    func() span.Instant
 }
 
-// Forgetting gives the job that forgets the guests that are gone.
+// Forgetting returns the job that deletes the records of instances that no longer exist.
 func Forgetting(o ForgettingOptions) job.Job {
 	return job.Job{Name: "guests that are gone", Every: forgetEvery, Step: job.Leased(o.Leases, "guests that are gone", leaseTTL, o.forget)}
 }
 
-// forget forgets those that were asked for long ago and are gone. One that is on no host
-// may yet be there, shelved; in doubt none is forgotten.
+// forget deletes the records of instances that were requested long ago and no longer exist. An
+// instance on no host may still exist, for example shelved. While the inventory is untrusted
+// it deletes nothing.
 func (o ForgettingOptions) forget(ctx context.Context, held *job.Held) error {
 	if o.Doubt() != "" {
 		return nil
@@ -61,7 +62,7 @@ func (o ForgettingOptions) forget(ctx context.Context, held *job.Held) error {
 	for _, id := range slices.DeleteFunc(old, func(id string) bool { return there[id] }) {
 		exists, err := o.Exists(ctx, id)
 		if err != nil {
-			return told(err, "ask for instance %s", id)
+			return wrapForUser(err, "ask Nova for instance %s", id)
 		}
 		if !exists {
 			gone = append(gone, id)

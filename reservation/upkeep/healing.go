@@ -15,33 +15,33 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Healer is what healing needs of the booking desk.
+// Healer is what healing needs of booking.
 type Healer interface {
 	Live(w span.Span) []reservation.Reservation
 	Snapshot() *inventory.Snapshot
 	Heal(ctx context.Context, id string, failed booking.Failed) (r reservation.Reservation, changed bool, err error)
 }
 
-// HealingRules say when a host is replaced.
+// HealingRules determine when a host is replaced. Times are in seconds.
 type HealingRules struct {
-	// Grace is for how many seconds a host must have failed without a break.
+	// Grace is how long a host must have failed without a break.
 	Grace int64
-	// Settle is that, where longer, of a host that this process has never seen well:
-	// nobody here knows whether what it reads was in doubt before.
+	// Settle is the longer grace for a host that this process has never seen working, since
+	// the process cannot know whether the inventory was untrusted before.
 	Settle int64
-	// Window is for how many seconds ahead reservations are healed; one that starts later
-	// waits, as its host may be back by then.
+	// Window is how far ahead reservations are healed. Later ones wait, since the host may
+	// be back by then.
 	Window int64
 }
 
-// HealingOptions are what healing works on.
+// HealingOptions configure Healing.
 type HealingOptions struct {
 	Desk   Healer
 	Leases job.Leases
-	// Doubt says why the inventory is not to be trusted now; empty where it is.
+	// Doubt returns why the inventory is untrusted; empty if it is trusted.
 	Doubt func() string
-	// Read is when the hosts were read. A Snapshot of Desk that is asked for after it is
-	// no older.
+	// Read returns when the hosts were read. A Snapshot of Desk that is requested after
+	// Read is no older.
 	Read  func() span.Instant
 	Rules HealingRules
 	Now   func() span.Instant
@@ -50,42 +50,42 @@ type HealingOptions struct {
 
 const (
 	healEvery = 5 * time.Second
-	// longestBlink is how many seconds may lie between two looks. After a longer break
-	// nobody knows whether a host has been well in between.
-	longestBlink = int64(6 * healEvery / time.Second)
+	// longestBreak is the maximum number of seconds between two checks. After a longer break
+	// it is unknown whether a host has worked in between.
+	longestBreak = int64(6 * healEvery / time.Second)
 )
 
-// Healing gives the job that has failed hosts replaced, those of the reservation that
-// starts first before the others. Each replica watches the hosts; one of them acts.
-// While the inventory is in doubt, nothing is done, and the time does not count. What
-// counts is the time between readings, not that after the last.
+// Healing returns the job that replaces failed hosts, first those of the reservation that
+// starts first. Each replica watches the hosts; one of them acts. While the inventory is
+// untrusted nothing is healed, and this time does not count as failed. Only the time between
+// readings counts, not the time since the last one.
 func Healing(o HealingOptions) job.Job {
-	h := &healing{HealingOptions: o, well: make(map[string]bool)}
+	h := &healing{HealingOptions: o, working: make(map[string]bool)}
 	return job.Job{Name: "healing", Every: healEvery, Step: h.step}
 }
 
-// healing is used by one step at a time.
+// healing is the state of the job. It is used by one step at a time.
 type healing struct {
 	HealingOptions
-	outages outages
-	well    map[string]bool // the hosts that were seen well
-	looked  span.Instant
-	counted span.Instant // until when outages count, or would but for doubt
+	outages  outages
+	working  map[string]bool // the hosts that were seen working
+	lastStep span.Instant    // when the last step ran
+	counted  span.Instant    // until when outages were counted, or skipped while untrusted
 }
 
 func (h *healing) step(ctx context.Context) error {
 	now := h.Now()
-	if now > h.looked.Add(longestBlink) {
+	if now > h.lastStep.Add(longestBreak) {
 		h.outages = nil
 	}
-	h.looked = now
+	h.lastStep = now
 	if h.Doubt() != "" {
 		h.counted = now
 		return nil
 	}
 	live := h.Desk.Live(span.Span{Start: now, End: span.Forever})
-	h.look(live, now)
-	ailing := slices.DeleteFunc(live, func(r reservation.Reservation) bool { return !h.ail(&r, now) })
+	h.observe(live, now)
+	ailing := slices.DeleteFunc(live, func(r reservation.Reservation) bool { return !h.needsHealing(&r, now) })
 	if len(ailing) == 0 {
 		return nil
 	}
@@ -94,13 +94,13 @@ func (h *healing) step(ctx context.Context) error {
 	})(ctx)
 }
 
-// look notes which hosts have failed, and for how long.
-func (h *healing) look(live []reservation.Reservation, now span.Instant) {
+// observe records which hosts have failed, and for how long.
+func (h *healing) observe(live []reservation.Reservation, now span.Instant) {
 	read := h.Read()
 	s := h.Desk.Snapshot()
 	for _, host := range s.Hosts() {
 		if host.Failure() == "" {
-			h.well[host.Name] = true
+			h.working[host.Name] = true
 		}
 	}
 	counted := min(h.counted, now) // the clock may have been set back
@@ -111,7 +111,7 @@ func (h *healing) look(live []reservation.Reservation, now span.Instant) {
 func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) error {
 	var errs []error
 	for _, was := range ailing {
-		r, changed, err := h.Desk.Heal(ctx, was.ID, h.settled)
+		r, changed, err := h.Desk.Heal(ctx, was.ID, h.failedLongEnough)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("heal reservation %s: %w", was.ID, err))
 		}
@@ -123,13 +123,13 @@ func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) er
 	return errors.Join(errs...)
 }
 
-// failures gives the hosts promised to live reservations that have failed, and why. One
-// that sleeps or wakes has not.
+// failures returns the failed hosts of live reservations, and why. A sleeping or waking host
+// has not failed.
 func failures(s *inventory.Snapshot, live []reservation.Reservation) map[string]string {
 	failed := make(map[string]string)
 	for i := range live {
 		for _, host := range live[i].HostNames() {
-			if reason := unfit(s, host); reason != "" {
+			if reason := failureOf(s, host); reason != "" {
 				failed[host] = reason
 			}
 		}
@@ -137,17 +137,17 @@ func failures(s *inventory.Snapshot, live []reservation.Reservation) map[string]
 	return failed
 }
 
-// outages are the hosts that have failed, by name.
+// outages are the failed hosts, by name.
 type outages map[string]outage
 
-// outage is why a host has failed, and for how many seconds it has been seen so.
+// outage is why a host has failed, and for how many seconds it has been seen failed.
 type outage struct {
 	reason  string
 	seconds int64
 }
 
-// next gives the outages after another look, at hosts that were read seconds after those
-// of the look before.
+// next returns the outages after a reading of the hosts that is seconds later than the one
+// before.
 func (o outages) next(failed map[string]string, seconds int64) outages {
 	next := make(outages, len(failed))
 	for host, reason := range failed {
@@ -160,33 +160,34 @@ func (o outages) next(failed map[string]string, seconds int64) outages {
 	return next
 }
 
-// settled says that a host has failed for long enough, and why.
-func (h *healing) settled(host string) (reason string, yes bool) {
+// failedLongEnough reports whether a host has failed for long enough, and why.
+func (h *healing) failedLongEnough(host string) (reason string, yes bool) {
 	found, failed := h.outages[host]
 	enough := h.Rules.Grace
-	if !h.well[host] {
+	if !h.working[host] {
 		enough = max(enough, h.Rules.Settle)
 	}
 	return found.reason, failed && found.seconds >= enough
 }
 
-// reasons says of each host of r that has failed why, for operators.
+// reasons returns why hosts of r have failed, for operators.
 func (h *healing) reasons(r *reservation.Reservation) (list []string) {
 	for _, host := range r.HostNames() {
-		if why, failed := h.settled(host); failed {
+		if why, failed := h.failedLongEnough(host); failed {
 			list = append(list, host+": "+why)
 		}
 	}
 	return list
 }
 
-// ail says that there is something to heal of r, or to take back. What is degraded stays
-// so while one of its hosts has just failed: after a restart all seem to have.
-func (h *healing) ail(r *reservation.Reservation, now span.Instant) bool {
+// needsHealing reports whether hosts of r must be replaced or its degradation may be lifted. A degraded
+// reservation stays degraded while one of its hosts has just failed: after a restart all
+// failures look new.
+func (h *healing) needsHealing(r *reservation.Reservation, now span.Instant) bool {
 	lacks, waits := false, false
 	for _, c := range r.Claims {
 		_, failed := h.outages[c.Host]
-		_, settled := h.settled(c.Host)
+		_, settled := h.failedLongEnough(c.Host)
 		lacks = lacks || settled
 		waits = waits || failed && !settled
 	}

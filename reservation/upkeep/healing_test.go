@@ -22,7 +22,7 @@ import (
 
 // ward is a desk with hosts that fail, looked after by the job under test.
 type ward struct {
-	desk   *booking.Desk
+	desk   *booking.Service
 	memory *booking.Memory
 	hosts  map[string]*inventory.Host
 	now    span.Instant
@@ -45,7 +45,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: w.memory, Keys: w.memory, Reader: w.memory,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return w.now },
 		NewID:    func() string { ids++; return fmt.Sprint("r", ids) },
 	}, w.snapshot(t))
@@ -134,7 +134,7 @@ func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, "a", "b")
-			desk := &frail{Desk: w.desk}
+			desk := &frail{Service: w.desk}
 			w.restart(desk)
 			active, soon, later := w.book(t, 1, 0), w.book(t, 1, 3700), w.book(t, 1, 10_000)
 			w.pass(t, 100)
@@ -238,7 +238,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	r, _ := w.desk.Reservation(id)
 	var log []reservation.EventType
 	for _, e := range r.Events {
-		if e.State == reservation.Done {
+		if e.State == reservation.EventDone {
 			log = append(log, e.Type)
 		}
 	}
@@ -261,7 +261,7 @@ func TestAReplicaWithoutTheLeaseWatchesAndHealsOnceItHasIt(t *testing.T) {
 // frail is a desk that cannot heal one reservation, and notes what it is asked to heal
 // and told of host a.
 type frail struct {
-	*booking.Desk
+	*booking.Service
 	id          string
 	asked, told []string
 }
@@ -274,13 +274,13 @@ func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (res
 	if id == f.id {
 		return reservation.Reservation{}, false, errors.New("the database is away")
 	}
-	return f.Desk.Heal(ctx, id, failed)
+	return f.Service.Heal(ctx, id, failed)
 }
 
 func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
 	w := newWard(t, "a", "b", "c", "d")
 	first, second := w.book(t, 1, 300), w.book(t, 1, 600)
-	f := &frail{Desk: w.desk, id: first}
+	f := &frail{Service: w.desk, id: first}
 	w.restart(f)
 	w.hosts["a"].Problem, w.hosts["b"].Problem = "its nova-compute is down", "its nova-compute is down"
 	w.pass(t, 60)

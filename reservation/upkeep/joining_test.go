@@ -76,7 +76,7 @@ func TestAHostThatJoinsAnActiveReservationIsOpenedWhenItIsFree(t *testing.T) {
 }
 
 func TestStrangersOnAHostThatJoinsAreToldToGoAsConfigured(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.putStranger("spot", "b", preemptible)
 	w.putStranger("normal", "c", nil)
 	w.promise(1, "a", "b", "c")
@@ -92,7 +92,7 @@ func TestStrangersOnAHostThatJoinsAreToldToGoAsConfigured(t *testing.T) {
 }
 
 func TestAHostOfWhichNobodyKnowsWhoIsThereDoesNotJoin(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.promise(1, "a", "b")
 	w.wrong["on"] = errors.New("EOF")
 	w.pass(20)
@@ -110,7 +110,7 @@ func TestAHostOfWhichNobodyKnowsWhoIsThereDoesNotJoin(t *testing.T) {
 }
 
 func TestAHostJoinsOnlyAfterItIsInTheFence(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.promise(1, "a", "b")
 	w.slow = func(kind string) { // an admin takes it out again
 		w.modelCloud.mu.Lock()

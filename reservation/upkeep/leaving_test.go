@@ -46,7 +46,7 @@ func runningInstances(t *testing.T, onEnd reservation.OnEnd, hosts ...string) *t
 }
 
 func TestWhereInstancesStayTheEndComesToItsEnd(t *testing.T) {
-	for _, onEnd := range []reservation.OnEnd{reservation.Leave, reservation.Stop} {
+	for _, onEnd := range []reservation.OnEnd{reservation.OnEndLeave, reservation.OnEndStop} {
 		w := runningInstances(t, onEnd, "a")
 		if err := w.finish(); err != nil {
 			t.Fatalf("%s: %v", onEnd, err)
@@ -58,7 +58,7 @@ func TestWhereInstancesStayTheEndComesToItsEnd(t *testing.T) {
 }
 
 func TestWhatAnInstanceThatStaysHoldsIsClearedUpWhenItGoes(t *testing.T) {
-	w := runningInstances(t, reservation.Stop, "a", "b")
+	w := runningInstances(t, reservation.OnEndStop, "a", "b")
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestWhatAnInstanceThatStaysHoldsIsClearedUpWhenItGoes(t *testing.T) {
 }
 
 func TestWhatAnInstanceThatStaysHoldsKeepsNoFenceUp(t *testing.T) {
-	w := runningInstances(t, reservation.Leave, "a")
+	w := runningInstances(t, reservation.OnEndLeave, "a")
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestWhatAnInstanceThatStaysHoldsKeepsNoFenceUp(t *testing.T) {
 }
 
 func TestPreparationGoesOnWhereInstancesRunOnAHostThatWasGivenUp(t *testing.T) {
-	w := runningInstances(t, reservation.Delete, "a")
+	w := runningInstances(t, reservation.OnEndDelete, "a")
 	r, _ := w.Reservation(id(1))
 	r.Claims = []reservation.Claim{{Host: "b", Span: r.Span, Slices: 1}}
 	w.set(r)
@@ -116,7 +116,7 @@ func TestPreparationGoesOnWhereInstancesRunOnAHostThatWasGivenUp(t *testing.T) {
 }
 
 func TestAnEndThatPlacementRefusesLeavesTheHostInTheFence(t *testing.T) {
-	w := runningInstances(t, reservation.Delete, "a")
+	w := runningInstances(t, reservation.OnEndDelete, "a")
 	w.fail[string(fence.RemoveRooms)] = fault.New(fault.Conflict, "instances use the inventory")
 	mustFail(t, w.finish(), fault.Conflict, "instances use the inventory")
 	if !w.inFence("a") {
@@ -125,7 +125,7 @@ func TestAnEndThatPlacementRefusesLeavesTheHostInTheFence(t *testing.T) {
 }
 
 func TestAnInstanceThatWillNotGoKeepsOnlyItsOwnHost(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	if err := w.finish(); err == nil {
@@ -148,7 +148,7 @@ func TestAnInstanceThatWillNotGoKeepsOnlyItsOwnHost(t *testing.T) {
 }
 
 func TestTheNextOneStartsOnAHostThatIsFreeBeforeTheEndIsOver(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	w.book(2, 1000, "a")
@@ -164,7 +164,7 @@ func TestTheNextOneStartsOnAHostThatIsFreeBeforeTheEndIsOver(t *testing.T) {
 }
 
 func TestWhoIsAdmittedCanBootThoughTheOneBeforeIsBeingClearedUp(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	w.pass(100)
@@ -183,7 +183,7 @@ func TestWhoIsAdmittedCanBootThoughTheOneBeforeIsBeingClearedUp(t *testing.T) {
 }
 
 func TestWhileAnInstanceHasStillToBePlacedNoHostIsTakenBack(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	w.modelCloud.mu.Lock()
@@ -198,7 +198,7 @@ func TestWhileAnInstanceHasStillToBePlacedNoHostIsTakenBack(t *testing.T) {
 }
 
 func TestAHostToWhichAnInstanceIsMovingIsNotTakenBack(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	w.coming = []inventory.Instance{{ID: "own-b", Host: "a"}}
@@ -218,7 +218,7 @@ func TestAStartWaitsUntilItsHostHasLeftTheAggregateOfALaterOne(t *testing.T) {
 	r.Span = span.New(r.Span.Start, 300)
 	r.Claims[0].Span = r.Span
 	w.set(r)
-	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "a host is still held")
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "still holds a host")
 	w.prepare()
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestAnEndLeavesTheFenceOfWhatAnotherReplicaHasBooked(t *testing.T) {
 }
 
 func TestAnEndLeavesTheFenceOfWhatIsBookedMeanwhile(t *testing.T) {
-	w := running(t, reservation.Leave, "a", "b")
+	w := running(t, reservation.OnEndLeave, "a", "b")
 	w.lose("own-a")
 	w.lose("own-b")
 	carries := 0
@@ -273,7 +273,7 @@ func TestAnEndLeavesTheFenceOfWhatIsBookedMeanwhile(t *testing.T) {
 }
 
 func TestAnEndOpensNoPromisedHostThatTheInventoryLacks(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.book(2, 2000, "a")
 	w.gone["a"] = true
 	if err := w.finish(); err != nil {
@@ -307,7 +307,7 @@ func TestAPlaceWithMoreInstancesThanAreClaimedTakesNoOthers(t *testing.T) {
 }
 
 func TestARescuedInstanceKeepsOneHostAtMost(t *testing.T) {
-	w := running(t, reservation.Shelve, "a", "b")
+	w := running(t, reservation.OnEndShelve, "a", "b")
 	w.looks = 0
 	w.modelCloud.mu.Lock()
 	w.guests["own-b"].Status = "RESCUE"
@@ -322,7 +322,7 @@ func TestARescuedInstanceKeepsOneHostAtMost(t *testing.T) {
 
 func TestAnEndDoesNotWaitForEverForWhatNovaNeverStops(t *testing.T) {
 	for _, status := range []string{"RESCUE", "VERIFY_RESIZE"} {
-		w := running(t, reservation.Stop, "a", "b")
+		w := running(t, reservation.OnEndStop, "a", "b")
 		w.looks = 0
 		w.modelCloud.mu.Lock()
 		w.guests["own-b"].Status = status

@@ -11,17 +11,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// leftovers are reservations that are over, by the ids of instances that they have left
-// on a host.
+// leftovers maps the ids of instances on a host to the ended reservations that have left
+// them there.
 type leftovers map[string]reservation.Reservation
 
-// leftOn returns what reservations that are over have left among the strangers on a
-// host: instances with a flavor of such a reservation, and those that came in by its hint
-// and are on a host that it had. Records decide whether it is over; an instance whose
-// reservation has no record is not among them.
-func (s *Steward) leftOn(ctx context.Context, host string, strangers []inventory.Instance) (leftovers, error) {
+// leftOn returns which of the foreign instances on a host ended reservations have left: those
+// with a flavor of such a reservation, and those that were placed by its hint and are on a
+// host that it had. The records decide whether a reservation is over; an instance whose
+// reservation has no record is left out.
+func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.Instance) (leftovers, error) {
 	var ids []string
-	for _, i := range strangers {
+	for _, i := range foreign {
 		if id := i.ReservationID(); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -31,10 +31,10 @@ func (s *Steward) leftOn(ctx context.Context, host string, strangers []inventory
 	}
 	known, err := s.Records.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
 	if err != nil {
-		return nil, told(err, "read the reservations that instances on a host belong to")
+		return nil, wrapForUser(err, "read the reservations of the instances on a host")
 	}
 	left := leftovers{}
-	for _, i := range strangers {
+	for _, i := range foreign {
 		for _, r := range known.Reservations {
 			bound := i.Flavor.ExtraSpecs[inventory.ReservationMark] != ""
 			if r.ID == i.ReservationID() && !r.Status.Live() && (bound || slices.Contains(r.HostNames(), host)) {
@@ -45,17 +45,17 @@ func (s *Steward) leftOn(ctx context.Context, host string, strangers []inventory
 	return left, nil
 }
 
-// forLeft returns what becomes of an instance that a reservation which is over has left:
-// what the operator has chosen, and it is deleted where its owner has chosen that, but not
-// where he has chosen to have it shelved. One that was to migrate and has not until there is
-// no more time for it is shelved.
+// forLeft returns the order for an instance that an ended reservation has left: what the
+// operator chose, except that the owner's on_end delete always deletes it and on_end shelve
+// never does. early reports whether there is still time to migrate; later the instance is
+// shelved instead.
 func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bool) Order {
 	switch {
-	case i.Status == "VERIFY_RESIZE": // it has migrated, and that is confirmed
+	case i.Status == "VERIFY_RESIZE": // it has migrated; the order confirms that
 		return MigrateGuest
-	case chosen == reservation.Delete:
+	case chosen == reservation.OnEndDelete:
 		return DeleteGuest
-	case chosen == reservation.Shelve && r.Left == DeleteGuest:
+	case chosen == reservation.OnEndShelve && r.Left == DeleteGuest:
 		return ShelveGuest
 	case r.Left == MigrateGuest && !early:
 		return ShelveGuest
@@ -63,21 +63,21 @@ func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bo
 	return r.Left
 }
 
-// Departure is that an instance which a reservation has left makes room for the next one.
+// Departure announces that an instance which an ended reservation left makes room for the next one.
 type Departure struct {
 	Instance inventory.Instance
 	Order    Order
-	// Reservation is the one that is over.
+	// Reservation is the ended reservation.
 	Reservation string
 	At          span.Instant
 }
 
-// tellLeft tells the owner of an instance that his reservation, which is over, has left.
-func (s *Steward) tellLeft(ctx context.Context, over reservation.Reservation, do errand) {
+// tellLeft notifies the owner of an instance that their ended reservation has left.
+func (s *Enforcer) tellLeft(ctx context.Context, over reservation.Reservation, do instanceOrder) {
 	if s.TellLeft == nil || over.ID == "" {
 		return
 	}
 	if err := s.TellLeft(ctx, Departure{do.instance, do.order, over.ID, s.Now()}); err != nil {
-		s.Log.WarnContext(ctx, "the owner of an instance was not told that it makes room", "instance", do.instance.ID, "error", err)
+		s.Log.WarnContext(ctx, "could not notify the owner of an instance that it makes room", "instance", do.instance.ID, "error", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhatAReservationLeavesDoesNotTakeTheHostFromTheNextOne(t *testing.T) {
-	for _, onEnd := range []reservation.OnEnd{reservation.Leave, reservation.Stop} {
+	for _, onEnd := range []reservation.OnEnd{reservation.OnEndLeave, reservation.OnEndStop} {
 		for _, hinted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, hinted %v", onEnd, hinted), func(t *testing.T) {
 				w := newTown(t, "a")
@@ -66,7 +66,7 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 		"its move is confirmed when it has moved already": {upkeep.ShelveGuest, func(i *inventory.Instance) { i.Status = "VERIFY_RESIZE" }, lead, "[migrate own-a]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := leftover(t, reservation.Leave, tc.left)
+			w := leftover(t, reservation.OnEndLeave, tc.left)
 			if tc.change != nil {
 				tc.change(&w.guests["own-a"].Instance)
 			}
@@ -80,7 +80,7 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 }
 
 func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
-	w := leftover(t, reservation.Shelve, upkeep.DeleteGuest)
+	w := leftover(t, reservation.OnEndShelve, upkeep.DeleteGuest)
 	orders := len(w.given())
 	w.putOwn(1, "own-a", "a") // its owner has unshelved it, and it came to the same host
 	w.pass(int64(noon.Add(4900) - w.Now()))
@@ -91,7 +91,7 @@ func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
 }
 
 func TestAPreemptibleInstanceThatWasLeftGoesThoughPreemptibleOnesMayStay(t *testing.T) {
-	w := leftover(t, reservation.Leave, upkeep.ShelveGuest)
+	w := leftover(t, reservation.OnEndLeave, upkeep.ShelveGuest)
 	w.rules.Preemptible = upkeep.AwaitGuest
 	w.restart()
 	w.guests["own-a"].Preemptible = true
@@ -109,7 +109,7 @@ func TestAnInstanceThatNoRecordKnowsToBeLeftIsNotTouched(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTown(t, "a", "b")
-			w.start(1, reservation.Leave, "b")
+			w.start(1, reservation.OnEndLeave, "b")
 			if err := w.finish(); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestAnInstanceThatNoRecordKnowsToBeLeftIsNotTouched(t *testing.T) {
 }
 
 func TestTheOwnerOfWhatWasLeftIsTold(t *testing.T) {
-	w := leftover(t, reservation.Leave, upkeep.ShelveGuest)
+	w := leftover(t, reservation.OnEndLeave, upkeep.ShelveGuest)
 	var told []string
 	w.TellLeft = func(_ context.Context, d upkeep.Departure) error {
 		told = append(told, fmt.Sprintf("%s %s %v %s", d.Instance.ID, d.Order, d.Reservation == id(1), d.Instance.ProjectID))

@@ -132,10 +132,10 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	if n := i.ReservationID(); n != "" {
 		r, live := w.Reservation(n)
 		over := r.Status == reservation.Ending || r.ID != "" && !live
-		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.Delete && order == upkeep.StopGuest) {
+		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.OnEndDelete && order == upkeep.StopGuest) {
 			return
 		}
-		left = r.Status == reservation.Ended || r.Status == reservation.Cancelled
+		left = r.Status == reservation.Ended || r.Status == reservation.Canceled
 		if live && slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == i.Host }) {
 			w.t.Errorf("instance %s of reservation %s, which is %s, is told to %s", i.ID, r.ID, r.Status, order)
 			return

@@ -19,7 +19,7 @@ const (
 
 // looks shares looks at the layout.
 type looks struct {
-	ground Ground
+	ground FenceBackend
 	now    func() span.Instant
 	shared job.Shared[fence.Layout]
 
@@ -36,7 +36,7 @@ type look struct {
 	layout  fence.Layout
 }
 
-func newLooks(ground Ground, now func() span.Instant) *looks {
+func newLooks(ground FenceBackend, now func() span.Instant) *looks {
 	l := &looks{ground: ground, now: now}
 	l.shared = job.Shared[fence.Layout]{Read: l.read, Limit: lookLimit}
 	return l
@@ -59,8 +59,8 @@ func (l *looks) read(ctx context.Context) (fence.Layout, error) {
 	return mine.layout, nil
 }
 
-// recent gives the last look where it is good for the reservation on the hosts: not
-// old, and nothing of theirs was changed since.
+// recent returns the last look if it is valid for the reservation on the hosts: it is not
+// old, and nothing of theirs has changed since.
 func (l *looks) recent(id string, hosts []string) (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *looks) recent(id string, hosts []string) (fence.Layout, bool) {
 	return layout, true
 }
 
-// shown gives the last look where it is not old, whatever was changed since.
+// shown returns the last look if it is not old, whatever has changed since.
 func (l *looks) shown() (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

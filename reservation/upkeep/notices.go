@@ -10,20 +10,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// noticesEvery is how often notices of evictions that are over are looked for.
+// noticesEvery is how often stale notices of evictions are withdrawn.
 const noticesEvery = 5 * time.Minute
 
-// Notices are what the owners of instances read in their metadata about when they have to go.
+// Notices are the entries in instances' metadata that tell owners when an eviction is due.
 type Notices struct {
-	Key string // of the metadata; the value is a time, RFC 3339
-	// Lasts is for how many seconds after that time the eviction may be under way.
+	Key string // of the metadata; the value is a time in RFC 3339
+	// Lasts is how many seconds after that time the eviction may still be in progress.
 	Lasts int64
-	// Withdraw deletes the notice of an instance if it is the one that i has.
+	// Withdraw deletes the notice of an instance, unless it has changed since i was read.
 	Withdraw func(ctx context.Context, i inventory.Instance) error
 }
 
-// stale returns the instances on hosts whose evictions are over: they have stayed or moved, or
-// are back. What is no time is not Almanac's.
+// stale returns the instances on hosts whose evictions are over: they stayed, moved, or are
+// back. A value that is no time is not Almanac's.
 func (n *Notices) stale(hosts *inventory.Snapshot, now span.Instant) (list []inventory.Instance) {
 	for _, h := range hosts.Hosts() {
 		for i := range h.Instances {
@@ -43,7 +43,7 @@ func (n *Notices) Job(leases job.Leases, snapshot func() *inventory.Snapshot, no
 		var errs []error
 		for _, i := range n.stale(snapshot(), now()) {
 			if err := n.Withdraw(ctx, i); err != nil {
-				errs = append(errs, told(err, "withdraw the notice of instance %s", i.ID))
+				errs = append(errs, wrapForUser(err, "withdraw the notice of instance %s", i.ID))
 			}
 		}
 		return errors.Join(errs...)

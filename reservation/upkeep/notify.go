@@ -9,14 +9,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Outbox keeps the changes of which nobody was told yet.
+// Outbox stores the changes that nobody was notified of yet.
 type Outbox interface {
-	// Unsent gives them in order, limit of them at most.
+	// Unsent returns them in order, at most limit.
 	Unsent(ctx context.Context, limit int) ([]reservation.Change, error)
 	MarkSent(ctx context.Context, lease job.Lease, places []int64) error
 }
 
-// Notifier tells the world of a change. It returns when the message is safe.
+// Notifier sends a change. It returns when the message is safe.
 type Notifier interface {
 	Notify(ctx context.Context, change reservation.Change) error
 }
@@ -56,8 +56,8 @@ func (n notifications) send(ctx context.Context, held *job.Held) error {
 	}
 }
 
-// sendBatch sends a batch, and reports whether more may wait. What was sent is marked even
-// where a later message fails.
+// sendBatch sends a batch, and reports whether more may wait. It marks what was sent even if a
+// later message fails.
 func (n notifications) sendBatch(ctx context.Context, lease job.Lease) (more bool, err error) {
 	changes, err := n.outbox.Unsent(ctx, notifyBatch)
 	if err != nil {

@@ -35,7 +35,7 @@ func newPractice(t *testing.T, reservations ...reservation.Reservation) *practic
 	}
 	w.doctor = &upkeep.Doctor{
 		Promises: w, Records: w, Snapshot: w.cloud.inventory, Doubt: func() string { return w.doubt },
-		Ground: w.cloud, Guests: w.cloud, Projects: w, Canceller: w,
+		Fence: w.cloud, Guests: w.cloud, Projects: w, Canceler: w,
 		Rules: fence.Rules{Ahead: 3600, Prepare: 600}, Now: func() span.Instant { return w.now },
 	}
 	return w
@@ -71,7 +71,7 @@ func (w *practice) Exists(_ context.Context, project string) (bool, error) {
 
 func (w *practice) Cancel(_ context.Context, _ booking.Caller, id string) (reservation.Reservation, error) {
 	r := w.stored[id]
-	r.Status = reservation.Cancelled
+	r.Status = reservation.Canceled
 	w.stored[id] = r
 	return r, nil
 }
@@ -162,7 +162,7 @@ func (w *practice) want(what string, got []string, want ...string) {
 func whole(id string, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id, ProjectID: "p-" + id, Status: reservation.Active, Span: span.Span{Start: 9_000, End: 20_000},
-		Terms: reservation.Terms{Kind: reservation.Hosts, Quantity: len(hosts), OnEnd: reservation.Delete},
+		Terms: reservation.Terms{Kind: reservation.Hosts, Quantity: len(hosts), OnEnd: reservation.OnEndDelete},
 	}
 	for _, h := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: h, Span: r.Span})

@@ -19,15 +19,14 @@ import (
 
 const (
 	prepareEvery = 20 * time.Second
-	// prepareTTL is how long one replica prepares before another may; no step lasts
-	// longer.
+	// prepareTTL is the lease time of the preparation job, and the limit of each step.
 	prepareTTL = time.Minute
 )
 
-// Preparation gives the job that has hosts ready before reservations start on them,
-// and clears up after those that were given up. changed, which may be nil, tells that
-// something was booked or changed.
-func (s *Steward) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
+// Preparation returns the job that prepares hosts before reservations start and clears up
+// after canceled ones. changed receives a value when something was booked or changed; it may
+// be nil.
+func (s *Enforcer) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
 	step := func(ctx context.Context, _ *job.Held) error {
 		ctx, stop := context.WithTimeout(ctx, prepareTTL)
 		defer stop()
@@ -36,33 +35,33 @@ func (s *Steward) Preparation(leases job.Leases, changed <-chan struct{}) job.Jo
 	return job.Job{Name: "preparation", Every: prepareEvery, Step: job.Leased(leases, "preparation", prepareTTL, step), Wake: changed}
 }
 
-// Prepare makes the layout on the cloud what the live reservations ask for, tells
-// strangers to leave hosts that are promised, and clears up after reservations that
-// are over. What fails for one reservation keeps no other back. In doubt it only adds.
-func (s *Steward) Prepare(ctx context.Context) error {
+// Prepare makes the layout in the cloud match the live reservations, orders foreign instances
+// to leave claimed hosts, and clears up after ended reservations. A failure for one reservation
+// does not affect others. While the inventory is untrusted it only adds.
+func (s *Enforcer) Prepare(ctx context.Context) error {
 	layout, err := s.looks.fresh(ctx)
 	if err != nil {
-		return told(err, "look what lies on the cloud")
+		return wrapForUser(err, "read the fence in OpenStack")
 	}
 	live, hosts := s.Promises.Live(always), s.Snapshot()
-	now, unknown := due(unheld(s.differencesOn(hosts, layout, live), hosts), live, s.Doubt() != "")
-	now = sparing(now, live, hosts, s.Now())
-	ready, joining := apart(now, live)
-	errs := []error{s.lookAround(ctx, live), s.carryApart(ctx, ready, live), s.join(ctx, joining, live)}
+	now, unknown := splitDue(withoutHeldRooms(s.differencesOn(hosts, layout, live), hosts), live, s.Doubt() != "")
+	now = withoutUnlisted(now, live, hosts, s.Now())
+	ready, added := splitAdded(now, live)
+	errs := []error{s.checkHosts(ctx, live), s.carryConcurrently(ctx, ready, live), s.addHosts(ctx, added, live)}
 	if s.Doubt() == "" {
 		errs = append(errs, s.clearUpAll(ctx, unknown))
 	}
-	if len(now) > 0 { // so that starts know that all is in place
+	if len(now) > 0 { // starts then find a fresh layout
 		_, err := s.looks.fresh(ctx)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// due divides the steps: those to be done now, and the ids of reservations that are
-// not live of which something lies on the cloud. A host that has something of such a
-// reservation, which another replica may have just booked, keeps its fence.
-func due(steps []fence.Step, live []reservation.Reservation, doubt bool) (now []fence.Step, unknown []string) {
+// splitDue returns the steps to carry out now, and the ids of reservations that are not live but
+// have something in the cloud. A host that has something of such a reservation, which another
+// replica may have just booked, stays in the fence.
+func splitDue(steps []fence.Step, live []reservation.Reservation, doubt bool) (now []fence.Step, unknown []string) {
 	known := map[string]bool{"": true} // the fence
 	for _, r := range live {
 		known[r.ID] = true
@@ -84,10 +83,10 @@ func due(steps []fence.Step, live []reservation.Reservation, doubt bool) (now []
 	return now, slices.Compact(unknown)
 }
 
-// sparing leaves out what takes things away from hosts that the inventory does not list
-// and live reservations still hold: they may be there all the same, with the owner's
-// instances, until healing has settled it.
-func sparing(steps []fence.Step, live []reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) []fence.Step {
+// withoutUnlisted returns the steps without removals on hosts that the inventory does not list and
+// that live reservations still hold: the hosts may still run the owner's instances until
+// healing replaces them.
+func withoutUnlisted(steps []fence.Step, live []reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) []fence.Step {
 	held := make(map[string]bool)
 	for _, r := range live {
 		for _, c := range r.Claims {
@@ -102,11 +101,11 @@ func sparing(steps []fence.Step, live []reservation.Reservation, hosts *inventor
 	})
 }
 
-// carryApart does steps that were decided for the live reservations, those of one kind
-// at once and kind after kind. Where one has failed, what comes after it for the same
-// host of the same reservation is left; and where that was for no host, all that comes
-// after it for the reservation.
-func (s *Steward) carryApart(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
+// carryConcurrently carries out steps that were decided for the live reservations: kind after kind,
+// those of one kind concurrently. After a failure it skips later steps for the same host of
+// the same reservation, and if the failed step concerned no host, all later steps for the
+// reservation.
+func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	decided := make(map[string]reservation.Status, len(live))
 	for _, r := range live {
 		decided[r.ID] = r.Status
@@ -129,7 +128,7 @@ func (s *Steward) carryApart(ctx context.Context, steps []fence.Step, live []res
 			}
 			err := s.carry(ctx, able[i])
 			if err != nil {
-				s.Log.WarnContext(ctx, "a step on the cloud failed; it is tried again", "action", able[i].Action,
+				s.Log.WarnContext(ctx, "a step of the fence failed; retrying", "action", able[i].Action,
 					"reservation", able[i].Reservation, "host", able[i].Host, "error", err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -141,16 +140,16 @@ func (s *Steward) carryApart(ctx context.Context, steps []fence.Step, live []res
 	return errors.Join(errs...)
 }
 
-// underWay says that the step is done by the event that the reservation of that status
-// is in: an end takes its things away itself, and a start makes and opens its flavors.
+// underWay reports whether an event of the reservation carries out the step itself: an end
+// removes its own things, and a start creates and opens its flavors.
 func underWay(step fence.Step, its reservation.Status) bool {
 	return its == reservation.Ending || its == reservation.Starting && step.Flavor.ID != ""
 }
 
-// overtaken says that the step is not to be done any more. One of a reservation was
-// decided for a status that it no longer has, or is done by its event. One that opens
-// a host to all was decided before the host was promised again.
-func (s *Steward) overtaken(step fence.Step, decided reservation.Status) bool {
+// overtaken reports whether the step no longer applies: the status of its reservation has
+// changed since it was decided, an event carries it out, or it opens a host that was reserved
+// again meanwhile.
+func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 	if step.Reservation == "" {
 		return !step.Adds() && s.needed(step, "")
 	}
@@ -158,46 +157,46 @@ func (s *Steward) overtaken(step fence.Step, decided reservation.Status) bool {
 	return !live || r.Status != decided || underWay(step, r.Status)
 }
 
-// needed says that live reservations but one need by now what a step of the fence takes
-// from its host.
-func (s *Steward) needed(step fence.Step, but string) bool {
+// needed reports whether live reservations, except the one with id but, now need what a step
+// of the fence removes from its host.
+func (s *Enforcer) needed(step fence.Step, but string) bool {
 	live := slices.DeleteFunc(s.Promises.Live(always), func(r reservation.Reservation) bool {
 		return r.ID == but || !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == step.Host })
 	})
 	hosts, now := s.Snapshot(), s.Now()
 	want := fence.Desired(live, hosts, now, s.Rules.Fence)
-	return len(sparing([]fence.Step{step}, live, hosts, now)) == 0 ||
+	return len(withoutUnlisted([]fence.Step{step}, live, hosts, now)) == 0 ||
 		slices.Contains(want.Aggregates[step.Aggregate.Name].Hosts, step.Host) ||
 		slices.ContainsFunc(step.Traits, func(trait string) bool { return slices.Contains(want.Traits[step.Host], trait) })
 }
 
-// lookAround finds the strangers on promised hosts, says so, and tells them to go when
+// checkHosts finds foreign instances on claimed hosts, logs them, and orders them to leave when
 // it is time.
-func (s *Steward) lookAround(ctx context.Context, live []reservation.Reservation) error {
+func (s *Enforcer) checkHosts(ctx context.Context, live []reservation.Reservation) error {
 	hosts, now := s.Snapshot(), s.Now()
-	var worthwhile []watch
+	var checks []watch
 	for _, w := range watches(live, now, s.Rules) {
-		if w.worthwhile(hosts, live, now, s.Rules) {
-			worthwhile = append(worthwhile, w)
+		if w.needsCheck(hosts, live, now, s.Rules) {
+			checks = append(checks, w)
 		}
 	}
 	s.warnings.forget(live)
-	return each(ctx, s.preparing, len(worthwhile), func(i int) error {
-		w := worthwhile[i]
+	return each(ctx, s.preparing, len(checks), func(i int) error {
+		w := checks[i]
 		guests, err := s.Guests.On(ctx, w.host)
 		if err != nil {
-			return told(err, "look who is on host %s", w.host)
+			return wrapForUser(err, "read the instances on host %s", w.host)
 		}
-		found := w.intruders(guests, live, now, s.Rules)
+		found := w.toEvict(guests, live, now, s.Rules)
 		s.warn(ctx, w, found)
 		s.evict(ctx, w, found)
 		return nil
 	})
 }
 
-// warn tells the operator of strangers, once for each reservation and host. Where all of
-// them are told to go before the start, that is no warning.
-func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance) {
+// warn logs foreign instances once for each reservation and host. It is no warning if all of
+// them will be ordered to leave before the start.
+func (s *Enforcer) warn(ctx context.Context, w watch, found []inventory.Instance) {
 	if len(found) == 0 || !s.warnings.first(w.r.ID, w.host) {
 		return
 	}
@@ -206,16 +205,16 @@ func (s *Steward) warn(ctx context.Context, w watch, found []inventory.Instance)
 		ids = append(ids, i.ID)
 	}
 	level := slog.LevelWarn
-	// Where it is not known what a reservation has left, evict says so.
+	// If leftOn fails, evict logs it.
 	left, err := s.leftOn(ctx, w.host, found)
-	if err == nil && len(evictions(found, left, w.start, w.start, s.Rules)) == len(found) {
+	if err == nil && len(evictionOrders(found, left, w.start, w.start, s.Rules)) == len(found) {
 		level = slog.LevelInfo
 	}
-	s.Log.Log(ctx, level, "a host of a reservation is occupied by instances of others", "host", w.host, "reservation", w.r.ID,
+	s.Log.Log(ctx, level, "instances of others occupy a reserved host", "host", w.host, "reservation", w.r.ID,
 		"project", w.r.ProjectID, "starts", w.start.String(), "instances", ids)
 }
 
-// warnings remembers of what the operator was told.
+// warnings remembers which problems were already logged.
 type warnings struct {
 	mu    sync.Mutex
 	given map[string]map[string]bool // by reservation and host
@@ -249,22 +248,22 @@ func (w *warnings) forget(live []reservation.Reservation) {
 	}
 }
 
-// clearUpAll clears up after those of the reservations that are over. One of which
-// there are no records is an orphan, and the doctor's.
-func (s *Steward) clearUpAll(ctx context.Context, ids []string) error {
+// clearUpAll clears up after those of the reservations that are over. A reservation without a
+// record is left to the doctor.
+func (s *Enforcer) clearUpAll(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	known, err := s.Records.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
 	if err != nil {
-		return told(err, "read the reservations of which something lies on the cloud")
+		return wrapForUser(err, "read the reservations that still have something in OpenStack")
 	}
 	over := slices.DeleteFunc(known.Reservations, func(r reservation.Reservation) bool {
 		return r.Status.Live() || !slices.Contains(ids, r.ID)
 	})
 	return each(ctx, s.preparing, len(over), func(i int) error {
 		if err := s.clearUp(ctx, over[i]); err != nil {
-			return told(err, "clear up after reservation %s", over[i].ID)
+			return wrapForUser(err, "clear up after reservation %s", over[i].ID)
 		}
 		return nil
 	})

@@ -135,7 +135,7 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 		w := newTown(t, "a", "b")
 		w.rules.Fill, w.rules.Normal = fill, upkeep.MigrateGuest
 		w.restart()
-		w.start(1, reservation.Delete, "a")
+		w.start(1, reservation.OnEndDelete, "a")
 		r, _ := w.Reservation(id(1))
 		r.Status = reservation.Active
 		w.set(r)
@@ -190,7 +190,7 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	if got := len(w.given()); got != 2 {
 		t.Errorf("after minutes the order was given %d times, want twice", got)
 	}
-	if n := strings.Count(w.log.String(), "is occupied by instances of others"); n != 1 {
+	if n := strings.Count(w.log.String(), "instances of others occupy a reserved host"); n != 1 {
 		t.Errorf("the operator is told %d times of the same host, want once", n)
 	}
 }
@@ -204,11 +204,11 @@ func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
 		w.putStranger("x", "a", nil)
 		w.prepare()
 		for line := range strings.Lines(w.log.String()) {
-			if strings.Contains(line, "is occupied by instances of others") && !strings.Contains(line, want) {
+			if strings.Contains(line, "instances of others occupy a reserved host") && !strings.Contains(line, want) {
 				t.Errorf("%s: %s", order, line)
 			}
 		}
-		if evicted := strings.Contains(w.log.String(), "an instance is evicted"); evicted != (order == upkeep.MigrateGuest) {
+		if evicted := strings.Contains(w.log.String(), "evicting an instance"); evicted != (order == upkeep.MigrateGuest) {
 			t.Errorf("%s: the log says that an instance is evicted: %v", order, evicted)
 		}
 	}
@@ -245,7 +245,7 @@ func TestAnOrderThatWasRefusedIsTriedAgain(t *testing.T) {
 }
 
 func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.rules.Normal = upkeep.MigrateGuest
 	w.restart()
 	w.put(inventory.Instance{ID: "own-spot", ProjectID: "p1", Host: "a", Status: "ACTIVE", Preemptible: true,
@@ -253,13 +253,13 @@ func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.
 	w.book(2, 1000, "a")
 	w.pass(950)
 	w.prepare()
-	if got := w.given(); len(got) > 0 || strings.Contains(w.log.String(), "is occupied") {
+	if got := w.given(); len(got) > 0 || strings.Contains(w.log.String(), "occupy a reserved host") {
 		t.Errorf("orders %v; log %s", got, &w.log)
 	}
 }
 
 func TestInDoubtPreparationOnlyAdds(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.cancel(1)
 	w.book(2, 100, "b")
 	w.putStranger("spot", "b", preemptible)
@@ -276,7 +276,7 @@ func TestInDoubtPreparationOnlyAdds(t *testing.T) {
 // cancel gives a reservation up, as the desk does.
 func (w *town) cancel(n int) {
 	r, _ := w.Reservation(id(n))
-	r.Status, r.Updated = reservation.Cancelled, w.Now()
+	r.Status, r.Updated = reservation.Canceled, w.Now()
 	for i := range r.Claims {
 		r.Claims[i].Span.End = w.Now()
 	}
@@ -288,8 +288,8 @@ func (w *town) cancel(n int) {
 
 func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd]string{
-		reservation.Delete: "[stop own-a delete own-a]", reservation.Shelve: "[shelve own-a]",
-		reservation.Stop: "[stop own-a]", reservation.Leave: "[]",
+		reservation.OnEndDelete: "[stop own-a delete own-a]", reservation.OnEndShelve: "[shelve own-a]",
+		reservation.OnEndStop: "[stop own-a]", reservation.OnEndLeave: "[]",
 	} {
 		w := running(t, onEnd, "a")
 		w.pass(100)
@@ -355,7 +355,7 @@ func TestWhatAnotherReplicaHasJustBookedKeepsItsFence(t *testing.T) {
 }
 
 func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.waited = func() {
 		if err := w.Prepare(t.Context()); err != nil {
 			t.Error(err)
@@ -371,7 +371,7 @@ func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
 }
 
 func TestHostsWithoutStrangersAreNotAskedAgainAndAgain(t *testing.T) {
-	w := running(t, reservation.Delete, "a", "b")
+	w := running(t, reservation.OnEndDelete, "a", "b")
 	w.book(2, 500, "c")
 	w.prepare()
 	clear(w.calls)
@@ -402,7 +402,7 @@ func TestAHostJoinsNoAggregateWhoseTraitItCouldNotGet(t *testing.T) {
 }
 
 func TestWhatHasEndedMeanwhileIsNotMadeAgain(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	w.pass(999)
 	delete(w.flavors, id(1))
 	delete(w.aggregates, fence.AggregatePrefix+id(1))

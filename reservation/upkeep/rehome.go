@@ -11,16 +11,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// startPatience is for how many seconds a start waits for a host that is not free before
-// the reservation moves to another one. A host that sleeps has its boot time beside that.
+// startPatience is how many seconds a start waits for a host that is not free before the
+// reservation moves to another host. A sleeping host has its boot time in addition.
 const startPatience = 60
 
-// rehome moves a reservation whose start is late off the hosts on which it is blocked, to
-// others that match and are free of strangers. It reports whether that happened; in doubt
-// it does not.
-func (s *Steward) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
+// rehome replaces the hosts on which a late start is blocked with others that match and have
+// no foreign instances. It reports whether hosts were replaced. While the inventory is
+// untrusted it does nothing.
+func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
 	hosts, now := s.Snapshot(), s.Now()
-	late := map[string]string{} // why, by host
+	late := map[string]string{} // the reason, by host
 	for host, why := range blocked {
 		if now >= r.Span.Start.Add(startPatience+bootTime(hosts, host)) {
 			late[host] = fault.Of(why).Message
@@ -29,7 +29,7 @@ func (s *Steward) rehome(ctx context.Context, r *reservation.Reservation, blocke
 	if s.Rehome == nil || len(late) == 0 || s.Doubt() != "" {
 		return false
 	}
-	crowded := s.crowded(r, hosts, now)
+	crowded := s.occupiedHosts(r, hosts, now)
 	after, changed, err := s.Rehome(ctx, r.ID, func(host string) (string, bool) {
 		if why, is := late[host]; is {
 			return "its start is blocked: " + why, true
@@ -38,15 +38,15 @@ func (s *Steward) rehome(ctx context.Context, r *reservation.Reservation, blocke
 	})
 	switch {
 	case err != nil:
-		s.Log.WarnContext(ctx, "a reservation whose start is blocked could not be given other hosts", "reservation", r.ID, "error", err)
+		s.Log.WarnContext(ctx, "could not replace the hosts that block the start of a reservation", "reservation", r.ID, "error", err)
 	case changed:
-		s.Log.WarnContext(ctx, "a reservation whose start was blocked has other hosts", "reservation", r.ID, "project", r.ProjectID,
+		s.Log.WarnContext(ctx, "replaced the hosts that blocked the start of a reservation", "reservation", r.ID, "project", r.ProjectID,
 			"blocked", slices.Sorted(maps.Keys(late)), "hosts_before", r.HostNames(), "hosts", after.HostNames())
 	}
 	return changed
 }
 
-// bootTime is how many seconds the host may take to wake; 0 where it does not sleep.
+// bootTime returns how many seconds the host may need to wake; 0 if it is awake.
 func bootTime(hosts *inventory.Snapshot, host string) int64 {
 	i, there := hosts.Index(host)
 	if !there {
@@ -59,9 +59,9 @@ func bootTime(hosts *inventory.Snapshot, host string) int64 {
 	return h.BootSeconds + h.WakeDelay
 }
 
-// crowded returns the hosts, beside those of the reservation, with strangers who do not
-// make room at once: a start would be blocked there too.
-func (s *Steward) crowded(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
+// occupiedHosts returns the hosts, except those of the reservation, with foreign instances that do
+// not make room at once: they would block a start too.
+func (s *Enforcer) occupiedHosts(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
 	live := s.Promises.Live(always)
 	goes := s.Rules.Preemptible == DeleteGuest || s.Rules.Preemptible == ShelveGuest
 	own, crowded := r.HostNames(), map[string]bool{}
@@ -71,7 +71,7 @@ func (s *Steward) crowded(r *reservation.Reservation, hosts *inventory.Snapshot,
 		case h.Instances == nil:
 			crowded[h.Name] = true
 		default:
-			crowded[h.Name] = slices.ContainsFunc(strangers(r, h.Name, h.Instances, live, now),
+			crowded[h.Name] = slices.ContainsFunc(foreignInstances(r, h.Name, h.Instances, live, now),
 				func(g inventory.Instance) bool { return !goes || !yields(&g) })
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // test moves it.
 type quarter struct {
 	*modelCloud
-	desk   *booking.Desk
+	desk   *booking.Service
 	now    span.Instant
 	doubt  string
 	change func(hosts []inventory.Host) // how the inventory has the hosts
@@ -35,7 +35,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: memory, Keys: memory, Reader: memory, Cloud: carry,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return q.now },
 		NewID:    func() string { ids++; return id(ids) },
 	}, q.snapshot())
@@ -43,8 +43,8 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 		t.Fatal(err)
 	}
 	q.desk = desk
-	carry.Steward = upkeep.NewSteward(upkeep.StewardOptions{
-		Ground: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
+	carry.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
+		Fence: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
 		Doubt: func() string { return q.doubt },
 		Rules: upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.AwaitGuest, Left: upkeep.MigrateGuest, LeadTime: 600},
 		Now:   func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },
@@ -58,7 +58,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 }
 
 // lateCarrier is a steward that is made after the desk that it works for.
-type lateCarrier struct{ *upkeep.Steward }
+type lateCarrier struct{ *upkeep.Enforcer }
 
 func (q *quarter) snapshot() *inventory.Snapshot {
 	var hosts []inventory.Host

@@ -63,7 +63,7 @@ func TestPreparationOpensNoHostThatWasPromisedMeanwhile(t *testing.T) {
 
 func TestAPromisedHostThatIsMissingFromAReadingStaysAsItIs(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
-		w := running(t, reservation.Delete, "a", "b")
+		w := running(t, reservation.OnEndDelete, "a", "b")
 		w.book(2, 5000, "c")
 		w.prepare()
 		w.gone["a"], w.gone["c"] = true, true

@@ -19,24 +19,24 @@ import (
 
 const (
 	pollEvery = time.Second
-	// startPolls is how often a start looks whether its hosts are free before it is
-	// put off.
+	// startPolls is how often a start checks whether its hosts are free before it is put
+	// off.
 	startPolls = 10
 )
 
-// start makes the hosts of a reservation its owner's: its things lie on the cloud,
-// nobody else is on its hosts, and only then the owner is let in. Each time it looks
-// it takes the reservation as it is then.
-func (s *Steward) start(ctx context.Context, id string) error {
+// start hands the hosts of a reservation over to its owner: it completes the layout, waits until
+// nobody else is on the hosts, and then admits the project. It reads the reservation again
+// before each check, since it may change meanwhile.
+func (s *Enforcer) start(ctx context.Context, id string) error {
 	began := s.Elapsed()
 	moved := false
 	for polls := 0; ; polls++ {
 		r, live := s.Promises.Reservation(id)
 		if !live {
-			return fault.New(fault.Conflict, "the reservation was given up before its start was over")
+			return fault.New(fault.Conflict, "the reservation was canceled before it had started")
 		}
-		if r.Span.End <= s.Now() { // its hosts are others' by now
-			return fault.New(fault.Conflict, "the reservation was over before its start was")
+		if r.Span.End <= s.Now() { // its hosts may belong to others
+			return fault.New(fault.Conflict, "the reservation ended before it had started")
 		}
 		hosts, err := startable(&r, s.Snapshot(), s.Now())
 		if sleeps, is := errors.AsType[sleeper](err); is && !moved {
@@ -47,7 +47,7 @@ func (s *Steward) start(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.lay(ctx, r, hosts); err != nil {
+		if err := s.ensureLayout(ctx, r, hosts); err != nil {
 			return err
 		}
 		blocked, err := s.obstacles(ctx, r, hosts)
@@ -55,13 +55,13 @@ func (s *Steward) start(ctx context.Context, id string) error {
 		case err != nil:
 			return err
 		case len(blocked) == 0:
-			if err := s.withhold(ctx, r, hosts); err != nil {
+			if err := s.removeFromSkipped(ctx, r, hosts); err != nil {
 				return err
 			}
-			if err := s.Ground.Admit(ctx, r); err != nil {
-				return told(err, "let the project use the hosts")
+			if err := s.Fence.Admit(ctx, r); err != nil {
+				return wrapForUser(err, "let the project use the hosts")
 			}
-			s.Log.InfoContext(ctx, "the owner may use the hosts", "reservation", id, "hosts", hosts,
+			s.Log.InfoContext(ctx, "the owner can use the hosts", "reservation", id, "hosts", hosts,
 				"polls", polls, "took", (s.Elapsed() - began).String())
 			return nil
 		case polls >= startPolls && (moved || !s.rehome(ctx, &r, blocked)):
@@ -70,31 +70,31 @@ func (s *Steward) start(ctx context.Context, id string) error {
 			polls, moved = 0, true
 		}
 		if err := s.Wait(ctx, pollEvery); err != nil {
-			return told(err, "wait until the hosts are free")
+			return wrapForUser(err, "wait until the hosts are free")
 		}
 	}
 }
 
-// startable gives the hosts with which the reservation can start: those it holds now,
-// but for those that can serve nobody, which healing replaces. It fails where there is
-// none, and where one of them sleeps.
+// startable returns the hosts with which the reservation can start: those that it holds now,
+// except failed ones, which healing replaces. It fails if there are none, or if one of them
+// sleeps.
 func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) (fit []string, err error) {
 	why := fault.New(fault.Unavailable, "the reservation holds no host now")
 	for _, c := range r.Claims {
 		if !c.Span.Contains(now) || slices.Contains(fit, c.Host) {
 			continue
 		}
-		if reason := unfit(hosts, c.Host); reason != "" {
-			why = fault.New(fault.Unavailable, "none of the hosts takes instances now; the start waits for one")
-			why.Err = fmt.Errorf("of host %s the reason is that %s", c.Host, reason)
+		if reason := failureOf(hosts, c.Host); reason != "" {
+			why = fault.New(fault.Unavailable, "none of the hosts can run instances now; the start waits for one")
+			why.Err = fmt.Errorf("host %s: %s", c.Host, reason)
 			continue
 		}
 		at, _ := hosts.Index(c.Host)
 		switch hosts.Host(at).Power {
 		case inventory.PowerSleeping:
-			return nil, asleep(c.Host, "a host sleeps; the start waits until it is woken")
+			return nil, asleep(c.Host, "a host is sleeping; the start waits until it is awake")
 		case inventory.PowerWaking:
-			return nil, asleep(c.Host, "a host is waking up; the start waits for it")
+			return nil, asleep(c.Host, "a host is waking up; the start waits until it is awake")
 		}
 		fit = append(fit, c.Host)
 	}
@@ -104,38 +104,38 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 	return fit, nil
 }
 
-// onHost says on which host something is wrong: to the operator, who reads the cause,
-// and not to the owner, who does not read the names of hosts before they are his.
+// onHost adds the name of the host as the cause, which operators read. Owners read only the
+// message, since they do not learn host names before the start.
 func onHost(host string, wrong *fault.Error) error {
 	wrong.Err = fmt.Errorf("it is host %s", host)
 	return wrong
 }
 
-// sleeper is the host that a start waits for until it is awake.
+// sleeper is a sleeping host that a start waits for. It implements error.
 type sleeper struct{ host string }
 
 func (s sleeper) Error() string { return "it is host " + s.host }
 
-// asleep says so as onHost does.
+// asleep returns a fault with a sleeper as its cause.
 func asleep(host, why string) error {
 	wrong := fault.New(fault.Unavailable, "%s", why)
 	wrong.Err = sleeper{host}
 	return wrong
 }
 
-// lay puts on the cloud what the reservation's start needs on the hosts. Where all was
-// prepared and seen it takes no call.
-func (s *Steward) lay(ctx context.Context, r reservation.Reservation, hosts []string) error {
+// ensureLayout completes the layout that the reservation needs on the hosts. If all was prepared and
+// read recently, it makes no request.
+func (s *Enforcer) ensureLayout(ctx context.Context, r reservation.Reservation, hosts []string) error {
 	if layout, good := s.looks.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
 		return nil
 	}
-	// What was seen may have been changed by others before the steps were done: once
-	// more, then.
+	// Others may have changed the layout between reading it and the steps. Then the
+	// second round succeeds.
 	var failed error
 	for range 2 {
 		layout, err := s.looks.fresh(ctx)
 		if err != nil {
-			return told(err, "look what lies on the cloud")
+			return wrapForUser(err, "read the fence in OpenStack")
 		}
 		if failed = s.carryAll(ctx, s.missing(layout, &r, hosts)); failed == nil {
 			return nil
@@ -144,7 +144,7 @@ func (s *Steward) lay(ctx context.Context, r reservation.Reservation, hosts []st
 	return failed
 }
 
-func (s *Steward) carryAll(ctx context.Context, steps []fence.Step) error {
+func (s *Enforcer) carryAll(ctx context.Context, steps []fence.Step) error {
 	for _, step := range steps {
 		if err := s.carry(ctx, step); err != nil {
 			return err
@@ -153,27 +153,27 @@ func (s *Steward) carryAll(ctx context.Context, steps []fence.Step) error {
 	return nil
 }
 
-// keepsOwnerThere says that until the step is done the owner's flavors may be placed on
-// its host.
+// keepsOwnerThere reports whether the owner's flavors may be placed on the host of the step
+// until the step is done.
 func keepsOwnerThere(step fence.Step) bool {
 	return step.Action == fence.RemoveTraits || step.Action == fence.RemoveRooms
 }
 
-// missing are the steps without which the reservation cannot start on the hosts.
-func (s *Steward) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
+// missing returns the steps without which the reservation cannot start on the hosts.
+func (s *Enforcer) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
 	steps := fence.For(s.differences(layout, s.Promises.Live(always)), r)
 	claimed := r.HostNames()
 	return slices.DeleteFunc(steps, func(step fence.Step) bool {
 		if step.Reservation == r.ID && keepsOwnerThere(step) && !slices.Contains(claimed, step.Host) {
-			return false // it was prepared there, and is another's by now
+			return false // it was prepared there, and the host now belongs to another reservation
 		}
 		return !step.Adds() || step.Host != "" && !slices.Contains(hosts, step.Host)
 	})
 }
 
-// obstacles says what still stands in the way, by host, and tells strangers to go as
-// the rules say.
-func (s *Steward) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
+// obstacles returns what blocks the start, by host, and orders others' instances to leave as
+// the rules require.
+func (s *Enforcer) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
 	live := s.Promises.Live(always)
 	host, held, err := s.heldBefore(ctx, &r, hosts, live)
 	if err != nil {
@@ -181,28 +181,28 @@ func (s *Steward) obstacles(ctx context.Context, r reservation.Reservation, host
 	}
 	blocked := map[string]error{}
 	if held {
-		blocked[host] = onHost(host, fault.New(fault.Conflict, "a host is still held by another reservation, which is being ended; the start waits for it"))
+		blocked[host] = onHost(host, fault.New(fault.Conflict, "another reservation, which is ending, still holds a host; the start waits for it"))
 	}
 	var mu sync.Mutex
 	err = each(ctx, s.asking, len(hosts), func(i int) error {
-		found, err := s.challenge(ctx, watch{r, hosts[i], r.Span.Start}, live)
+		found, err := s.checkHost(ctx, watch{r, hosts[i], r.Span.Start}, live)
 		if err != nil || len(found) == 0 {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if blocked[hosts[i]] == nil {
-			blocked[hosts[i]] = occupied(&r, hosts[i], found[0])
+			blocked[hosts[i]] = occupiedError(&r, hosts[i], found[0])
 		}
 		return nil
 	})
 	return blocked, err
 }
 
-// heldBefore gives a host that a reservation before r still holds, whose aggregate
-// keeps r's instances off it: also one that is over, until that is cleared up. One
-// that is ending holds those that are still in its aggregate.
-func (s *Steward) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
+// heldBefore returns a host that an earlier reservation still holds and whose aggregate keeps
+// r's instances off it. The earlier reservation may be over but not yet cleared up. One that
+// is ending holds the hosts that are still in its aggregate.
+func (s *Enforcer) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
 	for i := range live {
 		other := &live[i]
 		if other.ID == r.ID || other.Status == reservation.Ending || other.Kind == reservation.Instances && r.Kind == reservation.Instances {
@@ -219,14 +219,14 @@ func (s *Steward) heldBefore(ctx context.Context, r *reservation.Reservation, ho
 		return "", false, nil
 	}
 	if layout, err = s.looks.fresh(ctx); err != nil {
-		return "", false, told(err, "look what lies on the cloud")
+		return "", false, wrapForUser(err, "read the fence in OpenStack")
 	}
 	host, held = keepsOff(r, hosts, layout)
 	return host, held, nil
 }
 
-// keepsOff gives one of the hosts that the aggregate of another reservation, live or
-// not, closes to the flavors of r, which have not all the traits that it requires.
+// keepsOff returns one of the hosts that the aggregate of another reservation, live or not,
+// closes to the flavors of r, since they lack a trait that the aggregate requires.
 func keepsOff(r *reservation.Reservation, hosts []string, layout fence.Layout) (string, bool) {
 	kind := fence.OwnName(r.ID)
 	if r.Kind == reservation.Instances {

@@ -146,8 +146,8 @@ func TestAStartOnAnOccupiedHostIsLateAndSaysSo(t *testing.T) {
 
 func TestWhoOccupiesAHostIsNamedAsFarAsTheOwnerMayKnow(t *testing.T) {
 	for words, change := range map[string]func(*inventory.Instance){
-		"your instance x (ACTIVE), which is not in the reservation": func(i *inventory.Instance) { i.ProjectID = "p1" },
-		"an allocation of which only Placement knows":               func(i *inventory.Instance) { i.Status, i.ProjectID = "", "" },
+		"your instance x (ACTIVE), which does not belong to the reservation": func(i *inventory.Instance) { i.ProjectID = "p1" },
+		"an allocation that only Placement knows":                            func(i *inventory.Instance) { i.Status, i.ProjectID = "", "" },
 	} {
 		w := newTown(t, "a")
 		w.book(1, 0, "a")
@@ -183,8 +183,8 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 	for words, ail := range map[string]func(*town){
 		"its nova-compute is down":        func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" } },
 		"it has left the cloud":           func(w *town) { w.gone["a"] = true },
-		"sleeps; the start waits until":   func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerSleeping } },
-		"is waking up; the start waits f": func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking } },
+		"is sleeping; the start waits u":  func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerSleeping } },
+		"is waking up; the start waits u": func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking } },
 	} {
 		w := newTown(t, "a", "b")
 		w.book(1, 0, "a")
@@ -228,15 +228,15 @@ func TestAStartThatComesAfterTheEndOrAfterTheCancellationLetsNobodyIn(t *testing
 	w := newTown(t, "a")
 	r := w.book(1, 0, "a")
 	w.pass(1000)
-	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "the reservation was over before its start was")
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "the reservation ended before it had started")
 	if w.admitted(1) {
 		t.Error("the owner is admitted after its time")
 	}
 	w = newTown(t, "a")
 	r = w.book(1, 0, "a")
 	w.putStranger("x", "a", nil)
-	w.waited = func() { r.Status = reservation.Cancelled; w.set(r) }
-	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "given up")
+	w.waited = func() { r.Status = reservation.Canceled; w.set(r) }
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "was canceled")
 }
 
 func TestAReservationOfInstancesSharesItsHostsWithOthersOfItsKindOnly(t *testing.T) {
@@ -265,7 +265,7 @@ func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {
 		w := newTown(t, "a")
 		w.book(1, 0, "a")
 		w.wrong[what] = errors.New("EOF")
-		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "it is tried again")
+		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "Almanac will retry")
 		w.wrong[what] = fault.New(fault.Unavailable, "Nova does not answer")
 		mustFail(t, w.begin(1, reservation.StartEvent), fault.Unavailable, "Nova does not answer")
 		delete(w.wrong, what)
@@ -276,7 +276,7 @@ func TestACloudThatDoesNotAnswerPutsTheStartOffWithASentence(t *testing.T) {
 }
 
 func TestTheWarningBeforeTheEndTakesNothingOnTheCloud(t *testing.T) {
-	w := running(t, reservation.Delete, "a")
+	w := running(t, reservation.OnEndDelete, "a")
 	clear(w.calls)
 	if err := w.begin(1, reservation.BeforeEndEvent); err != nil || len(w.calls) > 0 {
 		t.Errorf("calls %v, %v", w.calls, err)
@@ -310,7 +310,7 @@ func TestAStartWaitsUntilTheOneBeforeHasGivenTheHostBack(t *testing.T) {
 	}
 	w.book(2, 1000, "a")
 	w.pass(1000)
-	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "a host is still held by another reservation")
+	mustFail(t, w.begin(2, reservation.StartEvent), fault.Conflict, "another reservation, which is ending, still holds a host")
 	if err := w.begin(1, reservation.EndEvent); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
-// Package upkeep keeps promises true as time goes by: it carries out what is due,
-// learns what other replicas have stored, takes up what a replica that is gone has
-// left undone, sends notifications, and clears away what is over. Its jobs are
-// steps; pkg/app lets them run.
+// Package upkeep keeps reservations true over time. It carries out due events, reads what
+// other replicas have stored, continues the work of stopped replicas, sends notifications,
+// and clears up after ended reservations. Its jobs are steps; pkg/app runs them.
 package upkeep
 
 import (
@@ -17,46 +16,46 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Desk is what upkeep needs of the booking desk for the events.
+// Desk is what the events job needs of booking.
 type Desk interface {
 	CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error)
 	Prune()
 	Woken() <-chan struct{}
 }
 
-// Replica is what upkeep needs of the booking desk for the other replicas.
+// Replica is what the jobs for other replicas need of booking.
 type Replica interface {
 	Follow(ctx context.Context) error
 	Resync(ctx context.Context) error
 	TakeOver(ctx context.Context, gone func(replica string) bool) error
 }
 
-// Presence knows which replicas are there.
+// Presence records which replicas are running.
 type Presence interface {
-	// Present says that this replica is there for another ttl, and names all that
-	// are.
+	// Present records that this replica runs for another ttl, and returns all running
+	// replicas.
 	Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
 }
 
-// KeyPurger forgets idempotency keys that were used before a time and says how many.
+// KeyPurger deletes idempotency keys that were used before a time, and returns how many.
 type KeyPurger interface {
 	PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
 }
 
-// Options are what upkeep works on, and how often.
+// Options configure Jobs.
 type Options struct {
 	Desk     Desk
 	Replica  Replica
 	Presence Presence
 	Leases   job.Leases
 	Keys     KeyPurger
-	// Poll is the longest time between two looks at what is due and at what other
-	// replicas have stored.
+	// Poll is the longest time between two checks for due events and for changes by other
+	// replicas.
 	Poll time.Duration
-	// Changed tells that another replica has stored something; it only makes Follow
-	// faster. Nil never tells.
+	// Changed receives a value when another replica has stored something, so that Follow
+	// runs sooner. It may be nil.
 	Changed <-chan struct{}
-	// Seen is told how many replicas are there whenever this one looks.
+	// Seen is called with the number of running replicas at each check.
 	Seen   func(replicas int)
 	KeyTTL time.Duration
 	Now    func() span.Instant
@@ -72,7 +71,7 @@ const (
 	leaseTTL      = presenceTTL
 )
 
-// Jobs gives the periodic work.
+// Jobs returns the periodic jobs.
 func Jobs(o Options) []job.Job {
 	waiting := map[string]bool{}
 	return []job.Job{
@@ -85,8 +84,8 @@ func Jobs(o Options) []job.Job {
 	}
 }
 
-// events carries out what is due. That a start waits for a host to wake is told once, and
-// is no failure: waiting are the reservations of which it was told.
+// events carries out what is due. It logs once that a start waits for a host to wake, and
+// does not count it as a failure. waiting has the reservations for which that was logged.
 func (o Options) events(ctx context.Context, waiting map[string]bool) error {
 	done, failed := o.Desk.CarryOut(ctx)
 	for _, h := range done {
@@ -107,8 +106,8 @@ func (o Options) events(ctx context.Context, waiting map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// presence shows that this replica is there, and takes over what those that are
-// gone have left undone.
+// presence records that this replica runs, and takes over the events of replicas that no
+// longer run.
 func (o Options) presence(ctx context.Context) error {
 	there, err := o.Presence.Present(ctx, presenceTTL)
 	if err != nil {

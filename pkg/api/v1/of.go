@@ -26,7 +26,7 @@ func Of(r *reservation.Reservation) Reservation {
 	}
 	for i, e := range r.Events {
 		out.Events[i] = Event{Type: string(e.Type), Time: e.Time.Time(), State: string(e.State), Detail: e.Detail}
-		if e.State == reservation.Done {
+		if e.State == reservation.EventDone {
 			out.Events[i].DoneAt = new(e.Done.Time())
 		}
 	}

@@ -185,7 +185,7 @@ func (s *Setting) site(o Options) site.Options {
 }
 
 func (s *Setting) desk() sim.DeskOptions {
-	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.Delete}}
+	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
 // waits is for how many seconds a job that is booked for so long waits at most.

@@ -67,7 +67,7 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 		return nil, fmt.Errorf("open the desk: %w", err)
 	}
 	s.desk.Happened = s.happened
-	s.promises.desk = s.desk.Desk
+	s.promises.desk = s.desk.Service
 	if o.Power != nil {
 		s.step, s.ctx = controller.New(s.controllerOptions()).Job().Step, ctx
 		s.steps = stepping{first: t.Now(), last: t.Now() - 1}

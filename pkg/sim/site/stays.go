@@ -115,7 +115,7 @@ func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
 
 // promises are those of the desk, which are made anew only when one has changed.
 type promises struct {
-	desk     *booking.Desk
+	desk     *booking.Service
 	revision uint64
 	live     []reservation.Reservation
 }

@@ -22,9 +22,9 @@ func testTrail(t *testing.T, s Subject) {
 	r.Resources.Custom = map[string]int64{"CUSTOM_GPU": 2}
 	var want []reservation.Change
 	for _, cause := range []reservation.Cause{
-		{Action: reservation.Create, UserID: "ada", RequestID: "req-1"},
-		{Action: reservation.Modify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
-		{Action: reservation.Start},
+		{Action: reservation.ActionCreate, UserID: "ada", RequestID: "req-1"},
+		{Action: reservation.ActionModify, UserID: "grace", RequestID: "req-2", Detail: "one host more"},
+		{Action: reservation.ActionStart},
 	} {
 		r.Name, r.Updated = cause.RequestID, 1_799_000_000+span.Instant(r.Version)
 		if err := s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: cause}); err != nil {
@@ -101,7 +101,7 @@ func testPurging(t *testing.T, open func(t *testing.T) Subject) {
 			t.Fatal(err)
 		}
 		r.Version, r.Updated = 2, span.Instant(n*day)
-		r.Status = []reservation.Status{reservation.Ended, reservation.Cancelled, reservation.Failed, reservation.Active}[n%4]
+		r.Status = []reservation.Status{reservation.Ended, reservation.Canceled, reservation.Failed, reservation.Active}[n%4]
 		mustUpdate(t, s, r)
 	}
 	// 0, 1, 2, 4, 5, 6 are over, the last two after the instant, and 1 is not sent.

@@ -19,7 +19,7 @@ func taking(id string, hosts ...booking.HostVersion) booking.Commit {
 	for _, h := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: h.Host, Span: r.Span})
 	}
-	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.Create}}
+	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.ActionCreate}}
 }
 
 func at(host string, version int64) booking.HostVersion {
@@ -228,7 +228,7 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 				if round%2 > 0 {
 					continue
 				}
-				c.Reservation.Status, c.Reservation.Version = reservation.Cancelled, 2
+				c.Reservation.Status, c.Reservation.Version = reservation.Canceled, 2
 				c.Usage = booking.Usage{Hosts: -1, HostSeconds: -10}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Errorf("cancel: %v", err)

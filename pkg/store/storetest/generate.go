@@ -20,12 +20,12 @@ func booked(id string) reservation.Reservation {
 		ID: id, ProjectID: "demo", UserID: "ada", Status: reservation.Pending, Span: held,
 		Terms: reservation.Terms{
 			Name: "night run", Kind: reservation.Hosts, Quantity: 2,
-			Policy: calendar.PolicyFirstFit, OnEnd: reservation.Delete, BeforeEnd: 3600,
+			Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 3600,
 		},
 		Claims: []reservation.Claim{{Host: "node-1", Span: held}, {Host: "node-2", Span: held}},
 		Events: []reservation.Event{
-			{Type: reservation.StartEvent, Time: held.Start, State: reservation.Due},
-			{Type: reservation.EndEvent, Time: held.End, State: reservation.Due},
+			{Type: reservation.StartEvent, Time: held.Start, State: reservation.EventDue},
+			{Type: reservation.EndEvent, Time: held.End, State: reservation.EventDue},
 		},
 		Created: 1_799_000_000, Updated: 1_799_000_000, Version: 1,
 	}
@@ -98,7 +98,7 @@ func anyEvent() *rapid.Generator[reservation.Event] {
 	return rapid.Custom(func(t *rapid.T) reservation.Event {
 		return reservation.Event{
 			Type: rapid.SampledFrom(types).Draw(t, "type"), Time: anyInstant().Draw(t, "time"),
-			State: rapid.SampledFrom([]reservation.EventState{reservation.Due, reservation.Running, reservation.Done}).Draw(t, "state"),
+			State: rapid.SampledFrom([]reservation.EventState{reservation.EventDue, reservation.EventRunning, reservation.EventDone}).Draw(t, "state"),
 			Done:  anyInstant().Draw(t, "done"), Detail: rapid.String().Draw(t, "detail"),
 			Holder: name().Draw(t, "holder"), Until: anyInstant().Draw(t, "until"),
 		}

@@ -36,7 +36,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 			mustCreate(t, s, booked(id))
 		}
 		gone := booked("b")
-		gone.Status, gone.Version = reservation.Cancelled, 2
+		gone.Status, gone.Version = reservation.Canceled, 2
 		mustUpdate(t, s, gone)
 		if list := mustList(t, s, reservation.Query{Marker: "b"}); diff([]string{"c"}, ids(list)) != "" {
 			t.Errorf("after b come %v, want c", ids(list))
@@ -112,7 +112,7 @@ func selected(q reservation.Query, r reservation.Reservation) bool {
 		q.Kind != "" && q.Kind != r.Kind,
 		q.Overlaps != (span.Span{}) && !q.Overlaps.Overlaps(r.Span),
 		len(q.Statuses) > 0 && !slices.Contains(q.Statuses, r.Status),
-		len(q.Statuses) == 0 && r.Status == reservation.Cancelled:
+		len(q.Statuses) == 0 && r.Status == reservation.Canceled:
 		return false
 	}
 	return true

@@ -173,13 +173,13 @@ func testLive(t *testing.T, s Subject) {
 func testCancelled(t *testing.T, s Subject) {
 	r := booked("r")
 	mustCreate(t, s, r)
-	r.Status, r.Version = reservation.Cancelled, 2
+	r.Status, r.Version = reservation.Canceled, 2
 	mustUpdate(t, s, r)
 	wantStored(t, s, r)
 	if list := mustList(t, s, reservation.Query{}); len(list) != 0 {
 		t.Errorf("listed without a request for it: %v", ids(list))
 	}
-	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Cancelled}})
+	list := mustList(t, s, reservation.Query{Statuses: []reservation.Status{reservation.Canceled}})
 	if d := diff([]reservation.Reservation{r}, list); d != "" {
 		t.Errorf("canceled reservations (-want +got):\n%s", d)
 	}
@@ -195,12 +195,12 @@ type reporter interface {
 
 // create stores a new reservation.
 func create(t reporter, s Subject, r reservation.Reservation, key *reservation.Key) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.Create, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.ActionCreate, UserID: r.UserID}})
 }
 
 // update stores the next version of a reservation.
 func update(t reporter, s Subject, r reservation.Reservation) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.Modify, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionModify, UserID: r.UserID}})
 }
 
 func mustCreate(t reporter, s Subject, r reservation.Reservation) {

@@ -271,7 +271,7 @@ func (s *scene) Live(w span.Span) (list []reservation.Reservation) {
 func (s *scene) Remark(_ context.Context, id, sentence string) (bool, error) {
 	for i := range s.live {
 		if r := &s.live[i]; r.ID == id && r.Status == reservation.Pending {
-			r.Events = append(slices.Clone(r.Events), reservation.Event{Type: reservation.ImageEvent, Time: s.now, State: reservation.Done, Done: s.now, Detail: sentence})
+			r.Events = append(slices.Clone(r.Events), reservation.Event{Type: reservation.ImageEvent, Time: s.now, State: reservation.EventDone, Done: s.now, Detail: sentence})
 			return true, nil
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// closed is the extra spec with which a flavor is placed nowhere.
+// closed is the extra spec that keeps a flavor off every host.
 const closed = "trait:" + fence.Closed
 
-// markFlavor sets extra specs of a flavor. Where they name a project that may use it,
-// that is set when it may: an extra spec that is there tells that all before it is. It
-// fails with an Invalid fault where Keystone has no such project.
+// markFlavor sets extra specs of a flavor. The one that names the project is set last, after
+// the project has access, so that its presence shows that all earlier steps are done.
+// markFlavor fails with an Invalid fault if Keystone has no such project.
 func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
 	specs := maps.Clone(f.ExtraSpecs)
 	project, admits := specs[fence.ProjectMark]
 	delete(specs, fence.ProjectMark)
 	if _, is := specs[closed]; is {
-		// Placement refuses a question for a trait that does not exist.
+		// Placement refuses requests with a trait that does not exist.
 		if err := c.placement.EnsureTrait(ctx, fence.Closed); err != nil {
 			return err
 		}
@@ -38,10 +38,10 @@ func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
 	return c.compute.SetExtraSpecs(ctx, f.ID, map[string]string{fence.ProjectMark: project})
 }
 
-// Admit opens the reservation's flavors: the one whose ID is the reservation's and, of
-// a reservation of hosts, those whose IDs follow from it (fence.Desired). That takes
-// Nova a tenth of the time in which it lets a project use a flavor, for which it asks
-// Keystone. It fails with a NotFound fault where there is no flavor.
+// Admit opens the reservation's flavors: the one whose ID is the reservation's and, for a
+// reservation of hosts, those whose IDs begin with it (fence.Desired). This takes a tenth of
+// the time that Nova needs to grant a project access to a flavor, for which it asks Keystone.
+// Admit fails with a NotFound fault if there is no flavor.
 func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, func(ctx context.Context, flavor, _ string) error {
 		return c.compute.DeleteExtraSpec(ctx, flavor, closed)
@@ -52,7 +52,7 @@ func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
 	return nil
 }
 
-// Expel ends that the reservation's project may use its flavors.
+// Expel revokes the project's access to the reservation's flavors.
 func (c *Cloud) Expel(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, c.compute.RevokeFlavor)
 	if err != nil && !fault.Is(err, fault.NotFound) {

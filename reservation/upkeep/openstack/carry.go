@@ -12,12 +12,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Carry does one step. What is done already is no error, nor is it one that what is to
-// be taken away is gone, or that from which it is to be taken. It fails with a Conflict
-// fault where instances still use what is to be taken away.
+// Carry carries out one step. It is no error if the step is done already, or if the object
+// that the step removes, or removes something from, no longer exists. Carry fails with a
+// Conflict fault if instances still use what the step removes.
 func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
 	if step.Host != "" {
-		done, err := c.turns.take(ctx, step.Host)
+		done, err := c.turns.enter(ctx, step.Host)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what(step), err)
 		}
@@ -58,8 +58,8 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 	return fmt.Errorf("there is no action %q", step.Action)
 }
 
-// changeAggregate does a step on an aggregate. Where neither the step nor this process
-// knows which it is, or somebody has deleted that one, it looks for it by its name.
+// changeAggregate carries out a step on an aggregate. It looks the aggregate up by name if
+// neither the step nor this process knows its ID, or if it was deleted.
 func (c *Cloud) changeAggregate(ctx context.Context, step fence.Step) error {
 	a := step.Aggregate
 	if made, ok := c.made.Load(a.Name); a.ID == 0 && ok {
@@ -94,8 +94,8 @@ func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Ag
 	return c.deleteAggregate(ctx, a)
 }
 
-// addHost enters a host in an aggregate, and sees to it that Placement, on which the
-// fence stands, knows it too.
+// addHost adds a host to an aggregate, and makes sure that Placement has it there too, since
+// the fence relies on Placement.
 func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string) error {
 	if err := c.compute.AddHost(ctx, a, host); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string)
 	return c.placement.JoinAggregate(ctx, provider, a.UUID)
 }
 
-// deleteAggregate also takes out the hosts that only Nova has in it: the layout, which
-// does not name them, has given no steps for them.
+// deleteAggregate also removes the hosts that only Nova has in the aggregate. The layout does
+// not list them, so there are no steps for them.
 func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) error {
 	c.made.Delete(a.Name)
 	err := c.compute.DeleteAggregate(ctx, a)
@@ -127,8 +127,8 @@ func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) erro
 	return c.compute.DeleteAggregate(ctx, there)
 }
 
-// changeProvider does a step on a host's provider. What is to be taken from one that
-// is gone, is gone.
+// changeProvider carries out a step on a host's provider. A removal from a provider that no
+// longer exists is done.
 func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
 	provider, err := c.provider(ctx, step.Host)
 	if err == nil && step.Adds() {
@@ -143,8 +143,7 @@ func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
 	return err
 }
 
-// makeNames makes the traits and classes that the step names: Placement knows none
-// before.
+// makeNames creates the traits and classes of the step, since Placement refuses unknown ones.
 func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
 	for _, trait := range step.Traits {
 		if err := c.placement.EnsureTrait(ctx, trait); err != nil {
@@ -169,7 +168,7 @@ func (c *Cloud) onProvider(ctx context.Context, step fence.Step, provider string
 	return c.placement.SetUnits(ctx, provider, fence.ProviderPrefix+step.Host, step.Rooms)
 }
 
-// what says what the step does, on which host and for which reservation.
+// what describes the step, its host and its reservation.
 func what(step fence.Step) string {
 	words := []string{string(step.Action)}
 	for _, word := range []string{step.Aggregate.Name, step.Flavor.ID, step.Name} {

@@ -26,8 +26,8 @@ import (
 )
 
 var (
-	_ upkeep.Ground = (*openstack.Cloud)(nil)
-	_ upkeep.Guests = (*openstack.Cloud)(nil)
+	_ upkeep.FenceBackend = (*openstack.Cloud)(nil)
+	_ upkeep.Guests       = (*openstack.Cloud)(nil)
 )
 
 func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {

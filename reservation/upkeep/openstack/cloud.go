@@ -1,5 +1,5 @@
-// Package openstack lays fences on an OpenStack cloud and deals with its instances:
-// it carries out on Nova and Placement what reservation/upkeep decides.
+// Package openstack implements fences on Nova and Placement, and reads and orders instances:
+// it carries out what reservation/upkeep decides.
 package openstack
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// Cloud is upkeep.Ground and upkeep.Guests on Nova and Placement. It is safe for
+// Cloud implements upkeep.FenceBackend and upkeep.Guests with Nova and Placement. It is safe for
 // concurrent use.
 type Cloud struct {
 	compute     *nova.Client
@@ -23,38 +23,38 @@ type Cloud struct {
 	resting     Resting
 	turns       turns
 	traits      traits
-	made        sync.Map // inventory.Aggregate by name: those made here
+	made        sync.Map // inventory.Aggregate by name: those that this process created
 }
 
-// Options are what a Cloud is made of.
+// Options configure a Cloud.
 type Options struct {
 	Compute   *nova.Client
 	Placement *placement.Client
-	// Hosts tells which provider in Placement is whose.
+	// Hosts returns the hosts with their providers in Placement.
 	Hosts func() *inventory.Snapshot
-	// Preemptible says which instances make room.
+	// Preemptible decides which instances make room.
 	Preemptible inventory.PreemptibleRule
-	// Guests remembers who was placed by a hint; nil remembers nobody.
+	// Guests knows which instances were placed by a hint; nil means none.
 	Guests inventory.InstanceRecords
-	// Resting knows which servers best-effort work has suspended; nil is none.
+	// Resting knows which servers best-effort work has suspended; nil means none.
 	Resting Resting
 }
 
-// Resting knows suspended servers whose room was taken away in Placement, for whoever has
-// the host meanwhile.
+// Resting knows the suspended servers whose allocations were released in Placement, so that
+// others can use the host meanwhile.
 type Resting interface {
-	// Resting gives those of the servers that are.
+	// Resting returns which of the servers are suspended in this way.
 	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 }
 
-// New gives a cloud.
+// New returns a cloud.
 func New(o Options) *Cloud {
 	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, guests: o.Guests, resting: o.Resting}
 }
 
-// provider gives the id of the host's resource provider. Of a host that is not in the
-// snapshot any more it is the one of its name. It fails with a NotFound fault where
-// Placement has none.
+// provider returns the id of the host's resource provider. For a host that is no longer in
+// the snapshot it looks the provider up by name. It fails with a NotFound fault if Placement
+// has none.
 func (c *Cloud) provider(ctx context.Context, host string) (string, error) {
 	if h, there := c.host(host); there && h.Provider != "" {
 		return h.Provider, nil
@@ -75,16 +75,16 @@ func (c *Cloud) host(name string) (*inventory.Host, bool) {
 	return hosts.Host(i), true
 }
 
-// turns let one at a time change a host's provider. Placement refuses all but one of
-// several changes at once, and Nova, whose aggregates are changes too, then pauses for
+// turns serializes changes of a host's provider. Placement refuses all but one of several
+// concurrent changes, and Nova, which changes the provider with aggregates, then pauses for
 // seconds (nova/scheduler/client/report.py aggregate_add_host).
 type turns struct {
 	mu    sync.Mutex
 	hosts map[string]chan struct{}
 }
 
-// take waits for the host's turn, and gives what ends it.
-func (t *turns) take(ctx context.Context, host string) (done func(), err error) {
+// enter waits for the host's turn and returns the function that ends it.
+func (t *turns) enter(ctx context.Context, host string) (done func(), err error) {
 	t.mu.Lock()
 	if t.hosts == nil {
 		t.hosts = map[string]chan struct{}{}

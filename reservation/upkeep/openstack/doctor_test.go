@@ -38,7 +38,7 @@ func (l *lab) findings(b *book) (kinds []upkeep.FindingKind) {
 	l.t.Helper()
 	doctor := upkeep.Doctor{
 		Promises: b, Records: b, Snapshot: func() *inventory.Snapshot { return l.snapshot }, Doubt: func() string { return "" },
-		Ground: l.cloud, Guests: l.cloud, Rules: rules, Now: func() span.Instant { return now },
+		Fence: l.cloud, Guests: l.cloud, Rules: rules, Now: func() span.Instant { return now },
 	}
 	seen, err := doctor.Examine(l.t.Context())
 	l.must(err)

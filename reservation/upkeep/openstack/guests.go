@@ -12,21 +12,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// On gives the instances that are on the host or hold a place there, sorted by ID:
-// those of which Nova says so, and every consumer of the host in Placement. Such a
-// consumer may be an instance on its way to the host, or the migration of one that has
-// gone and would come back unless it is confirmed: then it is that instance, with the
-// host whose place it holds. One of which Nova knows nothing has an ID and a Host, and
+// On returns the instances that are on the host or hold a place there, sorted by ID: those
+// that Nova lists on it, and every consumer of the host in Placement. Such a consumer may be
+// an instance on its way to the host, or the migration of an instance that has left and
+// would come back unless the migration is confirmed: then On returns that instance, with the
+// host whose place it holds. A consumer that Nova does not know has an ID and a Host, and
 // nothing else.
 //
-// Servers that rest are not among them: they take nothing of the host but some of its
-// disk, and do not begin to run before it is theirs again.
+// Suspended servers of best-effort work are left out: they use only some disk of the host,
+// and do not resume before the host is theirs again.
 //
-// Of a host that is empty in Placement and in the snapshot that is one call.
+// For a host that is empty in Placement and in the snapshot, On makes one request.
 func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
 	guests, err := c.on(ctx, host)
 	if err != nil {
-		return nil, fmt.Errorf("look who is on host %s: %w", host, err)
+		return nil, fmt.Errorf("read the instances on host %s: %w", host, err)
 	}
 	return guests, nil
 }
@@ -48,7 +48,7 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 		return nil, err
 	}
 	found := map[string]inventory.Instance{}
-	resting, err := c.rest(ctx, servers, consumers)
+	resting, err := c.suspended(ctx, servers, consumers)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,9 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	return guests, c.recognize(ctx, guests)
 }
 
-// rest gives those of the servers that rest: best-effort work has suspended and locked
-// them, Nova has nothing under way with them, and they are no consumers in Placement.
-func (c *Cloud) rest(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
+// suspended returns the servers that best-effort work has suspended and locked, without a task in
+// Nova and without allocations in Placement.
+func (c *Cloud) suspended(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
 	var ids []string
 	for _, s := range servers {
 		if _, holds := consumers[s.ID]; !holds && s.Status == "SUSPENDED" && s.Task == "" && s.Locked {
@@ -81,7 +81,7 @@ func (c *Cloud) rest(ctx context.Context, servers []nova.Server, consumers map[s
 	return c.resting.Resting(ctx, ids...)
 }
 
-// recognize completes what Nova has told of instances.
+// recognize adds to the instances what Nova does not know of them.
 func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) error {
 	ids := make([]string, len(instances))
 	for n := range instances {
@@ -101,7 +101,7 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 	return nil
 }
 
-// addHolders adds to the guests what the consumers are that hold a place on the host.
+// addHolders adds the instances behind the consumers that hold a place on the host.
 func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, guests map[string]inventory.Instance) error {
 	var strange []string
 	for id := range consumers {
@@ -135,7 +135,7 @@ func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[strin
 	return nil
 }
 
-// addServer adds the server with the id, if there is one, to the guests of the host.
+// addServer adds the server with the id, if there is one, to the instances on the host.
 func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[string]inventory.Instance) (found bool, err error) {
 	if _, there := guests[id]; there {
 		return true, nil
@@ -152,9 +152,9 @@ func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[strin
 	return true, nil
 }
 
-// Of gives the instances that were made in the reservation, wherever they are, sorted
-// by ID: those of its project whose flavor, as it was then, names it, and those that were
-// placed by their hint.
+// Of returns the instances that were created in the reservation, wherever they are, sorted by
+// ID: instances of its project whose flavor named the reservation when they were created, and
+// those that were placed by its hint.
 func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: r.ProjectID})
 	if err != nil {
@@ -172,8 +172,8 @@ func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.
 	return own, nil
 }
 
-// Server gives the instance with the id, as it is now. It fails with a NotFound fault
-// where there is none.
+// Server returns the instance with the id as it is now. It fails with a NotFound fault if
+// there is none.
 func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, error) {
 	s, err := c.compute.Server(ctx, id)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, erro
 	return one[0], err
 }
 
-// Exists says whether Nova has an instance with the id.
+// Exists reports whether Nova has an instance with the id.
 func (c *Cloud) Exists(ctx context.Context, id string) (bool, error) {
 	_, err := c.compute.Server(ctx, id)
 	if fault.Is(err, fault.NotFound) {

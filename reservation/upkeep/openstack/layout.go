@@ -14,33 +14,34 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Layout gives what of Almanac's lies on the cloud, told by its names; a flavor by
-// inventory.ReservationMark, since Blazar names its flavors alike. A host that only Nova has in the fence, and not
-// Placement, is not in it: it keeps nobody off. Hosts that are not in the snapshot go
-// by the names of their providers.
+// Layout returns what Almanac has in the cloud. It recognizes aggregates, traits and classes
+// by their names, and flavors by inventory.ReservationMark, since Blazar's flavors have
+// similar names. A host that only Nova, and not Placement, has in the fence is left out,
+// since it keeps nobody off. Hosts that are not in the snapshot have the names of their
+// providers.
 //
-// That takes five calls, and one more for the fence, for each host with rooms and for
-// each whose provider has changed since the last look; at times, and where many have,
-// instead of these one for each trait of Almanac's.
+// Layout makes five requests, and one more for the fence, for each host with rooms, and for
+// each host whose provider has changed since the last call. From time to time, and if many
+// have changed, it makes one request for each of Almanac's traits instead of one per host.
 func (c *Cloud) Layout(ctx context.Context) (fence.Layout, error) {
-	look := look{cloud: c, names: map[string]string{}, rooms: map[string]map[string]int64{}}
-	layout, err := look.around(ctx)
+	reader := layoutReader{cloud: c, names: map[string]string{}, rooms: map[string]map[string]int64{}}
+	layout, err := reader.read(ctx)
 	if err != nil {
-		return fence.Layout{}, fmt.Errorf("look what of Almanac's lies on the cloud: %w", err)
+		return fence.Layout{}, fmt.Errorf("read Almanac's resources in OpenStack: %w", err)
 	}
 	return layout, nil
 }
 
-// look is one look at the cloud.
-type look struct {
+// layoutReader collects one layout.
+type layoutReader struct {
 	cloud *Cloud
-	names map[string]string // of hosts, by provider
+	names map[string]string // host names, by provider
 
 	mu    sync.Mutex
 	rooms map[string]map[string]int64 // by provider and class
 }
 
-func (l *look) around(ctx context.Context) (fence.Layout, error) {
+func (l *layoutReader) read(ctx context.Context) (fence.Layout, error) {
 	layout := fence.Layout{Traits: map[string][]string{}, Rooms: map[string]map[string]int64{}}
 	var providers []placement.Provider
 	var traits map[string][]string
@@ -62,7 +63,7 @@ func (l *look) around(ctx context.Context) (fence.Layout, error) {
 			return err
 		}
 		g.Go(func() error { return l.readRooms(ctx, providers) })
-		traits, layout.TraitNames, err = l.cloud.traits.look(ctx, l.cloud.placement, providers)
+		traits, layout.TraitNames, err = l.cloud.traits.read(ctx, l.cloud.placement, providers)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -78,7 +79,7 @@ func (l *look) around(ctx context.Context) (fence.Layout, error) {
 	return layout, nil
 }
 
-func (l *look) nameHosts(providers []placement.Provider) {
+func (l *layoutReader) nameHosts(providers []placement.Provider) {
 	for _, p := range providers {
 		l.names[p.ID] = p.Name
 	}
@@ -90,7 +91,7 @@ func (l *look) nameHosts(providers []placement.Provider) {
 	}
 }
 
-func (l *look) aggregates(ctx context.Context) (map[string]inventory.Aggregate, error) {
+func (l *layoutReader) aggregates(ctx context.Context) (map[string]inventory.Aggregate, error) {
 	all, err := l.cloud.compute.Aggregates(ctx)
 	if err != nil {
 		return nil, err
@@ -110,9 +111,8 @@ func (l *look) aggregates(ctx context.Context) (map[string]inventory.Aggregate, 
 	return own, nil
 }
 
-// effective gives the hosts of an aggregate without those whose provider Placement
-// does not know in it.
-func (l *look) effective(ctx context.Context, a inventory.Aggregate) ([]string, error) {
+// effective returns the hosts of an aggregate that Placement has in it too.
+func (l *layoutReader) effective(ctx context.Context, a inventory.Aggregate) ([]string, error) {
 	providers, err := l.cloud.placement.ProvidersIn(ctx, a.UUID)
 	if err != nil {
 		return nil, err
@@ -123,24 +123,24 @@ func (l *look) effective(ctx context.Context, a inventory.Aggregate) ([]string, 
 	}), nil
 }
 
-func (l *look) flavors(ctx context.Context) (map[string]inventory.Flavor, error) {
+func (l *layoutReader) flavors(ctx context.Context) (map[string]inventory.Flavor, error) {
 	all, err := l.cloud.compute.Flavors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	own := map[string]inventory.Flavor{}
 	for _, f := range all {
-		if _, marked := f.ExtraSpecs[inventory.ReservationMark]; marked || begun(f) {
+		if _, marked := f.ExtraSpecs[inventory.ReservationMark]; marked || unfinished(f) {
 			own[f.ID] = f
 		}
 	}
 	return own, nil
 }
 
-// begun says that the flavor is one of Almanac's of which only the first of two steps
-// was done: Nova makes flavors without extra specs. Those of Blazar have some
+// unfinished reports whether the flavor is one of Almanac's that was created but has no extra specs
+// yet: Nova needs a second request for these. Blazar's flavors have some
 // (blazar/plugins/instances/instance_plugin.py).
-func begun(f inventory.Flavor) bool {
+func unfinished(f inventory.Flavor) bool {
 	name, ours := strings.CutPrefix(f.Name, fence.FlavorPrefix)
 	id, shape, shaped := strings.Cut(name, ":")
 	if !ours || id == "" || len(f.ExtraSpecs) > 0 || f.Public {
@@ -149,8 +149,8 @@ func begun(f inventory.Flavor) bool {
 	return f.ID == id || shaped && shape != "" && strings.HasPrefix(f.ID, id+"-")
 }
 
-// readRooms notes the rooms of those whose child among the providers has some.
-func (l *look) readRooms(ctx context.Context, all []placement.Provider) error {
+// readRooms reads the rooms of the hosts with a child provider of Almanac.
+func (l *layoutReader) readRooms(ctx context.Context, all []placement.Provider) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range all {
 		if p.Parent == "" || !strings.HasPrefix(p.Name, fence.ProviderPrefix) {

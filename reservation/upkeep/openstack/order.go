@@ -15,14 +15,14 @@ import (
 
 func byID(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) }
 
-// Order tells Nova the next thing that makes the order true, as the instance is now.
-// Some orders take two: an instance that is shelved may have to be offloaded then, and
-// one that was moved while it was stopped holds its old place until that is confirmed.
-// Given again, the order does the second; what is under way already is left alone.
-// A preemptible one that was to make room on i.Host and has left it is not touched
+// Order sends Nova the next request that the order requires in the instance's current state.
+// Some orders need two: a shelved instance may still have to be offloaded, and an instance
+// that was moved while stopped holds its old place until the move is confirmed. A second
+// Order sends the second request. Order sends nothing while Nova is at work on the order.
+// A preemptible instance that has left i.Host, where it was to make room, is not ordered
 // where it is now: at most its move is confirmed.
 //
-// It fails with a Conflict fault where the instance's state does not allow it.
+// Order fails with a Conflict fault if the state of the instance does not allow it.
 func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
 	now, err := c.compute.Server(ctx, i.ID)
 	if fault.Is(err, fault.NotFound) {
@@ -30,7 +30,7 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 	}
 	if err == nil {
 		now.Preemptible = i.Preemptible
-		err = c.tell(ctx, &now.Instance, next(&now.Instance, i.Host, order))
+		err = c.send(ctx, &now.Instance, next(&now.Instance, i.Host, order))
 	}
 	if err != nil {
 		return fmt.Errorf("%s instance %s: %w", order, i.ID, err)
@@ -38,11 +38,11 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 	return nil
 }
 
-// call is what Nova is told.
+// call is a request to Nova.
 type call string
 
 const (
-	nothing  call = "nothing" // it is as ordered, or is becoming so
+	nothing  call = "nothing" // the order is carried out, or in progress
 	remove   call = "delete"
 	stop     call = "stop"
 	shelve   call = "shelve"
@@ -53,9 +53,9 @@ const (
 	refuse   call = "refuse"
 )
 
-// next says what Nova is told about an instance that is to go from a host, which may
-// be empty, or to stop. Statuses are those of nova/api/openstack/common.py, tasks those
-// of nova/compute/task_states.py.
+// next returns the next request for an instance that is to stop or to leave a host, which may
+// be empty. Statuses are those of nova/api/openstack/common.py, tasks those of
+// nova/compute/task_states.py.
 func next(i *inventory.Instance, from string, order upkeep.Order) call {
 	offloaded := i.Status == "SHELVED_OFFLOADED"
 	if i.Preemptible && (order == upkeep.DeleteGuest || order == upkeep.ShelveGuest) && hasLeft(i, from) {
@@ -102,15 +102,15 @@ func nextMove(i *inventory.Instance, from string) call {
 	return refuse
 }
 
-// hasLeft says that the instance is elsewhere, though it may hold a place on from. One
-// that is nowhere yet is on its way there.
+// hasLeft reports whether the instance is elsewhere, although it may still hold a place on
+// from. An instance without a host is on its way there.
 func hasLeft(i *inventory.Instance, from string) bool {
 	return from != "" && i.Host != from && (i.Host != "" || i.Status == "SHELVED_OFFLOADED")
 }
 
 func shelving(i *inventory.Instance) bool { return strings.HasPrefix(i.Task, "shelving") }
 
-func (c *Cloud) tell(ctx context.Context, i *inventory.Instance, what call) error {
+func (c *Cloud) send(ctx context.Context, i *inventory.Instance, what call) error {
 	switch what {
 	case nothing:
 		return nil
@@ -129,11 +129,10 @@ func (c *Cloud) tell(ctx context.Context, i *inventory.Instance, what call) erro
 	case confirm:
 		return c.confirm(ctx, i)
 	}
-	return fault.New(fault.Conflict, "Nova does not do that with one that is %s", i.Status)
+	return fault.New(fault.Conflict, "Nova does not allow that for an instance that is %s", i.Status)
 }
 
-// confirm confirms a migration, and leaves alone a resize: whether that was right is
-// for the instance's owner to say.
+// confirm confirms a migration but not a resize, which only the instance's owner can judge.
 func (c *Cloud) confirm(ctx context.Context, i *inventory.Instance) error {
 	migrations, err := c.compute.MigrationsOf(ctx, i.ID)
 	if err != nil {
@@ -144,7 +143,7 @@ func (c *Cloud) confirm(ctx context.Context, i *inventory.Instance) error {
 	case at < 0: // it is being confirmed, or reverted
 		return nil
 	case migrations[at].Type != "migration":
-		return fault.New(fault.Conflict, "its owner has resized it and not confirmed that yet")
+		return fault.New(fault.Conflict, "its owner has resized it and must confirm or revert the resize first")
 	}
 	return c.compute.ConfirmMigration(ctx, i.ID)
 }

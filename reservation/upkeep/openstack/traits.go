@@ -13,34 +13,33 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// traits remembers which of Almanac's traits providers have. Placement counts a
-// generation with each change of them (placement/objects/resource_provider.py
-// _set_traits), so that those of the others need not be asked for again.
+// traits caches which of Almanac's traits providers have. Placement increments a provider's
+// generation with each change of its traits (placement/objects/resource_provider.py
+// _set_traits), so unchanged providers need not be read again.
 type traits struct {
 	mu    sync.Mutex
-	looks int
+	reads int
 	known map[string]ownTraits // by provider
 }
 
-// ownTraits are those of Almanac's that a provider has; they are at least as new as its
-// generation.
+// ownTraits are Almanac's traits of a provider. They are at least as new as its generation.
 type ownTraits struct {
 	generation int64
 	names      []string // sorted
 }
 
-// lookAnew is after how many looks nothing is taken from memory: a provider that was
-// made anew may have the generation of the one before.
-const lookAnew = 30
+// reloadEvery is after how many calls the cache is ignored: a provider that was deleted and
+// created again may have the generation of the old one.
+const reloadEvery = 30
 
-// look gives Almanac's traits by provider, and the names of all there are. The providers
-// were listed before.
-func (t *traits) look(ctx context.Context, from *placement.Client, providers []placement.Provider) (own map[string][]string, names []string, err error) {
-	// A trait that is younger than the list of names is on none of the providers yet.
+// read returns Almanac's traits by provider, and the names of all that exist. The providers
+// must have been listed before.
+func (t *traits) read(ctx context.Context, from *placement.Client, providers []placement.Provider) (own map[string][]string, names []string, err error) {
+	// A trait that is newer than this list is on none of the listed providers yet.
 	if names, err = from.TraitNames(ctx, fence.OwnPrefix); err != nil {
 		return nil, nil, err
 	}
-	next, changed := t.stayed(providers)
+	next, changed := t.cached(providers)
 	if len(changed) <= len(names) {
 		err = readEach(ctx, from, changed, next)
 	} else {
@@ -61,15 +60,15 @@ func (t *traits) look(ctx context.Context, from *placement.Client, providers []p
 	return own, names, nil
 }
 
-// stayed gives what is known of the providers as they are now, and the other ones.
-func (t *traits) stayed(providers []placement.Provider) (known map[string]ownTraits, changed []placement.Provider) {
+// cached returns the cached traits of providers that have not changed, and the other providers.
+func (t *traits) cached(providers []placement.Provider) (known map[string]ownTraits, changed []placement.Provider) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known = make(map[string]ownTraits, len(providers))
-	anew := t.looks%lookAnew == 0
-	t.looks++
+	reload := t.reads%reloadEvery == 0
+	t.reads++
 	for _, p := range providers {
-		if has, ok := t.known[p.ID]; ok && has.generation == p.Generation && !anew {
+		if has, ok := t.known[p.ID]; ok && has.generation == p.Generation && !reload {
 			known[p.ID] = has
 		} else {
 			changed = append(changed, p)
@@ -78,7 +77,7 @@ func (t *traits) stayed(providers []placement.Provider) (known map[string]ownTra
 	return known, changed
 }
 
-// readEach asks for the traits of each of the providers and enters them.
+// readEach reads the traits of each of the providers into into.
 func readEach(ctx context.Context, from *placement.Client, providers []placement.Provider, into map[string]ownTraits) error {
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
@@ -86,7 +85,7 @@ func readEach(ctx context.Context, from *placement.Client, providers []placement
 		g.Go(func() error {
 			all, err := from.Traits(ctx, p.ID)
 			if fault.Is(err, fault.NotFound) {
-				return nil // it has gone since they were listed
+				return nil // it was deleted since the list
 			}
 			own := slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, fence.OwnPrefix) })
 			mu.Lock()
@@ -98,7 +97,7 @@ func readEach(ctx context.Context, from *placement.Client, providers []placement
 	return g.Wait()
 }
 
-// readAll asks for the providers of each of the traits.
+// readAll reads the providers of each of the traits.
 func readAll(ctx context.Context, from *placement.Client, providers []placement.Provider, names []string) (map[string]ownTraits, error) {
 	var mu sync.Mutex
 	has := map[string][]string{}

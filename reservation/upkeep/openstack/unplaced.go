@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// cleaned is for how many seconds a server has to be as it is: Nova, and Almanac's own
-	// sweep, take what it has some moments after it has failed.
-	cleaned = 120
-	// mostUnplaced bounds how many servers one examination asks Placement about.
+	// errorGrace is how many seconds a server must have been in this state: Nova and Almanac's
+	// own sweep delete its allocations some moments after a failure.
+	errorGrace = 120
+	// mostUnplaced is the maximum number of servers whose allocations one call reads.
 	mostUnplaced = 200
 )
 
-// Unplaced returns servers in ERROR that are on no host and have something in Placement all
-// the same, which nobody can use.
+// Unplaced returns the servers in ERROR on no host that still have allocations in Placement,
+// which nobody can use.
 func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventory.Instance, _ error) {
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Status: "ERROR"})
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventor
 	asked := 0
 	for i := range servers {
 		s := &servers[i]
-		if !unplaced(s) || now < s.Updated.Add(cleaned) {
+		if !unplaced(s) || now < s.Updated.Add(errorGrace) {
 			continue
 		}
 		if asked++; asked > mostUnplaced {
@@ -47,17 +47,17 @@ func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventor
 
 func unplaced(s *nova.Server) bool { return s.Status == "ERROR" && s.Host == "" && s.Task == "" }
 
-// Release takes what a server has that is Unplaced, if it still is.
+// Release deletes the allocations of a server that is Unplaced, if it still is.
 func (c *Cloud) Release(ctx context.Context, id string) error {
 	has, err := c.placement.AllocationsOf(ctx, id)
 	if err != nil || len(has.Allocations) == 0 {
 		return err
 	}
-	// Whoever claims for it after this look changes its generation.
+	// A claim for it after this read changes its generation.
 	switch now, err := c.compute.Server(ctx, id); {
 	case err == nil && unplaced(&now), fault.Is(err, fault.NotFound):
 	case err == nil:
-		return fault.New(fault.Conflict, "it is %s on host %q by now", now.Status, now.Host)
+		return fault.New(fault.Conflict, "it is now %s on host %q", now.Status, now.Host)
 	default:
 		return err
 	}

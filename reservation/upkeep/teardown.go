@@ -12,18 +12,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// takeAway clears what lies on the cloud for the reservation, whether it is live or
-// over, and opens its hosts unless they are promised to others. Where some of its
-// instances are left, on which its end waits, that is for the other hosts only. all
-// says that nothing of it lies there any more.
-func (s *Steward) takeAway(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
+// teardown removes the layout of the reservation, live or over, and opens its hosts unless
+// they are promised to others. If instances are left that its end waits for, it does so only
+// for the other hosts. all reports whether nothing is left in the cloud.
+func (s *Enforcer) teardown(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
 	layout, err := s.looks.fresh(ctx)
 	if err != nil {
-		return false, told(err, "look what lies on the cloud")
+		return false, wrapForUser(err, "read the fence in OpenStack")
 	}
 	others := slices.DeleteFunc(s.Promises.Live(always), func(o reservation.Reservation) bool { return o.ID == r.ID })
 	steps := s.differences(layout, others)
-	// Of one that was cancelled the claims may be gone.
+	// A canceled reservation may have no claims.
 	r.Claims = slices.Clone(r.Claims)
 	for _, step := range steps {
 		if step.Reservation == r.ID && step.Host != "" {
@@ -35,19 +34,19 @@ func (s *Steward) takeAway(ctx context.Context, r reservation.Reservation, left 
 	if err != nil {
 		return false, err
 	}
-	held, err := s.carryAway(ctx, &r, steps, busy, len(left) > 0)
+	held, err := s.carryTeardown(ctx, &r, steps, busy, len(left) > 0)
 	return err == nil && !held && len(left) == 0, err
 }
 
-// ownSteps gives the steps for r, but for those that open a host which has something
+// ownSteps returns the steps for r, without those that open a host which has a trait or rooms
 // of a reservation that another replica may have just booked.
-func (s *Steward) ownSteps(steps []fence.Step, r *reservation.Reservation, others []reservation.Reservation) []fence.Step {
+func (s *Enforcer) ownSteps(steps []fence.Step, r *reservation.Reservation, others []reservation.Reservation) []fence.Step {
 	known := map[string]bool{"": true, r.ID: true}
 	for i := range others {
 		known[others[i].ID] = true
 	}
 	strange := map[string]bool{} // hosts
-	for _, step := range unheld(steps, s.Snapshot()) {
+	for _, step := range withoutHeldRooms(steps, s.Snapshot()) {
 		if !known[step.Reservation] && step.Host != "" {
 			strange[step.Host] = true
 		}
@@ -57,10 +56,10 @@ func (s *Steward) ownSteps(steps []fence.Step, r *reservation.Reservation, other
 	})
 }
 
-// carryAway does the steps for r except on busy hosts. Of its own things those that
-// are for no host go only where all others do, and nothing is left. held says that
-// instances which may stay hold some of them.
-func (s *Steward) carryAway(ctx context.Context, r *reservation.Reservation, steps []fence.Step, busy map[string]bool, left bool) (held bool, err error) {
+// carryTeardown carries out the steps for r, except on busy hosts. Its own steps that concern no
+// host are carried out only if all others succeed and no instance is left. held reports
+// whether some failed because of instances that may stay.
+func (s *Enforcer) carryTeardown(ctx context.Context, r *reservation.Reservation, steps []fence.Step, busy map[string]bool, left bool) (held bool, err error) {
 	var errs []error
 	for _, step := range steps {
 		whole := step.Host == "" && !step.Adds()
@@ -74,26 +73,26 @@ func (s *Steward) carryAway(ctx context.Context, r *reservation.Reservation, ste
 			held = true
 		case step.Host == "":
 			return held, errors.Join(append(errs, err)...)
-		default: // the next host, then
+		default: // continue with the next host
 			errs, busy[step.Host] = append(errs, err), true
 		}
 	}
 	return held, errors.Join(errs...)
 }
 
-// mayStay says that the step failed because instances of r hold rooms that they may
-// keep: those that stay where they are, and those on hosts that have failed.
-func (s *Steward) mayStay(r *reservation.Reservation, step fence.Step, err error) bool {
+// mayStay reports whether the step failed because instances of r use rooms that they may
+// keep: those that stay where they are, and those on failed hosts.
+func (s *Enforcer) mayStay(r *reservation.Reservation, step fence.Step, err error) bool {
 	if !fault.Is(err, fault.Conflict) || step.Action != fence.RemoveRooms && step.Action != fence.DeleteClass {
 		return false
 	}
-	return r.OnEnd == reservation.Stop || r.OnEnd == reservation.Leave ||
-		s.outOfPatience(r) && (step.Host == "" || unfit(s.Snapshot(), step.Host) != "")
+	return r.OnEnd == reservation.OnEndStop || r.OnEnd == reservation.OnEndLeave ||
+		s.outOfPatience(r) && (step.Host == "" || failureOf(s.Snapshot(), step.Host) != "")
 }
 
-// busy gives those hosts of the steps on which one of the instances is, or to which it
-// is on its way: all, while one has still to be placed.
-func (s *Steward) busy(ctx context.Context, steps []fence.Step, left []inventory.Instance) (map[string]bool, error) {
+// busy returns the hosts of the steps on which one of the instances is or to which it is on
+// its way. If one of them has no host yet, it returns all.
+func (s *Enforcer) busy(ctx context.Context, steps []fence.Step, left []inventory.Instance) (map[string]bool, error) {
 	on := map[string]bool{}
 	for _, host := range hostsOf(left) {
 		on[host] = true
@@ -107,7 +106,7 @@ func (s *Steward) busy(ctx context.Context, steps []fence.Step, left []inventory
 		}
 		if unplaced {
 			on[step.Host] = true
-		} else if unfit(s.Snapshot(), step.Host) == "" {
+		} else if failureOf(s.Snapshot(), step.Host) == "" {
 			ask = append(ask, step.Host)
 		}
 	}
@@ -115,7 +114,7 @@ func (s *Steward) busy(ctx context.Context, steps []fence.Step, left []inventory
 	err := each(ctx, s.asking, len(ask), func(i int) error {
 		guests, err := s.Guests.On(ctx, ask[i])
 		if err != nil {
-			return told(err, "look who is on host %s", ask[i])
+			return wrapForUser(err, "read the instances on host %s", ask[i])
 		}
 		found[i] = slices.ContainsFunc(guests, func(g inventory.Instance) bool {
 			return slices.ContainsFunc(left, func(l inventory.Instance) bool { return l.ID == g.ID })
@@ -130,8 +129,8 @@ func (s *Steward) busy(ctx context.Context, steps []fence.Step, left []inventory
 	return on, err
 }
 
-// hostsOf gives the hosts of the instances, sorted. One that has still to be placed has
-// the host "".
+// hostsOf returns the hosts of the instances, sorted. An instance that is still to be placed
+// has the host "".
 func hostsOf(instances []inventory.Instance) (hosts []string) {
 	for _, i := range instances {
 		if i.Host != "" || i.Status != "SHELVED_OFFLOADED" {
@@ -142,10 +141,10 @@ func hostsOf(instances []inventory.Instance) (hosts []string) {
 	return slices.Compact(hosts)
 }
 
-// unheld leaves out what Placement would refuse: to take away rooms that instances of
-// the reservation hold, as the inventory has it, and so their class. Those of one
-// that has ended stay until the last of them has gone.
-func unheld(steps []fence.Step, hosts *inventory.Snapshot) []fence.Step {
+// withoutHeldRooms returns the steps without those that Placement would refuse: the removal of rooms
+// that instances of the reservation use according to the inventory, and of their class. The
+// instances of an ended reservation keep them until the last one is gone.
+func withoutHeldRooms(steps []fence.Step, hosts *inventory.Snapshot) []fence.Step {
 	held := map[string]bool{} // reservations
 	steps = slices.DeleteFunc(slices.Clone(steps), func(step fence.Step) bool {
 		at, there := hosts.Index(step.Host)
@@ -159,9 +158,9 @@ func unheld(steps []fence.Step, hosts *inventory.Snapshot) []fence.Step {
 	return slices.DeleteFunc(steps, func(step fence.Step) bool { return step.Action == fence.DeleteClass && held[step.Reservation] })
 }
 
-// withoutGivenBack leaves out the claims of reservations that are ending on hosts of
-// which nothing is theirs any more: those were taken back before the end is over.
-func withoutGivenBack(live []reservation.Reservation, layout fence.Layout) []reservation.Reservation {
+// withoutFreedClaims returns the reservations without the claims of ending ones on hosts that no
+// longer have anything of theirs: these were taken back before the end is over.
+func withoutFreedClaims(live []reservation.Reservation, layout fence.Layout) []reservation.Reservation {
 	live = slices.Clone(live)
 	for i := range live {
 		r := &live[i]
@@ -177,33 +176,33 @@ func withoutGivenBack(live []reservation.Reservation, layout fence.Layout) []res
 	return live
 }
 
-// clearUp goes on with what is left of a reservation that is over, as its end would
-// have, without waiting: what is under way is looked at the next time.
-func (s *Steward) clearUp(ctx context.Context, r reservation.Reservation) error {
-	if err := s.Ground.Expel(ctx, r); err != nil {
-		return told(err, "end the use of the hosts of reservation %s", r.ID)
+// clearUp continues to remove what is left of an ended reservation, as its end would have. It
+// does not wait: unfinished work continues at the next call.
+func (s *Enforcer) clearUp(ctx context.Context, r reservation.Reservation) error {
+	if err := s.Fence.Expel(ctx, r); err != nil {
+		return wrapForUser(err, "revoke the project's access to the hosts of reservation %s", r.ID)
 	}
 	layout, err := s.looks.fresh(ctx)
 	if err != nil {
-		return told(err, "look what lies on the cloud")
+		return wrapForUser(err, "read the fence in OpenStack")
 	}
 	var left []inventory.Instance
 	var refused error
-	// Where only rooms are left, all has been done with its instances: who starts his
-	// again may.
+	// If only rooms are left, all instances have been dealt with. Owners may start their
+	// stopped instances again.
 	if !onlyRooms(layout, r.ID) {
-		if left, refused = s.dismiss(ctx, r); refused != nil && len(left) == 0 {
+		if left, refused = s.orderInstances(ctx, r); refused != nil && len(left) == 0 {
 			return refused
 		}
 	}
-	all, err := s.takeAway(ctx, r, left)
+	all, err := s.teardown(ctx, r, left)
 	if all {
-		s.Log.InfoContext(ctx, "what was left of a reservation that is over is cleared up", "reservation", r.ID, "status", r.Status)
+		s.Log.InfoContext(ctx, "cleared up after an ended reservation", "reservation", r.ID, "status", r.Status)
 	}
 	return errors.Join(refused, err)
 }
 
-// onlyRooms says that neither the aggregate nor a flavor of the reservation is left.
+// onlyRooms reports whether the reservation has neither an aggregate nor a flavor left.
 func onlyRooms(layout fence.Layout, id string) bool {
 	_, grouped := layout.Aggregates[fence.AggregatePrefix+id]
 	for _, f := range layout.Flavors {

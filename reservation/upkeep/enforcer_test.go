@@ -27,7 +27,7 @@ import (
 type town struct {
 	t judge
 	*line
-	*upkeep.Steward
+	*upkeep.Enforcer
 
 	rules upkeep.Rules
 	doubt string
@@ -78,8 +78,8 @@ func newTown(t judge, hosts ...string) *town {
 
 // restart gives the town another steward, who remembers nothing.
 func (w *town) restart() {
-	w.Steward = upkeep.NewSteward(upkeep.StewardOptions{
-		Ground: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
+	w.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
+		Fence: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
 		Doubt: func() string { return w.doubt }, Departing: w.departing, Rules: w.rules, Now: w.Now,
 		Elapsed: func() time.Duration { return time.Duration(w.Now()) * time.Second },
 		Wait:    w.wait, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
@@ -88,7 +88,7 @@ func (w *town) restart() {
 
 // Carry is the steward's, and not the ground's.
 func (w *town) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
-	return w.Steward.Carry(ctx, r, event)
+	return w.Enforcer.Carry(ctx, r, event)
 }
 
 func (w *town) Now() span.Instant {
@@ -176,7 +176,7 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 func (w *town) book(n int, start int64, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id(n), ProjectID: fmt.Sprintf("p%d", n), Status: reservation.Pending, Span: span.New(noon.Add(start), 1000),
-		Terms: reservation.Terms{Kind: reservation.Hosts, OnEnd: reservation.Delete, Quantity: len(hosts)},
+		Terms: reservation.Terms{Kind: reservation.Hosts, OnEnd: reservation.OnEndDelete, Quantity: len(hosts)},
 	}
 	for _, host := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: host, Span: r.Span})

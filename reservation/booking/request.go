@@ -15,15 +15,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Defaults hold where a request says nothing.
+// Defaults are the operator's values for what a request leaves out.
 type Defaults struct {
 	Policy calendar.Policy
 	OnEnd  reservation.OnEnd
-	// OnEndChoices are what a request may choose for on_end; nil is every OnEnd.
+	// OnEndChoices are the values that a request may choose for on_end; nil allows all.
 	OnEndChoices []reservation.OnEnd
 }
 
-// mayEnd refuses an on_end that the operator does not offer.
+// mayEnd returns an error if the operator does not allow this on_end.
 func (d Defaults) mayEnd(chosen reservation.OnEnd) error {
 	if d.OnEndChoices == nil || slices.Contains(d.OnEndChoices, chosen) {
 		return nil
@@ -35,12 +35,12 @@ func (d Defaults) mayEnd(chosen reservation.OnEnd) error {
 	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(names, " or "))
 }
 
-// ask is a request read: what, how long, and in which window.
-type ask struct {
+// request is a parsed request: the terms, the duration in seconds, and the window.
+type request struct {
 	reservation.Terms
 	window   span.Span
 	duration int64
-	// immediate: no time was given, so the reservation starts now, or as soon as
+	// immediate: the request has no time, so the reservation starts now, or as soon as
 	// sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
 }
@@ -50,19 +50,18 @@ const (
 	longestDuration = 100 * 366 * 24 * 3600
 )
 
-// lastInstant leaves the longest duration room in the years that RFC 3339 can write.
+// lastInstant is early enough that the longest reservation ends within the years of RFC 3339.
 var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// settle reads a request at v.Now. It fails with an Invalid fault that names the
-// field.
-func settle(req reservation.Request, v View) (ask, error) {
-	now, a := v.Now, ask{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
+// parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
+func parseRequest(req reservation.Request, v View) (request, error) {
+	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
 	fill(&a.Terms, v.Defaults)
 	if err := cmp.Or(checkTerms(a.Terms), v.Defaults.mayEnd(a.OnEnd)); err != nil {
-		return ask{}, err
+		return request{}, err
 	}
-	if err := checkClasses(a.Resources.Custom, v.roster.snapshot.Classes()); err != nil {
-		return ask{}, err
+	if err := checkClasses(a.Resources.Custom, v.hosts.snapshot.Classes()); err != nil {
+		return request{}, err
 	}
 	a.window = span.Span{Start: req.Start, End: req.End}
 	if req.Start == 0 {
@@ -70,27 +69,27 @@ func settle(req reservation.Request, v View) (ask, error) {
 	}
 	switch {
 	case req.Duration < 0 || req.Duration > longestDuration:
-		return ask{}, fault.Field("duration", "must be from one second to 100 years")
+		return request{}, fault.Field("duration", "must be from one second to 100 years")
 	case req.Start > lastInstant:
-		return ask{}, fault.Field("start_time", "must lie before %v", lastInstant)
+		return request{}, fault.Field("start_time", "must lie before %v", lastInstant)
 	case req.End > lastInstant:
-		return ask{}, fault.Field("end_time", "must lie before %v", lastInstant)
+		return request{}, fault.Field("end_time", "must lie before %v", lastInstant)
 	case req.Start != 0 && req.Start < now:
-		return ask{}, fault.Field("start_time", "%v lies in the past; it is %v", req.Start, now)
+		return request{}, fault.Field("start_time", "%v lies in the past; it is now %v", req.Start, now)
 	case req.End != 0 && req.End <= a.window.Start:
-		return ask{}, fault.Field("end_time", "%v is not after the start, %v", req.End, a.window.Start)
+		return request{}, fault.Field("end_time", "%v is not after the start, %v", req.End, a.window.Start)
 	case req.End == 0 && req.Duration == 0:
-		return ask{}, fault.Field("duration", "is needed where end_time is not given")
+		return request{}, fault.Field("duration", "is required unless end_time is given")
 	case req.End == 0:
 		a.window.End = a.window.Start.Add(req.Duration)
 	case req.Duration == 0:
 		a.duration = a.window.Seconds()
 	}
 	if a.duration > longestDuration {
-		return ask{}, fault.Field("end_time", "%v is more than 100 years after the start", req.End)
+		return request{}, fault.Field("end_time", "%v is more than 100 years after the start", req.End)
 	}
 	if a.duration > a.window.Seconds() {
-		return ask{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
+		return request{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
 			a.duration, a.window.Start, a.window.End, a.window.Seconds())
 	}
 	if req.ShortWarning {
@@ -99,8 +98,7 @@ func settle(req reservation.Request, v View) (ask, error) {
 	return a, nil
 }
 
-// fill puts the defaults where the terms say nothing, and drops resource classes of which
-// nothing is asked for.
+// fill sets the defaults in terms that have no value, and removes resource classes of amount 0.
 func fill(t *reservation.Terms, defaults Defaults) {
 	t.Resources = t.Resources.WithoutZeros()
 	if t.Kind == "" {
@@ -150,10 +148,10 @@ func checkTerms(t reservation.Terms) error {
 
 func checkHostTerms(t reservation.Terms) error {
 	if !t.Resources.IsZero() {
-		return fault.Field("resources", "belong to kind instance; a host is reserved as a whole")
+		return fault.Field("resources", "is allowed for kind instance only; kind host reserves whole hosts")
 	}
 	if t.Affinity != "" {
-		return fault.Field("affinity", "belongs to kind instance")
+		return fault.Field("affinity", "is allowed for kind instance only")
 	}
 	return nil
 }
@@ -169,19 +167,19 @@ func checkInstanceTerms(t reservation.Terms) error {
 		}
 	}
 	if r.IsZero() {
-		return fault.Field("resources", "are needed for kind instance: say how large one instance is")
+		return fault.Field("resources", "is required for kind instance: the size of one instance")
 	}
 	if t.Policy != calendar.PolicyFirstFit {
-		return fault.Field("policy", "kind instance takes %s; %s compares whole free hosts", calendar.PolicyFirstFit, t.Policy)
+		return fault.Field("policy", "kind instance accepts %s only; %s compares whole free hosts", calendar.PolicyFirstFit, t.Policy)
 	}
 	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent})
 }
 
-// mostClasses bounds the custom resource classes of a request: each search compares all of
-// them, for each claim on each host.
+// mostClasses is the maximum number of custom resource classes in a request. Each search
+// compares all of them, for each claim on each host.
 const mostClasses = 32
 
-// checkClasses refuses custom resource classes that are none of known, those that hosts have.
+// checkClasses refuses custom resource classes that are not in known, the classes that hosts have.
 func checkClasses(custom map[string]int64, known []string) error {
 	const field = "resources.custom"
 	if len(custom) > mostClasses {
@@ -198,7 +196,7 @@ func checkClasses(custom map[string]int64, known []string) error {
 	return nil
 }
 
-// existing names the resource classes that hosts have.
+// existing lists the resource classes that hosts have, in words.
 func existing(classes []string) string {
 	if len(classes) == 0 {
 		return "the hosts have no custom resource classes"

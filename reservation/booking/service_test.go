@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestEveryPromiseIsKept lets a desk live a random life and holds all its promises
+// TestEveryPromiseIsKept lets a service live a random life and holds all its promises
 // against the oracle after each step.
 func TestEveryPromiseIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +137,7 @@ func (s *scene) stepRestart(t *rapid.T) {
 	}
 }
 
-// watch remembers the records and the desk's answers; what it gives fails when
+// watch remembers the records and the service's answers; what it gives fails when
 // either has changed.
 func (s *scene) watch(t *rapid.T) func(*rapid.T) {
 	records, answers := s.stored(t), s.answers(t)

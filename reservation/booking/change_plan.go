@@ -1,0 +1,313 @@
+package booking
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// changePlan plans a change of time or quantity.
+type changePlan struct {
+	search *search
+	from   reservation.Reservation
+	to     Plan
+	kept   []keptClaim
+}
+
+// keptClaim is what the reservation holds of one host and may continue to hold.
+type keptClaim struct {
+	host  int
+	since span.Instant // the start of the claim
+	count int          // slices; 1 for a whole host
+}
+
+func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, error) {
+	v.Limits = v.Limits.granting(v.Now, v.Held, &r, to.Span.Seconds())
+	// The past part of the claims stays as it is; the change concerns now until the end.
+	window := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}
+	filter, err := inventory.ParseStoredFilter([]byte(to.Terms.HostProperties), v.hosts.snapshot, v.SeesHidden)
+	if err != nil {
+		return nil, err
+	}
+	s := searchBy(v, request{Terms: to.Terms, window: window, duration: window.Seconds()}, filter)
+	s.bound.own = addClaims(span.Count{}, r.Claims, 1)
+	_ = s.stage() // an unknown image does not affect what is already promised
+	p := &changePlan{search: s, from: r, to: to}
+	p.expectAwake()
+	p.findKept()
+	return p, nil
+}
+
+// expectAwake assumes that sleeping hosts are woken for the claims that they have.
+func (p *changePlan) expectAwake() {
+	from := p.search.query.AvailableFrom
+	for _, claim := range p.from.Claims {
+		if host, known := p.search.view.hosts.numbers[claim.Host]; known && from != nil && from[host] != span.Forever {
+			from[host] = min(from[host], claim.Span.Start)
+		}
+	}
+}
+
+// findKept fills in kept: hosts with the owner's instances come first, then hosts in the order
+// of their claims. Hosts that a degraded reservation cannot use come last.
+func (p *changePlan) findKept() {
+	byHost := make(map[int]int)
+	for _, claim := range p.from.Claims {
+		host, known := p.search.view.hosts.numbers[claim.Host]
+		if !known {
+			continue
+		}
+		since := p.since(claim)
+		if n := p.keepable(claim, host, byHost[host]); n > 0 && since < p.to.Span.End {
+			p.kept = append(p.kept, keptClaim{host: host, since: since, count: n})
+			byHost[host] += n
+		}
+	}
+	slices.SortStableFunc(p.kept, func(a, b keptClaim) int {
+		return cmp.Or(compareBool(p.misses(a), p.misses(b)), cmp.Compare(p.guests(b), p.guests(a)))
+	})
+}
+
+// misses reports whether the host is one that the degraded reservation cannot use.
+func (p *changePlan) misses(k keptClaim) bool {
+	h := p.search.view.hosts.host(k.host)
+	return p.from.Degraded != "" && (h == nil || h.Failure() != "")
+}
+
+// since returns the start of a claim that stays. Time in the past that was not held cannot be
+// claimed now.
+func (p *changePlan) since(claim reservation.Claim) span.Instant {
+	start := p.to.Span.Start
+	if start < p.search.view.Now {
+		start = max(start, claim.Span.Start)
+	}
+	return start
+}
+
+// keepable returns how many slices of a claim on host can stay beside others slices of the
+// reservation there: all for the time that it holds already, and as many as the host has
+// room for in the rest.
+func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
+	all, w := max(claim.Slices, 1), p.search.request.window
+	stays := all
+	for _, rest := range []span.Span{
+		{Start: w.Start, End: min(claim.Span.Start, w.End)},
+		{Start: max(claim.Span.End, w.Start), End: w.End},
+	} {
+		if !rest.Empty() {
+			stays = min(stays, p.room(host, rest, others+all)-others)
+		}
+	}
+	return stays
+}
+
+// room returns how many slices the host can hold throughout w, up to limit; for kind host, 1
+// if it is free. A host in use need not pass the filter again, but must be in the pool.
+func (p *changePlan) room(host int, w span.Span, limit int) int {
+	v, q := p.search.view, p.search.query
+	if h := v.hosts.host(host); h == nil || !h.Reservable || !p.pinned() && !q.Hosts.Has(host) {
+		return 0
+	}
+	q.Ready, q.Deadline, q.Duration, q.Quantity = w.Start, w.End, w.Seconds(), limit
+	q.Hosts = hostset.New(v.Calendar.Hosts())
+	q.Hosts.Add(host)
+	if p.from.Kind == reservation.Hosts {
+		return v.Calendar.FreeAt(q, w.Start).Count()
+	}
+	rooms := v.Calendar.RoomAt(calendar.SliceQuery{Query: q, Shape: p.from.Resources, Affinity: calendar.AffinityNone}, w.Start)
+	if len(rooms) == 0 {
+		return 0
+	}
+	return rooms[0].Slices
+}
+
+// guests returns the number of the owner's instances; before the start there are none.
+func (p *changePlan) guests(k keptClaim) int {
+	if h := p.search.view.hosts.host(k.host); h != nil && p.pinned() {
+		return h.InstanceCount
+	}
+	return 0
+}
+
+// keepableTotal returns how many hosts or instances can stay where they are.
+func (p *changePlan) keepableTotal() int {
+	sum := 0
+	for _, k := range p.kept {
+		sum += k.count
+	}
+	return sum
+}
+
+// pinned reports whether claims must stay on their hosts, because the reservation is active.
+func (p *changePlan) pinned() bool { return p.from.Status == reservation.Active }
+
+// stuck reports whether claims that must stay for quantity cannot stay.
+func (p *changePlan) stuck(quantity int) bool {
+	return p.pinned() && p.keepableTotal() < min(quantity, p.from.Quantity)
+}
+
+// limits returns the refusal if the change exceeds a limit; otherwise nil.
+func (p *changePlan) limits() *reservation.Refusal {
+	v, to, was := p.search.view, p.to, p.from
+	longer := to.Span.Seconds() > was.Span.Seconds()
+	if window := v.Limits.ExtensionWindow; window > 0 && longer && v.Now < was.Span.End-span.Instant(window) {
+		return p.search.refuseLimit(reservation.ExtensionTooEarly,
+			fmt.Sprintf("an extension is accepted from %v on, %v before the end", was.Span.End-span.Instant(window), period(window)), 0)
+	}
+	if constraint, text := v.Limits.exceeded(v.Now, v.Held, to.Terms.Quantity, to.Span.Start, to.Span.Seconds()); constraint != "" {
+		return p.search.refuseLimit(constraint, text, p.largest())
+	}
+	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
+	if b.keepsAll(quantity, window) {
+		return nil
+	}
+	refusal := p.search.refuseLimit(reservation.MaxHosts, b.sentence(quantity, window, window.Seconds(), false), p.largest())
+	if !p.pinned() {
+		refusal.EarliestStart = p.search.earliest()
+	}
+	return refusal
+}
+
+// claims returns the claims of the changed reservation, or false if there is no room.
+func (p *changePlan) claims() ([]reservation.Claim, bool) {
+	quantity := p.to.Terms.Quantity
+	if p.stuck(quantity) {
+		return nil, false
+	}
+	if p.from.Kind == reservation.Instances && !p.pinned() && p.keepableTotal() < quantity {
+		first := make(map[int]bool)
+		for _, k := range p.kept {
+			first[k.host] = true
+		}
+		claims := p.search.placeSlices(p.search.query.Ready, quantity, first)
+		return claims, countClaimed(claims) == quantity
+	}
+	claims := p.keptClaims(quantity)
+	claims = append(claims, p.add(quantity-countClaimed(claims))...)
+	return claims, countClaimed(claims) == quantity
+}
+
+// keptClaims returns the claims that stay, up to quantity, in the order of kept.
+func (p *changePlan) keptClaims(quantity int) []reservation.Claim {
+	var claims []reservation.Claim
+	for i, n := range p.keepShares(quantity) {
+		if n == 0 {
+			continue
+		}
+		k := p.kept[i]
+		claim := reservation.Claim{Host: p.search.view.hosts.names[k.host], Span: span.Span{Start: k.since, End: p.to.Span.End}}
+		if p.from.Kind == reservation.Instances {
+			claim.Slices = n
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// add returns claims on hosts that the reservation does not hold yet, up to quantity.
+func (p *changePlan) add(quantity int) []reservation.Claim {
+	if quantity == 0 {
+		return nil
+	}
+	start := p.search.query.Ready
+	if p.from.Kind == reservation.Instances {
+		return p.addSlices(quantity, start)
+	}
+	kept := make(map[int]bool)
+	for _, k := range p.kept {
+		kept[k.host] = true
+	}
+	return p.search.claimWhole(p.search.choose(quantity, start, kept), p.search.query.Window(start))
+}
+
+// addSlices returns claims in addition to the kept ones, as the affinity allows.
+func (p *changePlan) addSlices(quantity int, start span.Instant) []reservation.Claim {
+	held := make(map[int]int)
+	for _, k := range p.kept {
+		held[k.host] += k.count
+	}
+	var claims []reservation.Claim
+	for _, room := range p.search.rooms(start, quantity+p.keepableTotal(), nil) {
+		n := min(room.Slices-held[room.Host], quantity)
+		if n <= 0 || p.from.Affinity == calendar.AffinitySame && held[room.Host] == 0 {
+			continue
+		}
+		quantity -= n
+		claims = append(claims, p.search.claimSlices(room.Host, n, start))
+	}
+	return claims
+}
+
+// largest returns the largest quantity with which the change would be accepted.
+func (p *changePlan) largest() int {
+	total, v := p.keepableTotal(), p.search.view
+	most := total
+	switch {
+	case p.stuck(p.from.Quantity):
+	case p.from.Kind == reservation.Instances && !p.pinned():
+		most = max(total, p.search.most(p.search.query))
+	default:
+		most = total + countClaimed(p.add(mostInstances))
+	}
+	return min(most, p.search.bound.quantity(p.search.request.window), v.Limits.quantity(v.Held, p.to.Span.Seconds()))
+}
+
+func (p *changePlan) refuse() *reservation.Refusal {
+	quantity := p.to.Terms.Quantity
+	r := p.search.refusal()
+	r.Constraint = reservation.HostsFree
+	r.Message = fmt.Sprintf("not enough hosts available: the reservation can keep %d of %d in %v, and %d are asked for",
+		p.keepableTotal(), p.from.Quantity, p.to.Span, quantity)
+	r.LargestQuantity = p.largest()
+	switch {
+	case p.stuck(quantity):
+		r.BlockedBy = p.search.blocks(p.search.request.window, p.ownHosts())
+	case p.never():
+		r.Constraint, r.Message = p.search.reason(r.Free, true)
+		r.BlockedBy = nil
+		return r
+	}
+	if !p.pinned() {
+		r.EarliestStart = p.search.earliest()
+	}
+	return r
+}
+
+// never reports whether the matching and the kept hosts have too little room even if they had
+// no claims.
+func (p *changePlan) never() bool {
+	hosts, gone := p.search.matching(true), 0
+	hosts.Unite(p.search.query.Hosts)
+	for _, k := range p.kept {
+		if p.search.view.hosts.host(k.host) == nil {
+			gone += k.count
+			continue
+		}
+		hosts.Add(k.host)
+	}
+	return p.search.roomOfEmpty(hosts)+gone < p.to.Terms.Quantity
+}
+
+// ownHosts returns the hosts that the reservation holds.
+func (p *changePlan) ownHosts() hostset.Set {
+	own := hostset.New(p.search.view.Calendar.Hosts())
+	for _, name := range p.from.HostNames() {
+		own.Add(p.search.view.hosts.numbers[name])
+	}
+	return own
+}
+
+// countClaimed returns the number of hosts or instances in claims.
+func countClaimed(claims []reservation.Claim) int {
+	sum := 0
+	for _, c := range claims {
+		sum += max(c.Slices, 1)
+	}
+	return sum
+}

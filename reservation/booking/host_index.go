@@ -1,0 +1,110 @@
+package booking
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// hostIndex maps hosts to their numbers in the calendar. A host keeps its number forever,
+// even while it is gone. A hostIndex is immutable.
+type hostIndex struct {
+	numbers   map[string]int
+	names     []string // by number
+	snapshot  *inventory.Snapshot
+	place     []int // by number: index in the snapshot, or gone
+	hostOrder *hostOrder
+	// efficient has the numbers of the existing hosts by FLOPS per watt, then name;
+	// preferred has those with few scarce features first: criteria 4 to 6 of
+	// docs/concepts.md "Which hosts", for requests that name none of these features.
+	efficient, preferred []int
+	occupants            []occupants // by number
+}
+
+const gone = -1
+
+// with returns the index for the hosts of a newer snapshot, and the capacities of the hosts
+// that are new in it, in the order of their numbers.
+func (r *hostIndex) with(l *hostOrder) (*hostIndex, []resource.Vector) {
+	s := l.snapshot
+	next := &hostIndex{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, hostOrder: l}
+	for number, name := range r.names {
+		next.numbers[name] = number
+	}
+	var added []resource.Vector
+	for _, h := range s.Hosts() {
+		if _, known := next.numbers[h.Name]; !known {
+			next.numbers[h.Name] = len(next.names)
+			next.names = append(next.names, h.Name)
+			added = append(added, h.Capacity)
+		}
+	}
+	next.place = slices.Repeat([]int{gone}, len(next.names))
+	next.occupants = make([]occupants, len(next.names))
+	byPlace := make([]int, s.Len())
+	for i, h := range s.Hosts() {
+		byPlace[i] = next.numbers[h.Name]
+		next.place[byPlace[i]], next.occupants[byPlace[i]] = i, occupantsOf(h)
+	}
+	next.efficient, next.preferred = make([]int, s.Len()), make([]int, s.Len())
+	for i := range byPlace {
+		next.efficient[i], next.preferred[i] = byPlace[l.efficient[i]], byPlace[l.preferred[i]]
+	}
+	return next, added
+}
+
+// admit returns the index with numbers for hosts that have claims but do not exist, and the
+// names that are new in it, in the order of their numbers.
+func (r *hostIndex) admit(names []string) (next *hostIndex, added []string) {
+	for _, name := range names {
+		if _, known := r.numbers[name]; !known && !slices.Contains(added, name) {
+			added = append(added, name)
+		}
+	}
+	if len(added) == 0 {
+		return r, nil
+	}
+	admitted := *r
+	admitted.numbers = maps.Clone(r.numbers)
+	if admitted.numbers == nil {
+		admitted.numbers = make(map[string]int, len(added))
+	}
+	admitted.names, admitted.place, admitted.occupants = slices.Clone(r.names), slices.Clone(r.place), slices.Clone(r.occupants)
+	for _, name := range added {
+		admitted.numbers[name] = len(admitted.names)
+		admitted.names = append(admitted.names, name)
+		admitted.place = append(admitted.place, gone)
+		admitted.occupants = append(admitted.occupants, occupants{})
+	}
+	return &admitted, added
+}
+
+// claims returns the claims of a reservation in the calendar's form.
+func (r *hostIndex) claims(of *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
+	list := make([]calendar.Claim, len(claims))
+	for i, c := range claims {
+		list[i] = calendar.Claim{Host: r.numbers[c.Host], Span: c.Span}
+		if of.Kind == reservation.Instances {
+			list[i].Slice = of.Resources.Scale(int64(c.Slices))
+		}
+	}
+	return list
+}
+
+// host returns the host with that number, or nil if it is gone.
+func (r *hostIndex) host(number int) *inventory.Host {
+	if r.place[number] == gone {
+		return nil
+	}
+	return r.snapshot.Host(r.place[number])
+}
+
+// scarce returns the scarce features of a host that is not gone.
+func (r *hostIndex) scarce(number int) []feature { return r.hostOrder.scarce[r.place[number]] }
+
+// rank returns the position of the host by FLOPS per watt, then name.
+func (r *hostIndex) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }

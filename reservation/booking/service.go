@@ -1,0 +1,357 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// Caller is the user who makes a request.
+type Caller struct {
+	ProjectID, UserID string
+	// RequestID is the id of the API request, for the audit trail.
+	RequestID string
+	// Admin allows access to the reservations of every project.
+	Admin bool
+	// SeesHidden allows filters over hidden properties.
+	SeesHidden bool
+}
+
+// Options configure a Service.
+type Options struct {
+	Records  Records
+	Keys     Keys
+	Reader   reservation.Reader
+	Limits   Limits
+	Defaults Defaults
+	LeadTime int64 // seconds before a start within which its hosts should be empty
+	// Migrates reports whether others' instances are migrated off reserved hosts.
+	Migrates bool
+	// Images returns the current facts about images, which are immutable. If it is nil or
+	// returns nil, decisions ignore images.
+	Images func() *staging.Facts
+	// Cloud carries out events in the cloud; nil if there is none.
+	Cloud Cloud
+	// Replica is the name of this replica among those that share the records.
+	Replica string
+	// Parallel is how many events are carried out concurrently while CarryOut returns at
+	// once. If it is 0, CarryOut carries them out one after the other.
+	Parallel int
+	// Deciding is how many decisions are made concurrently, each on one processor; 0 means
+	// one. If it leaves a processor free, other work does not wait for decisions.
+	Deciding int
+	// Announce tells the other replicas that something was stored. It must not block; it
+	// may be nil.
+	Announce func()
+	Now      func() span.Instant
+	// Elapsed is the time since some moment, on a monotonic clock; nil uses Now.
+	Elapsed func() time.Duration
+	NewID   func() string
+}
+
+// Service books reservations. It is safe for concurrent use, and any number of services
+// may share the same records.
+//
+// Memory holds what the records held at some moment, host by host, and what this service is
+// about to store. A decision reads memory only. Its commit names the versions of the hosts
+// that it was made on, and the records refuse it if these have changed. Then the service reads
+// what has changed and decides again. The version that memory has of a host increases only
+// while memory holds every live claim that the records had on the host in that version. A
+// project has a version too, which increases with each commit after which the project holds
+// more hosts at some instant. If there is a limit on hosts, a commit names this version, and
+// the same rules hold for it and the project's claims.
+//
+// A decision is made on an immutable state, outside all locks that others wait for. Two
+// gates, at which the projects take turns, admit decisions: one admits decisions that claim
+// time, one at a time; the other admits as many decisions of all kinds as leave one processor
+// free. A decision is entered under mu if it still holds, and is made again if not.
+//
+// The locks, in the order in which they are taken:
+//
+//   - one per idempotency key, held while a request with this key is booked;
+//   - one per reservation, held while the reservation changes here;
+//   - the gates, left before anything is stored;
+//   - one per host and one per project with a limit, in the order of their names, held while
+//     time on the host, or for the project, is claimed here;
+//   - reading, held while the records are read;
+//   - mu, over memory, held to read or enter something, never while deciding, storing or
+//     reading records;
+//   - those of Records.
+//
+// No request waits for any of them, except mu, longer than it lasts. A new claim enters the
+// calendar before it is stored, and an old one leaves it afterwards, so that whatever happens
+// in between, the calendar holds too much rather than too little.
+type Service struct {
+	options  Options
+	woken    chan struct{}    // something may be due
+	news     chan struct{}    // what is promised has changed
+	keys     locks[[2]string] // by project and key
+	claiming locks[string]    // by host, or project with a limit
+	reading  contextMutex     // held while the records are read
+	follows  job.Shared[struct{}]
+	slots    contextMutex // for events that are carried out concurrently
+	changes  *turns.Gate  // for decisions that claim time, one at a time
+	deciding *turns.Gate  // for all decisions
+	newest   atomic.Pointer[state]
+	working  work
+
+	adoptions atomic.Int64 // how often memory has taken something over from the records
+	stale     atomic.Int64
+
+	mu         memoryLock
+	hosts      *hostIndex
+	calendar   *calendar.Calendar
+	live       map[string]*entry
+	liveIndex  liveIndex // the reservations in live
+	held       map[string]Held
+	configured int // how often the rules were replaced
+	agenda     agenda
+	pruned     span.Instant // the calendar no longer has claims that ended by then
+
+	known      map[string]int64      // versions, by host
+	projects   map[string]int64      // versions, by project; used if there is a limit
+	attempts   map[*attempt]struct{} // in flight or in doubt
+	logCursor  logCursor
+	tombstones tombstones
+}
+
+// Requests and events take turns at a reservation: a start or an end waits for at most one
+// request.
+const byRequest, byEvent = "request", "event"
+
+// entry is a live reservation.
+type entry struct {
+	changing *turns.Gate // held while the reservation changes here
+
+	// Guarded by Service.mu. While an attempt is in flight, r is the stored state; for a new
+	// reservation, the state that is being stored.
+	r       reservation.Reservation
+	indexed *reservation.Reservation // r, as the index has it
+	attempt *attempt
+	over    bool // it is no longer in Service.live
+	// endRetried is when this replica first retried its end after a failure.
+	endRetried span.Instant
+}
+
+// Open returns a service with the hosts of s and the live reservations in the records. It fails
+// if stored reservations contradict each other.
+func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, error) {
+	d := &Service{
+		options:   o,
+		woken:     make(chan struct{}, 1),
+		news:      make(chan struct{}, 1),
+		reading:   newContextMutex(),
+		slots:     newSlots(max(1, o.Parallel)),
+		hosts:     &hostIndex{},
+		calendar:  calendar.New(nil, o.Now()),
+		live:      make(map[string]*entry),
+		liveIndex: newLiveIndex(),
+		changes:   turns.New(1, 0),
+		deciding:  turns.New(o.Deciding, 0),
+		held:      make(map[string]Held),
+		known:     make(map[string]int64),
+		projects:  make(map[string]int64),
+		attempts:  make(map[*attempt]struct{}),
+	}
+	d.follows = job.Shared[struct{}]{Limit: followLimit, Read: func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, d.poll(ctx, Recall{})
+	}}
+	d.Observe(s)
+	all, err := o.Records.Recall(ctx, Recall{All: true, Projects: d.projectVersion})
+	if err != nil {
+		return nil, fmt.Errorf("load reservations: %w", err)
+	}
+	var hosts []string
+	for _, r := range all.Reservations {
+		hosts = append(hosts, r.HostNames()...)
+	}
+	d.admit(hosts)
+	for _, r := range all.Reservations {
+		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
+			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
+		}
+		d.addLive(&entry{r: r, changing: turns.New(1, 0)})
+	}
+	for _, h := range all.Hosts {
+		d.known[h.Host] = h.Version
+	}
+	for _, p := range all.Projects {
+		d.projects[p.Project] = p.Version
+	}
+	d.logCursor.begin(all.Log)
+	return d, nil
+}
+
+// Observe replaces the inventory with a newer one.
+func (d *Service) Observe(s *inventory.Snapshot) {
+	hosts := orderHosts(s)
+	for {
+		d.mu.RLock()
+		before := d.hosts
+		d.mu.RUnlock()
+		next, added := before.with(hosts)
+		if d.takeOver(before, next, added) {
+			return
+		}
+	}
+}
+
+// takeOver replaces the host index. It returns false if another call has replaced it meanwhile.
+func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hosts != before {
+		return false
+	}
+	for _, capacity := range added {
+		d.calendar.AddHost(capacity)
+	}
+	for number := range next.names {
+		if h := next.host(number); h != nil {
+			d.calendar.SetCapacity(number, h.Capacity)
+		}
+	}
+	d.hosts = next
+	return true
+}
+
+// admit adds hosts that have claims but are not in the inventory; mu is held.
+func (d *Service) admit(names []string) {
+	next, added := d.hosts.admit(names)
+	for range added {
+		d.calendar.AddHost(resource.Vector{})
+	}
+	d.hosts = next
+}
+
+// Configure replaces the rules for later decisions.
+func (d *Service) Configure(l Limits, defaults Defaults) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.options.Limits, d.options.Defaults = l, defaults
+	d.configured++
+}
+
+// Offer returns what Book would do now, without doing it.
+func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return Plan{}, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	return NewPlan(d.view(by, by.ProjectID), req)
+}
+
+// InTurn runs do at the project's turn, as if it were a decision. Large answers are computed
+// this way, so that they leave a processor for other requests.
+func (d *Service) InTurn(ctx context.Context, project string, do func()) error {
+	if err := d.deciding.Enter(ctx, project); err != nil {
+		return err
+	}
+	defer d.deciding.Leave(project)
+	do()
+	return nil
+}
+
+// Prune removes past claims from the calendar, except those of live reservations: their end may
+// be late, or the clock may be set back.
+func (d *Service) Prune() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	over := d.options.Now()
+	if first, ok := d.liveIndex.byRelease.first(); ok {
+		over = min(over, first-1)
+	}
+	d.pruned = max(d.pruned, over)
+	d.calendar.Prune(over)
+	d.tombstones.age()
+	if len(d.agenda) > 2*len(d.live)+agendaSlack {
+		d.agenda = newAgenda(d.live)
+	}
+}
+
+// agendaSlack is how many outdated appointments the agenda may have before it is rebuilt.
+const agendaSlack = 1000
+
+// Stale returns how often a commit was refused because the records had changed.
+func (d *Service) Stale() int64 { return d.stale.Load() }
+
+func (d *Service) elapsed() time.Duration {
+	if d.options.Elapsed == nil {
+		return time.Duration(d.options.Now()) * time.Second
+	}
+	return d.options.Elapsed()
+}
+
+// addLive adds a reservation to the live ones; its claims are in the calendar already.
+func (d *Service) addLive(e *entry) {
+	d.live[e.r.ID] = e
+	d.index(e)
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].with(&e.r))
+	d.agenda.enter(&e.r)
+}
+
+// replace stores a reservation's new state in memory, and adds its next event to the agenda if
+// this event has changed; mu is held.
+func (d *Service) replace(e *entry, r reservation.Reservation) {
+	before, had := nextDue(&e.r)
+	d.liveIndex.remove(e.indexed)
+	if !sameClaims(e.r.Claims, r.Claims) {
+		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
+	}
+	e.r = r
+	d.index(e)
+	if after, has := nextDue(&e.r); has && (!had || after != before) {
+		d.agenda.enter(&e.r)
+	}
+}
+
+// forget removes a reservation from the live ones; its claims are out of the calendar already.
+func (d *Service) forget(e *entry) {
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
+	delete(d.live, e.r.ID)
+	d.liveIndex.remove(e.indexed)
+	e.over = true
+}
+
+// index adds the state of an entry to the index of live reservations.
+func (d *Service) index(e *entry) {
+	r := e.r
+	e.indexed = &r
+	d.liveIndex.add(e.indexed)
+}
+
+// release removes claims from the calendar, which may have pruned past ones. If another one is
+// missing, memory is corrupt, and the process stops rather than promise a host twice.
+func (d *Service) release(claims []calendar.Claim) {
+	for _, c := range claims {
+		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
+			panic(fmt.Sprintf("booking: the calendar lost a claim: %v", err))
+		}
+	}
+}
+
+// restoreClaims adds the claims of a reservation, for which there is room, to the calendar.
+func (d *Service) restoreClaims(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
+
+// restore adds claims to the calendar that it held a moment ago, or for which room was just
+// made.
+func (d *Service) restore(claims []calendar.Claim) {
+	if err := d.calendar.Restore(claims...); err != nil {
+		panic(fmt.Sprintf("booking: what was held is taken: %v", err))
+	}
+}
+
+// calendarClaims returns claims of r in the calendar's form.
+func (d *Service) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
+	return d.hosts.claims(r, claims)
+}

@@ -1,0 +1,182 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+)
+
+// Promises are the live reservations, as booking knows them.
+type Promises interface {
+	Live(w span.Span) []reservation.Reservation
+	Reservation(id string) (reservation.Reservation, bool)
+}
+
+// Records reads reservations that booking does not have in memory: those that are over, and
+// those that another replica has just booked.
+type Records interface {
+	Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error)
+}
+
+// Rules are the operator's settings for starts and ends. Times are in seconds.
+type Rules struct {
+	Fence fence.Rules
+	// Normal is the order for others' instances that are not preemptible, from LeadTime
+	// before the start on: AwaitGuest or MigrateGuest.
+	Normal   Order
+	LeadTime int64
+	// Preemptible is the order for preemptible instances, from Eviction before the start
+	// on: DeleteGuest, ShelveGuest, MigrateGuest or AwaitGuest.
+	Preemptible Order
+	Eviction    int64
+	// Left is the order for instances that ended reservations have left, from LeadTime
+	// before the start on: MigrateGuest, ShelveGuest, DeleteGuest or AwaitGuest. An instance
+	// that has not migrated by Eviction before the start is shelved.
+	Left Order
+	// Fill allows preemptible instances on the hosts of an active reservation until its
+	// owner's instances need the room.
+	Fill bool
+	// EndGrace is how long instances that are deleted at the end may take to shut down.
+	EndGrace int64
+}
+
+// EnforcerOptions configure an Enforcer.
+type EnforcerOptions struct {
+	Fence    FenceBackend
+	Guests   Guests
+	Promises Promises
+	Records  Records
+	Snapshot func() *inventory.Snapshot
+	// Doubt returns why the inventory is untrusted; empty if it is trusted.
+	Doubt func() string
+	// Departing returns which of the servers best-effort work is about to suspend, and its
+	// deadline for that; 0 if the deadline is not known yet. Nil means none.
+	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
+	// Rehome replaces hosts that block the start of a reservation, see booking. Nil keeps
+	// the hosts.
+	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
+	// TellLeft notifies the owner of an instance that it leaves its host; nil notifies nobody.
+	TellLeft func(ctx context.Context, d Departure) error
+
+	Rules Rules
+	Now   func() span.Instant
+	// Elapsed is the time since some moment, on a monotonic clock.
+	Elapsed func() time.Duration
+	// Wait waits for d, or until ctx ends, and returns the error of ctx; nil is job.Pause.
+	Wait func(ctx context.Context, d time.Duration) error
+	Log  *slog.Logger
+}
+
+// Enforcer prepares hosts for reservations and carries out starts and ends in the cloud. It
+// is safe for concurrent use. Several replicas may run one each: every action can be repeated
+// by any of them.
+type Enforcer struct {
+	EnforcerOptions
+	looks    *looks
+	orders   orders
+	warnings warnings
+	// asking limits concurrent reads of a host's instances, preparing limits concurrent
+	// preparations.
+	asking, preparing chan struct{}
+}
+
+// NewEnforcer returns an Enforcer.
+func NewEnforcer(o EnforcerOptions) *Enforcer {
+	if o.Wait == nil {
+		o.Wait = job.Pause
+	}
+	return &Enforcer{
+		EnforcerOptions: o,
+		looks:           newLooks(o.Fence, o.Now),
+		orders:          orders{guests: o.Guests, now: o.Now},
+		asking:          make(chan struct{}, 8),
+		preparing:       make(chan struct{}, 4),
+	}
+}
+
+// Carry implements booking.Cloud. A warning before the end requires no work in the cloud.
+func (s *Enforcer) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
+	switch event {
+	case reservation.StartEvent:
+		return s.start(ctx, r.ID)
+	case reservation.EndEvent:
+		return s.end(ctx, r)
+	}
+	return nil
+}
+
+// always is all time, so that overdue reservations are included.
+var always = span.Span{Start: -span.Forever, End: span.Forever}
+
+// differences returns the steps from layout to what the reservations need.
+func (s *Enforcer) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
+	return s.differencesOn(s.Snapshot(), layout, live)
+}
+
+func (s *Enforcer) differencesOn(hosts *inventory.Snapshot, layout fence.Layout, live []reservation.Reservation) []fence.Step {
+	return fence.Diff(layout, fence.Desired(withoutFreedClaims(live, layout), hosts, s.Now(), s.Rules.Fence))
+}
+
+// carry carries out a step and invalidates what was read before it.
+func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
+	err := s.Fence.Carry(ctx, step)
+	s.looks.outdate(step)
+	if err != nil {
+		return wrapForUser(err, "%s for the reservation", step.Action)
+	}
+	s.Log.InfoContext(ctx, "changed the fence in OpenStack", "action", step.Action, "reservation", step.Reservation,
+		"host", step.Host, "reason", step.Reason)
+	return nil
+}
+
+// failureOf returns why the host cannot run instances now; empty if it can.
+func failureOf(hosts *inventory.Snapshot, name string) string {
+	i, there := hosts.Index(name)
+	if !there {
+		return "it has left the cloud"
+	}
+	return hosts.Host(i).Failure()
+}
+
+// each runs do for 0 … n-1, with as many calls at once as there are slots.
+func each(ctx context.Context, slots chan struct{}, n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var doing sync.WaitGroup
+	for i := range n {
+		select {
+		case <-ctx.Done():
+			errs[i] = ctx.Err()
+		case slots <- struct{}{}:
+			doing.Go(func() {
+				defer func() { <-slots }()
+				errs[i] = do(i)
+			})
+		}
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}
+
+// wrapForUser wraps err with the action that failed, in a sentence for the user. If err is a fault,
+// its message is added.
+func wrapForUser(err error, doing string, args ...any) error {
+	sentence := fault.New(fault.Unavailable, doing, args...)
+	sentence.Err = err
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		sentence.Kind, sentence.Message = known.Kind, sentence.Message+": "+known.Message
+		sentence.RetryAfter = known.RetryAfter
+		return sentence
+	}
+	sentence.Message += ": OpenStack did not answer as expected; Almanac will retry"
+	return sentence
+}
