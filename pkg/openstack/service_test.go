@@ -137,7 +137,7 @@ func TestWhatFailsIsAFaultThatNamesTheService(t *testing.T) {
 		"409 of Placement": {status(http.StatusConflict, `{"errors": [{"detail": " taken ", "code": "placement.concurrent_update"}]}`), fault.Conflict, "taken"},
 		"409 of Ironic":    {status(http.StatusConflict, `{"error_message": {"faultcode": "Client", "faultstring": "it is locked"}}`), fault.Conflict, "it is locked"},
 		"an older Ironic":  {status(http.StatusConflict, `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"it is locked\"}"}`), fault.Conflict, "it is locked"},
-		"429":              {status(http.StatusTooManyRequests, ``), fault.TooMany, "too often"},
+		"429":              {status(http.StatusTooManyRequests, ``), fault.TooMany, "too many requests"},
 		"500":              {status(http.StatusInternalServerError, `{"computeFault": {"message": "`+long+`"}}`), fault.Unavailable, "nova answered 500 to GET"},
 		"a redirect":       {status(http.StatusFound, ``), fault.Unavailable, "nova answered 302"},
 		"a page":           {status(http.StatusOK, `<html>`), fault.Unavailable, "the answer of nova is invalid"},
