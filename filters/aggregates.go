@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Aggregates refuses hosts that are not in the aggregates the request asks for, or in
-// one that it forbids, as Placement does with member_of.
+// Aggregates refuses hosts outside the aggregates that the request requires, and hosts in an
+// aggregate that it forbids, as Placement does for member_of.
 type Aggregates struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Aggregates) Name() string { return "AggregateFilter" }
 
 // For prepares the filter.
@@ -53,7 +53,7 @@ func (a aggregates) Why(i int) string {
 	return ""
 }
 
-// membersOf gives the hosts in any of the aggregates.
+// membersOf returns the hosts in any of the aggregates.
 func membersOf(s *inventory.States, uuids []string) hostset.Set {
 	members := hostset.New(s.Len())
 	for _, uuid := range uuids {
@@ -62,17 +62,16 @@ func membersOf(s *inventory.States, uuids []string) hostset.Set {
 	return members
 }
 
-// IsolatedAggregates keeps requests off the hosts of aggregates whose metadata
-// trait:X=required names a trait that the request does not require
-// (nova/scheduler/request_filter.py isolate_aggregates, which runs with [scheduler]
-// enable_isolated_aggregate_filtering).
+// IsolatedAggregates keeps requests off the hosts of aggregates whose metadata trait:X=required
+// names a trait that the request does not require (nova/scheduler/request_filter.py
+// isolate_aggregates, with [scheduler] enable_isolated_aggregate_filtering).
 type IsolatedAggregates struct {
-	// Except begins the names of traits that do not count: Almanac's own, by which it
-	// tells Nova what Reservation says here.
+	// Except is the prefix of traits that do not count: Almanac's own, which keep
+	// nova-scheduler off the hosts that the filter Reservation closes here.
 	Except string
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (IsolatedAggregates) Name() string { return "IsolatedAggregateFilter" }
 
 // For prepares the filter.
@@ -94,7 +93,7 @@ func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.
 	for _, a := range closed {
 		open.Subtract(s.Members(a.UUID))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		for _, a := range closed {
 			if s.Members(a.UUID).Has(i) {
 				return fmt.Sprintf("the aggregate %s is for requests with the trait %s", a.Name, f.lacking(a, r))
@@ -104,8 +103,8 @@ func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.
 	}}
 }
 
-// lacking gives the first trait by name that the aggregate wants and the request does
-// not require.
+// lacking returns the first trait, by name, that the aggregate requires and the request does
+// not.
 func (f IsolatedAggregates) lacking(a *inventory.Aggregate, r *placing.Request) (first string) {
 	for key, value := range a.Metadata {
 		trait, is := strings.CutPrefix(key, "trait:")

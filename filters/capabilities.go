@@ -13,21 +13,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ComputeCapabilities refuses hosts that are not as the extra specs of the flavor ask:
-// those with a key capabilities:X, and those whose key is an attribute of Nova's host
-// state (nova/scheduler/filters/compute_capabilities_filter.py). Keys in other
-// namespaces, and others without one, say nothing of hosts.
+// ComputeCapabilities refuses hosts that do not meet the flavor's extra specs: those with a key
+// capabilities:X, and those whose key is an attribute of Nova's host state
+// (nova/scheduler/filters/compute_capabilities_filter.py). Keys in other namespaces, and other keys
+// without a namespace, do not concern hosts.
 //
-// Nova's API tells some of the attributes only, and none of the statistics that drivers
-// such as Ironic's add: a host of which something else is asked for is refused.
-type ComputeCapabilities struct{ once }
+// Nova's API returns only some of the attributes, and none of the statistics that drivers such as
+// Ironic's add: a host is refused if an extra spec requires something unknown.
+type ComputeCapabilities struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (ComputeCapabilities) Name() string { return "ComputeCapabilitiesFilter" }
 
 // For prepares the filter.
 func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	list := capabilities(s, r)
@@ -37,27 +37,27 @@ func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.I
 	return &wants{list: list}
 }
 
-// Beyond says which extra spec asks for what Nova's API does not tell.
-func (ComputeCapabilities) Beyond(s *inventory.States, r *placing.Request) string {
-	if unasked(r) {
+// Unsupported names an extra spec that requires something Nova's API does not return.
+func (ComputeCapabilities) Unsupported(s *inventory.States, r *placing.Request) string {
+	if skipsNovaFilters(r) {
 		return ""
 	}
 	for _, w := range capabilities(s, r) {
 		if w.unknown() {
-			return fmt.Sprintf("Nova does not tell what the extra spec %s asks of a host", w.key)
+			return fmt.Sprintf("Nova's API does not return what the extra spec %s requires of a host", w.key)
 		}
 	}
 	return ""
 }
 
-// fact is a host's value of an attribute: a number, or else a text.
+// fact is a host's value of an attribute: a number or a text.
 type fact struct {
 	counted bool
 	number  int64
 	text    string
 }
 
-// String gives the value as Nova writes it.
+// String returns the value as Nova formats it.
 func (f fact) String() string {
 	if f.counted {
 		return strconv.FormatInt(f.number, 10)
@@ -65,7 +65,7 @@ func (f fact) String() string {
 	return f.text
 }
 
-// attribute gives a host's value; false where it is not known.
+// attribute returns a host's value; false if it is unknown.
 type attribute func(h *inventory.HostState) (fact, bool)
 
 func text(of func(h *inventory.HostState) string) attribute {
@@ -76,8 +76,8 @@ func number(of func(h *inventory.HostState) int64) attribute {
 	return func(h *inventory.HostState) (fact, bool) { return fact{counted: true, number: of(h)}, true }
 }
 
-// stock gives an attribute of a resource class. Placement splits the vCPUs of a host
-// that has pinned ones, and Nova's host state does not.
+// stock returns an attribute of a resource class. Placement counts pinned vCPUs of a host
+// separately, Nova's host state does not.
 func stock(class string, of func(s inventory.Stock) int64) attribute {
 	return func(h *inventory.HostState) (fact, bool) {
 		s, there := h.Stocks[class]
@@ -86,11 +86,11 @@ func stock(class string, of func(s inventory.Stock) int64) attribute {
 	}
 }
 
-// ioWorkload is a statistic, and no attribute.
+// ioWorkload is a statistic, not an attribute.
 const ioWorkload = "io_workload"
 
-// attributes are those of Nova's host state that its API tells
-// (nova/scheduler/host_manager.py HostState), and the statistics likewise.
+// attributes are those of Nova's host state (nova/scheduler/host_manager.py HostState), and
+// those statistics, that its API returns.
 var attributes = map[string]attribute{
 	"host":                text(func(h *inventory.HostState) string { return h.Name }),
 	"nodename":            text(func(h *inventory.HostState) string { return h.Node }),
@@ -117,43 +117,43 @@ var attributes = map[string]attribute{
 	},
 }
 
-// untold are the other attributes of Nova's host state, which a key without a namespace
-// may name. Names that begin with __ are attributes too.
-var untold = []string{
+// untold are the other attributes of Nova's host state, which a key without a namespace may
+// name. Names that begin with __ are attributes too.
+var unknownAttributes = []string{
 	"_lock_name", "aggregates", "consume_from_request", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio", "disk_mb_used",
 	"instances", "limits", "metrics", "numa_topology", "pci_stats", "ram_allocation_ratio", "service", "stats",
 	"supported_instances", "update", "updated", "_update_from_compute_node", "_locked_consume_from_request",
 }
 
-// known says that a key without a namespace names an attribute or a statistic that every
+// known reports whether a key without a namespace names an attribute, or a statistic that every
 // driver may have (nova/compute/stats.py).
 func known(key string) bool {
-	return attributes[key] != nil || slices.Contains(untold, key) ||
+	return attributes[key] != nil || slices.Contains(unknownAttributes, key) ||
 		slices.ContainsFunc([]string{"__", "num_task_", "num_vm_", "num_os_type_", "num_proj_"}, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// ofDriver stands for any other key without a namespace: it counts on the hosts only
-// whose driver adds it to the statistics, as Ironic's does with a node's capabilities.
+// ofDriver stands for any other key without a namespace. It matters only on hosts whose driver
+// adds it to the statistics, as Ironic's does with a node's capabilities.
 func ofDriver(h *inventory.HostState) (fact, bool) { return fact{}, h.HypervisorType != "ironic" }
 
-// want is what one extra spec asks of hosts.
+// want is what one extra spec requires of hosts.
 type want struct {
 	s     *inventory.States
 	key   string
 	name  string    // of the attribute
-	of    attribute // nil where it is not told
-	inner bool      // a part of the attribute is asked for, and those that are told have none
+	of    attribute // nil if Nova's API does not return it
+	inner bool      // the key names a part of an attribute that has no parts
 	comparison
 }
 
-// wants are all that is asked. Where two values cannot be compared Nova fails the
-// request, and all hosts are refused.
+// wants are the requirements of all extra specs. If two values cannot be compared, Nova fails
+// the request, and the filter refuses all hosts.
 type wants struct {
 	list   []*want
 	failed string
 }
 
-// capabilities gives what the extra specs ask, by key; nil where they ask nothing.
+// capabilities returns the requirements of the extra specs, by key; nil if there are none.
 func capabilities(s *inventory.States, r *placing.Request) (list []*want) {
 	for _, key := range slices.Sorted(maps.Keys(r.ExtraSpecs)) {
 		w := want{s: s, key: key, name: key, of: attributes[key], comparison: compare(r.ExtraSpecs[key])}
@@ -212,17 +212,17 @@ func (l *wants) Keep(hosts hostset.Set) {
 func (l *wants) Why(i int) string {
 	for _, w := range l.list {
 		if w.of == nil {
-			return fmt.Sprintf("the extra spec %s asks for %s, which Nova does not tell of its hosts", w.key, w.name)
+			return fmt.Sprintf("the extra spec %s requires %s, which Nova's API does not return", w.key, w.name)
 		}
 		value, told := w.of(w.s.Host(i))
 		if !told {
-			return fmt.Sprintf("the extra spec %s asks for %s, which is not known of the host", w.key, w.name)
+			return fmt.Sprintf("the extra spec %s requires %s, which is unknown for the host", w.key, w.name)
 		}
 		if w.inner {
-			return fmt.Sprintf("the extra spec %s asks for a part of %s, which has none", w.key, w.name)
+			return fmt.Sprintf("the extra spec %s requires a part of %s, which has none", w.key, w.name)
 		}
 		if passes, err := w.holds(value.String()); !passes && err == nil {
-			return fmt.Sprintf("%s of the host is %q, the extra spec %s asks for %q", w.name, value, w.key, w.text)
+			return fmt.Sprintf("%s of the host is %q, the extra spec %s requires %q", w.name, value, w.key, w.text)
 		}
 	}
 	return l.failed

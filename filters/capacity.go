@@ -11,21 +11,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Capacity refuses the hosts on which Placement would refuse the claim: of each
-// resource class what is used and what is asked for stay within the limit, and what is
-// asked for within min_unit, max_unit and step_size (placement/objects/allocation.py
-// _check_capacity_exceeded). A host of which one amount does not tell what it has of a
-// class (inventory.States.Split) is refused.
+// Capacity refuses the hosts on which Placement would refuse the claim: for each resource
+// class, the used and the requested amount together must not exceed the limit, and the
+// requested amount must fit min_unit, max_unit and step_size (placement/objects/allocation.py
+// _check_capacity_exceeded). It refuses a host whose amount of a class is unknown
+// (inventory.States.Split).
 type Capacity struct {
-	// Evicts says that instances make room for a request that is not preemptible: it is
-	// judged by the normal state of hosts (paper 001, Algorithm 2), any other by the full.
+	// Evicts lets instances make room for a request that is not preemptible: it is judged by
+	// the normal state of hosts (paper 001, Algorithm 2), any other request by the full state.
 	Evicts bool
 }
 
-// beyondAll is more than anybody has of anything.
+// beyondAll is more than any host has of any resource.
 const beyondAll = 1 << 53
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Capacity) Name() string { return "CapacityFilter" }
 
 // For prepares the filter.
@@ -35,13 +35,13 @@ func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) T
 	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
 		switch amount := r.Resources[class]; {
 		case amount < 0:
-			return never(fmt.Sprintf("the request takes %d %s, less than nothing", amount, class))
+			return refuseAll(fmt.Sprintf("the request needs %d %s, which is negative", amount, class))
 		case amount > beyondAll:
-			return never(fmt.Sprintf("the request takes %d %s, more than any host has", amount, class))
+			return refuseAll(fmt.Sprintf("the request needs %d %s, more than any host has", amount, class))
 		case amount > 0:
 			d := demand{class: class, amount: amount, of: s.Column(class), split: s.Split(class)}
-			if d.yield = s.None(); yields {
-				d.yield = d.of.Yield
+			if d.yield = s.Zeros(); yields {
+				d.yield = d.of.Evictable
 			}
 			demands = append(demands, d)
 		}
@@ -52,13 +52,13 @@ func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) T
 	return demands
 }
 
-// Beyond says which class that is asked for some host has in a way that cannot be
-// counted here.
-func (Capacity) Beyond(s *inventory.States, r *placing.Request) string {
+// Unsupported names a requested resource class that some host has in a form Almanac cannot
+// count.
+func (Capacity) Unsupported(s *inventory.States, r *placing.Request) string {
 	for _, class := range slices.Sorted(maps.Keys(r.Resources)) {
 		for i := range s.Split(class).All() {
 			if !r.Rebuild && r.Resources[class] > 0 {
-				return fmt.Sprintf("%s has %s in more than one place, or shares it", s.Host(i).Name, class)
+				return fmt.Sprintf("%s has %s in more than one provider, or shares it", s.Host(i).Name, class)
 			}
 		}
 	}
@@ -67,12 +67,12 @@ func (Capacity) Beyond(s *inventory.States, r *placing.Request) string {
 
 type capacity []demand
 
-// demand is how much is asked for of a resource class.
+// demand is the requested amount of a resource class.
 type demand struct {
 	class  string
 	amount int64
 	of     *inventory.Column
-	yield  []int64 // what others make room of, by place
+	yield  []int64 // amounts that evictions can free, by host
 	split  hostset.Set
 }
 
@@ -86,8 +86,8 @@ func (c capacity) Keep(hosts hostset.Set) {
 	}
 }
 
-// fits gives which of the hosts 64w … 64w+63 have room for the demand. Sums of what does
-// not fit are negative, so that there is nothing to branch on.
+// fits returns which of the hosts 64w … 64w+63 have room for the demand. A sum that does not
+// fit is negative, so that the loop needs no branches.
 func (d demand) fits(w int) (fits uint64) {
 	from, to := w<<6, min(w<<6+64, len(d.of.Limit))
 	limit, used, yield := d.of.Limit[from:to], d.of.Used[from:to], d.yield[from:to]
@@ -119,24 +119,24 @@ func (c capacity) Why(i int) string {
 		free := d.of.Limit[i] - d.of.Used[i] + d.yield[i]
 		switch {
 		case d.split.Has(i):
-			return fmt.Sprintf("the host has %s in more than one place, or shares it, which cannot be counted here", d.class)
+			return fmt.Sprintf("the host has %s in more than one provider, or shares it, which Almanac cannot count", d.class)
 		case d.of.Limit[i] == 0:
 			return fmt.Sprintf("the host has no %s", d.class)
 		case d.amount > free:
-			return fmt.Sprintf("%d %s %s, %d are asked for", max(0, free), d.class, d.words(i), d.amount)
+			return fmt.Sprintf("%d %s %s, %d are requested", max(0, free), d.class, d.words(i), d.amount)
 		case d.amount < d.of.Min[i] || d.amount > d.of.Max[i]:
-			return fmt.Sprintf("an instance takes %d to %d %s of the host, %d are asked for", d.of.Min[i], d.of.Max[i], d.class, d.amount)
+			return fmt.Sprintf("an instance may have %d to %d %s of the host, %d are requested", d.of.Min[i], d.of.Max[i], d.class, d.amount)
 		default:
-			return fmt.Sprintf("the host gives %s in multiples of %d, %d are asked for", d.class, d.of.Step[i], d.amount)
+			return fmt.Sprintf("the host allocates %s in multiples of %d, %d are requested", d.class, d.of.Step[i], d.amount)
 		}
 	}
 	return ""
 }
 
-// words say of what there is too little on host i.
+// words returns the verb for the free amount on host i.
 func (d demand) words(i int) string {
 	if d.yield[i] > 0 {
-		return "are free or can be made so"
+		return "are free or can be freed"
 	}
 	return "are free"
 }

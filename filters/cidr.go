@@ -12,21 +12,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// SimpleCIDRAffinity keeps a request to the hosts whose addresses are in the network of
-// the hints build_near_host_ip and cidr, which is /24 where it is not given
-// (nova/scheduler/filters/affinity_filter.py). A host without a known address is refused.
+// SimpleCIDRAffinity keeps a request to the hosts whose addresses are in the network of the
+// hints build_near_host_ip and cidr; the default of cidr is /24
+// (nova/scheduler/filters/affinity_filter.py). It refuses hosts without a known address.
 type SimpleCIDRAffinity struct {
-	once
-	addresses kept[[]netip.Addr]
+	oncePerRequest
+	addresses cached[[]netip.Addr]
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*SimpleCIDRAffinity) Name() string { return "SimpleCIDRAffinityFilter" }
 
 // For prepares the filter.
 func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	near := r.Hints["build_near_host_ip"]
-	if unasked(r) || empty(near) {
+	if skipsNovaFilters(r) || empty(near) {
 		return nil
 	}
 	size, given := r.Hints["cidr"]
@@ -34,11 +34,11 @@ func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span
 		size = []string{"/24"}
 	}
 	if len(near) != 1 || len(size) != 1 {
-		return never("the hints build_near_host_ip and cidr take one value each")
+		return refuseAll("the hints build_near_host_ip and cidr need one value each")
 	}
 	n, err := network(near[0] + size[0])
 	if err != nil {
-		return never(fmt.Sprintf("the hints build_near_host_ip and cidr make no network: %v", err))
+		return refuseAll(fmt.Sprintf("the hints build_near_host_ip and cidr are not a network: %v", err))
 	}
 	return nearby{s, n, f.addresses.get(s, addresses)}
 }
@@ -67,20 +67,19 @@ func (n nearby) Keep(hosts hostset.Set) {
 
 func (n nearby) Why(i int) string {
 	if !n.addresses[i].IsValid() {
-		return "the address of the host is not known"
+		return "the address of the host is unknown"
 	}
 	return fmt.Sprintf("the address %s of the host is not in %s", n.addresses[i], n.network.Masked())
 }
 
-// network reads an address and the size of its network as netaddr's IPNetwork does: of an
-// IPv4 address the last parts may be missing, and the size is a length, a mask or the
-// opposite of one.
+// network reads an address and the size of its network as netaddr's IPNetwork does: an IPv4
+// address may lack its last parts, and the size is a length, a netmask or a host mask.
 func network(text string) (netip.Prefix, error) {
 	first, size, sized := strings.Cut(text, "/")
 	address, err := partialIPv4(first)
 	if err != nil {
 		if address, err = netip.ParseAddr(first); err != nil || !address.Is6() || address.Zone() != "" {
-			return netip.Prefix{}, fmt.Errorf("%q is no address", first)
+			return netip.Prefix{}, fmt.Errorf("%q is not an address", first)
 		}
 	}
 	length := address.BitLen()
@@ -90,16 +89,16 @@ func network(text string) (netip.Prefix, error) {
 			number, err = maskLength(size, address)
 		}
 		if err != nil || number < 0 || number > int64(length) {
-			return netip.Prefix{}, fmt.Errorf("%q is no size of a network of %s", size, address)
+			return netip.Prefix{}, fmt.Errorf("%q is not a network size for %s", size, address)
 		}
 		length = int(number)
 	}
 	return netip.PrefixFrom(address, length), nil
 }
 
-var errNoAddress = errors.New("no IPv4 address")
+var errNoAddress = errors.New("not an IPv4 address")
 
-// partialIPv4 reads the first one to four parts of an address; the others are 0.
+// partialIPv4 reads the first one to four parts of an address; missing parts are 0.
 func partialIPv4(text string) (netip.Addr, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) > 4 {
@@ -116,7 +115,7 @@ func partialIPv4(text string) (netip.Addr, error) {
 	return netip.AddrFrom4(bytes), nil
 }
 
-// maskLength gives the length that a mask, or its opposite, has for a network of address.
+// maskLength returns the prefix length of a netmask or host mask.
 func maskLength(text string, address netip.Addr) (int64, error) {
 	mask, err := netip.ParseAddr(text)
 	if err != nil || mask.BitLen() != address.BitLen() || mask.Zone() != "" {
@@ -126,7 +125,7 @@ func maskLength(text string, address netip.Addr) (int64, error) {
 	for _, b := range mask.AsSlice() {
 		fmt.Fprintf(&bits, "%08b", b)
 	}
-	for _, first := range []string{"1", "0"} { // a mask begins with ones
+	for _, first := range []string{"1", "0"} { // a netmask begins with ones
 		rest := strings.TrimLeft(bits.String(), first)
 		if !strings.Contains(rest, first) {
 			return int64(bits.Len() - len(rest)), nil

@@ -9,14 +9,14 @@ import (
 
 // Compute refuses hosts whose nova-compute is disabled or has not reported lately
 // (nova/scheduler/filters/compute_filter.py).
-type Compute struct{ once }
+type Compute struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Compute) Name() string { return "ComputeFilter" }
 
 // For prepares the filter.
 func (Compute) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	return compute{s}

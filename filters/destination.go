@@ -9,13 +9,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Destination keeps a request to the host, node and cell it asks for, to the hosts and
-// nodes that are forced, and off those that are to be ignored
-// (nova/scheduler/host_manager.py get_filtered_hosts, and in_tree in
-// nova/scheduler/utils.py resources_from_request_spec).
+// Destination keeps a request to the host, node and cell that it names, to forced hosts and
+// nodes, and off ignored hosts (nova/scheduler/host_manager.py get_filtered_hosts, and in_tree
+// in nova/scheduler/utils.py resources_from_request_spec).
 type Destination struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Destination) Name() string { return "DestinationFilter" }
 
 // For prepares the filter.
@@ -45,7 +44,7 @@ type destination struct {
 	only []hostset.Set
 }
 
-// limit allows the named hosts only, which place finds.
+// limit allows only the named hosts, which place looks up.
 func (d *destination) limit(place func(string) (int, bool), names ...string) {
 	set := hostset.New(d.s.Len())
 	for _, name := range names {
@@ -79,16 +78,16 @@ func (d destination) Why(i int) string {
 	h := d.s.Host(i)
 	for _, set := range d.only {
 		if !set.Has(i) {
-			return "the request asks for another host"
+			return "the request names another host"
 		}
 	}
 	for _, name := range d.r.IgnoreHosts {
 		if strings.EqualFold(name, h.Name) {
-			return "the request asks for any host but this"
+			return "the request excludes this host"
 		}
 	}
 	if d.r.Cell != "" && h.Cell == "" {
-		return "it is not known in which cell the host is"
+		return "the cell of the host is unknown"
 	}
 	return "the host is not in the cell " + d.r.Cell
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// comparison is what the extra spec of a flavor asks of a host's value
+// comparison is the requirement of one extra spec for a host's value
 // (nova/scheduler/filters/extra_specs_ops.py match).
 type comparison struct {
 	text   string
 	op     string // empty is equality with text
 	words  []string
-	number float64 // of the first word, where op compares numbers
-	wrong  error   // the comparison cannot be made
+	number float64 // of the first word, if op compares numbers
+	wrong  error   // set if the comparison is impossible
 }
 
-// compare reads what an extra spec asks for: an operator and words, or a text.
+// compare parses the value of an extra spec: an operator and words, or a text.
 func compare(text string) comparison {
 	c := comparison{text: text}
 	words := strings.FieldsFunc(text, space)
@@ -43,8 +43,8 @@ func compare(text string) comparison {
 	return c
 }
 
-// holds says whether the value is as asked for. It fails where the two cannot be
-// compared, and Nova fails the request.
+// holds reports whether the value meets the requirement. It returns an error if the two cannot
+// be compared; Nova then fails the request.
 func (c comparison) holds(value string) (bool, error) {
 	switch {
 	case c.op == "":
@@ -83,8 +83,8 @@ func (c comparison) holds(value string) (bool, error) {
 	return ordered(c.op, cmp.Compare(number, c.number)), nil
 }
 
-// ordered says whether the operator holds between two values of which the first is
-// less (-1), the same (0) or greater (1).
+// ordered reports whether the operator holds between two values; order is negative if the first
+// is less, 0 if they are equal, positive if it is greater.
 func ordered(op string, order int) bool {
 	switch op {
 	case "==":
@@ -102,30 +102,30 @@ func ordered(op string, order int) bool {
 	}
 }
 
-// float reads a number as Python's float does: decimal, with _ between digits, inf and nan.
+// float parses a number as Python's float does: decimal, with _ between digits, inf and nan.
 func float(word string) (float64, error) {
 	digits := joined(word)
 	if strings.ContainsAny(digits, "xX_") {
-		return 0, fmt.Errorf("%q is no number", word)
+		return 0, fmt.Errorf("%q is not a number", word)
 	}
 	number, err := strconv.ParseFloat(digits, 64)
 	if err != nil && !math.IsInf(number, 0) {
-		return 0, fmt.Errorf("%q is no number", word)
+		return 0, fmt.Errorf("%q is not a number", word)
 	}
 	return number, nil
 }
 
-// integer reads a whole number as Python's int does. One that is too large to be kept is
-// the largest that can be.
+// integer parses an integer as Python's int does. A number too large for int64 becomes the
+// largest int64.
 func integer(word string) (int64, error) {
 	number, err := strconv.ParseInt(joined(word), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%q is no whole number", word)
+		return 0, fmt.Errorf("%q is not an integer", word)
 	}
 	return number, nil
 }
 
-// joined gives a number without the blanks around it and the _ between its digits.
+// joined returns a number without the blanks around it and the _ between its digits.
 func joined(word string) string {
 	digits := []byte(word)
 	for n := len(digits) - 2; n > 0; n-- {
@@ -138,12 +138,12 @@ func joined(word string) string {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// space says that Python splits words here.
+// space reports whether Python splits words at c.
 func space(c rune) bool {
 	return c >= '\x1c' && c <= '\x1f' || blank(c)
 }
 
-// blank says that Python's float takes no notice of it around a number.
+// blank reports whether Python's float ignores c around a number.
 func blank(c rune) bool {
 	return c >= '\u2000' && c <= '\u200a' || strings.ContainsRune(" \t\n\v\f\r\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000", c)
 }

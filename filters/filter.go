@@ -7,60 +7,60 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Filter says which hosts may hold an instance, for all hosts at once.
+// Filter decides which hosts may run an instance, for all hosts at once.
 //
-// Each filter knows by itself in which requests it has a say, so that a pipeline asks
-// all of them always, but a Once for the first instance only. The filters of Nova have
-// none where hosts or nodes are forced, unless Nova asks for a check of such a host by its
-// hint _nova_check_type (nova/scheduler/host_manager.py get_filtered_hosts); those that do
-// Placement's work and the reservations' have. A rebuild stays where it is: of it only the
-// forced and ignored hosts count, and the filters that Nova runs then (RUN_ON_REBUILD).
+// Each filter decides which requests it applies to. A pipeline therefore always runs all of them,
+// except that a Once runs for the first instance only. Nova's filters do not apply if hosts or
+// nodes are forced, unless Nova requests a check of such a host by its hint _nova_check_type
+// (nova/scheduler/host_manager.py get_filtered_hosts); filters for Placement's rules and for
+// reservations always apply. A rebuild stays on its host: only the forced and ignored hosts count,
+// and the filters that Nova runs then (RUN_ON_REBUILD).
 type Filter interface {
-	// Name is Nova's or the papers', as in enabled_filters.
+	// Name returns the name as in enabled_filters, Nova's or the papers'.
 	Name() string
-	// For prepares the filter for the first of the request's instances: those that are
-	// placed already are in the states and no longer in the request, but for its group's
-	// Hosts, to which each is added. It gives nil where every host passes.
+	// For prepares the filter for the first of the request's instances. Instances placed before
+	// it are in the states and no longer in the request, except that their hosts are in its
+	// group's Hosts. For returns nil if every host passes.
 	For(s *inventory.States, r *placing.Request, now span.Instant) Test
 }
 
 // Test is a filter that is prepared for one instance.
 type Test interface {
-	// Keep takes those out of hosts that may not hold the instance.
+	// Keep removes the hosts that may not run the instance.
 	Keep(hosts hostset.Set)
-	// Why says in a sentence why host i was taken out.
+	// Why returns the reason why host i was removed, as a sentence.
 	Why(i int) string
 }
 
-// Once is a filter that Nova asks for the first instance of a request only: what it looks
-// at does not change within one (nova/filters.py run_filter_once_per_request).
+// Once is a filter that Nova runs only for the first instance of a request: its input does not
+// change within one (nova/filters.py run_filter_once_per_request).
 type Once interface {
 	Filter
 	OncePerRequest()
 }
 
-// once makes a filter a Once.
-type once struct{}
+// oncePerRequest is embedded by filters that are a Once.
+type oncePerRequest struct{}
 
-// OncePerRequest makes the filter a Once.
-func (once) OncePerRequest() {}
+// OncePerRequest marks the filter as a Once.
+func (oncePerRequest) OncePerRequest() {}
 
-// Partial is a filter that depends on facts about hosts that Nova's API does not tell.
-// A host of which it cannot tell is refused; where a request meets such a host,
-// another scheduler that knows the facts should decide.
+// Partial is a filter that needs facts about hosts that Nova's API may not return. It refuses
+// hosts without these facts. For a request that such a host could serve, a scheduler that knows
+// the facts should decide.
 type Partial interface {
 	Filter
-	// Beyond says in a sentence what of the request cannot be judged, on some host;
-	// empty where all can.
-	Beyond(s *inventory.States, r *placing.Request) string
+	// Unsupported returns, as a sentence, what the filter cannot judge about the request on
+	// some host; empty if it can judge all.
+	Unsupported(s *inventory.States, r *placing.Request) string
 }
 
-// Beyond says in a sentence what of the request one of the filters cannot judge on
-// some host; empty where they can judge all.
-func Beyond(filters []Filter, s *inventory.States, r *placing.Request) string {
+// Unsupported returns, as a sentence, what one of the filters cannot judge about the request on
+// some host; empty if they can judge all.
+func Unsupported(filters []Filter, s *inventory.States, r *placing.Request) string {
 	for _, f := range filters {
 		if p, ok := f.(Partial); ok {
-			if what := p.Beyond(s, r); what != "" {
+			if what := p.Unsupported(s, r); what != "" {
 				return what
 			}
 		}
@@ -68,11 +68,11 @@ func Beyond(filters []Filter, s *inventory.States, r *placing.Request) string {
 	return ""
 }
 
-// checkHint is the hint by which Nova asks for the filters though a host is forced.
+// checkHint is the hint with which Nova requests the filters although a host is forced.
 const checkHint = "_nova_check_type"
 
-// unasked says that Nova's filters have no say in the request.
-func unasked(r *placing.Request) bool { return r.Rebuild || forced(r) }
+// skipsNovaFilters reports whether Nova's filters do not apply to the request.
+func skipsNovaFilters(r *placing.Request) bool { return r.Rebuild || forced(r) }
 
 func forced(r *placing.Request) bool {
 	return len(r.ForceHosts)+len(r.ForceNodes) > 0 && len(r.Hints[checkHint]) == 0

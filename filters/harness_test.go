@@ -71,7 +71,7 @@ func checkRules(t *testing.T, s *inventory.States, rules map[string]rule) {
 // is that it can.
 func checkBeyond(t *testing.T, f filters.Filter, s *inventory.States, r placing.Request, part string) {
 	t.Helper()
-	got := filters.Beyond([]filters.Filter{filters.Traits{}, f}, s, &r)
+	got := filters.Unsupported([]filters.Filter{filters.Traits{}, f}, s, &r)
 	if (got == "") != (part == "") || !strings.Contains(got, part) {
 		t.Errorf("beyond judgement is %q, want a word on %q", got, part)
 	}

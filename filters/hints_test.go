@@ -38,13 +38,13 @@ func TestHintsThatNameInstancesOrANetwork(t *testing.T) {
 		"beside one that is gone":    {filters.SameHost{}, hinted("same_host", "9"), "", nil},
 		"away from several":          {filters.DifferentHost{}, hinted("different_host", "2", "different_host", "3"), "d", map[string]string{"a": "an instance that the hint different_host names"}},
 		"away from one that is gone": {filters.DifferentHost{}, hinted("different_host", "9"), "a,b,c,d", nil},
-		"near":                       {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5"), "a", map[string]string{"b": "10.0.1.7 of the host is not in 10.0.0.0/24", "d": "not known"}},
+		"near":                       {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5"), "a", map[string]string{"b": "10.0.1.7 of the host is not in 10.0.0.0/24", "d": "unknown"}},
 		"near, in a larger network":  {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "cidr", "/16"), "a,b", nil},
 		"near, of IPv6":              {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "fe80::1", "cidr", "/64"), "c", nil},
 		"near nothing":               {&filters.SimpleCIDRAffinity{}, hinted("cidr", "/16"), "a,b,c,d", nil},
 		"near two":                   {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "build_near_host_ip", "10.0.0.6"), "", map[string]string{"a": "one value each"}},
-		"no address":                 {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "node-1"), "", map[string]string{"a": `"node-1" is no address`}},
-		"no size":                    {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "cidr", "/33"), "", map[string]string{"d": `"33" is no size of a network of 10.0.0.5`}},
+		"no address":                 {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "node-1"), "", map[string]string{"a": `"node-1" is not an address`}},
+		"no size":                    {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "cidr", "/33"), "", map[string]string{"d": `"33" is not a network size for 10.0.0.5`}},
 	})
 }
 
@@ -82,7 +82,7 @@ func TestFiltersOfNovaSkipForcedHosts(t *testing.T) {
 				if test := f.For(s, &r, 0); test != nil {
 					test.Keep(hosts)
 				}
-				if hosts.Count() != s.Len() || filters.Beyond([]filters.Filter{f}, s, &r) != "" {
+				if hosts.Count() != s.Len() || filters.Unsupported([]filters.Filter{f}, s, &r) != "" {
 					t.Fatalf("%s has a say though a host is forced: %+v", f.Name(), r)
 				}
 			}
@@ -99,7 +99,7 @@ func TestATakeCountsAsAnInstanceAndAnOperation(t *testing.T) {
 		for after, take := s, 0; take < 3; take++ {
 			names, _ := left(t, f, after, placing.Request{}, 0)
 			got = append(got, names)
-			after = after.With([]inventory.Take{{Host: take % 2, Instance: string(rune('x' + take))}})
+			after = after.WithTaken([]inventory.Take{{Host: take % 2, Instance: string(rune('x' + take))}})
 		}
 		if want := []string{"a,b", "a,b", "a"}; !slices.Equal(got, want) {
 			t.Errorf("%s leaves %q, want %q", f.Name(), got, want)

@@ -11,24 +11,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ImageProperties refuses hosts that do not run images of the architecture, the
-// hypervisor type, the mode and on the version of the hypervisor that the image asks
-// for (nova/scheduler/filters/image_props_filter.py).
+// ImageProperties refuses hosts that do not support the architecture, hypervisor type, VM mode and
+// hypervisor version that the image requires (nova/scheduler/filters/image_props_filter.py).
 //
-// Nova compares with the list that each driver gives of what it runs, which its API
-// does not tell. What the drivers give is known from the type of the hypervisor; for
-// libvirt the architecture is from the host's traits, and whether there is KVM is not
-// known. A host of which it is not known is refused.
+// Nova compares with the list of supported instances of each driver, which its API does not
+// return. The hypervisor type determines most of that list; for libvirt the architecture comes from
+// the host's traits, and whether KVM is available is unknown. It refuses a host if the answer is
+// unknown.
 type ImageProperties struct {
-	once
-	// DefaultArchitecture is that of images which name none
+	oncePerRequest
+	// DefaultArchitecture applies to images without one
 	// (image_properties_default_architecture); empty is any.
 	DefaultArchitecture string
 
-	kinds kept[[]kindOfHost]
+	kinds cached[[]kindOfHost]
 }
 
-// kindOfHost is hosts with the same hypervisor.
+// kindOfHost is a set of hosts with the same hypervisor.
 type kindOfHost struct {
 	hypervisor string
 	version    int64
@@ -48,7 +47,7 @@ func kinds(s *inventory.States) (list []kindOfHost) {
 	return list
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*ImageProperties) Name() string { return "ImagePropertiesFilter" }
 
 // For prepares the filter.
@@ -58,22 +57,22 @@ func (f *ImageProperties) For(s *inventory.States, r *placing.Request, _ span.In
 	}
 	switch i, err := f.read(r); {
 	case err != nil:
-		return never(err.Error())
+		return refuseAll(err.Error())
 	case i == nil:
 		return nil
 	default:
 		hosts := i.judge(s, f.kinds.get(s, kinds))
-		return sieve{hosts[yes], func(n int) string {
+		return subset{hosts[yes], func(n int) string {
 			if hosts[unsure].Has(n) {
-				return fmt.Sprintf("the image asks for %s, and Nova does not tell whether the host runs that", i)
+				return fmt.Sprintf("the image requires %s, and Nova's API does not tell whether the host supports that", i)
 			}
-			return fmt.Sprintf("the image asks for %s, which the host does not run", i)
+			return fmt.Sprintf("the image requires %s, which the host does not support", i)
 		}}
 	}
 }
 
-// Beyond says which property of the image cannot be judged on some host.
-func (f *ImageProperties) Beyond(s *inventory.States, r *placing.Request) string {
+// Unsupported names what the image requires and some host may or may not support.
+func (f *ImageProperties) Unsupported(s *inventory.States, r *placing.Request) string {
 	if forced(r) {
 		return ""
 	}
@@ -82,18 +81,18 @@ func (f *ImageProperties) Beyond(s *inventory.States, r *placing.Request) string
 		return ""
 	}
 	for n := range i.judge(s, f.kinds.get(s, kinds))[unsure].All() {
-		return fmt.Sprintf("Nova does not tell whether %s runs %s", s.Host(n).Name, i)
+		return fmt.Sprintf("Nova's API does not tell whether %s supports %s", s.Host(n).Name, i)
 	}
 	return ""
 }
 
-// image is what an image asks for; what is empty it does not.
+// image is what an image requires; empty fields require nothing.
 type image struct {
 	arch, hypervisor, mode string
 	versions               versions
 }
 
-// read gives what the image of the request asks for; nil where it asks for nothing.
+// read returns what the image of the request requires; nil if it requires nothing.
 func (f *ImageProperties) read(r *placing.Request) (*image, error) {
 	i := image{arch: f.DefaultArchitecture}
 	if arch, named := r.ImageProperties["hw_architecture"]; named {
@@ -107,15 +106,15 @@ func (f *ImageProperties) read(r *placing.Request) (*image, error) {
 		what    string
 	}{
 		{&i.arch, i.arch, architectureAliases, architectures, "architecture"},
-		{&i.hypervisor, r.ImageProperties["img_hv_type"], map[string]string{"xapi": "xen"}, hypervisors, "type of hypervisor"},
-		{&i.mode, r.ImageProperties["hw_vm_mode"], map[string]string{"pv": "xen", "hv": "hvm", "baremetal": "hvm"}, modes, "mode of a virtual machine"},
+		{&i.hypervisor, r.ImageProperties["img_hv_type"], map[string]string{"xapi": "xen"}, hypervisors, "hypervisor type"},
+		{&i.mode, r.ImageProperties["hw_vm_mode"], map[string]string{"pv": "xen", "hv": "hvm", "baremetal": "hvm"}, modes, "VM mode"},
 	} {
 		*p.value = strings.ToLower(p.given)
 		if name, is := p.aliases[*p.value]; is {
 			*p.value = name
 		}
 		if *p.value != "" && !slices.Contains(p.names, *p.value) {
-			return nil, fmt.Errorf("the image asks for %q, which is no %s that Nova knows", p.given, p.what)
+			return nil, fmt.Errorf("the image requires %q, which is not a known %s", p.given, p.what)
 		}
 	}
 	if i.arch == "" && i.hypervisor == "" && i.mode == "" {
@@ -126,13 +125,13 @@ func (f *ImageProperties) read(r *placing.Request) (*image, error) {
 	return &i, err
 }
 
-// String names what the image asks for.
+// String returns the requirements of the image.
 func (i *image) String() string {
 	words := slices.DeleteFunc([]string{i.arch, i.hypervisor, i.mode, i.versions.text}, func(word string) bool { return word == "" })
 	return strings.Join(words, " ")
 }
 
-// answer is whether a host does something, as far as it is known.
+// answer is whether a host supports something, as far as that is known.
 type answer int
 
 const (
@@ -141,7 +140,7 @@ const (
 	no
 )
 
-// judge sorts the hosts by whether they run the image.
+// judge sorts the hosts by whether they support the image.
 func (i *image) judge(s *inventory.States, all []kindOfHost) (hosts [3]hostset.Set) {
 	for a := range hosts {
 		hosts[a] = hostset.New(s.Len())
@@ -166,19 +165,19 @@ func (i *image) judge(s *inventory.States, all []kindOfHost) (hosts [3]hostset.S
 	return hosts
 }
 
-// driver is what the hosts of one type of hypervisor run.
+// driver is what the hosts of one hypervisor type support.
 type driver struct {
 	known bool
-	// architectures are nil where they are the host's own.
+	// architectures are nil if they are the host's own.
 	architectures, hypervisors, modes []string
-	// perhaps are further hypervisors that some such hosts have.
+	// perhaps are further hypervisors that some of these hosts support.
 	perhaps []string
 }
 
-// drivers are by hypervisor_type what Nova's drivers give as supported_instances: for
-// libvirt each type of domain that the host can emulate
-// (nova/virt/libvirt/driver.py _get_instance_capabilities), for the others fixed lists
-// (nova/virt/vmwareapi/host.py, zvm/driver.py, hyperv/hostops.py, fake.py).
+// drivers map each hypervisor_type to what Nova's driver returns as supported_instances: for
+// libvirt each domain type that the host can emulate (nova/virt/libvirt/driver.py
+// _get_instance_capabilities), for the others fixed lists (nova/virt/vmwareapi/host.py,
+// zvm/driver.py, hyperv/hostops.py, fake.py).
 var drivers = map[string]driver{
 	"QEMU":   {known: true, hypervisors: []string{"qemu"}, perhaps: []string{"kvm", "kqemu", "xen"}, modes: []string{"hvm"}},
 	"LXC":    {known: true, hypervisors: []string{"lxc"}, modes: []string{"exe"}},
@@ -190,7 +189,7 @@ var drivers = map[string]driver{
 		hypervisors: []string{"vmware"}, modes: []string{"hvm"}},
 }
 
-// among says whether name is one of names; what is not asked for is.
+// among reports whether name is one of names; an empty name is.
 func (d driver) among(names []string, name string, perhaps []string) answer {
 	switch {
 	case name == "" || slices.Contains(names, name):
@@ -202,8 +201,8 @@ func (d driver) among(names []string, name string, perhaps []string) answer {
 	}
 }
 
-// architectureKnown gives the hosts whose traits say that an architecture is their own:
-// HW_ARCH_X, or some feature that only its processors have. Others may emulate it.
+// architectureKnown returns the hosts whose traits prove that an architecture is their own:
+// HW_ARCH_X, or a feature that only its processors have. Other hosts may emulate it.
 func architectureKnown(s *inventory.States, arch string) hostset.Set {
 	known := s.Trait("HW_ARCH_" + strings.ToUpper(arch)).Clone()
 	if arch == "x86_64" {
@@ -214,7 +213,7 @@ func architectureKnown(s *inventory.States, arch string) hostset.Set {
 	return known
 }
 
-// The names that Nova takes, and what it takes them for (nova/objects/fields.py
+// The names that Nova accepts, and the names they stand for (nova/objects/fields.py
 // Architecture, HVType, VMMode).
 var (
 	architectures = strings.Fields("alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel mips64 " +

@@ -9,18 +9,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// IsolatedHosts keeps some images to some hosts, and unless Open says otherwise other
-// images off these (nova/scheduler/filters/isolated_hosts_filter.py). Hosts are named with
-// the case of their letters.
+// IsolatedHosts keeps the isolated images to the isolated hosts and, unless Open is set, other
+// images off these hosts (nova/scheduler/filters/isolated_hosts_filter.py). Host names are
+// case-sensitive.
 type IsolatedHosts struct {
-	once
+	oncePerRequest
 	Images, Hosts []string // isolated_images, isolated_hosts
 	Open          bool     // restrict_isolated_hosts_to_isolated_images is false
 
-	isolated kept[hostset.Set]
+	isolated cached[hostset.Set]
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*IsolatedHosts) Name() string { return "IsolatedHostsFilter" }
 
 // For prepares the filter.
@@ -31,11 +31,11 @@ func (f *IsolatedHosts) For(s *inventory.States, r *placing.Request, _ span.Inst
 	}
 	isolated := f.isolated.get(s, f.gather)
 	if inside {
-		return sieve{isolated, func(int) string { return "the image is for isolated hosts, and the host is none" }}
+		return subset{isolated, func(int) string { return "the image is for isolated hosts, and the host is not isolated" }}
 	}
 	others := s.All().Clone()
 	others.Subtract(isolated)
-	return sieve{others, func(int) string { return "the host is isolated, and the image is not for isolated hosts" }}
+	return subset{others, func(int) string { return "the host is isolated, and the image is not for isolated hosts" }}
 }
 
 func (f *IsolatedHosts) gather(s *inventory.States) hostset.Set {

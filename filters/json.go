@@ -10,15 +10,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// JSON refuses hosts that are not as the query in the hint query asks
-// (nova/scheduler/filters/json_filter.py). A query that Nova cannot answer is answered for
-// no host.
+// JSON refuses hosts that do not match the query in the hint query
+// (nova/scheduler/filters/json_filter.py). A query on which Nova fails matches no host.
 //
-// Nova's API tells some of the attributes of hosts only: a host of which another is asked
-// for is refused.
+// Nova's API returns only some of the attributes of hosts: a host is refused if the query needs
+// another one.
 type JSON struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (JSON) Name() string { return "JsonFilter" }
 
 // For prepares the filter.
@@ -26,7 +25,7 @@ func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	query, err := readQuery(r)
 	switch {
 	case err != nil:
-		return never(err.Error())
+		return refuseAll(err.Error())
 	case query == nil:
 		return nil
 	default:
@@ -34,32 +33,32 @@ func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	}
 }
 
-// Beyond says which attribute in the query is not told of some host.
-func (JSON) Beyond(s *inventory.States, r *placing.Request) string {
+// Unsupported names an attribute in the query that is unknown for some host.
+func (JSON) Unsupported(s *inventory.States, r *placing.Request) string {
 	query, err := readQuery(r)
 	if err != nil || query == nil {
 		return ""
 	}
 	for i := range s.Len() {
 		if _, err := query(s.Host(i)); errors.Is(err, errUntold) {
-			return fmt.Sprintf("the hint query asks for %v", err)
+			return fmt.Sprintf("the hint query uses %v", err)
 		}
 	}
 	return ""
 }
 
-// readQuery reads the query of a request; nil where it has none.
+// readQuery parses the query of a request; nil if it has none.
 func readQuery(r *placing.Request) (term, error) {
 	hint := r.Hints["query"]
-	if unasked(r) || empty(hint) {
+	if skipsNovaFilters(r) || empty(hint) {
 		return nil, nil
 	}
 	if len(hint) != 1 {
-		return nil, errors.New("the hint query takes one value")
+		return nil, errors.New("the hint query needs one value")
 	}
 	query, err := parseQuery(hint[0])
 	if err != nil {
-		return nil, fmt.Errorf("the hint query cannot be answered: %w", err)
+		return nil, fmt.Errorf("the hint query is invalid: %w", err)
 	}
 	return query, nil
 }
@@ -74,7 +73,7 @@ func (q *queried) Keep(hosts hostset.Set) {
 	for i := range hosts.All() {
 		switch passes, err := q.passes(i); {
 		case err != nil && !errors.Is(err, errUntold):
-			q.failed = fmt.Sprintf("the hint query cannot be answered: %v", err)
+			q.failed = fmt.Sprintf("the hint query cannot be evaluated: %v", err)
 			clear(hosts)
 			return
 		case !passes:
@@ -83,7 +82,7 @@ func (q *queried) Keep(hosts hostset.Set) {
 	}
 }
 
-// passes says whether a host is as the query asks: of a list one has to be true.
+// passes reports whether a host matches the query. Of a list, one element must be true.
 func (q *queried) passes(i int) (bool, error) {
 	answer, err := q.query(q.s.Host(i))
 	if list, several := answer.(flags); several {
@@ -97,7 +96,7 @@ func (q *queried) Why(i int) string {
 		return q.failed
 	}
 	if _, err := q.passes(i); err != nil {
-		return fmt.Sprintf("the hint query asks for %v", err)
+		return fmt.Sprintf("the hint query uses %v", err)
 	}
-	return "the host is not as the hint query asks"
+	return "the host does not match the hint query"
 }

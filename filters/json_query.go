@@ -13,29 +13,28 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// term is a part of a query: it gives its value for a host. nil is nothing, which does not
-// count among the arguments of an operator.
+// term is a part of a query and returns its value for a host. An operator ignores nil
+// arguments.
 type term func(h *inventory.HostState) (any, error)
 
-// errUntold says that a host's attribute is not known here.
-var errUntold = errors.New("which Nova does not tell of its hosts")
+// errUntold reports that a host's attribute is unknown.
+var errUntold = errors.New("which Nova's API does not return")
 
-// Limits of a query: how deep lists lie in lists, where Python gives up too, and how many
-// digits a number has (Python's sys.int_info.default_max_str_digits).
+// Limits of a query: the nesting of lists, at which Python fails too, and the digits of a
+// number (Python's sys.int_info.default_max_str_digits).
 const (
 	deepestQuery = 200
 	mostDigits   = 4300
 )
 
-// parseQuery reads a query: [operator, argument, …] as JSON. An argument is such a list, a
-// value, or "$attribute" of a host. What Python reads and JSON does not have, as NaN, is
-// refused.
+// parseQuery parses a query: [operator, argument, …] as JSON. An argument is such a list, a
+// value, or "$attribute" of a host. It rejects what Python accepts beyond JSON, such as NaN.
 func parseQuery(text string) (term, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var query any
 	if err := decoder.Decode(&query); err != nil {
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not JSON")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more after its JSON")
@@ -44,7 +43,7 @@ func parseQuery(text string) (term, error) {
 	if err != nil {
 		return nil, err
 	}
-	if word, is := query.(string); is { // Python takes a text for a list of letters
+	if word, is := query.(string); is { // Python treats a text as a list of letters
 		var letters []any
 		for _, letter := range word {
 			letters = append(letters, string(letter))
@@ -55,13 +54,13 @@ func parseQuery(text string) (term, error) {
 		return operation(list)
 	}
 	if truth(query) {
-		return nil, errors.New("it is no list")
+		return nil, errors.New("it is not a list")
 	}
 	return constant(true), nil
 }
 
-// numbered gives a JSON value with its numbers as int64, *big.Int or float64, as Python
-// reads them.
+// numbered returns a JSON value with its numbers as int64, *big.Int or float64, as Python reads
+// them.
 func numbered(value any, depth int) (_ any, err error) {
 	if depth > deepestQuery {
 		return nil, fmt.Errorf("it is nested more than %d deep", deepestQuery)
@@ -87,7 +86,7 @@ func numbered(value any, depth int) (_ any, err error) {
 
 func numeric(text string) (any, error) {
 	if strings.ContainsAny(text, ".eE") {
-		number, _ := strconv.ParseFloat(text, 64) // infinite where it is too large
+		number, _ := strconv.ParseFloat(text, 64) // infinite if it is too large
 		return number, nil
 	}
 	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -104,7 +103,7 @@ func constant(value any) term { return func(*inventory.HostState) (any, error) {
 
 var operators = []string{"=", "<", ">", "in", "<=", ">=", "not", "or", "and"}
 
-// operation reads a list. An empty one is true.
+// operation compiles a list. An empty list is true.
 func operation(list []any) (term, error) {
 	if len(list) == 0 {
 		return constant(true), nil
@@ -129,7 +128,7 @@ func argument(value any) (term, error) {
 		return operation(v)
 	case string:
 		if path, is := strings.CutPrefix(v, "$"); is {
-			return looked(path)
+			return attributeTerm(path)
 		}
 		if v == "" {
 			return constant(nil), nil
@@ -138,8 +137,8 @@ func argument(value any) (term, error) {
 	return constant(value), nil
 }
 
-// looked reads the name of an attribute, with a dot before each name of a part of it.
-func looked(path string) (term, error) {
+// attributeTerm compiles the name of an attribute, with a dot before each name of a part of it.
+func attributeTerm(path string) (term, error) {
 	name, _, inner := strings.Cut(path, ".")
 	of := attributes[name]
 	switch {
@@ -148,7 +147,7 @@ func looked(path string) (term, error) {
 	case of != nil && inner:
 		return nil, fmt.Errorf("%s of a host has no parts", name)
 	case of != nil:
-	case slices.Contains(untold, name) || strings.HasPrefix(name, "__"):
+	case slices.Contains(unknownAttributes, name) || strings.HasPrefix(name, "__"):
 		of = func(*inventory.HostState) (fact, bool) { return fact{}, false }
 	default:
 		return constant(nil), nil
@@ -166,8 +165,8 @@ func looked(path string) (term, error) {
 	}, nil
 }
 
-// apply gives what an operator makes of its arguments. All of them are asked, so that one
-// that has no answer is never passed over.
+// apply evaluates an operator. It evaluates all arguments, so that it never skips one that
+// fails.
 func apply(operator string, arguments []term, h *inventory.HostState) (any, error) {
 	var first any
 	count, all, some := 0, true, false

@@ -34,7 +34,7 @@ func TestQueriesAnswerAsNovas(t *testing.T) {
 			want = ""
 		}
 		if strings.Contains(query, "$stats") {
-			checkBeyond(t, filters.JSON{}, s, r, "$stats.k, which Nova does not tell")
+			checkBeyond(t, filters.JSON{}, s, r, "$stats.k, which Nova's API does not return")
 			continue
 		}
 		if got, why := left(t, filters.JSON{}, s, r, 0); got != want {
@@ -58,22 +58,22 @@ func TestAQueryWithoutAnAnswerRefusesAllHosts(t *testing.T) {
 	checkRules(t, states(t, rows), map[string]rule{
 		"none":                     {filters.JSON{}, asking(), "a,b,c", nil},
 		"an empty one":             {filters.JSON{}, asking(""), "a,b,c", nil},
-		"several":                  {filters.JSON{}, asking("[]", "[]"), "", map[string]string{"a": "the hint query takes one value"}},
-		"no JSON":                  {filters.JSON{}, asking("free_ram_mb > 5"), "", map[string]string{"c": "it is no JSON"}},
-		"what is no JSON to all":   {filters.JSON{}, asking(`["=", NaN, 1]`), "", map[string]string{"a": "it is no JSON"}},
+		"several":                  {filters.JSON{}, asking("[]", "[]"), "", map[string]string{"a": "the hint query needs one value"}},
+		"no JSON":                  {filters.JSON{}, asking("free_ram_mb > 5"), "", map[string]string{"c": "it is not JSON"}},
+		"what is no JSON to all":   {filters.JSON{}, asking(`["=", NaN, 1]`), "", map[string]string{"a": "it is not JSON"}},
 		"more than one":            {filters.JSON{}, asking(`[] []`), "", map[string]string{"a": "there is more after its JSON"}},
-		"no list":                  {filters.JSON{}, asking(`{"a": 1}`), "", map[string]string{"a": "it is no list"}},
+		"no list":                  {filters.JSON{}, asking(`{"a": 1}`), "", map[string]string{"a": "it is not a list"}},
 		"an unknown operator":      {filters.JSON{}, asking(`["and", ["~", 1]]`), "", map[string]string{"b": "there is no operator ~"}},
 		"a part of a text":         {filters.JSON{}, asking(`["=", "$host.x", 1]`), "", map[string]string{"a": "host of a host has no parts"}},
 		"a text and a number":      {filters.JSON{}, asking(`["or", true, ["<", "$host", 5]]`), "", map[string]string{"c": "a text and a number have no order"}},
 		"a host without an answer": {filters.JSON{}, asking(`["or", ["=", "$host", "a"], ["<", "$hypervisor_version", "x"]]`), "", map[string]string{"c": "a number and a text have no order"}},
-		"what is not told":         {filters.JSON{}, asking(`["=", "$total_usable_disk_gb", 1]`), "b", map[string]string{"a": "$total_usable_disk_gb, which Nova does not tell of its hosts"}},
+		"what is not told":         {filters.JSON{}, asking(`["=", "$total_usable_disk_gb", 1]`), "b", map[string]string{"a": "$total_usable_disk_gb, which Nova's API does not return"}},
 		"too deep":                 {filters.JSON{}, asking(deep), "", map[string]string{"a": "nested more than 200 deep"}},
 		"too many digits":          {filters.JSON{}, asking(`["=", ` + strings.Repeat("1", 5000) + `, 1]`), "", map[string]string{"a": "more than 4300 digits"}},
 		"of a forced host":         {filters.JSON{}, placing.Request{Hints: asking("[").Hints, ForceHosts: []string{"a"}}, "a,b,c", nil},
 		"of a rebuild":             {filters.JSON{}, placing.Request{Hints: asking("[").Hints, Rebuild: true}, "a,b,c", nil},
 	})
 	checkBeyond(t, filters.JSON{}, states(t, rows), asking(`["=", "$total_usable_disk_gb", 1]`), "$total_usable_disk_gb")
-	checkBeyond(t, filters.JSON{}, states(t, rows), asking(`["=", "$pci_stats.x", 1]`), "$pci_stats.x, which Nova does not tell of its hosts")
+	checkBeyond(t, filters.JSON{}, states(t, rows), asking(`["=", "$pci_stats.x", 1]`), "$pci_stats.x, which Nova's API does not return")
 	checkBeyond(t, filters.JSON{}, states(t, rows), asking("["), "")
 }

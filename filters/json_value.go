@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// flags are what the operator not gives: the opposite of each of its arguments.
+// flags are the result of the operator not: the negation of each argument.
 type flags []bool
 
 func (f flags) any() bool { return slices.Contains(f, true) }
 
-// truth says whether Python takes a value for true.
+// truth reports whether Python treats a value as true.
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -38,8 +38,8 @@ func truth(value any) bool {
 	}
 }
 
-// compared says whether a comparison of two values holds. It fails where Python knows no
-// order of the two; any two may be equal or not.
+// compared reports whether a comparison of two values holds. It returns an error if Python
+// cannot order them; equality works for any two.
 func compared(operator string, a, b any) (bool, error) {
 	if operator == "=" || operator == "in" {
 		return equal(a, b), nil
@@ -63,7 +63,7 @@ func equal(a, b any) bool {
 	return err == nil && order == 0
 }
 
-// ordering gives which of two values comes first. A truth value is 0 or 1.
+// ordering compares two values. A bool counts as 0 or 1.
 func ordering(a, b any) (int, error) {
 	switch x := a.(type) {
 	case int64:
@@ -86,7 +86,7 @@ func ordering(a, b any) (int, error) {
 	return x.Cmp(y), nil
 }
 
-// amount gives a number exactly; nil for what is none.
+// amount returns a number exactly; nil for anything else.
 func amount(value any) *big.Float {
 	switch v := value.(type) {
 	case bool:
@@ -109,7 +109,7 @@ func bit(is bool) int64 {
 	return 0
 }
 
-// kind names what sort of value it is.
+// kind names the type of a value.
 func kind(value any) string {
 	switch value.(type) {
 	case bool:

@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Judgeable refuses hosts of which something is beyond judgement here
-// (inventory.HostState.Beyond), forced ones included.
+// Judgeable refuses hosts that Almanac can never judge (inventory.HostState.Unsupported), even
+// forced ones.
 type Judgeable struct {
-	judgeable kept[hostset.Set]
+	judgeable cached[hostset.Set]
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*Judgeable) Name() string { return "JudgeableFilter" }
 
 // For prepares the filter.
@@ -21,13 +21,13 @@ func (f *Judgeable) For(s *inventory.States, r *placing.Request, _ span.Instant)
 	if r.Rebuild {
 		return nil
 	}
-	return sieve{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Beyond }}
+	return subset{f.judgeable.get(s, judgeable), func(i int) string { return s.Host(i).Unsupported }}
 }
 
 func judgeable(s *inventory.States) hostset.Set {
 	hosts := hostset.New(s.Len())
 	for i := range s.Len() {
-		if s.Host(i).Beyond == "" {
+		if s.Host(i).Unsupported == "" {
 			hosts.Add(i)
 		}
 	}

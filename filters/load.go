@@ -9,24 +9,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Load refuses hosts on which there is as much of something as may be.
+// Load refuses hosts on which a count has reached its limit.
 type Load struct {
 	name, what string
-	on         func(*inventory.States) []int64 // by host; nil are the instances
-	most       int64                           // of hosts whose aggregates set no limit
-	key        string                          // of the metadata by which they may; empty: they may not
+	on         func(*inventory.States) []int64 // by host; nil counts instances
+	most       int64                           // for hosts whose aggregates set no limit
+	key        string                          // metadata key with which aggregates set a limit; empty: they cannot
 
-	limits kept[[]int64]
+	limits cached[[]int64]
 }
 
-// IOOps is IoOpsFilter, about heavy work of instances; most is max_io_ops_per_host
+// IOOps is IoOpsFilter, for the heavy operations of instances; most is max_io_ops_per_host
 // (nova/scheduler/filters/io_ops_filter.py).
 func IOOps(most int64) *Load {
 	return &Load{name: "IoOpsFilter", what: "heavy operations", on: (*inventory.States).IOOps, most: most}
 }
 
-// AggregateIOOps is AggregateIoOpsFilter: IOOps with the limit that the metadata
-// max_io_ops_per_host of a host's aggregates may set.
+// AggregateIOOps is AggregateIoOpsFilter: IOOps with the limit in the metadata
+// max_io_ops_per_host of a host's aggregates.
 func AggregateIOOps(most int64) *Load {
 	f := IOOps(most)
 	f.name, f.key = "AggregateIoOpsFilter", "max_io_ops_per_host"
@@ -39,20 +39,20 @@ func NumInstances(most int64) *Load {
 	return &Load{name: "NumInstancesFilter", what: "instances", most: most}
 }
 
-// AggregateNumInstances is AggregateNumInstancesFilter: NumInstances with the limit that
-// the metadata max_instances_per_host of a host's aggregates may set.
+// AggregateNumInstances is AggregateNumInstancesFilter: NumInstances with the limit in the
+// metadata max_instances_per_host of a host's aggregates.
 func AggregateNumInstances(most int64) *Load {
 	f := NumInstances(most)
 	f.name, f.key = "AggregateNumInstancesFilter", "max_instances_per_host"
 	return f
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (f *Load) Name() string { return f.name }
 
 // For prepares the filter.
 func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	l := load{s: s, what: f.what, most: f.most}
@@ -65,13 +65,13 @@ func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test
 	return l
 }
 
-// load refuses hosts on which something is not below a limit.
+// load refuses hosts on which a count is not below the limit.
 type load struct {
 	s      *inventory.States
 	what   string
-	on     []int64 // by host; nil are the instances
+	on     []int64 // by host; nil counts instances
 	most   int64
-	limits []int64 // by host; nil where most is that of all
+	limits []int64 // by host; nil if most applies to all
 }
 
 func (l load) of(i int) int64 {
@@ -97,12 +97,12 @@ func (l load) Keep(hosts hostset.Set) {
 }
 
 func (l load) Why(i int) string {
-	return fmt.Sprintf("%d %s are on the host, and fewer than %d have to be", l.of(i), l.what, l.limit(i))
+	return fmt.Sprintf("the host has %d %s, and the limit is %d", l.of(i), l.what, l.limit(i))
 }
 
-// limitsOf gives the limit of each host: the least that its aggregates have under a key.
-// Where they have none, or one of theirs is no whole number, it is preset
-// (nova/scheduler/filters/utils.py validate_num_values).
+// limitsOf returns the limit of each host: the least that its aggregates set under a key, or
+// preset if they set none or a value that is not an integer (nova/scheduler/filters/utils.py
+// validate_num_values).
 func limitsOf(s *inventory.States, key string, preset int64) []int64 {
 	limits := make([]int64, s.Len())
 	for i := range limits {

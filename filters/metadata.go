@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// bound gives the hosts of the aggregates that have a key in their metadata, and of these
-// the ones with an aggregate that has a value there that fits. Values have commas between
-// them (nova/scheduler/filters/utils.py aggregate_metadata_get_by_host).
+// bound returns the hosts of the aggregates with a metadata key, and those of them in an
+// aggregate with a fitting value. A key can have several values, separated by commas
+// (nova/scheduler/filters/utils.py aggregate_metadata_get_by_host).
 func bound(s *inventory.States, key string, fits func(value string) bool) (all, fitting hostset.Set) {
 	all, fitting = hostset.New(s.Len()), hostset.New(s.Len())
 	for _, a := range s.Aggregates() {
@@ -33,7 +33,7 @@ func bound(s *inventory.States, key string, fits func(value string) bool) (all, 
 	return all, fitting
 }
 
-// outside gives the hosts that no value under the key binds but one that fits.
+// outside returns the hosts without a value under the key, or with a fitting one.
 func outside(s *inventory.States, key string, fits func(value string) bool) hostset.Set {
 	all, fitting := bound(s, key, fits)
 	all.Subtract(fitting)
@@ -42,52 +42,51 @@ func outside(s *inventory.States, key string, fits func(value string) bool) host
 	return open
 }
 
-// MultiTenancy keeps other projects' requests off the hosts of aggregates whose
-// metadata filter_tenant_id lists projects
-// (nova/scheduler/filters/aggregate_multitenancy_isolation.py). A host that is in
-// several takes the projects of all of them.
-type MultiTenancy struct{ once }
+// MultiTenancy keeps other projects' requests off the hosts of aggregates whose metadata
+// filter_tenant_id lists projects (nova/scheduler/filters/aggregate_multitenancy_isolation.py).
+// A host in several such aggregates accepts the projects of all of them.
+type MultiTenancy struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
 
 // For prepares the filter.
 func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	open := outside(s, tenantKey, func(project string) bool { return project == r.ProjectID })
-	return sieve{open, func(int) string { return "the host is in an aggregate of other projects" }}
+	return subset{open, func(int) string { return "the host is in an aggregate of other projects" }}
 }
 
-// TypeAffinity keeps a host whose aggregates have names of flavors in their metadata
-// instance_type to these flavors (nova/scheduler/filters/type_filter.py).
-type TypeAffinity struct{ once }
+// TypeAffinity keeps a host whose aggregates list flavors in their metadata instance_type to
+// these flavors (nova/scheduler/filters/type_filter.py).
+type TypeAffinity struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (TypeAffinity) Name() string { return "AggregateTypeAffinityFilter" }
 
 // For prepares the filter.
 func (TypeAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	open := outside(s, "instance_type", func(flavor string) bool { return flavor == r.FlavorName })
-	return sieve{open, func(int) string { return "the host is in an aggregate for other flavors than " + r.FlavorName }}
+	return subset{open, func(int) string { return "the host is in an aggregate for other flavors than " + r.FlavorName }}
 }
 
-// ImageIsolation keeps a host to images whose properties are as the metadata of its
-// aggregates has them, as far as an image has such a property
+// ImageIsolation keeps a host to images whose properties match the metadata of its aggregates.
+// Only properties that the image has are compared
 // (nova/scheduler/filters/aggregate_image_properties_isolation.py).
 type ImageIsolation struct {
-	once
-	// Namespace and Separator begin the keys that count
-	// (aggregate_image_properties_isolation_namespace and _separator); without a namespace
-	// all do.
+	oncePerRequest
+	// Namespace and Separator are the prefix of the keys that count
+	// (aggregate_image_properties_isolation_namespace and _separator). Without a namespace all
+	// keys count.
 	Namespace, Separator string
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (ImageIsolation) Name() string { return "AggregateImagePropertiesIsolation" }
 
 // For prepares the filter.
@@ -99,7 +98,7 @@ func (f ImageIsolation) For(s *inventory.States, r *placing.Request, _ span.Inst
 	for _, key := range keys {
 		open.Keep(fittingImage(s, r, key))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		for _, key := range keys {
 			if !fittingImage(s, r, key).Has(i) {
 				return fmt.Sprintf("the host is in an aggregate for images with another %s than %q", key, r.ImageProperties[key])
@@ -113,7 +112,7 @@ func fittingImage(s *inventory.States, r *placing.Request, key string) hostset.S
 	return outside(s, key, func(value string) bool { return value == r.ImageProperties[key] })
 }
 
-// keys gives the properties of the image that count, sorted.
+// keys returns the properties of the image that count, sorted.
 func (f ImageIsolation) keys(r *placing.Request) (keys []string) {
 	for key, value := range r.ImageProperties {
 		if !nothing(key, value) && (f.Namespace == "" || strings.HasPrefix(key, f.Namespace+f.Separator)) {
@@ -124,28 +123,27 @@ func (f ImageIsolation) keys(r *placing.Request) (keys []string) {
 	return keys
 }
 
-// nothing says that Nova's filter takes a property for one that the image does not have:
-// it is empty, or a number or a truth value that is false.
+// nothing reports whether Nova's filter treats a property as absent: it is empty, zero or
+// false.
 func nothing(key, value string) bool {
 	return value == "" || value == "[]" || (value == "0" || value == "False") && !slices.Contains(textual, key)
 }
 
-// textual are the properties that are any text (nova/objects/image_meta.py).
+// textual are the properties with arbitrary text (nova/objects/image_meta.py).
 var textual = strings.Fields("hw_auto_disk_config hw_cpu_realtime_mask hw_disk_type hw_machine_type hw_mem_page_size img_owner_id " +
 	"img_root_device_name img_signature os_admin_user os_command_line os_distro")
 
-// InstanceExtraSpecs keeps a request to hosts that have in the metadata of their
-// aggregates what the extra specs of its flavor ask for: those without a namespace, and
-// those of aggregate_instance_extra_specs
+// InstanceExtraSpecs keeps a request to hosts whose aggregates' metadata meets the flavor's
+// extra specs: those without a namespace, and those of aggregate_instance_extra_specs
 // (nova/scheduler/filters/aggregate_instance_extra_specs.py).
-type InstanceExtraSpecs struct{ once }
+type InstanceExtraSpecs struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (InstanceExtraSpecs) Name() string { return "AggregateInstanceExtraSpecsFilter" }
 
 // For prepares the filter.
 func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) {
+	if skipsNovaFilters(r) {
 		return nil
 	}
 	var specs []membership
@@ -164,12 +162,12 @@ func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.In
 	return &memberships{specs: specs}
 }
 
-// membership is what an extra spec asks of the aggregates of a host.
+// membership is what an extra spec requires of the aggregates of a host.
 type membership struct {
 	spec, key string
 	asked     comparison
-	// having are the hosts that have the key, fitting those with a value as asked for, and
-	// wrong those with one that cannot be compared; err says why.
+	// having are the hosts with the key, fitting those with a value that meets the requirement,
+	// and wrong those with a value that cannot be compared; err is the reason.
 	having, fitting, wrong hostset.Set
 	err                    error
 }
@@ -187,8 +185,9 @@ func newMembership(s *inventory.States, spec, key string, asked comparison) memb
 	return m
 }
 
-// memberships are those of all extra specs. Where a value cannot be compared, Nova fails
-// the request or not, as chance orders the values of a host; here it is refused.
+// memberships are those of all extra specs. If a value cannot be compared, Nova may fail the
+// request or not, depending on the random order of a host's values; this filter always refuses
+// it.
 type memberships struct {
 	specs  []membership
 	failed string
@@ -211,9 +210,9 @@ func (m *memberships) Why(i int) string {
 		switch {
 		case spec.fitting.Has(i):
 		case !spec.having.Has(i):
-			return fmt.Sprintf("no aggregate of the host has %s, for which the extra spec %s asks", spec.key, spec.spec)
+			return fmt.Sprintf("no aggregate of the host has %s, which the extra spec %s requires", spec.key, spec.spec)
 		default:
-			return fmt.Sprintf("the aggregates of the host have another %s than the extra spec %s asks for, %q", spec.key, spec.spec, spec.asked.text)
+			return fmt.Sprintf("the aggregates of the host have another %s than the extra spec %s requires, %q", spec.key, spec.spec, spec.asked.text)
 		}
 	}
 	return m.failed

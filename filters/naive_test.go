@@ -71,7 +71,7 @@ var naive = map[string]func(h *inventory.HostState, in []inventory.Aggregate, al
 			(len(r.ForceHosts) == 0 || slices.Contains(r.ForceHosts, h.Name))
 	},
 	"JudgeableFilter": func(h *inventory.HostState, _, _ []inventory.Aggregate, _ *placing.Request) bool {
-		return h.Beyond == ""
+		return h.Unsupported == ""
 	},
 }
 
@@ -88,7 +88,7 @@ func TestColumnsAnswerAsRowsDo(t *testing.T) {
 		for n := range kinds {
 			kinds[n] = inventory.HostState{
 				Cell: pick("cell", "", "c1", "c2"), Up: rapid.Bool().Draw(t, "up"), Enabled: rapid.Bool().Draw(t, "enabled"),
-				Traits: some("traits", "T1", "T2", "T3", "COMPUTE_STATUS_DISABLED"), Beyond: pick("beyond", "", "", "much"), Stocks: map[string]inventory.Stock{},
+				Traits: some("traits", "T1", "T2", "T3", "COMPUTE_STATUS_DISABLED"), Unsupported: pick("beyond", "", "", "much"), Stocks: map[string]inventory.Stock{},
 			}
 			for _, class := range some("classes", "VCPU", "MEMORY_MB", "CUSTOM_X") {
 				kinds[n].Stocks[class] = inventory.Stock{

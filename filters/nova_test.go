@@ -83,7 +83,7 @@ func TestFiltersAnswerAsNovas(t *testing.T) {
 func compareOne(t *testing.T, w *world, s *inventory.States, f filters.Filter, r placing.Request, of string, count map[string]int) {
 	t.Helper()
 	names, why := left(t, f, s, r, 0)
-	beyond := filters.Beyond([]filters.Filter{f}, s, &r)
+	beyond := filters.Unsupported([]filters.Filter{f}, s, &r)
 	fails := strings.ContainsAny(of, "e?")
 	for n := range w.rows {
 		name := w.rows[n].Name
@@ -121,7 +121,7 @@ func compareChains(t *testing.T, w *world, s *inventory.States, wants []any) (co
 		list = list[len(list)-len(c.Filters):]
 		r := w.requests[c.Request]
 		r.Instances = c.Instances
-		if filters.Beyond(list, s, &r) != "" {
+		if filters.Unsupported(list, s, &r) != "" {
 			continue
 		}
 		compared++
@@ -155,7 +155,7 @@ func placed(list []filters.Filter, s *inventory.States, r placing.Request) (pick
 		for i := range hosts.All() {
 			picks = append(picks, s.Host(i).Name)
 			take := inventory.Take{Host: i, Instance: instance, Resources: r.Resources}
-			s = s.With([]inventory.Take{take})
+			s = s.WithTaken([]inventory.Take{take})
 			if r.Group != nil {
 				group := *r.Group
 				group.Hosts = append(slices.Clip(group.Hosts), s.Host(i).Name)

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A plan may enter a board while other hosts change (inventory.Board.Place), since no filter
+// A plan may enter a board while other hosts change (inventory.LiveState.Place), since no filter
 // looks at other hosts than the one that it judges.
 func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -34,7 +34,7 @@ func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 				take.Victims = append(take.Victims, one.ID)
 			}
 		}
-		after := before.With([]inventory.Take{take})
+		after := before.WithTaken([]inventory.Take{take})
 		for _, f := range list {
 			was, is := before.All().Clone(), after.All().Clone()
 			if test := f.For(before, &r, 0); test != nil {

@@ -13,15 +13,14 @@ import (
 // passing is a filter of Nova that refuses nothing here.
 type passing struct{ name string }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (p passing) Name() string { return p.name }
 
-// For gives nil: every host passes.
+// For returns nil: every host passes.
 func (passing) For(*inventory.States, *placing.Request, span.Instant) Test { return nil }
 
-// The filters that refuse nothing: AllHostsFilter does not in Nova either, and what the
-// others refuse hosts for, NUMA topologies, pinned CPUs and PCI devices, is in no request
-// that gets here, since pkg/nova/object cannot judge it.
+// These filters refuse nothing. AllHostsFilter refuses nothing in Nova either. The others check
+// NUMA topologies, pinned CPUs and PCI devices; pkg/nova/object passes requests for these on.
 var (
 	allHosts       = passing{"AllHostsFilter"}
 	numaTopology   = passing{"NUMATopologyFilter"}
@@ -29,28 +28,28 @@ var (
 )
 
 // Metrics refuses hosts whose nova-compute does not measure some metrics
-// (nova/scheduler/filters/metrics_filter.py). Nova's API does not tell what it measures, so
-// that where there are any metrics all hosts are refused.
+// (nova/scheduler/filters/metrics_filter.py). Nova's API does not return them, so the filter
+// refuses all hosts if any metric is required.
 type Metrics struct {
-	// Setting has the metrics as "name=ratio" ([metrics] weight_setting). As in Nova, what
-	// is not like that does not count.
+	// Setting contains the metrics as "name=ratio" ([metrics] weight_setting). As in Nova,
+	// entries of another form are ignored.
 	Setting []string
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Metrics) Name() string { return "MetricsFilter" }
 
 // For prepares the filter.
 func (f Metrics) For(_ *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || f.untold() == "" {
+	if skipsNovaFilters(r) || f.untold() == "" {
 		return nil
 	}
-	return never(f.untold())
+	return refuseAll(f.untold())
 }
 
-// Beyond says that the metrics are not told.
-func (f Metrics) Beyond(_ *inventory.States, r *placing.Request) string {
-	if unasked(r) {
+// Unsupported reports that the metrics are unknown.
+func (f Metrics) Unsupported(_ *inventory.States, r *placing.Request) string {
+	if skipsNovaFilters(r) {
 		return ""
 	}
 	return f.untold()
@@ -67,5 +66,5 @@ func (f Metrics) untold() string {
 		return ""
 	}
 	name, _, _ := strings.Cut(f.Setting[n], "=")
-	return fmt.Sprintf("Nova does not tell whether a host measures the metric %s", name)
+	return fmt.Sprintf("Nova's API does not tell whether a host measures the metric %s", name)
 }

@@ -20,7 +20,7 @@ func four(t testing.TB) *inventory.States {
 		{Name: "b", Node: "nb", Cell: "c1", Zone: "az1", Up: true, DisabledReason: "the fan", Traits: []string{"T1", "COMPUTE_STATUS_DISABLED"}},
 		{Name: "c", Node: "nc", Cell: "c2", Zone: "nova", Enabled: true, Traits: []string{"T2", "T3"}, Stocks: map[string]inventory.Stock{
 			"VCPU": stock(4, 0, 5, 1), "MEMORY_MB": stock(2048, 0, 2048, 1)}},
-		{Name: "d", Node: "nd", Zone: "nova", Up: true, Enabled: true, Beyond: "two of its providers have DISK_GB", Stocks: map[string]inventory.Stock{
+		{Name: "d", Node: "nd", Zone: "nova", Up: true, Enabled: true, Unsupported: "two of its providers have DISK_GB", Stocks: map[string]inventory.Stock{
 			"VCPU": stock(64, 0, 0, 16), "MEMORY_MB": stock(1<<20, 0, 0, 1)}},
 	},
 		inventory.Aggregate{UUID: "u1", Name: "racks", Zone: "az1", Hosts: []string{"a", "b"}, Metadata: map[string]string{"trait:T9": "maybe"}},
@@ -39,12 +39,12 @@ func TestWhatPlacementRefusesIsRefused(t *testing.T) {
 		"above the limit":           {filters.Capacity{}, takes("VCPU", 7), "d", map[string]string{"a": "6 VCPU are free, 7"}},
 		"what is reserved is taken": {filters.Capacity{}, takes("MEMORY_MB", 901), "d", map[string]string{"a": "900 MEMORY_MB are free"}},
 		"all classes must fit":      {filters.Capacity{}, placing.Request{Resources: map[string]int64{"VCPU": 6, "MEMORY_MB": 901}}, "d", nil},
-		"less than min_unit":        {filters.Capacity{}, takes("CUSTOM_FPGA", 1), "", map[string]string{"a": "takes 2 to 6"}},
+		"less than min_unit":        {filters.Capacity{}, takes("CUSTOM_FPGA", 1), "", map[string]string{"a": "may have 2 to 6"}},
 		"max_unit":                  {filters.Capacity{}, takes("CUSTOM_FPGA", 6), "a", nil},
-		"more than max_unit":        {filters.Capacity{}, takes("CUSTOM_FPGA", 8), "", map[string]string{"a": "takes 2 to 6"}},
+		"more than max_unit":        {filters.Capacity{}, takes("CUSTOM_FPGA", 8), "", map[string]string{"a": "may have 2 to 6"}},
 		"off the step_size":         {filters.Capacity{}, takes("CUSTOM_FPGA", 5), "", map[string]string{"a": "multiples of 2"}},
 		"a class that nobody has":   {filters.Capacity{}, takes("CUSTOM_X", 1), "", nil},
-		"less than nothing":         {filters.Capacity{}, takes("VCPU", -1), "", map[string]string{"a": "less than nothing"}},
+		"which is negative":         {filters.Capacity{}, takes("VCPU", -1), "", map[string]string{"a": "which is negative"}},
 		"more than a number":        {filters.Capacity{}, takes("VCPU", 1<<63-1), "", nil},
 
 		"a disabled host":          {filters.Traits{}, placing.Request{}, "a,c,d", map[string]string{"b": "is disabled"}},
@@ -89,7 +89,7 @@ func TestNormalInstancesAreJudgedByTheNormalStateWherePreemptibleOnesMakeRoom(t 
 	}
 	checkRules(t, s, map[string]rule{
 		"a normal one": {filters.Capacity{Evicts: true}, takes(false), "a,c", map[string]string{
-			"b": "1 VCPU are free or can be made so, 3 are asked for", "d": "0 VCPU are free, 3"}},
+			"b": "1 VCPU are free or can be freed, 3 are requested", "d": "0 VCPU are free, 3"}},
 		"a preemptible one":            {filters.Capacity{Evicts: true}, takes(true), "c", map[string]string{"a": "0 VCPU are free, 3"}},
 		"where nobody makes room":      {filters.Capacity{}, takes(false), "c", map[string]string{"a": "0 VCPU are free, 3"}},
 		"more than all of them yield":  {filters.Capacity{Evicts: true}, placing.Request{Resources: map[string]int64{"VCPU": 4}}, "", nil},
@@ -105,10 +105,10 @@ func TestWhatOneAmountDoesNotTellIsRefusedAndSaidToBeBeyond(t *testing.T) {
 	f := filters.Capacity{}
 	split := placing.Request{Resources: map[string]int64{"VCPU": 1, "VGPU": 1}}
 	checkRules(t, s, map[string]rule{
-		"of a class that is asked for": {f, split, "b", map[string]string{"a": "VGPU in more than one place"}},
+		"of a class that is asked for": {f, split, "b", map[string]string{"a": "VGPU in more than one provider"}},
 		"of another":                   {f, placing.Request{Resources: map[string]int64{"VCPU": 1, "VGPU": 0}}, "a,b", nil},
 	})
-	checkBeyond(t, f, s, split, "a has VGPU in more than one place")
+	checkBeyond(t, f, s, split, "a has VGPU in more than one provider")
 	checkBeyond(t, f, s, placing.Request{Resources: map[string]int64{"VCPU": 1, "VGPU": 0}}, "")
 	split.Rebuild = true
 	checkBeyond(t, f, s, split, "")
@@ -136,16 +136,16 @@ func TestADestinationIsKeptTo(t *testing.T) {
 	f := filters.Destination{}
 	checkRules(t, four(t), map[string]rule{
 		"no wish":                {f, placing.Request{}, "a,b,c,d", nil},
-		"a host":                 {f, placing.Request{Host: "B"}, "b", map[string]string{"a": "asks for another host"}},
+		"a host":                 {f, placing.Request{Host: "B"}, "b", map[string]string{"a": "names another host"}},
 		"a node":                 {f, placing.Request{Node: "nc"}, "c", nil},
 		"a host and its node":    {f, placing.Request{Host: "b", Node: "nb"}, "b", nil},
 		"a host, another node":   {f, placing.Request{Host: "b", Node: "nc"}, "", nil},
 		"a host nobody knows":    {f, placing.Request{Host: "x"}, "", nil},
-		"a cell":                 {f, placing.Request{Cell: "c1"}, "a,b", map[string]string{"c": "not in the cell c1", "d": "not known in which cell"}},
+		"a cell":                 {f, placing.Request{Cell: "c1"}, "a,b", map[string]string{"c": "not in the cell c1", "d": "the cell of the host is unknown"}},
 		"forced hosts":           {f, placing.Request{ForceHosts: []string{"A", "c", "x"}}, "a,c", nil},
 		"forced nodes":           {f, placing.Request{ForceNodes: []string{"na"}}, "a", nil},
 		"forced host and node":   {f, placing.Request{ForceHosts: []string{"a", "b"}, ForceNodes: []string{"nb", "nc"}}, "b", nil},
-		"ignored":                {f, placing.Request{IgnoreHosts: []string{"a", "C", "x"}}, "b,d", map[string]string{"c": "any host but this"}},
+		"ignored":                {f, placing.Request{IgnoreHosts: []string{"a", "C", "x"}}, "b,d", map[string]string{"c": "excludes this host"}},
 		"forced and ignored":     {f, placing.Request{ForceHosts: []string{"a", "b"}, IgnoreHosts: []string{"a"}}, "b", nil},
 		"of a rebuild":           {f, placing.Request{Rebuild: true, ForceHosts: []string{"a"}}, "a", nil},
 		"a host in a wrong cell": {f, placing.Request{Host: "c", Cell: "c1"}, "", nil},
@@ -190,7 +190,7 @@ func TestServerGroupsAreKeptTogetherAndApart(t *testing.T) {
 		"together, on a host gone":   {together, of("affinity", "m4", 0, "gone"), "", nil},
 		"together, of soft affinity": {together, of("soft-affinity", "m4", 0, "a"), "a,b,c", nil},
 	})
-	after := s.With([]inventory.Take{{Host: 2, Instance: "m4"}})
+	after := s.WithTaken([]inventory.Take{{Host: 2, Instance: "m4"}})
 	if got, _ := left(t, apart, after, of("anti-affinity", "m9", 0), 0); got != "" {
 		t.Errorf("after the last host has taken a member of the request %q pass", got)
 	}
@@ -207,14 +207,14 @@ func TestCapabilitiesThatNovaDoesNotTellAreRefusedAndSaidToBeBeyond(t *testing.T
 		why              map[string]string
 		beyond           string
 	}{
-		"told":                              {"capabilities:hypervisor_type", "QEMU", "a,b", map[string]string{"i": `"ironic", the extra spec capabilities:hypervisor_type asks for "QEMU"`}, ""},
-		"told of some":                      {"hypervisor_version", ">= 2", "b", map[string]string{"a": "not known of the host"}, "hypervisor_version"},
-		"told of none":                      {"capabilities:cpu_info:arch", "x86_64", "", map[string]string{"a": "cpu_info, which Nova does not tell"}, "cpu_info"},
+		"told":                              {"capabilities:hypervisor_type", "QEMU", "a,b", map[string]string{"i": `"ironic", the extra spec capabilities:hypervisor_type requires "QEMU"`}, ""},
+		"told of some":                      {"hypervisor_version", ">= 2", "b", map[string]string{"a": "unknown for the host"}, "hypervisor_version"},
+		"told of none":                      {"capabilities:cpu_info:arch", "x86_64", "", map[string]string{"a": "cpu_info, which Nova's API does not return"}, "cpu_info"},
 		"a statistic that may be there":     {"num_vm_active", ">= 1", "", nil, "num_vm_active"},
 		"an attribute of every object":      {"__class__", "x", "", nil, "__class__"},
 		"a part of what has none":           {"capabilities:hypervisor_type:x", "x", "", map[string]string{"a": "a part of hypervisor_type"}, ""},
 		"what cannot be compared":           {"capabilities:hypervisor_type", ">= 1", "", map[string]string{"a": "cannot be compared"}, ""},
-		"a name of the operator's":          {"class", "gold", "a,b", map[string]string{"i": "not known of the host"}, "class"},
+		"a name of the operator's":          {"class", "gold", "a,b", map[string]string{"i": "unknown for the host"}, "class"},
 		"another namespace":                 {"hw:cpu_policy", "dedicated", "a,b,i", nil, ""},
 		"the namespace alone is a name too": {"capabilities", "x", "a,b", nil, "capabilities"},
 	} {
@@ -245,16 +245,16 @@ func TestImagesThatNovaDoesNotTellOfAreRefusedAndSaidToBeBeyond(t *testing.T) {
 	}{
 		"nothing":                      {nil, "", "a,b,c,f", nil, ""},
 		"a version alone":              {map[string]string{"img_hv_requested_version": ">=9.0"}, "", "a,b,c,f", nil, ""},
-		"an architecture":              {map[string]string{"hw_architecture": "amd64"}, "", "a,f", map[string]string{"b": "Nova does not tell"}, "b runs x86_64"},
-		"the default architecture":     {nil, "x86_64", "a,f", nil, "b runs x86_64"},
-		"its own architecture first":   {map[string]string{"hw_architecture": "s390x"}, "x86_64", "", map[string]string{"f": "does not run"}, "a runs s390x"},
-		"QEMU":                         {map[string]string{"img_hv_type": "qemu"}, "", "a,b", map[string]string{"f": "qemu, which the host does not run"}, "c runs qemu"},
-		"KVM, which a host may lack":   {map[string]string{"img_hv_type": "kvm"}, "", "", map[string]string{"a": "does not tell"}, "a runs kvm"},
-		"a version":                    {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">=7.2"}, "", "a,b", map[string]string{"f": "does not tell"}, "c runs hvm"},
-		"a version since before it":    {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">7.2a1"}, "", "a,b", nil, "c runs hvm"},
-		"a version too new":            {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">=7.3"}, "", "", map[string]string{"a": "hvm >=7.3"}, "f runs hvm >=7.3"},
-		"an architecture nobody knows": {map[string]string{"hw_architecture": "z80"}, "", "", map[string]string{"a": `"z80", which is no architecture`}, ""},
-		"a version that is none":       {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": "7"}, "", "", map[string]string{"a": "cannot be read"}, ""},
+		"an architecture":              {map[string]string{"hw_architecture": "amd64"}, "", "a,f", map[string]string{"b": "Nova's API does not tell"}, "b supports x86_64"},
+		"the default architecture":     {nil, "x86_64", "a,f", nil, "b supports x86_64"},
+		"its own architecture first":   {map[string]string{"hw_architecture": "s390x"}, "x86_64", "", map[string]string{"f": "does not support"}, "a supports s390x"},
+		"QEMU":                         {map[string]string{"img_hv_type": "qemu"}, "", "a,b", map[string]string{"f": "qemu, which the host does not support"}, "c supports qemu"},
+		"KVM, which a host may lack":   {map[string]string{"img_hv_type": "kvm"}, "", "", map[string]string{"a": "does not tell"}, "a supports kvm"},
+		"a version":                    {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">=7.2"}, "", "a,b", map[string]string{"f": "does not tell"}, "c supports hvm"},
+		"a version since before it":    {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">7.2a1"}, "", "a,b", nil, "c supports hvm"},
+		"a version too new":            {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": ">=7.3"}, "", "", map[string]string{"a": "hvm >=7.3"}, "f supports hvm >=7.3"},
+		"an architecture nobody knows": {map[string]string{"hw_architecture": "z80"}, "", "", map[string]string{"a": `"z80", which is not a known architecture`}, ""},
+		"a version that is none":       {map[string]string{"hw_vm_mode": "hvm", "img_hv_requested_version": "7"}, "", "", map[string]string{"a": "is not a list of comparisons"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, r := &filters.ImageProperties{DefaultArchitecture: tc.arch}, placing.Request{ImageProperties: tc.image}

@@ -8,10 +8,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Options are the settings of the filters, by the names that Nova has for them.
+// Options are the settings of the filters, named as in Nova's configuration.
 type Options struct {
 	Reservation Reservation
-	// OwnTraits begins the names of Almanac's traits (IsolatedAggregates.Except).
+	// OwnTraits is the prefix of Almanac's traits (IsolatedAggregates.Except).
 	OwnTraits                            string
 	DefaultAvailabilityZone              string
 	EnableIsolatedAggregateFiltering     bool
@@ -25,27 +25,27 @@ type Options struct {
 	AggregateImagePropertiesIsolationNamespace string // empty: every key counts
 	AggregateImagePropertiesIsolationSeparator string
 	MetricsWeightSetting                       []string // as Metrics.Setting
-	// Evicts is that of Capacity.
+	// Evicts is Capacity.Evicts.
 	Evicts bool
-	// Yield is a floor under the yields of hosts; without one there is no such filter.
+	// Yield is the filter with a minimum yield. Without a Floor it does not run.
 	Yield Yield
-	// Alone says that there is no other scheduler for what cannot be judged here.
+	// Alone means that no other scheduler handles requests that Almanac cannot judge.
 	Alone bool
-	// Available are the classes that enabled filters may be (available_filters): AllFilters
-	// or paths of classes of Nova. Empty is AllFilters.
+	// Available are the classes that may be enabled (available_filters): AllFilters or paths of
+	// Nova's classes. Empty is AllFilters.
 	Available []string
 }
 
-// Enabled are the filters of Nova that run where the operator names none, in their
-// order (nova/conf/scheduler.py enabled_filters).
+// Enabled are Nova's filters that run by default, in order (nova/conf/scheduler.py
+// enabled_filters).
 var Enabled = []string{
 	"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 }
 
-// AllFilters is the name, among the available filters, that stands for all of Nova's.
+// AllFilters is the entry of available_filters that stands for all of Nova's filters.
 const AllFilters = "nova.scheduler.filters.all_filters"
 
-// choices are Nova's filters that may be enabled, each with the module of its class in
+// choices are the filters of Nova that can be enabled, each with the module of its class in
 // package nova.scheduler.filters.
 var choices = []struct {
 	module string
@@ -101,10 +101,9 @@ func ofNova(o Options) map[string]choice {
 // Names returns the names of Nova's filters, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(ofNova(Options{}))) }
 
-// New gives the filters that always run, then those that enabled names, in its order
-// and each once. The first ones do Placement's work and the reservations'. It fails
-// with an Invalid fault where enabled names one that is not here, is not available, or
-// would let no host pass.
+// New returns the filters that always run, then those in enabled, in order and each once. The
+// first ones apply Placement's rules and those of reservations. It returns an Invalid fault if
+// enabled names a filter that is unknown, is not available, or would refuse every host.
 func New(enabled []string, o Options) ([]Filter, error) {
 	o.Reservation.kept = new(keptPromises)
 	list := []Filter{Destination{}, o.Reservation, Zone{o.DefaultAvailabilityZone}, Aggregates{}}
@@ -136,7 +135,7 @@ func New(enabled []string, o Options) ([]Filter, error) {
 	return list, nil
 }
 
-// refuse says why a filter cannot be enabled.
+// refuse returns the reason why a filter cannot be enabled.
 func (o Options) refuse(name string, known map[string]choice, available []string) error {
 	const field = "enabled_filters"
 	class, metrics := name[strings.LastIndexByte(name, '.')+1:], Metrics{o.MetricsWeightSetting}
@@ -151,16 +150,16 @@ func (o Options) refuse(name string, known map[string]choice, available []string
 	case isName:
 		return fault.Field(field, "%s is not among the available_filters", name)
 	case name == AllFilters:
-		return fault.Field(field, "%s is for available_filters; enabled are filters by name", name)
+		return fault.Field(field, "%s is for available_filters; enabled_filters lists filters by name", name)
 	case isClass:
-		return fault.Field(field, "%s is the path of a class; as in Nova, its name alone is meant here: %s", name, class)
+		return fault.Field(field, "%s is the path of a class; as in Nova, use its name alone: %s", name, class)
 	default:
 		return fault.Field(field, "%s", fault.Unknown("filter", name, Names()))
 	}
 }
 
-// available gives which of Nova's filters may be enabled. It fails where a class is not
-// one of Nova's, since Python is not run here.
+// available returns the filters of Nova that may be enabled. It returns an error if a class is
+// not Nova's, since Almanac does not run Python.
 func (o Options) available(known map[string]choice) (names []string, err error) {
 	if len(o.Available) == 0 {
 		return Names(), nil
@@ -172,7 +171,7 @@ func (o Options) available(known map[string]choice) (names []string, err error) 
 		}
 		class := path[strings.LastIndexByte(path, '.')+1:]
 		if c, is := known[class]; !is || path != c.path {
-			return nil, fault.Field("available_filters", "%q is no filter of Nova; filters of others, in Python, do not run here", path)
+			return nil, fault.Field("available_filters", "%q is not a filter of Nova; Almanac cannot run other filters in Python", path)
 		}
 		names = append(names, class)
 	}

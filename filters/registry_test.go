@@ -83,7 +83,7 @@ func TestFiltersThatCannotRunAreRefused(t *testing.T) {
 	}{
 		"another name":      {[]string{"ComputerFilter"}, filters.Options{}, `did you mean "ComputeFilter"?`},
 		"no name":           {[]string{""}, filters.Options{}, "there is no filter"},
-		"a path":            {[]string{"nova.scheduler.filters.compute_filter.ComputeFilter"}, filters.Options{}, "its name alone is meant here: ComputeFilter"},
+		"a path":            {[]string{"nova.scheduler.filters.compute_filter.ComputeFilter"}, filters.Options{}, "use its name alone: ComputeFilter"},
 		"all filters":       {[]string{filters.AllFilters}, filters.Options{}, "is for available_filters"},
 		"all are available": {[]string{"JsonFilter"}, filters.Options{Available: []string{filters.AllFilters}}, ""},
 		"one is available": {[]string{"JsonFilter"}, filters.Options{
@@ -91,10 +91,10 @@ func TestFiltersThatCannotRunAreRefused(t *testing.T) {
 		"another is available": {[]string{"JsonFilter"}, filters.Options{
 			Available: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"}}, "JsonFilter is not among the available_filters"},
 		"one of somebody else": {[]string{"ComputeFilter"}, filters.Options{
-			Available: []string{filters.AllFilters, "site.filters.RackFilter"}}, `"site.filters.RackFilter" is no filter of Nova`},
-		"no path": {[]string{"ComputeFilter"}, filters.Options{Available: []string{""}}, `"" is no filter of Nova`},
+			Available: []string{filters.AllFilters, "site.filters.RackFilter"}}, `"site.filters.RackFilter" is not a filter of Nova`},
+		"no path": {[]string{"ComputeFilter"}, filters.Options{Available: []string{""}}, `"" is not a filter of Nova`},
 		"one in another module": {[]string{"ComputeFilter"}, filters.Options{
-			Available: []string{"nova.scheduler.filters.json_filter.ComputeFilter"}}, "is no filter of Nova"},
+			Available: []string{"nova.scheduler.filters.json_filter.ComputeFilter"}}, "is not a filter of Nova"},
 		"metrics, with nobody to ask":    {[]string{"MetricsFilter"}, filters.Options{Alone: true, MetricsWeightSetting: metrics}, "the metric cpu.percent, and there is no nova-scheduler"},
 		"metrics, with somebody to ask":  {[]string{"MetricsFilter"}, filters.Options{MetricsWeightSetting: metrics}, ""},
 		"no metrics, with nobody to ask": {[]string{"MetricsFilter"}, filters.Options{Alone: true, MetricsWeightSetting: []string{"=1", "cpu", "cpu=x"}}, ""},

@@ -1,7 +1,6 @@
-// Package filters says which hosts may hold a request. Each filter has a file, named as
-// Nova or the papers name it, and works on the columns of inventory.States; words are
-// made only where somebody asks why. A filter that cannot tell refuses the host; it
-// never lets one pass.
+// Package filters decides which hosts may run a request. Each filter has a file named as in
+// Nova or the papers, and works on the columns of inventory.States; reasons are only formatted
+// on demand. A filter that cannot decide refuses the host; it never lets one pass.
 package filters
 
 import (
@@ -14,69 +13,67 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Fence says from when on a promised host is closed to instances that have no
-// part in the promise.
+// Fence determines from when on a promised host is closed to instances outside the reservation.
 type Fence string
 
 // The fences.
 const (
-	// FenceAlways is paper 004's filter: a host with a claim ahead is closed, save
-	// to preemptible instances.
+	// FenceAlways is the filter of paper 004: a host with a future claim is closed, except to
+	// preemptible instances.
 	FenceAlways Fence = "always"
-	// FenceLeadTime leaves it open until the lead time before the start.
+	// FenceLeadTime leaves the host open until the lead time before the start.
 	FenceLeadTime Fence = "lead_time"
 )
 
 // Fences lists all fences.
 var Fences = []Fence{FenceAlways, FenceLeadTime}
 
-// Promises tells what is promised.
+// Promises returns what is reserved.
 type Promises interface {
-	// Reservation gives a live reservation, false where there is none with that id.
+	// Reservation returns a live reservation; false if none has that id.
 	Reservation(id string) (reservation.Reservation, bool)
-	// Promised gives each host that is promised at t or later, once, with the first time
-	// that is not over at t: one that ends after t, or whose end is still to be carried
-	// out. Claims that touch or share the host come as one, without Slices.
+	// Promised returns each host that is promised at t or later, once, with the first claim
+	// that is not over at t: one that ends after t, or whose end is still being carried out.
+	// Claims that touch or share the host are merged into one, without Slices.
 	Promised(t span.Instant) []reservation.Claim
 }
 
-// Fillable are Promises that tell which promised hosts may be filled.
+// Fillable are Promises that also know which promised hosts may be filled.
 type Fillable interface {
-	// Fillable gives the hosts that active reservations have at t, where no other has it
-	// and none starts within so many seconds.
+	// Fillable returns the hosts that active reservations have at t, unless another reservation
+	// also has the host or starts on it within ahead seconds.
 	Fillable(t span.Instant, ahead int64) map[string]bool
 }
 
-// Reservation is the filter of paper 004 section "Filtering". A request that names a
-// reservation may use that reservation's hosts, once it is active and for its project
-// only. Any other request may use the hosts that the fence leaves open: none while a
-// claim runs, and before its start as the Fence says.
+// Reservation is the filter of paper 004, section "Filtering". A request that names a reservation may
+// use the hosts of that reservation, once it is active and only for its project. Any other request
+// may use the hosts that the fence leaves open: none during a claim, and before its start as
+// the Fence determines.
 //
-// A reservation of instances closes its hosts as one of hosts does, as the aggregate of
-// package fence does under Nova's own scheduler: what it has not filled of its slices is
-// free to nobody else, and reservations that share a host cannot take each other's,
-// since each has its slices, and an instance is no larger than the slice.
+// A reservation of instances closes its hosts as a reservation of hosts does, like the
+// aggregate of package fence does for nova-scheduler: nobody else can use its empty slices.
+// Reservations that share a host cannot take each other's room, since each has its own slices and
+// an instance is no larger than a slice.
 type Reservation struct {
 	Promises Promises
 	Fence    Fence
 	LeadTime int64 // seconds; for FenceLeadTime
-	// Eviction is how many seconds before a claim preemptible instances have to leave its
-	// host.
+	// Eviction is how many seconds before a claim preemptible instances must leave its host.
 	Eviction int64
-	// Fill lets preemptible instances use hosts of active reservations too, where Promises
-	// tells which: they make room when the owner's instances come.
+	// Fill lets preemptible instances use hosts of active reservations too, if Promises is a
+	// Fillable. They make room when the owner's instances come.
 	Fill bool
-	// Class names the resource class of which an instance of a reservation of instances
-	// takes one; nil where there is none.
+	// Class names the resource class of a reservation of instances; each of its instances
+	// uses one unit. nil if there is none.
 	Class func(id string) string
 
-	kept *keptPromises // nil asks each time; New makes one
+	kept *keptPromises // nil reads Promises for each request; New sets it
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Reservation) Name() string { return "ReservationFilter" }
 
-// For prepares the filter. Of a reservation of instances it needs all instances that
+// For prepares the filter. For a reservation of instances, r must contain all instances that
 // are still to be placed.
 func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Instant) Test {
 	if r.Rebuild {
@@ -85,7 +82,7 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 	named, why := f.Resolve(r, now)
 	switch {
 	case why != "":
-		return never(why)
+		return refuseAll(why)
 	case named == nil:
 		return f.outside(s, r, now)
 	case named.Kind == reservation.Instances:
@@ -97,11 +94,11 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 			inside.Add(i)
 		}
 	}
-	return sieve{inside, func(int) string { return notOf(named) }}
+	return subset{inside, func(int) string { return notOf(named) }}
 }
 
-// Judge gives the filter's word on hosts by name, for a caller who counts what is free
-// on them otherwise.
+// Judge returns the filter's verdict on hosts by name, for callers that count free resources
+// themselves.
 func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string) placing.Verdict {
 	named, why := f.Resolve(&r, now)
 	switch {
@@ -130,7 +127,7 @@ func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string
 	}
 }
 
-// held gives the hosts that the reservation has now, with how many slices of each.
+// held returns the hosts that the reservation has now, with the number of its slices on each.
 func held(r *reservation.Reservation, now span.Instant) map[string]int {
 	hosts := make(map[string]int, len(r.Claims))
 	for _, c := range r.Claims {
@@ -145,7 +142,7 @@ func notOf(r *reservation.Reservation) string {
 	return fmt.Sprintf("the host is not one of reservation %s", r.ID)
 }
 
-// outside judges for a request that names no reservation.
+// outside judges a request that names no reservation.
 func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.Instant) Test {
 	p, filled := f.promised(s, now), f.fillable(r, now)
 	var open hostset.Set
@@ -160,10 +157,10 @@ func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.I
 	if open == nil {
 		return nil
 	}
-	return sieve{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
+	return subset{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
 }
 
-// fillable gives the promised hosts that the request may use all the same.
+// fillable returns the promised hosts that the request may use anyway.
 func (f Reservation) fillable(r *placing.Request, now span.Instant) map[string]bool {
 	if p, tells := f.Promises.(Fillable); tells && f.Fill && r.Preemptible {
 		return p.Fillable(now, f.Eviction)
@@ -171,7 +168,7 @@ func (f Reservation) fillable(r *placing.Request, now span.Instant) map[string]b
 	return nil
 }
 
-// shuts says that the claim closes its host to requests that name no reservation.
+// shuts reports whether the claim closes its host to requests that name no reservation.
 func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) bool {
 	switch {
 	case claim.Start <= now:
@@ -185,7 +182,7 @@ func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) 
 	}
 }
 
-// shutSince says why a claim closes its host.
+// shutSince returns the reason why a claim closes its host.
 func shutSince(claim span.Span, now span.Instant) string {
 	switch {
 	case claim.End <= now:
@@ -193,6 +190,6 @@ func shutSince(claim span.Span, now span.Instant) string {
 	case claim.Start <= now:
 		return fmt.Sprintf("the host is reserved until %v", claim.End)
 	default:
-		return fmt.Sprintf("the host is reserved from %v on", claim.Start)
+		return fmt.Sprintf("the host is reserved from %v", claim.Start)
 	}
 }

@@ -8,33 +8,33 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Revised are Promises that say when they have changed: what they gave after Revision
-// was read is true for as long as it gives the same number, but for the passing of time.
+// Revised are Promises with a revision. Their results after a call of Revision are valid as long
+// as Revision returns the same number, apart from the passage of time.
 type Revised interface {
 	Promises
 	Revision() uint64
 }
 
-// promisedHosts is what Promises.Promised gives, by place in states.
+// promisedHosts is the result of Promises.Promised, by host of states.
 type promisedHosts struct {
 	states   *inventory.States
 	revision uint64
-	good     span.Span // the instants at which it is true
+	good     span.Span // the instants at which it is valid
 	claims   []reservation.Claim
-	places   []int   // of each claim's host; -1 where the states have no such host
-	which    []int32 // by place of a host: which of the claims is on it
+	places   []int   // of each claim's host; -1 if the states have no such host
+	which    []int32 // by host: the index of its claim
 }
 
 // keptPromises are those of the last decision.
 type keptPromises struct{ last atomic.Pointer[promisedHosts] }
 
-// promised returns the promised hosts; those of the decision before where they are the same.
+// promised returns the promised hosts; those of the previous decision if they are still valid.
 func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHosts {
 	revised, ok := f.Promises.(Revised)
 	if !ok || f.kept == nil {
 		return gather(f.Promises, s, now)
 	}
-	revision := revised.Revision() // before they are read: what changes meanwhile is read again
+	revision := revised.Revision() // before the promises, so that a change in between is read again
 	if last := f.kept.last.Load(); last != nil && s.SameHosts(last.states) && last.revision == revision && last.good.Contains(now) {
 		return last
 	}

@@ -44,7 +44,7 @@ func TestPromisesAreReadAgainOnlyWhereTheyMayBeOthers(t *testing.T) {
 	}{
 		{"at first", func() {}, 0, "c", 1},
 		{"later", func() {}, 199, "c", 1},
-		{"after a take", func() { s = s.With([]inventory.Take{{Host: 2, Instance: "i1"}}) }, 199, "c", 1},
+		{"after a take", func() { s = s.WithTaken([]inventory.Take{{Host: 2, Instance: "i1"}}) }, 199, "c", 1},
 		{"when a claim ends", func() {}, 200, "a,c", 2},
 		{"when the clock is set back", func() {}, 150, "c", 3},
 		{"with a new promise", func() { p.claims["c"], p.revision = span.Span{Start: 400, End: 500}, 1 }, 150, "", 4},

@@ -12,10 +12,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Resolve gives the reservation that the request names, by its hint or by the mark of
-// its flavor (inventory.ReservationMark); nil is none. Where the request may not use the
-// reservation it says why, in a sentence for the tenant. It tells nothing of
-// reservations of other projects, and knows none that is over.
+// Resolve returns the reservation that the request names by its hint or by its flavor's mark
+// (inventory.ReservationMark); nil is none. If the request may not use it, why is the reason,
+// as a sentence for the tenant. Resolve reveals nothing about other projects' reservations and
+// does not find any that is over.
 func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
 	id, why := name(r)
 	if id == "" {
@@ -39,8 +39,8 @@ func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reser
 	return &found, ""
 }
 
-// name gives the id of the reservation that the request names, if any, or why it is
-// none.
+// name returns the id of the reservation that the request names, if any, or why the name is
+// invalid.
 func name(r *placing.Request) (id, why string) {
 	hint, hinted := r.HintedReservations()
 	mark, marked := r.ExtraSpecs[inventory.ReservationMark]
@@ -50,7 +50,7 @@ func name(r *placing.Request) (id, why string) {
 	case len(hint) != 1:
 		return "", fmt.Sprintf("the hint %s must name one reservation", placing.ReservationHint)
 	case marked && mark != hint[0]:
-		return "", fmt.Sprintf("the hint %s names another reservation than the flavor is for", placing.ReservationHint)
+		return "", fmt.Sprintf("the hint %s names another reservation than the flavor belongs to", placing.ReservationHint)
 	default:
 		id = hint[0]
 	}
@@ -60,21 +60,21 @@ func name(r *placing.Request) (id, why string) {
 	return id, ""
 }
 
-// longestID is more than any id has.
+// longestID is longer than any id.
 const longestID = 64
 
-// plain says that id could be one, and may be repeated to the caller.
+// plain reports whether id could be an id and may be repeated to the caller.
 func plain(id string) bool {
 	return id != "" && len(id) <= longestID && strings.IndexFunc(id, func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_'
 	}) < 0
 }
 
-// exceeds says why the request asks for more than a reservation of instances holds,
-// whatever is there of it: empty where it does not.
+// exceeds returns the reason why the request needs more than the reservation of instances has
+// in total; empty if it does not.
 func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) string {
 	if len(r.Instances) > of.Quantity {
-		return fmt.Sprintf("reservation %s holds %d instances, %d are asked for", of.ID, of.Quantity, len(r.Instances))
+		return fmt.Sprintf("reservation %s has %d instances, %d are requested", of.ID, of.Quantity, len(r.Instances))
 	}
 	room := map[string]int64{
 		"VCPU": of.Resources.VCPUs, "MEMORY_MB": of.Resources.MemoryMB, "DISK_GB": of.Resources.DiskGB,
@@ -90,7 +90,7 @@ func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) st
 	}
 	for _, class := range slices.Sorted(maps.Keys(takes)) {
 		if takes[class] > room[class] {
-			return fmt.Sprintf("reservation %s holds %d %s for each instance, the flavor takes %d", of.ID, room[class], class, takes[class])
+			return fmt.Sprintf("reservation %s has %d %s for each instance, the flavor needs %d", of.ID, room[class], class, takes[class])
 		}
 	}
 	return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// slices judges for a request that names a reservation of instances: on each of its
-// hosts there may be as many as it holds slices there.
+// slices judges a request that names a reservation of instances: each of its hosts may run as
+// many as the reservation has slices there.
 func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reservation.Reservation, now span.Instant) Test {
 	var class *inventory.Column
 	if f.Class != nil {
@@ -36,18 +36,18 @@ func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reserva
 		}
 	}
 	if left < len(r.Instances) {
-		return never(fmt.Sprintf("reservation %s has room for %d more instances, %d are asked for", of.ID, left, len(r.Instances)))
+		return refuseAll(fmt.Sprintf("reservation %s has room for %d more instances, %d are requested", of.ID, left, len(r.Instances)))
 	}
-	return sieve{open, func(i int) string {
+	return subset{open, func(i int) string {
 		if !inside.Has(i) {
 			return notOf(of)
 		}
-		return fmt.Sprintf("the instances that reservation %s holds on the host are all there", of.ID)
+		return fmt.Sprintf("all slices of reservation %s on the host are in use", of.ID)
 	}}
 }
 
-// count gives how many of the instances are the reservation's, beside those of the
-// request, and how many of them are the request's.
+// count returns how many of the instances belong to the reservation but not to the request, and
+// how many belong to the request.
 func count(on []inventory.Instance, id string, request []string) (others, own int) {
 	for n := range on {
 		switch i := &on[n]; {

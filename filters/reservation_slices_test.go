@@ -54,15 +54,15 @@ func TestTheSlicesOfAReservationAreCountedDown(t *testing.T) {
 		"none is filled":               {nil, nil, nil, []string{"n1"}, "a,b", ""},
 		"none, and all are wanted":     {nil, nil, nil, []string{"n1", "n2", "n3"}, "a,b", ""},
 		"one of two":                   {own("i1"), nil, nil, []string{"n1"}, "a,b", ""},
-		"all on a host":                {own("i1", "i2"), nil, nil, []string{"n1"}, "b", "holds on the host are all there"},
-		"one by its hint":              {append(own("i1"), hinted), nil, nil, []string{"n1"}, "b", "are all there"},
+		"all on a host":                {own("i1", "i2"), nil, nil, []string{"n1"}, "b", "on the host are in use"},
+		"one by its hint":              {append(own("i1"), hinted), nil, nil, []string{"n1"}, "b", "on the host are in use"},
 		"one that was not let in":      {append(own("i1"), liar), nil, nil, []string{"n1"}, "a,b", ""},
 		"another reservation's":        {append(own("i1"), other), nil, nil, []string{"n1"}, "a,b", ""},
-		"what Placement has given":     {nil, nil, rooms(2), []string{"n1"}, "b", "are all there"},
+		"what Placement has given":     {nil, nil, rooms(2), []string{"n1"}, "b", "on the host are in use"},
 		"the same twice":               {own("i1"), nil, rooms(1), []string{"n1"}, "a,b", ""},
-		"all":                          {own("i1", "i2"), own("i3"), nil, []string{"n1"}, "", "has room for 0 more instances, 1 are asked for"},
-		"fewer than are wanted":        {own("i1"), own("i3"), nil, []string{"n1", "n2"}, "", "room for 1 more instances, 2 are asked for"},
-		"more than it holds":           {nil, nil, nil, []string{"n1", "n2", "n3", "n4"}, "", "holds 3 instances, 4 are asked for"},
+		"all":                          {own("i1", "i2"), own("i3"), nil, []string{"n1"}, "", "has room for 0 more instances, 1 are requested"},
+		"fewer than are wanted":        {own("i1"), own("i3"), nil, []string{"n1", "n2"}, "", "room for 1 more instances, 2 are requested"},
+		"more than it holds":           {nil, nil, nil, []string{"n1", "n2", "n3", "n4"}, "", "has 3 instances, 4 are requested"},
 		"the instance is there itself": {own("i1", "n1"), nil, rooms(2), []string{"n1"}, "a,b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,11 +93,11 @@ func TestAnInstanceIsNoLargerThanTheSlice(t *testing.T) {
 		"smaller":              {map[string]int64{"VCPU": 1}, ""},
 		"pinned":               {map[string]int64{"PCPU": 2}, ""},
 		"its own class":        {map[string]int64{classOf("r1"): 1}, ""},
-		"its own class, twice": {map[string]int64{classOf("r1"): 2}, "holds 1 CUSTOM_R1 for each instance, the flavor takes 2"},
-		"more vCPUs":           {map[string]int64{"VCPU": 3}, "holds 2 VCPU for each instance, the flavor takes 3"},
-		"more, pinned and not": {map[string]int64{"VCPU": 1, "PCPU": 2}, "takes 3"},
-		"what it has none of":  {map[string]int64{"DISK_GB": 1}, "holds 0 DISK_GB"},
-		"another's class":      {map[string]int64{classOf("r2"): 1}, "holds 0 CUSTOM_R2"},
+		"its own class, twice": {map[string]int64{classOf("r1"): 2}, "has 1 CUSTOM_R1 for each instance, the flavor needs 2"},
+		"more vCPUs":           {map[string]int64{"VCPU": 3}, "has 2 VCPU for each instance, the flavor needs 3"},
+		"more, pinned and not": {map[string]int64{"VCPU": 1, "PCPU": 2}, "needs 3"},
+		"what it has none of":  {map[string]int64{"DISK_GB": 1}, "has 0 DISK_GB"},
+		"another's class":      {map[string]int64{classOf("r2"): 1}, "has 0 CUSTOM_R2"},
 	} {
 		r := &placing.Request{ProjectID: "demo", Hints: hint("r1"), Instances: []string{"n1"}, Resources: tc.takes}
 		_, why := filters.Reservation{Promises: sliced(), Class: classOf}.Resolve(r, 150)

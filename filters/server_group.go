@@ -10,16 +10,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ServerGroupAffinity keeps the members of a server group with the policy affinity on
-// the hosts on which some are already (nova/scheduler/filters/affinity_filter.py).
+// ServerGroupAffinity keeps the members of a server group with the policy affinity on the hosts
+// that already have members (nova/scheduler/filters/affinity_filter.py).
 type ServerGroupAffinity struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (ServerGroupAffinity) Name() string { return "ServerGroupAffinityFilter" }
 
 // For prepares the filter.
 func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Group == nil || r.Group.Policy != "affinity" || len(r.Group.Hosts) == 0 {
+	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "affinity" || len(r.Group.Hosts) == 0 {
 		return nil
 	}
 	hosts := hostset.New(s.Len())
@@ -28,21 +28,20 @@ func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.I
 			hosts.Add(i)
 		}
 	}
-	return sieve{hosts, func(int) string { return "the members of the server group are on other hosts" }}
+	return subset{hosts, func(int) string { return "the members of the server group are on other hosts" }}
 }
 
-// ServerGroupAntiAffinity keeps the members of a server group with the policy
-// anti-affinity apart: a host holds max_server_per_host of them at most, 1 unless the
-// group says otherwise. The host on which the instance is already passes.
-// (nova/scheduler/filters/affinity_filter.py)
+// ServerGroupAntiAffinity keeps the members of a server group with the policy anti-affinity
+// apart: a host has at most max_server_per_host of them, 1 by default. The instance's present
+// host passes. (nova/scheduler/filters/affinity_filter.py)
 type ServerGroupAntiAffinity struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (ServerGroupAntiAffinity) Name() string { return "ServerGroupAntiAffinityFilter" }
 
 // For prepares the filter.
 func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
+	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
 		return nil
 	}
 	most, on := max(r.Group.MaxPerHost, 1), map[int]int{}
@@ -60,10 +59,10 @@ func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ sp
 	if len(r.Instances) > 0 {
 		open.Unite(hostsOf(s, r.Instances[:1]))
 	}
-	return sieve{open, func(int) string {
+	return subset{open, func(int) string {
 		if most == 1 {
 			return "a member of the server group is on the host"
 		}
-		return fmt.Sprintf("%d members of the server group are on the host, as many as may be", most)
+		return fmt.Sprintf("%d members of the server group are on the host, which is the limit", most)
 	}}
 }

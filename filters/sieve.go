@@ -7,30 +7,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 )
 
-// never refuses all hosts, with one reason.
-type never string
+// refuseAll refuses all hosts, with one reason.
+type refuseAll string
 
-func (never) Keep(hosts hostset.Set) { clear(hosts) }
-func (n never) Why(int) string       { return string(n) }
+func (refuseAll) Keep(hosts hostset.Set) { clear(hosts) }
+func (n refuseAll) Why(int) string       { return string(n) }
 
-// sieve lets the hosts of a set pass.
-type sieve struct {
+// subset lets the hosts of a set pass.
+type subset struct {
 	hosts hostset.Set
 	why   func(i int) string
 }
 
-func (s sieve) Keep(hosts hostset.Set) { hosts.Keep(s.hosts) }
-func (s sieve) Why(i int) string       { return s.why(i) }
+func (s subset) Keep(hosts hostset.Set) { hosts.Keep(s.hosts) }
+func (s subset) Why(i int) string       { return s.why(i) }
 
-// kept is what was gathered of the hosts, for as long as they are the same: facts that
-// takes do not change. It is safe for concurrent use.
-type kept[T any] struct {
+// cached caches what was computed from the hosts as long as they are the same: facts that
+// placements do not change. It is safe for concurrent use.
+type cached[T any] struct {
 	mu   sync.Mutex
 	of   *inventory.States
 	what T
 }
 
-func (k *kept[T]) get(s *inventory.States, gather func(s *inventory.States) T) T {
+func (k *cached[T]) get(s *inventory.States, gather func(s *inventory.States) T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !s.SameHosts(k.of) {

@@ -8,20 +8,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// tenantKey is the metadata of an aggregate that names projects it is for.
+// tenantKey is the metadata key of an aggregate that lists its projects.
 const tenantKey = "filter_tenant_id"
 
-// TenantAggregates keeps the requests of a project to the aggregates that name it in
-// metadata whose key begins with filter_tenant_id (nova/scheduler/request_filter.py
-// require_tenant_aggregate, which runs with [scheduler]
-// limit_tenants_to_placement_aggregate).
+// TenantAggregates keeps the requests of a project to the aggregates that list it under a
+// metadata key with the prefix filter_tenant_id (nova/scheduler/request_filter.py
+// require_tenant_aggregate, with [scheduler] limit_tenants_to_placement_aggregate).
 type TenantAggregates struct {
-	// Required refuses projects that no aggregate names
+	// Required refuses projects that no aggregate lists
 	// (placement_aggregate_required_for_tenants).
 	Required bool
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (TenantAggregates) Name() string { return "TenantAggregateFilter" }
 
 // For prepares the filter.
@@ -40,9 +39,9 @@ func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.In
 	}
 	switch {
 	case own != nil:
-		return sieve{membersOf(s, own), func(int) string { return "the host is in no aggregate of the project" }}
+		return subset{membersOf(s, own), func(int) string { return "the host is in no aggregate of the project" }}
 	case f.Required:
-		return never("no aggregate is for the project")
+		return refuseAll("no aggregate is for the project")
 	default:
 		return nil
 	}

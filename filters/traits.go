@@ -11,15 +11,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// disabledTrait is on the hosts that are switched off, and forbidden to all requests
+// disabledTrait is on disabled hosts and forbidden in all requests
 // (nova/scheduler/request_filter.py compute_status_filter).
 const disabledTrait = "COMPUTE_STATUS_DISABLED"
 
-// Traits refuses hosts that lack a required trait or have a forbidden one, as
-// Placement does.
+// Traits refuses hosts that lack a required trait or have a forbidden one, as Placement does.
 type Traits struct{}
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Traits) Name() string { return "TraitFilter" }
 
 // For prepares the filter.
@@ -56,7 +55,7 @@ func (t traits) Why(i int) string {
 	has := func(name string) bool { return t.s.Trait(name).Has(i) }
 	lacks := func(name string) bool { return !has(name) }
 	if has(disabledTrait) {
-		return "the host is disabled, as its trait " + disabledTrait + " says"
+		return "the host is disabled: it has the trait " + disabledTrait
 	}
 	if n := slices.IndexFunc(t.r.Forbidden, has); n >= 0 {
 		return fmt.Sprintf("the host has the trait %s, which is forbidden", t.r.Forbidden[n])

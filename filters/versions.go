@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// versions are the comparisons that a version must hold, such as ">=1.0, !=2.0.1"
-// (distutils.versionpredicate, by which Nova reads img_hv_requested_version).
+// versions are comparisons that a version must satisfy, such as ">=1.0, !=2.0.1"
+// (distutils.versionpredicate, with which Nova parses img_hv_requested_version).
 type versions struct {
 	text  string
 	parts []versionPart
@@ -21,7 +21,7 @@ type versionPart struct {
 	version
 }
 
-// version is major, minor and patch. One before a release comes before it.
+// version is major, minor and patch. A pre-release precedes its release.
 type version struct {
 	numbers [3]int64
 	before  bool
@@ -32,7 +32,7 @@ var (
 	versionOperation = regexp.MustCompile(`^\s*(<=|>=|<|>|!=|==)\s*([^\s,]+)\s*$`)
 )
 
-// readVersions reads comparisons with commas between them; nothing asks for nothing.
+// readVersions parses comparisons that are separated by commas; an empty text requires nothing.
 func readVersions(text string) (versions, error) {
 	v := versions{text: text}
 	if text == "" {
@@ -41,11 +41,11 @@ func readVersions(text string) (versions, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := versionOperation.FindStringSubmatch(part)
 		if words == nil {
-			return v, fmt.Errorf("the image asks for the hypervisor version %q, which cannot be read", text)
+			return v, fmt.Errorf("the image requires the hypervisor version %q, which is not a list of comparisons", text)
 		}
 		of, err := readVersion(words[2])
 		if err != nil {
-			return v, fmt.Errorf("the image asks for the hypervisor version %q: %w", text, err)
+			return v, fmt.Errorf("the image requires the hypervisor version %q: %w", text, err)
 		}
 		v.parts = append(v.parts, versionPart{words[1], of})
 	}
@@ -55,7 +55,7 @@ func readVersions(text string) (versions, error) {
 func readVersion(text string) (v version, err error) {
 	words := versionPattern.FindStringSubmatch(text)
 	if words == nil {
-		return v, fmt.Errorf("%q is no version such as 1.2 or 1.2.3", text)
+		return v, fmt.Errorf("%q is not a version such as 1.2 or 1.2.3", text)
 	}
 	for n, word := range words[1:4] {
 		if word == "" {
@@ -69,7 +69,7 @@ func readVersion(text string) (v version, err error) {
 	return v, nil
 }
 
-// on says whether a hypervisor's version holds all; 0 is not known.
+// on reports whether a hypervisor's version satisfies all comparisons; 0 is unknown.
 func (v versions) on(number int64) answer {
 	if v.text == "" {
 		return yes
@@ -83,7 +83,7 @@ func (v versions) on(number int64) answer {
 	return yes
 }
 
-// hold says whether a version as Nova has it, 1002003 for 1.2.3, holds all.
+// hold reports whether a version in Nova's form, 1002003 for 1.2.3, satisfies all comparisons.
 func (v versions) hold(number int64) (bool, error) {
 	var dotted []string
 	for ; number > 0; number /= 1000 {

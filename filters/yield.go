@@ -9,18 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Yield refuses hosts on which the smallest yield would be under a floor with the instance
-// (paper 002: the fraction of the CPU it needs that an instance can have where all on the
-// host get the same). What instances need is Share of their VCPUs, as Placement counts them:
-// those that are stopped count too, and those that could be evicted. Pinned CPUs are shared
-// by nobody.
+// Yield refuses hosts whose smallest yield would be below a floor with the instance (paper 002:
+// the fraction of the CPU that an instance needs which it can get, if all on the host get the
+// same fraction). Instances need Share of their VCPUs, as Placement counts them, including
+// stopped instances and those that could be evicted. Pinned CPUs are not shared.
 type Yield struct {
-	// Floor lies between 0 and 1; 0 refuses nothing.
+	// Floor is between 0 and 1; 0 refuses nothing.
 	Floor float64
 	Share float64
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (*Yield) Name() string { return "YieldFilter" }
 
 // For prepares the filter.
@@ -38,7 +37,7 @@ type yield struct {
 	of           *inventory.Column
 }
 
-// with is the smallest yield on host i once the instance is there.
+// with returns the smallest yield on host i with the instance.
 func (y yield) with(i int) float64 {
 	need := y.share * float64(y.of.Used[i]+y.asked)
 	if has := float64(y.of.Real[i]); need > has {
@@ -56,5 +55,5 @@ func (y yield) Keep(hosts hostset.Set) {
 }
 
 func (y yield) Why(i int) string {
-	return fmt.Sprintf("the yield would be %.4g with the instance, and %.4g is the floor", y.with(i), y.floor)
+	return fmt.Sprintf("the yield would be %.4g with the instance, below the floor of %.4g", y.with(i), y.floor)
 }

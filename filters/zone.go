@@ -8,17 +8,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Zone keeps a request to the aggregates of the availability zone it asks for. The
-// default zone, in which hosts are that are in no other, has no aggregate, so that Nova
-// does not hold a request for it to anything: it stands in the spec of instances that
-// are forced to a host as zone:host, whatever that host's zone
-// (nova/scheduler/request_filter.py map_az_to_placement_aggregate,
-// nova/compute/api.py parse_availability_zone).
+// Zone keeps a request to the aggregates of its availability zone. The default zone, which
+// contains the hosts of no other, has no aggregate, so Nova does not enforce it: it is in the
+// spec of instances that are forced to a host as zone:host, whatever that host's zone
+// (nova/scheduler/request_filter.py map_az_to_placement_aggregate, nova/compute/api.py
+// parse_availability_zone).
 type Zone struct {
 	Default string // default_availability_zone
 }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (Zone) Name() string { return "ZoneFilter" }
 
 // For prepares the filter.
@@ -34,27 +33,27 @@ func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test 
 	}
 	switch {
 	case of != nil:
-		return sieve{membersOf(s, of), func(int) string { return "the host is not in the availability zone " + r.Zone }}
+		return subset{membersOf(s, of), func(int) string { return "the host is not in the availability zone " + r.Zone }}
 	case r.Zone == f.Default:
 		return nil
 	default:
-		return never("there is no availability zone " + r.Zone)
+		return refuseAll("there is no availability zone " + r.Zone)
 	}
 }
 
-// AvailabilityZone keeps a request to the hosts of the availability zone it asks for,
-// the default one included (nova/scheduler/filters/availability_zone_filter.py).
-type AvailabilityZone struct{ once }
+// AvailabilityZone keeps a request to the hosts of its availability zone, including the default
+// zone (nova/scheduler/filters/availability_zone_filter.py).
+type AvailabilityZone struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (AvailabilityZone) Name() string { return "AvailabilityZoneFilter" }
 
 // For prepares the filter.
 func (AvailabilityZone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
-	if unasked(r) || r.Zone == "" {
+	if skipsNovaFilters(r) || r.Zone == "" {
 		return nil
 	}
-	return sieve{s.Zone(r.Zone), func(i int) string {
+	return subset{s.Zone(r.Zone), func(i int) string {
 		return fmt.Sprintf("the host is in the availability zone %s, not in %s", s.Host(i).Zone, r.Zone)
 	}}
 }

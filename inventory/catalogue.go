@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Property is an entry of the catalogue: something a filter may ask of a host.
+// Property is an entry of the catalog: a property that filters can use.
 type Property struct {
 	Name string
 	Type Kind
-	// Values are the values some host has, each once, in order. Of a List they
-	// are the elements, as values of kind String.
+	// Values are the values that hosts have, each once, in order. For a List they are the
+	// elements, as values of kind String.
 	Values []Value
 	// BuiltIn properties exist on every cloud and cannot be set.
 	BuiltIn bool
@@ -18,8 +18,8 @@ type Property struct {
 	Hidden bool
 }
 
-// Properties is the catalogue by name: the built-in properties and those of the
-// hosts. It is computed at the first call; the answer must not be changed.
+// Properties returns the catalog, sorted by name: the built-in properties and those of the
+// hosts. The first call computes it; callers must not change it.
 func (s *Snapshot) Properties() []Property { return s.catalogue() }
 
 func (s *Snapshot) properties() []Property {
@@ -52,7 +52,7 @@ func (s *Snapshot) properties() []Property {
 }
 
 func (v Value) appendElements(to []Value) []Value {
-	if v.kind != List {
+	if v.kind != KindList {
 		return append(to, v)
 	}
 	for _, element := range v.list {
@@ -61,7 +61,7 @@ func (v Value) appendElements(to []Value) []Value {
 	return to
 }
 
-// builtIn is a property that Almanac reads off the host itself.
+// builtIn is a property that Almanac computes from the host.
 type builtIn struct {
 	name string
 	kind Kind
@@ -71,20 +71,20 @@ type builtIn struct {
 }
 
 var builtIns = []builtIn{
-	{name: "name", kind: String, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
-	{name: "vcpus", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
-	{name: "memory_mb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
-	{name: "disk_gb", kind: Number, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
-	{name: "zone", kind: String, of: zone},
-	{name: "aggregates", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
-	{name: "traits", kind: List, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
-	{name: "flops_per_watt", kind: Number, of: flopsPerWatt},
-	{name: "free_ram_mb", kind: Number, of: freeRAM, timely: true},
-	{name: "free_disk_mb", kind: Number, of: freeDisk, timely: true},
+	{name: "name", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{name: "vcpus", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
+	{name: "memory_mb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
+	{name: "disk_gb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
+	{name: "zone", kind: KindString, of: zone},
+	{name: "aggregates", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
+	{name: "traits", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
+	{name: "flops_per_watt", kind: KindNumber, of: flopsPerWatt},
+	{name: "free_ram_mb", kind: KindNumber, of: freeRAM, timely: true},
+	{name: "free_disk_mb", kind: KindNumber, of: freeDisk, timely: true},
 }
 
-// IsBuiltIn says whether Almanac fills the property of that name itself: no source may
-// have one.
+// IsBuiltIn reports whether Almanac computes the property of that name. No source may define
+// one of that name.
 func IsBuiltIn(name string) bool { return builtInNamed(name) != nil }
 
 func builtInNamed(name string) *builtIn {
@@ -124,8 +124,8 @@ func freeDisk(h *Host, ahead bool) Value {
 	return NumberValue(float64(free * 1024))
 }
 
-// lookup gives the type of a property and how to read it off a host; the type is
-// "" for a property that no host has, or that is hidden and seesHidden is not set.
+// lookup returns the type of a property and how to read it from a host. The type is "" for a
+// property that no host has, and for a hidden one without seesHidden.
 func (s *Snapshot) lookup(name string, seesHidden bool) (Kind, operand) {
 	if s.hidden[name] && !seesHidden {
 		return "", nil

@@ -1,16 +1,15 @@
-// Package inventory says what exists: the hosts, what each of them offers and
-// is, and which of them a property filter means.
+// Package inventory describes the hosts: what each of them offers and is, and which of them a
+// property filter selects.
 //
-// A Source lists hosts. NewSnapshot lays the operator's overrides over such a
-// list and freezes it: everything that decides reads one Snapshot, so a decision
-// sees one state of the cloud. Snapshot.Properties is the catalogue of what a
-// filter may speak of, and ParseFilter compiles a filter against it.
+// A Source lists hosts. NewSnapshot applies the operator's overrides to such a list and freezes
+// it: every decision reads one Snapshot, so it sees one state of the cloud. Snapshot.Properties
+// is the catalog of the properties that a filter can use, and ParseFilter compiles a filter
+// against it.
 //
-// What places instances reads more of a host, and newer, than what promises them: States
-// are laid out for filters and weighers, and a Board keeps the current ones.
+// Placing instances needs more facts about a host, and newer ones, than promising hosts. States
+// are laid out for filters and weighers, and LiveState holds the current ones.
 //
-// The inventory knows nothing of time and promises: whether a host is free at
-// some instant is the business of reservation/calendar. Paper 004 (section
-// 004.1) asks here for hosts without a running VM; that is true of now only, so
-// Host.Guests is reported and never used to leave a host out (E004-8).
+// The inventory knows nothing of time and promises: reservation/calendar decides whether a host is
+// free at an instant. Paper 004 (section 004.1) requires hosts without a running VM here; that is
+// only true of the present, so Host.InstanceCount is reported and never excludes a host (E004-8).
 package inventory

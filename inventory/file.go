@@ -19,14 +19,14 @@ type File struct {
 	hosts []Host
 }
 
-// FileSource gives the Source of the file at path. Nothing is read yet.
+// FileSource returns the Source of the file at path, without reading it.
 func FileSource(path string) *File { return &File{path: path} }
 
-// Hosts gives the hosts in the order of the file. It looks at the file at every
-// call and parses it when its content has changed.
+// Hosts returns the hosts in the order of the file. It reads the file at each call and parses
+// it if its content has changed.
 //
-// What is wrong with the content is told by joined faults of kind Invalid, each
-// "path:line: what is wrong". After an error the next call reads anew.
+// Errors in the content are joined faults of kind Invalid, each "path:line: message". After an
+// error the next call parses the file again.
 func (f *File) Hosts(ctx context.Context) ([]Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -61,14 +61,14 @@ func (r *hostsReader) host(node ast.Node) []Host {
 	}
 	used := entry.section("used", usedKeys)
 	h := Host{
-		Capacity:   r.amounts(entry, 1),
-		Used:       r.amounts(used, 0),
-		Zone:       entry.text("zone"),
-		Aggregates: entry.texts("aggregates"),
-		Traits:     entry.texts("traits"),
-		Properties: r.properties(entry),
-		Reservable: entry.truth("reservable", true),
-		Guests:     int(entry.whole("guests", 0)),
+		Capacity:      r.amounts(entry, 1),
+		Used:          r.amounts(used, 0),
+		Zone:          entry.text("zone"),
+		Aggregates:    entry.texts("aggregates"),
+		Traits:        entry.texts("traits"),
+		Properties:    r.properties(entry),
+		Reservable:    entry.truth("reservable", true),
+		InstanceCount: int(entry.whole("guests", 0)),
 	}
 	r.power(entry.section("power", powerKeys), &h)
 	names := r.hostNames(entry)
@@ -182,7 +182,7 @@ func (r *hostsReader) power(power section, h *Host) {
 	switch {
 	case !power.has("gflops") && !power.has("watts_max"):
 	case power.has("flops_per_watt"):
-		r.fail(power.node, "power gives flops_per_watt and its parts; give either it, or gflops and watts_max")
+		r.fail(power.node, "power has flops_per_watt and its parts; set either it, or gflops and watts_max")
 	case !power.has("gflops") || !power.has("watts_max"):
 		r.fail(power.node, "power needs both gflops and watts_max to tell FLOPS per watt")
 	case watts < 1:

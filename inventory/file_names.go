@@ -15,7 +15,7 @@ var (
 	nameRange = regexp.MustCompile(`^([A-Za-z0-9._-]*)\[([0-9]+)-([0-9]+)\]([A-Za-z0-9._-]*)$`)
 )
 
-// ExpandNames gives the host names that a pattern stands for: "node-[08-10]" is
+// ExpandNames returns the host names that a pattern stands for: "node-[08-10]" is
 // node-08, node-09 and node-10, and a name without a range is itself. Numbers
 // are written with as many digits as the first.
 func ExpandNames(pattern string) ([]string, error) {

@@ -72,7 +72,7 @@ hosts:
 				"nvme": inventory.BoolValue(true), "version": inventory.StringValue("6.10"),
 				"networks": inventory.ListValue([]string{"b", "a"}), "none": inventory.ListValue(nil),
 			},
-			Guests: 1, Power: inventory.PowerSleeping, BootSeconds: 180, FlopsPerWatt: 2.1e9,
+			InstanceCount: 1, Power: inventory.PowerSleeping, BootSeconds: 180, FlopsPerWatt: 2.1e9,
 		},
 		{
 			Name: "node-02", Capacity: resource.Vector{VCPUs: 1, MemoryMB: 1},
@@ -166,7 +166,7 @@ func TestAWrongHostsFileIsRefusedWithItsLine(t *testing.T) {
 		"a merge key":             {host("<<: *z"), "5: a key of a host must be a plain word, not a merge key"},
 		"a custom class":          {host("custom: {fpga: 1}"), `5: "fpga" is not a custom resource class`},
 		"an unknown state":        {host("power: {state: sleepin}"), `5: there is no power state "sleepin"; did you mean "sleeping"?`},
-		"FLOPS per watt twice":    {host("power: {flops_per_watt: 1, gflops: 1, watts_max: 1}"), "5: power gives flops_per_watt and its parts"},
+		"FLOPS per watt twice":    {host("power: {flops_per_watt: 1, gflops: 1, watts_max: 1}"), "5: power has flops_per_watt and its parts"},
 		"half the parts":          {host("power: {gflops: 1}"), "5: power needs both gflops and watts_max"},
 		"no watts":                {host("power: {gflops: 1, watts_max: 0}"), "5: power.watts_max must be at least 1"},
 		"negative efficiency":     {host("power: {flops_per_watt: -1}"), "5: power.flops_per_watt is -1; it must be at least 0"},

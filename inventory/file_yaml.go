@@ -42,7 +42,7 @@ func (r *yamlReader) err() error {
 	return errors.Join(r.problems[:min(len(r.problems), maxProblems)]...)
 }
 
-// document gives the one document of a file, nil if there is none.
+// document returns the one document of a file, nil if there is none.
 func (r *yamlReader) document(raw []byte) ast.Node {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {

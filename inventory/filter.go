@@ -2,7 +2,7 @@ package inventory
 
 import "slices"
 
-// Filter is a compiled host_properties expression: which hosts a request means.
+// Filter is a compiled host_properties expression, which selects hosts.
 //
 // The language is that of Nova's JsonFilter
 // (nova/scheduler/filters/json_filter.py) without its silent matches:
@@ -31,9 +31,9 @@ type Filter struct {
 	named   map[string]bool // the strings among the arguments, as they were written
 }
 
-// Matches says whether the filter means h. With ahead, the time asked about lies
-// in the future, when today's guests may be gone: $free_ram_mb and $free_disk_mb
-// are then the host's capacity.
+// Matches reports whether the filter selects h. With ahead, the question is about a later time,
+// when today's instances may be gone: $free_ram_mb and $free_disk_mb are then the host's
+// capacity.
 func (f *Filter) Matches(h *Host, ahead bool) bool {
 	if len(f.unknown) > 0 {
 		return false
@@ -41,16 +41,15 @@ func (f *Filter) Matches(h *Host, ahead bool) bool {
 	return f.match == nil || f.match(h, ahead)
 }
 
-// Timely reports whether the filter asks for a property that differs with ahead.
+// Timely reports whether the filter uses a property that differs with ahead.
 func (f *Filter) Timely() bool { return f.timely }
 
-// Mentions reports whether an argument of the filter is text: "$name" for a property, or a
+// Mentions reports whether text is an argument of the filter: "$name" for a property, or a
 // string.
 func (f *Filter) Mentions(text string) bool { return f.named[text] }
 
-// Unknown names the properties in the filter that no host has, or that are
-// hidden from the one who asks, each once and in order. With any of them the
-// filter matches no host.
+// Unknown returns the properties in the filter that no host has or that are hidden from the
+// caller, sorted, each once. A filter with any of them matches no host.
 func (f *Filter) Unknown() []string { return slices.Clone(f.unknown) }
 
 type (
@@ -58,7 +57,7 @@ type (
 	operand   func(h *Host, ahead bool) Value
 )
 
-// comparisons tells for each operator which outcomes of Value.Compare it holds for.
+// comparisons maps each operator to the outcomes of Value.Compare for which it holds.
 var comparisons = map[string]func(order int) bool{
 	"=":  func(order int) bool { return order == 0 },
 	"==": func(order int) bool { return order == 0 },
@@ -69,8 +68,8 @@ var comparisons = map[string]func(order int) bool{
 	">=": func(order int) bool { return order >= 0 },
 }
 
-// compare compares two operands. The kinds are compared once more than at the
-// parsing: the filter may meet hosts of a later snapshot.
+// compare returns the comparison of two operands. It checks their types again, although the
+// parser did: the filter may meet hosts of a later snapshot.
 func compare(operator string, left, right operand) predicate {
 	holds, unlike := comparisons[operator], operator == "!="
 	return func(h *Host, ahead bool) bool {
@@ -90,7 +89,7 @@ func among(first operand, rest []operand) predicate {
 		}
 		for _, candidate := range rest {
 			c := candidate(h, ahead)
-			if c.kind == List && value.kind == String && c.holds(value.text) || value.Equal(c) {
+			if c.kind == KindList && value.kind == KindString && c.holds(value.text) || value.Equal(c) {
 				return true
 			}
 		}

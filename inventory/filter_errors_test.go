@@ -28,7 +28,7 @@ func TestAWrongFilterIsRefusedWithTheOffendingPart(t *testing.T) {
 		"an operator in capitals":     {`["AND", ["=", 1, 1]]`, []string{`"AND"`}},
 		"no operator":                 {`[["=", 1, 1], ["=", 1, 1]]`, []string{`begins with ["=",1,1]`}},
 		"a number for an operator":    {`["and", [1, 2]]`, []string{`[1,2] begins with 1`}},
-		"an empty list inside":        {`["and", []]`, []string{"[] stands"}},
+		"an empty list inside":        {`["and", []]`, []string{"[] is not an expression"}},
 		"a comparison of nothing":     {`["="]`, []string{`["="] has 0 arguments`, "= takes exactly two"}},
 		"a comparison of one":         {`["<", "$vcpus"]`, []string{`["<","$vcpus"] has 1 argument;`, "exactly two"}},
 		"a comparison of three":       {`[">=", "$vcpus", 1, 2]`, []string{"has 3 arguments", "exactly two"}},
@@ -148,12 +148,12 @@ func TestTheWorkOfAFilterIsLimited(t *testing.T) {
 		want   string // a part of the message; empty where the filter is accepted
 	}{
 		"as much as is allowed":                 {1000, each(60), ""},
-		"on more hosts than that":               {2000, each(60), "takes 1202000 steps, 601 on each of 2000 hosts; at most 1000000 are allowed"},
+		"on more hosts than that":               {2000, each(60), "needs 1202000 steps, 601 on each of 2000 hosts; at most 1000000 are allowed"},
 		"by fewer expressions on as many":       {2000, each(40), ""},
 		"the same list again and again":         {10_000, `["in", "HW_CPU_X86_FEATURE_XYZ"` + strings.Repeat(`, "$traits"`, 250) + "]", ""},
 		"the same value again and again":        {10_000, `["in", "$name"` + strings.Repeat(`, "h0001"`, 250) + "]", ""},
-		"the same expression again and again":   {10_000, `["or"` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "takes 2410000 steps"},
-		"an expression that is never looked at": {10_000, `["and", ["=", 1, 2]` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "takes 2440000 steps"},
+		"the same expression again and again":   {10_000, `["or"` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "needs 2410000 steps"},
+		"an expression that is never looked at": {10_000, `["and", ["=", 1, 2]` + strings.Repeat(`, ["=", "$name", "h"]`, 80) + "]", "needs 2440000 steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := inventory.ParseFilter([]byte(tc.filter), traited(t, tc.hosts), false)

@@ -91,7 +91,7 @@ func anyExpression(t *rapid.T, depth int) []any {
 		}
 		return expr
 	}
-	kind := rapid.SampledFrom([]inventory.Kind{inventory.Number, inventory.String, inventory.Bool}).Draw(t, "kind")
+	kind := rapid.SampledFrom([]inventory.Kind{inventory.KindNumber, inventory.KindString, inventory.KindBool}).Draw(t, "kind")
 	if rapid.Bool().Draw(t, "in") {
 		expr := []any{"in", anyArgument(t, kind, false)}
 		for range rapid.IntRange(1, 3).Draw(t, "candidates") {
@@ -100,7 +100,7 @@ func anyExpression(t *rapid.T, depth int) []any {
 		return expr
 	}
 	operators := []string{"=", "==", "!=", "<", ">", "<=", ">="}
-	if kind == inventory.Bool {
+	if kind == inventory.KindBool {
 		operators = operators[:3]
 	}
 	operator := rapid.SampledFrom(operators).Draw(t, "comparison")
@@ -110,13 +110,13 @@ func anyExpression(t *rapid.T, depth int) []any {
 func anyArgument(t *rapid.T, kind inventory.Kind, lists bool) any {
 	literal := rapid.Bool().Draw(t, "literal")
 	switch {
-	case kind == inventory.Number && literal:
+	case kind == inventory.KindNumber && literal:
 		return anyNumber.Draw(t, "number")
-	case kind == inventory.Number:
+	case kind == inventory.KindNumber:
 		return rapid.SampledFrom([]string{"$num", "$memory_mb", "$free_ram_mb", "$free_disk_mb", "$flops_per_watt"}).Draw(t, "number property")
-	case kind == inventory.Bool && literal:
+	case kind == inventory.KindBool && literal:
 		return rapid.Bool().Draw(t, "bool")
-	case kind == inventory.Bool:
+	case kind == inventory.KindBool:
 		return "$flag"
 	case literal:
 		return anyWord.Draw(t, "string")

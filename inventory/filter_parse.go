@@ -13,24 +13,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// The largest filter that is accepted. Filters that people write have ten parts or so; 256
-// leave room for a list of hosts or racks, in names of 60 characters.
+// These bound the filters that are accepted. Filters written by hand have about ten parts; 256
+// allow a list of hosts or racks with names of 60 characters.
 const (
 	maxFilterDepth = 64  // expressions within expressions
-	maxFilterParts = 256 // expressions and arguments, as they are written
+	maxFilterParts = 256 // expressions and arguments as written
 	maxFilterBytes = 16 << 10
-	// maxFilterSteps bounds what matching all hosts once takes: some tens of milliseconds.
+	// maxFilterSteps bounds the work of matching all hosts once to some tens of milliseconds.
 	maxFilterSteps = 1_000_000
 )
 
 var operators = []string{"=", "==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or"}
 
-// ParseFilter compiles a filter for the hosts of s. raw is JSON: the expression,
-// or a string that holds it as JSON. Nothing, null and "" mean every host.
-// Without seesHidden, hidden properties count as properties that no host has.
+// ParseFilter compiles a filter for the hosts of s. raw is JSON: the expression, or a string that
+// contains it as JSON. Empty input, null and "" match every host. Without seesHidden, no host has
+// hidden properties.
 //
-// Errors are faults of kind Invalid on the field host_properties, also where matching
-// all hosts of s would take more steps than one request may.
+// Errors are Invalid faults of the field host_properties. A filter that would need too many steps
+// to match all hosts of s is an error too.
 func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 	if len(raw) > maxFilterBytes {
 		return nil, invalid("has %d bytes; at most %d are allowed", len(raw), maxFilterBytes)
@@ -39,14 +39,14 @@ func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 	return p.filter(raw, maxFilterSteps)
 }
 
-// ParseStoredFilter compiles the filter of a reservation as ParseFilter does, of any size, and
-// with ten times as many steps: it was accepted for fewer hosts, or by an earlier version.
+// ParseStoredFilter compiles the filter of a reservation as ParseFilter does, but of any size
+// and with ten times as many steps: it was accepted for fewer hosts, or by an earlier version.
 func ParseStoredFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: math.MaxInt}
 	return p.filter(raw, 10*maxFilterSteps)
 }
 
-// decodeFilter gives the outermost expression, nil for every host.
+// decodeFilter returns the outermost expression; nil matches every host.
 func decodeFilter(raw []byte) ([]any, error) {
 	decoded, err := decodeJSON(raw)
 	if err != nil {
@@ -77,7 +77,7 @@ func decodeJSON(raw []byte) (any, error) {
 	var decoded any
 	if err := json.Unmarshal(raw, &decoded); err != nil {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, invalid("%s holds a number that is too large", shorten(string(raw)))
+			return nil, invalid("%s contains a number that is too large", shorten(string(raw)))
 		}
 		return nil, invalid("%s is not JSON: %v", shorten(string(raw)), err)
 	}
@@ -89,7 +89,7 @@ type filterParser struct {
 	seesHidden bool
 	parts      int
 	mostParts  int
-	steps      int // on one host, at most: see argument.steps
+	steps      int // upper bound on one host; see argument.steps
 	timely     bool
 	named      map[string]bool
 	unknown    []string
@@ -109,7 +109,7 @@ func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
 		return nil, err
 	}
 	if needed := p.steps * p.snapshot.Len(); needed > mostSteps {
-		return nil, invalid("takes %d steps, %d on each of %d hosts; at most %d are allowed: ask by fewer expressions and values",
+		return nil, invalid("needs %d steps, %d on each of %d hosts; at most %d are allowed: use fewer expressions and values",
 			needed, p.steps, p.snapshot.Len(), mostSteps)
 	}
 	slices.Sort(p.unknown)
@@ -125,7 +125,7 @@ func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
 	}
 	p.steps++
 	if len(expr) == 0 {
-		return nil, invalid("[] stands where an expression should; an expression begins with an operator, one of %s", strings.Join(operators, " "))
+		return nil, invalid("[] is not an expression; an expression begins with an operator, one of %s", strings.Join(operators, " "))
 	}
 	operator, ok := expr[0].(string)
 	if !ok {
@@ -157,7 +157,7 @@ func (p *filterParser) combination(operator string, expr []any, depth int) (pred
 	for i, arg := range args {
 		inner, ok := arg.([]any)
 		if !ok {
-			return nil, invalid(`%s gives %s to %s, which takes expressions such as ["=", "$zone", "az1"]`,
+			return nil, invalid(`%s passes %s to %s, which takes expressions such as ["=", "$zone", "az1"]`,
 				show(expr), show(arg), operator)
 		}
 		part, err := p.expression(inner, depth+1)
@@ -187,16 +187,16 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 	ordering := strings.ContainsAny(operator, "<>")
 	for _, a := range args {
 		switch {
-		case a.kind == List:
-			return nil, invalid(`%s compares %s, which is a list; ask ["in", "…", "%s"]`, show(expr), a.text, a.text)
-		case a.kind == Bool && ordering:
+		case a.kind == KindList:
+			return nil, invalid(`%s compares %s, which is a list; use ["in", "…", "%s"]`, show(expr), a.text, a.text)
+		case a.kind == KindBool && ordering:
 			return nil, invalid("%s orders %s, which is a bool; %s is for numbers and strings", show(expr), a.text, operator)
 		}
 	}
 	if err := sameKind(expr, args); err != nil {
 		return nil, err
 	}
-	p.take(args)
+	p.addSteps(args)
 	return compare(operator, args[0].of, args[1].of), nil
 }
 
@@ -208,14 +208,14 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first := args[0]; first.kind == List {
-		return nil, invalid(`%s looks for %s, which is a list; ask ["in", "…", "%s"]`, show(expr), first.text, first.text)
+	if first := args[0]; first.kind == KindList {
+		return nil, invalid(`%s looks for %s, which is a list; use ["in", "…", "%s"]`, show(expr), first.text, first.text)
 	}
 	if err := sameKind(expr, args); err != nil {
 		return nil, err
 	}
 	args = append(args[:1], distinct(args[1:])...)
-	p.take(args)
+	p.addSteps(args)
 	rest := make([]operand, 0, len(args)-1)
 	for _, a := range args[1:] {
 		rest = append(rest, a.of)
@@ -223,7 +223,7 @@ func (p *filterParser) membership(expr []any) (predicate, error) {
 	return among(args[0].of, rest), nil
 }
 
-// distinct returns each argument once, in the order in which they first appear.
+// distinct returns each argument once, in order of first appearance.
 func distinct(args []argument) []argument {
 	seen := make(map[any]bool, len(args))
 	return slices.DeleteFunc(args, func(a argument) bool {
@@ -236,31 +236,31 @@ func distinct(args []argument) []argument {
 // argument is a compiled argument of a comparison.
 type argument struct {
 	raw  any    // a float64, a bool or a string
-	text string // as it was written
+	text string // as written
 	kind Kind   // "" for a property that no host has
 	of   operand
-	// steps is what a look at it takes: 1, and for a list the comparisons in which a value
-	// is found among its elements.
+	// steps is the cost of reading the argument: 1, and for a list additionally the comparisons
+	// of a binary search among its elements.
 	steps int
 }
 
-// take counts the steps of a comparison of the arguments.
-func (p *filterParser) take(args []argument) {
+// addSteps counts the steps of a comparison of the arguments.
+func (p *filterParser) addSteps(args []argument) {
 	for _, a := range args {
 		p.steps += a.steps
 	}
 }
 
-// comparedKind is what the argument is compared as: a list as its elements.
+// comparedKind returns the type that is compared: for a list, that of its elements.
 func (a argument) comparedKind() Kind {
-	if a.kind == List {
-		return String
+	if a.kind == KindList {
+		return KindString
 	}
 	return a.kind
 }
 
-// sameKind refuses a comparison of different types. Properties that no host has
-// go with every type.
+// sameKind returns an error if the arguments have different types. A property that no host has
+// fits every type.
 func sameKind(expr []any, args []argument) error {
 	var known *argument
 	for i := range args {
@@ -286,21 +286,21 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 		a := argument{raw: raw, text: show(raw), steps: 1}
 		switch v := raw.(type) {
 		case float64:
-			a.kind, a.of = Number, constant(NumberValue(v))
+			a.kind, a.of = KindNumber, constant(NumberValue(v))
 		case bool:
-			a.kind, a.of = Bool, constant(BoolValue(v))
+			a.kind, a.of = KindBool, constant(BoolValue(v))
 		case string:
 			p.named[v] = true
 			name, isProperty := strings.CutPrefix(v, "$")
 			switch {
 			case !isProperty:
-				a.kind, a.of = String, constant(StringValue(v))
+				a.kind, a.of = KindString, constant(StringValue(v))
 			case name == "":
-				return nil, invalid("%s: $ stands before the name of a property", show(expr))
+				return nil, invalid("%s: $ needs the name of a property after it", show(expr))
 			default:
 				a.text = shorten(v)
 				a.kind, a.of = p.property(name)
-				if a.kind == List {
+				if a.kind == KindList {
 					a.steps += bits.Len(uint(p.snapshot.longest[name]))
 				}
 			}
@@ -342,12 +342,12 @@ func arity(expr []any, rule string) error {
 	return invalid("%s has %s; %s", show(expr), count, rule)
 }
 
-// show writes a part of the filter as the user wrote it, or its beginning.
+// show returns a part of the filter as the user wrote it, shortened.
 func show(part any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	// What was decoded from JSON can always be encoded.
+	// Decoded JSON can always be encoded again.
 	_ = encoder.Encode(part)
 	return shorten(strings.TrimSpace(text.String()))
 }

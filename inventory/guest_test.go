@@ -8,10 +8,10 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// guestbook is inventory.Guests; nil fails.
-type guestbook map[string]inventory.Guest
+// guestbook is inventory.InstanceRecords; nil fails.
+type guestbook map[string]inventory.InstanceRecord
 
-func (g guestbook) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+func (g guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	if g == nil {
 		return nil, errors.New("the database is away")
 	}
@@ -29,8 +29,8 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 	o, book := settings(c), guestbook{
 		"hinted": {Reservation: "r1"}, "marked": {Reservation: "r1"}, "spot": {Preemptible: true}, "preemptible": {Reservation: "r1"},
 	}
-	o.Guests = &book
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	o.Records = &book
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 	check("while the database is away")
 
 	book, want["stranger"] = before, known{"r3", false}
-	book["stranger"] = inventory.Guest{Reservation: "r3"}
+	book["stranger"] = inventory.InstanceRecord{Reservation: "r3"}
 	if err := k.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

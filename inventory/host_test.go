@@ -18,7 +18,7 @@ func TestAHostIsAwakeAfterItsBootTimeUnlessItRunsOrFailed(t *testing.T) {
 		"":                      {1000, span.Forever},
 	} {
 		for trouble, want := range map[string]span.Instant{"": want.well, "it is disabled": want.inTrouble} {
-			h := inventory.Host{Power: power, Trouble: trouble, BootSeconds: 180}
+			h := inventory.Host{Power: power, Problem: trouble, BootSeconds: 180}
 			if got := h.AwakeAt(now); got != want {
 				t.Errorf("power %q, trouble %q: awake at %d, want %d", power, trouble, got, want)
 			}

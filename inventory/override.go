@@ -5,19 +5,18 @@ import (
 	"maps"
 )
 
-// Override is what an operator has set for one host by hand; it wins over the
-// host's Source.
+// Override is what an operator has set for one host by hand. It wins over the host's Source.
 type Override struct {
 	// Properties replaces properties; nil removes one.
 	Properties map[string]*Value
-	// Reservable admits the host to the pool or takes it out; nil leaves it.
+	// Reservable admits the host to the pool or removes it; nil leaves it.
 	Reservable *bool
-	// Power is the host's power; nil leaves it to the Source. In a change, the empty
-	// Power gives it back to the Source.
+	// Power is the host's power state; nil leaves it to the Source. In a change, the empty
+	// Power removes the override.
 	Power *Power
 }
 
-// IsZero says that o sets nothing.
+// IsZero reports whether o sets nothing.
 func (o Override) IsZero() bool {
 	return len(o.Properties) == 0 && o.Reservable == nil && o.Power == nil
 }
@@ -42,19 +41,19 @@ func (o Override) apply(h *Host) {
 	h.Properties = properties
 }
 
-// applyPower also takes the trouble from a host that is off on purpose: whoever
-// watches its services sees them down.
+// applyPower also removes the problem of a host that is off on purpose: its services are
+// reported as down.
 func (o Override) applyPower(h *Host) {
 	if o.Power != nil {
 		h.Power = *o.Power
 	}
 	if h.Power == PowerSleeping || h.Power == PowerWaking {
-		h.Trouble = ""
+		h.Problem = ""
 	}
 }
 
-// kindsSet gives the type that a property was set with on the first of hosts for which
-// it was, by property.
+// kindsSet returns the type of each property that an operator set, on the first of hosts with
+// such a setting.
 func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
 	kinds := make(map[string]Kind)
 	for i := range hosts {
@@ -67,7 +66,7 @@ func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
 	return kinds
 }
 
-// with gives o with change laid over it.
+// with returns o with the settings of change added; those of change win.
 func (o Override) with(change Override) Override {
 	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
 	maps.Copy(properties, o.Properties)
@@ -79,7 +78,7 @@ func (o Override) with(change Override) Override {
 	return Override{Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable), Power: power}
 }
 
-// equal says whether both set the same.
+// equal reports whether both set the same.
 func (o Override) equal(other Override) bool {
 	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&
 		equalOrNil(o.Power, other.Power, func(a, b Power) bool { return a == b }) &&

@@ -23,7 +23,7 @@ func TestWhatIsSetByHandIsStoredAndWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := keep(t, c) // as after a restart
-	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": again} {
+	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": again} {
 		i, _ := k.Snapshot().Index("a")
 		if got := rack(t, k, "a"); got != 2.0 || k.Snapshot().Host(i).Reservable {
 			t.Errorf("%s: rack %v, reservable %v", name, got, k.Snapshot().Host(i).Reservable)
@@ -84,12 +84,12 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	}
 	set("a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
 	c.hosts = textRacks(map[string]string{"a": "1", "b": "B12"})
-	c.hosts[1].Trouble = "its nova-compute is down"
+	c.hosts[1].Problem = "its nova-compute is down"
 	published := 0
-	if settle(t, k, &published); k.Snapshot().Host(1).Trouble == "" {
+	if settle(t, k, &published); k.Snapshot().Host(1).Problem == "" {
 		t.Error("the other news of the host are lost")
 	}
-	for name, k := range map[string]*inventory.Keeper{"now": k, "after a restart": keep(t, c)} {
+	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": keep(t, c)} {
 		if a, b := rack(t, k, "a"), rack(t, k, "b"); a != 5.0 || b != nil {
 			t.Errorf("%s: a has rack %v, b %v; want 5 and none", name, a, b)
 		}
@@ -132,10 +132,10 @@ func TestTheLogSaysOnceWhatIsLeftOut(t *testing.T) {
 	w.cloud.overrides = map[string]inventory.Override{"a": {Properties: map[string]*inventory.Value{"rack": &five}}}
 	for guests := range 3 {
 		hosts := textRacks(map[string]string{"a": "1", "b": "B12"})
-		hosts[0].Guests = guests
+		hosts[0].InstanceCount = guests
 		w.after(t, 10, hosts)
 	}
-	if said := strings.Count(w.log.String(), "rack is a string on b, and was set as a number"); said != 1 {
+	if said := strings.Count(w.log.String(), "rack is a string on b, but was set as a number"); said != 1 {
 		t.Errorf("said %d times:\n%s", said, w.log.String())
 	}
 }
@@ -183,7 +183,7 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 	one, two := keep(t, c), keep(t, c)
 	rackTwo, row, text, closed := inventory.NumberValue(2), inventory.StringValue("r"), inventory.StringValue("x"), false
 	for _, step := range []struct {
-		k      *inventory.Keeper
+		k      *inventory.SnapshotCache
 		change inventory.Override
 	}{
 		{one, inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo}}},
@@ -194,7 +194,7 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, k := range map[string]*inventory.Keeper{"one": one, "a third": keep(t, c)} {
+	for name, k := range map[string]*inventory.SnapshotCache{"one": one, "a third": keep(t, c)} {
 		h := k.Snapshot().Host(0)
 		if h.Properties["rack"].Any() != 2.0 || h.Properties["row"].Any() != "r" || h.Reservable {
 			t.Errorf("%s: %+v", name, *h)

@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// PowerSetting is what is known of a host's power, and of what it does with it, apart from
-// its Source. What is empty or 0 is as the Source has it.
+// PowerSetting is what Almanac knows about a host's power beyond its Source. Empty and 0 leave
+// the Source's value.
 type PowerSetting struct {
 	Power Power
-	// Trouble says why the host cannot be used, where Power is PowerFailed.
-	Trouble     string
+	// Problem is the reason why the host cannot be used, if Power is PowerFailed.
+	Problem     string
 	BootSeconds int64 // as measured
-	// BootOtherwise is the boot time where neither that nor the Source has one.
+	// BootOtherwise is the boot time if neither BootSeconds nor the Source has one.
 	BootOtherwise int64
 	WakeDelay     int64 // see Host.WakeDelay
 	FlopsPerWatt  float64
 }
 
-// PowerSettings tell of hosts that are switched off and on.
+// PowerSettings returns what Almanac knows about hosts that it switches off and on.
 type PowerSettings interface {
-	// PowerSettings gives what is known of the named hosts, by host.
+	// PowerSettings returns the settings of the named hosts, by host.
 	PowerSettings(ctx context.Context, hosts []string) (map[string]PowerSetting, error)
 }
 
@@ -33,8 +33,8 @@ func namesOf(hosts []Host) []string {
 	return names
 }
 
-// empower gives the hosts with the settings laid over them.
-func empower(hosts []Host, settings map[string]PowerSetting) []Host {
+// withPowerSettings returns the hosts with the settings applied.
+func withPowerSettings(hosts []Host, settings map[string]PowerSetting) []Host {
 	if len(settings) == 0 {
 		return hosts
 	}
@@ -47,8 +47,8 @@ func empower(hosts []Host, settings map[string]PowerSetting) []Host {
 	return hosts
 }
 
-// apply also takes the trouble from a host that is off on purpose: whoever watches its
-// services sees them down.
+// apply also removes the problem of a host that is off on purpose: its services are reported as
+// down.
 func (p PowerSetting) apply(h *Host) {
 	h.BootSeconds = cmp.Or(p.BootSeconds, h.BootSeconds, p.BootOtherwise)
 	h.WakeDelay = p.WakeDelay
@@ -57,8 +57,8 @@ func (p PowerSetting) apply(h *Host) {
 	}
 	switch h.Power = cmp.Or(p.Power, h.Power); p.Power {
 	case PowerSleeping, PowerWaking:
-		h.Trouble = ""
+		h.Problem = ""
 	case PowerFailed:
-		h.Trouble = p.Trouble
+		h.Problem = p.Problem
 	}
 }

@@ -22,14 +22,14 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	c := &cloud{hosts: racked("n1", "n2", "n3"), overrides: map[string]inventory.Override{}, hidden: map[string]bool{}}
 	known := &switched{}
 	o := settings(c)
-	o.Powers, o.Rules = known, inventory.DoubtRules{MaxChangePercent: 10, SettleTime: 600}
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	o.Powers, o.Rules = known, inventory.TrustRules{MaxChangePercent: 10, SettleTime: 600}
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	for i := range c.hosts[:2] {
-		c.hosts[i].Trouble = "its nova-compute is down"
+		c.hosts[i].Problem = "its nova-compute is down"
 	}
 	known.settings = map[string]inventory.PowerSetting{
 		"n1": {Power: inventory.PowerSleeping, BootSeconds: 240, WakeDelay: 60}, "n2": {Power: inventory.PowerWaking, FlopsPerWatt: 2e9},
@@ -38,7 +38,7 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 	if err := k.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if doubt := k.Doubt(1000); doubt != "" {
+	if doubt := k.Untrusted(1000); doubt != "" {
 		t.Errorf("two of three hosts that were switched off are doubted: %s", doubt)
 	}
 	hosts := k.Snapshot()
@@ -55,10 +55,10 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 
 func TestAHostThatDidNotWakeHasFailedAndSaysWhy(t *testing.T) {
 	c := &cloud{hosts: racked("n1", "n2"), overrides: map[string]inventory.Override{}, hidden: map[string]bool{}}
-	known := &switched{settings: map[string]inventory.PowerSetting{"n1": {Power: inventory.PowerFailed, Trouble: "it did not wake up"}}}
+	known := &switched{settings: map[string]inventory.PowerSetting{"n1": {Power: inventory.PowerFailed, Problem: "it did not wake up"}}}
 	o := settings(c)
 	o.Powers = known
-	k, err := inventory.OpenKeeper(t.Context(), c, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

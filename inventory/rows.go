@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rows are the hosts of States in pages, so that few have to be copied to change one.
+// rows are the hosts of States in pages, so that a change of one host copies few.
 type rows [][]*HostState
 
 const rowsOnPage = 128
@@ -24,7 +24,7 @@ func newRows(hosts []HostState) rows {
 
 func (r rows) at(i int) *HostState { return r[i/rowsOnPage][i%rowsOnPage] }
 
-// put replaces a host, in a page of its own: r was cloned from before.
+// put replaces a host, in a copy of its page. r is a clone of before.
 func (r rows) put(before rows, i int, h *HostState) {
 	page := &r[i/rowsOnPage]
 	if old := before[i/rowsOnPage]; &(*page)[0] == &old[0] {

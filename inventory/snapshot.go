@@ -13,39 +13,38 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Source lists the hosts there are: a file, or a cloud. The answer belongs to the
-// caller, except for the maps and slices inside the hosts, which nobody changes.
+// Source lists the hosts: from a file, or from a cloud. The result belongs to the caller,
+// except for the maps and slices inside the hosts, which nobody may change.
 type Source interface {
 	Hosts(ctx context.Context) ([]Host, error)
 }
 
-// Snapshot is one state of all hosts, sorted by name. It never changes and may
-// be read by many goroutines; who gets a *Host from it must not write to it.
+// Snapshot is one state of all hosts, sorted by name. It never changes and is safe for
+// concurrent reading. Callers must not write to the hosts that it returns.
 type Snapshot struct {
 	hosts     []Host
 	index     map[string]int
 	ranks     []int // EfficiencyRank by host
 	kinds     map[string]Kind
 	longest   map[string]int // elements of the longest list, by property
-	classes   []string       // custom resource classes of which some host has some, sorted
+	classes   []string       // custom resource classes that hosts have, sorted
 	hidden    map[string]bool
 	catalogue func() []Property
-	left      []string // what was left out, in sentences
+	left      []string // the properties that were left out, as sentences
 }
 
-// NewSnapshot freezes hosts with the overrides (by host name) laid over them, their traits
-// and aggregates sorted.
-// An override for a host that is not there waits for it without effect. hidden
-// names the properties that only an admin may use.
+// NewSnapshot freezes hosts with the overrides, by host name, applied, and their traits and
+// aggregates sorted. An override of an unknown host has no effect. hidden contains the properties
+// that only admins may use.
 //
-// It fails with an Invalid fault when a name is empty or repeats, when a property
-// would have two types or no value, or when it is named like a built-in one.
+// It returns an Invalid fault if a name is empty or repeated, or if a property has two types, no
+// value, or the name of a built-in one.
 func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
 	return checked(layOver(hosts, overrides, hidden))
 }
 
-// newSnapshotThatAgrees is NewSnapshot, but what has another type than an operator has
-// given the property is left out. The type on the first host by name counts.
+// newSnapshotThatAgrees is NewSnapshot without the properties whose type differs from the type
+// that an operator has set, on the first such host by name.
 func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
 	s := layOver(hosts, overrides, hidden)
 	s.leaveOut(kindsSet(s.hosts, overrides))
@@ -76,7 +75,7 @@ func checked(s *Snapshot) (*Snapshot, error) {
 	return s, nil
 }
 
-// leaveOut takes away properties that have another type than in kinds.
+// leaveOut removes properties with another type than in kinds.
 func (s *Snapshot) leaveOut(kinds map[string]Kind) {
 	if len(kinds) == 0 {
 		return
@@ -87,7 +86,7 @@ func (s *Snapshot) leaveOut(kinds map[string]Kind) {
 		for _, name := range slices.Sorted(maps.Keys(h.Properties)) {
 			value := h.Properties[name]
 			if kind, set := kinds[name]; set && kind != value.kind {
-				s.left = append(s.left, fmt.Sprintf("%s is a %s on %s, and was set as a %s", name, value.kind, h.Name, kind))
+				s.left = append(s.left, fmt.Sprintf("%s is a %s on %s, but was set as a %s", name, value.kind, h.Name, kind))
 				continue
 			}
 			kept[name] = value
@@ -113,11 +112,11 @@ func (s *Snapshot) indexNames() error {
 	return nil
 }
 
-// gatherKinds finds the one type of each property. It walks hosts and properties
-// in order so that the same inventory always gives the same error.
+// gatherKinds determines the type of each property. It walks hosts and properties in order, so
+// that the same inventory always returns the same error.
 func (s *Snapshot) gatherKinds() error {
 	s.kinds, s.longest = make(map[string]Kind), make(map[string]int)
-	first := make(map[string]string) // the host on which a property was seen first
+	first := make(map[string]string) // the first host with the property
 	for i := range s.hosts {
 		h := &s.hosts[i]
 		s.longest["traits"] = max(s.longest["traits"], len(h.Traits))
@@ -163,7 +162,7 @@ func (s *Snapshot) rankEfficiency() {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(
 			cmp.Compare(s.hosts[b].FlopsPerWatt, s.hosts[a].FlopsPerWatt), // unknown is 0, so last
-			cmp.Compare(a, b), // hosts lie by name
+			cmp.Compare(a, b), // hosts are sorted by name
 		)
 	})
 	s.ranks = make([]int, len(order))
@@ -184,23 +183,23 @@ func (s *Snapshot) gatherClasses() {
 	s.classes = slices.Sorted(maps.Keys(seen))
 }
 
-// Classes returns the custom resource classes of which some host has some, sorted. The
-// answer must not be changed.
+// Classes returns the custom resource classes that hosts have, sorted. Callers must not change
+// the result.
 func (s *Snapshot) Classes() []string { return s.classes }
 
-// Len is the number of hosts.
+// Len returns the number of hosts.
 func (s *Snapshot) Len() int { return len(s.hosts) }
 
-// Host gives the host at place i, 0 ≤ i < Len.
+// Host returns the host at index i, 0 ≤ i < Len.
 func (s *Snapshot) Host(i int) *Host { return &s.hosts[i] }
 
-// Index gives the place of the host named name.
+// Index returns the index of the host with that name.
 func (s *Snapshot) Index(name string) (int, bool) {
 	i, ok := s.index[name]
 	return i, ok
 }
 
-// Hosts walks the hosts by name, each with its place.
+// Hosts iterates over the hosts by name, each with its index.
 func (s *Snapshot) Hosts() iter.Seq2[int, *Host] {
 	return func(yield func(int, *Host) bool) {
 		for i := range s.hosts {
@@ -211,7 +210,6 @@ func (s *Snapshot) Hosts() iter.Seq2[int, *Host] {
 	}
 }
 
-// EfficiencyRank is the place of host i, from 0, among all hosts ordered by
-// (1) FLOPS per watt, the most first and the unknown last, (2) name.
-// It is weigher 2 of paper 004, section 004.1.
+// EfficiencyRank returns the rank of host i, from 0, among all hosts ordered by (1) FLOPS per
+// watt, the most first and unknown last, (2) name. It is weigher 2 of paper 004, section 004.1.
 func (s *Snapshot) EfficiencyRank(i int) int { return s.ranks[i] }

@@ -146,15 +146,15 @@ func TestAHostThatIsOffOnPurposeIsInNoTrouble(t *testing.T) {
 		"on, says an admin":       {source: inventory.PowerSleeping, set: new(inventory.PowerOn), want: down},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hosts := []inventory.Host{{Name: "a", Power: tc.source, Trouble: down}}
+			hosts := []inventory.Host{{Name: "a", Power: tc.source, Problem: down}}
 			s, err := inventory.NewSnapshot(hosts, map[string]inventory.Override{"a": {Power: tc.set}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Host(0).Trouble; got != tc.want {
+			if got := s.Host(0).Problem; got != tc.want {
 				t.Errorf("trouble is %q, want %q", got, tc.want)
 			}
-			if hosts[0].Trouble != down {
+			if hosts[0].Problem != down {
 				t.Error("the source's own host was changed")
 			}
 		})

@@ -13,127 +13,126 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 )
 
-// HostState is what placement needs to know of a host now (nova/scheduler/host_manager.py
-// HostState, with what Placement knows of the host's tree of providers).
+// HostState is what placement needs to know about a host now (nova/scheduler/host_manager.py
+// HostState, with what Placement knows about the host's provider tree).
 type HostState struct {
 	Name string // of its nova-compute
 	Node string // hypervisor_hostname
 	// Provider is the root of its tree in Placement, with the UUID of the compute node.
 	Provider string
-	Cell     string // UUID; empty where nobody has told
-	Zone     string // availability zone; that of a host in no aggregate with one is Nova's default
-	IP       string // address of its nova-compute (host_ip); empty is not known
-	// Up says that its nova-compute has reported lately, Enabled that nobody has switched
-	// it off, and DisabledReason why somebody has.
+	Cell     string // UUID; empty is unknown
+	Zone     string // availability zone; Nova's default for a host in no aggregate with a zone
+	IP       string // address of its nova-compute (host_ip); empty is unknown
+	// Up reports whether its nova-compute has reported lately, Enabled whether nobody has
+	// disabled it; otherwise DisabledReason is the reason.
 	Up, Enabled    bool
 	DisabledReason string
 	HypervisorType string // "QEMU"
-	// HypervisorVersion is as Nova has it, 1002003 for 1.2.3; 0 is not known.
+	// HypervisorVersion is Nova's number, 1002003 for 1.2.3; 0 is unknown.
 	HypervisorVersion int64
-	// Stocks are what its tree has, by resource class.
+	// Stocks are the inventories of its tree, by resource class.
 	Stocks map[string]Stock
-	Traits []string // of its tree, also Almanac's own
-	// Instances are those on it, and on their way to it.
+	Traits []string // of its tree, including Almanac's own
+	// Instances are on the host or on their way to it.
 	Instances []Instance
-	// IOOps is how many of its instances do heavy work (nova/compute/stats.py io_workload),
-	// FailedBuilds how many builds have failed on it since the last that did not.
+	// IOOps is the number of its instances that do heavy work (nova/compute/stats.py
+	// io_workload), FailedBuilds the number of builds that failed on it since the last success.
 	IOOps, FailedBuilds int64
-	// DiskMissing is by how much less disk is free on the host than its instances leave, in
-	// GiB: cached images, and what they have grown by (disk_available_least of Nova).
+	// DiskMissing is how many GiB less are free on the host than its instances leave: cached
+	// images, and the growth of their disks (Nova's disk_available_least).
 	DiskMissing int64
-	// PCIDevices is how many of its PCI devices are free, as far as its nova-compute lets
-	// Placement know of them (nova/conf/pci.py report_in_placement).
+	// PCIDevices is the number of free PCI devices that its nova-compute reports to Placement
+	// (nova/conf/pci.py report_in_placement).
 	PCIDevices int64
-	// Beyond says why the host cannot be judged here, whatever is asked of it; empty where
-	// it can.
-	Beyond string
-	// Split are the resource classes that are missing in Stocks because it takes more than
-	// one amount to tell what the host has of them: two providers of its tree have some,
-	// or one beside it shares some with it.
+	// Unsupported is the reason why Almanac can never judge the host; empty if it can.
+	Unsupported string
+	// Split are the resource classes that Stocks lacks because one amount cannot describe them:
+	// two providers of the tree have some, or a sharing provider outside it does.
 	Split []string
 }
 
-// Stock is what a host has of a resource class, as Placement counts
+// Stock is a host's inventory of one resource class, as Placement computes it
 // (placement/objects/inventory.py, allocation.py _check_capacity_exceeded).
 type Stock struct {
-	Provider        string // that has it: the root, or a child
+	Provider        string // of the inventory: the root, or a child
 	Total, Reserved int64
 	Ratio           float64 // allocation_ratio
 	Used            int64
-	// Min, Max and Step are min_unit, max_unit and step_size: an amount that one
-	// instance takes lies between the first two and is a multiple of the third. 0 is
-	// Placement's default: 1, any, and 1.
+	// Min, Max and Step are min_unit, max_unit and step_size: the amount of one instance lies
+	// between Min and Max and is a multiple of Step. 0 is Placement's default: 1, any, and 1.
 	Min, Max, Step int64
 }
 
-// most is more of a resource class than Placement gives away (placement/db/constants.py
+// most is more of a resource class than Placement allocates (placement/db/constants.py
 // MAX_INT).
 const most = math.MaxInt32
 
-// Limit is the most that Placement gives away: (Total - Reserved) * Ratio, rounded down.
+// Limit returns the amount that Placement allocates at most: (Total - Reserved) * Ratio,
+// rounded down.
 func (s Stock) Limit() int64 {
 	return int64(min(float64(s.Real())*max(0, s.Ratio), 1<<53))
 }
 
-// offered is Total * Ratio - Reserved. The conversion keeps the compiler from fusing the two.
+// offered returns Total * Ratio - Reserved. The conversion keeps the compiler from fusing the
+// two operations.
 func (s Stock) offered() float64 { return float64(float64(s.Total)*s.Ratio) - float64(s.Reserved) }
 
-// Real is what there is of it without overcommitment.
+// Real returns the amount without overcommitment.
 func (s Stock) Real() int64 { return max(0, s.Total-s.Reserved) }
 
 // Take is what one consumer takes of one host.
 type Take struct {
-	Host      int // place in States
+	Host      int // index in States
 	Instance  string
 	Group     string // server group, so that the next instance sees this one
 	Resources map[string]int64
 	// Victims are the instances that leave the host for this one.
 	Victims []string
-	// Counted says that the stocks have it all already: what it takes, and what the victims
-	// have left, or have been given back.
+	// Counted reports whether the stocks contain the effect already: what the instance takes,
+	// and what victims leave or get back.
 	Counted bool
 }
 
-// States are the states of all hosts at one moment, sorted by name and laid out in
-// columns. They never change: With gives others, which share with these what is equal.
-// The slices and sets they give belong to them; nobody writes to them.
+// States are the states of all hosts at one moment, sorted by name and laid out in columns.
+// They never change: WithTaken returns new ones that share what is equal. Callers must not
+// write to the slices and sets that they return.
 type States struct {
 	rows        rows
 	index       map[string]int // by lower-case name
 	nodes       map[string]int // by lower-case node
 	aggregates  []Aggregate
 	members     map[string]hostset.Set // by UUID of an aggregate
-	memberships [][]int                // by host: places in aggregates, ascending
+	memberships [][]int                // by host: indices in aggregates, ascending
 	traits      map[string]hostset.Set // by name
 	zones       map[string]hostset.Set
 	split       map[string]hostset.Set // by resource class
 	up, enabled hostset.Set
 	all, none   hostset.Set
-	ioOps       []int64 // of the hosts, by place
+	ioOps       []int64 // by host
 
-	guests   *guests
-	received hostset.Set // hosts that may have got instances since guests; nil is none
+	locations *locations
+	received  hostset.Set // hosts that may have received instances since locations; nil is none
 
 	columns map[string]*Column // by resource class, of those that many hosts have
-	// rare are the places of the hosts that have one of the other classes: each
-	// reservation has one of its own, which few hosts have. Their columns are made when
-	// they are asked for.
+	// rare are the indices of the hosts that have one of the other classes: each reservation
+	// has a class of its own on few hosts. Their columns are made on demand.
 	rare  map[string][]int
 	made  *sync.Map // *Column by class, of rare
 	empty *Column
 }
 
-// Column is what all hosts have of one resource class, by place. A host that has none of
-// it has 0 everywhere but in Step, where it has 1.
+// Column is the amount of one resource class on all hosts, by index. A host without the class
+// has 0 everywhere, and Step 1.
 type Column struct {
-	// Limit is the most that Placement gives away: (Total - Reserved) * Ratio, rounded
+	// Limit is the amount that Placement allocates at most: (Total - Reserved) * Ratio, rounded
 	// down. Real is Total - Reserved.
 	Limit, Real, Used []int64
-	// Yield is how much of Used belongs to instances that can be evicted. Limit - Used is
-	// free in the full state h_f of paper 001, Limit - Used + Yield in its normal state h_n.
-	Yield          []int64
+	// Evictable is the part of Used that belongs to instances that can be evicted. Limit - Used
+	// is free in the full state h_f of paper 001, Limit - Used + Evictable in its normal state
+	// h_n.
+	Evictable      []int64
 	Min, Max, Step []int64
-	// Offered is Total * Ratio - Reserved: what nova-scheduler has of VCPU to weigh
+	// Offered is Total * Ratio - Reserved: what nova-scheduler weighs for VCPU
 	// (nova/compute/resource_tracker.py counts what is reserved as used).
 	Offered []float64
 }
@@ -142,7 +141,7 @@ func newColumn(hosts int) *Column {
 	cells := make([]int64, 7*hosts)
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
 	c := &Column{
-		Limit: part(0), Real: part(1), Used: part(2), Yield: part(3), Min: part(4), Max: part(5), Step: part(6),
+		Limit: part(0), Real: part(1), Used: part(2), Evictable: part(3), Min: part(4), Max: part(5), Step: part(6),
 		Offered: make([]float64, hosts),
 	}
 	for i := range c.Step {
@@ -152,17 +151,17 @@ func newColumn(hosts int) *Column {
 }
 
 func (c *Column) set(i int, s Stock, yield int64) {
-	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i] = s.Limit(), s.Real(), s.Used, yield
+	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
 	c.Offered[i] = s.offered()
 }
 
 func (c *Column) clear(i int) {
-	c.Limit[i], c.Real[i], c.Used[i], c.Yield[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
+	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i], c.Min[i], c.Max[i], c.Step[i] = 0, 0, 0, 0, 0, 0, 1
 	c.Offered[i] = 0
 }
 
-// differsInUse says that of a stock of host i nothing is new but what is used of it.
+// differsInUse reports whether the stock of host i differs from the column at most in Used.
 func (c *Column) differsInUse(i int, s Stock) bool {
 	return c.Limit[i] == s.Limit() && c.Real[i] == s.Real() && c.Offered[i] == s.offered() &&
 		c.Min[i] == cmp.Or(s.Min, 1) && c.Max[i] == cmp.Or(s.Max, most) && c.Step[i] == cmp.Or(s.Step, 1)
@@ -173,7 +172,7 @@ func (c *Column) clone() *Column {
 	copy(next.Limit, c.Limit)
 	copy(next.Real, c.Real)
 	copy(next.Used, c.Used)
-	copy(next.Yield, c.Yield)
+	copy(next.Evictable, c.Evictable)
 	copy(next.Min, c.Min)
 	copy(next.Max, c.Max)
 	copy(next.Step, c.Step)
@@ -181,10 +180,10 @@ func (c *Column) clone() *Column {
 	return next
 }
 
-// NewStates gives the states of hosts, which are in aggregates. It fails with an Invalid
-// fault where a host has no name, or two have the same, whatever their case: Nova takes
-// these for one (nova/scheduler/host_manager.py get_filtered_hosts). The slices and maps
-// in hosts and aggregates belong to the states from then on.
+// NewStates returns the states of hosts in aggregates. It returns an Invalid fault if a host
+// has no name, or if two names are equal regardless of case: Nova takes such hosts for one
+// (nova/scheduler/host_manager.py get_filtered_hosts). The slices and maps in hosts and
+// aggregates belong to the states from then on.
 func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b HostState) int { return cmp.Compare(a.Name, b.Name) })
@@ -200,7 +199,7 @@ func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	s.gatherSets()
 	s.gatherAggregates()
 	s.layColumns()
-	s.guests = &guests{rows: s.rows}
+	s.locations = &locations{rows: s.rows}
 	return s, nil
 }
 
@@ -212,7 +211,7 @@ func (s *States) indexNames() error {
 			return fault.Field("name", "a host has no name")
 		}
 		if other, taken := s.index[name]; taken {
-			return fault.Field("name", "two hosts are named %q and %q, which is the same to Nova", s.Host(other).Name, h.Name)
+			return fault.Field("name", "two hosts are named %q and %q, which are equal to Nova", s.Host(other).Name, h.Name)
 		}
 		s.index[name] = i
 		if h.Node != "" {
@@ -288,34 +287,34 @@ func (s *States) columnOf(class string, places []int) *Column {
 	c := newColumn(s.Len())
 	for _, i := range places {
 		h := s.Host(i)
-		c.set(i, h.Stocks[class], h.yield(class))
+		c.set(i, h.Stocks[class], h.evictable(class))
 	}
 	return c
 }
 
-// Len is the number of hosts.
+// Len returns the number of hosts.
 func (s *States) Len() int { return len(s.empty.Used) }
 
-// Host gives the host at place i, 0 ≤ i < Len.
+// Host returns the host at index i, 0 ≤ i < Len.
 func (s *States) Host(i int) *HostState { return s.rows.at(i) }
 
-// InstancesOn gives the instances on host i, and on their way to it, in no order.
+// InstancesOn returns the instances on host i and on their way to it, in no order.
 func (s *States) InstancesOn(i int) []Instance { return s.Host(i).Instances }
 
-// Index gives the place of the host named name, whatever its case.
+// Index returns the index of the host with that name, in any case.
 func (s *States) Index(name string) (int, bool) {
 	i, ok := s.index[strings.ToLower(name)]
 	return i, ok
 }
 
-// Node gives the place of the host whose hypervisor is named name, whatever its case.
+// Node returns the index of the host whose hypervisor has that name, in any case.
 func (s *States) Node(name string) (int, bool) {
 	i, ok := s.nodes[strings.ToLower(name)]
 	return i, ok
 }
 
-// Column gives what the hosts have of a resource class. It is never nil: of a class that
-// nobody has, nobody has anything.
+// Column returns the amounts of a resource class on all hosts. It is never nil: a class that no
+// host has is 0 everywhere.
 func (s *States) Column(class string) *Column {
 	if c, there := s.columns[class]; there {
 		return c
@@ -331,24 +330,24 @@ func (s *States) Column(class string) *Column {
 	return c.(*Column)
 }
 
-// All gives all hosts.
+// All returns all hosts.
 func (s *States) All() hostset.Set { return s.all }
 
-// Up gives the hosts whose nova-compute has reported lately.
+// Up returns the hosts whose nova-compute has reported lately.
 func (s *States) Up() hostset.Set { return s.up }
 
-// Enabled gives the hosts that nobody has switched off.
+// Enabled returns the hosts that nobody has disabled.
 func (s *States) Enabled() hostset.Set { return s.enabled }
 
-// None gives nothing for each host.
-func (s *States) None() []int64 { return s.empty.Used }
+// Zeros returns a slice of zeros, one per host.
+func (s *States) Zeros() []int64 { return s.empty.Used }
 
-// IOOps gives the IOOps of the hosts by place.
+// IOOps returns the IOOps of the hosts, by index.
 func (s *States) IOOps() []int64 { return s.ioOps }
 
-// Trait gives the hosts that have a trait, Zone those in an availability zone, Members
-// those in the aggregate with the UUID, and Split those of whose amounts of a resource
-// class nothing can be said. They are empty, and never nil, where there is no such thing.
+// Trait returns the hosts with a trait, Zone those in an availability zone, Members those in
+// the aggregate with the UUID, and Split those whose amount of a resource class is unknown.
+// They are empty, and never nil, for an unknown name.
 func (s *States) Trait(name string) hostset.Set   { return s.setOf(s.traits, name) }
 func (s *States) Zone(name string) hostset.Set    { return s.setOf(s.zones, name) }
 func (s *States) Members(uuid string) hostset.Set { return s.setOf(s.members, uuid) }
@@ -361,10 +360,10 @@ func (s *States) setOf(sets map[string]hostset.Set, name string) hostset.Set {
 	return s.none
 }
 
-// Aggregates gives all aggregates, in the order in which NewStates got them.
+// Aggregates returns all aggregates, in the order of NewStates.
 func (s *States) Aggregates() []Aggregate { return s.aggregates }
 
-// AggregatesOf walks the aggregates that host i is in, in the same order.
+// AggregatesOf iterates over the aggregates of host i, in the same order.
 func (s *States) AggregatesOf(i int) iter.Seq[*Aggregate] {
 	return func(yield func(*Aggregate) bool) {
 		for _, place := range s.memberships[i] {
@@ -375,12 +374,12 @@ func (s *States) AggregatesOf(i int) iter.Seq[*Aggregate] {
 	}
 }
 
-// With gives the states after the takes: what they take is used, their victims are off the
-// hosts with all that they held of them, their instances are on the hosts, and each of
-// these is a heavy operation there (nova/scheduler/host_manager.py consume_from_request).
-// Of a class of which a host has none nothing is taken. An instance that is on the host
-// already is there once; a victim that is not there leaves nothing.
-func (s *States) With(takes []Take) *States {
+// WithTaken returns the states after the takes: their resources are used, their victims have
+// left with everything they held, their instances are on the hosts, and each of these is a
+// heavy operation there (nova/scheduler/host_manager.py consume_from_request). A resource class
+// that the host does not have is ignored, as is a victim that is not there. An instance that is
+// already on the host is not added again.
+func (s *States) WithTaken(takes []Take) *States {
 	if len(takes) == 0 {
 		return s
 	}
@@ -398,21 +397,22 @@ func (s *States) With(takes []Take) *States {
 		}
 		if !t.Counted {
 			for _, victim := range t.Victims {
-				next.lose(s, t.Host, victim)
+				next.removeInstance(s, t.Host, victim)
 			}
 			for class, amount := range t.Resources {
-				next.use(s, t.Host, class, amount, 0)
+				next.addUsed(s, t.Host, class, amount, 0)
 			}
 		}
-		h.receive(t)
+		h.addInstance(t)
 		next.received.Add(t.Host)
 		next.ioOps[t.Host] = h.IOOps
 	}
 	return &next
 }
 
-// lose takes an instance off host i, which is no longer that of before.
-func (s *States) lose(before *States, i int, instance string) {
+// removeInstance removes an instance from host i, whose row differs from that of before
+// already.
+func (s *States) removeInstance(before *States, i int, instance string) {
 	h := s.Host(i)
 	at := slices.IndexFunc(h.Instances, func(o Instance) bool { return o.ID == instance })
 	if at < 0 {
@@ -422,17 +422,17 @@ func (s *States) lose(before *States, i int, instance string) {
 	yields := gone.Evictable()
 	for class, amount := range gone.Holds {
 		if yields {
-			s.use(before, i, class, -amount, -amount)
+			s.addUsed(before, i, class, -amount, -amount)
 		} else {
-			s.use(before, i, class, -amount, 0)
+			s.addUsed(before, i, class, -amount, 0)
 		}
 	}
 	h.Instances = slices.Delete(slices.Clone(h.Instances), at, at+1)
 }
 
-// use has so much more of a class used, and so much more yielded, on host i, which is no
-// longer that of before.
-func (s *States) use(before *States, i int, class string, used, yielded int64) {
+// addUsed adds to the used and the evictable amount of a class on host i, whose row differs
+// from that of before already.
+func (s *States) addUsed(before *States, i int, class string, used, yielded int64) {
 	stock, there := s.Host(i).Stocks[class]
 	if !there {
 		return
@@ -441,7 +441,7 @@ func (s *States) use(before *States, i int, class string, used, yielded int64) {
 	s.Host(i).Stocks[class] = stock
 	c, was := s.columns[class], before.columns[class]
 	if c == nil {
-		return // it is rare
+		return // a rare class
 	}
 	if c == was {
 		own := *c
@@ -450,24 +450,23 @@ func (s *States) use(before *States, i int, class string, used, yielded int64) {
 	}
 	c.Used[i] = stock.Used
 	if yielded == 0 {
-		return // Yield may still be that of before
+		return // Evictable may still be the slice of before
 	}
-	if &c.Yield[0] == &was.Yield[0] {
-		c.Yield = slices.Clone(c.Yield)
+	if &c.Evictable[0] == &was.Evictable[0] {
+		c.Evictable = slices.Clone(c.Evictable)
 	}
-	c.Yield[i] += yielded
+	c.Evictable[i] += yielded
 }
 
-// copied gives a copy that may take something.
+// copied returns a copy that can change.
 func (h *HostState) copied() *HostState {
 	next := *h
 	next.Stocks, next.Instances = maps.Clone(h.Stocks), slices.Clip(h.Instances)
 	return &next
 }
 
-// yield is how much of a class, of which the host has some, the instances have that can be
-// evicted.
-func (h *HostState) yield(class string) (amount int64) {
+// evictable returns how much of a class the instances hold that can be evicted.
+func (h *HostState) evictable(class string) (amount int64) {
 	for i := range h.Instances {
 		if one := &h.Instances[i]; one.Evictable() {
 			amount += one.Holds[class]
@@ -476,7 +475,7 @@ func (h *HostState) yield(class string) (amount int64) {
 	return amount
 }
 
-func (h *HostState) receive(t Take) {
+func (h *HostState) addInstance(t Take) {
 	if slices.ContainsFunc(h.Instances, func(i Instance) bool { return i.ID == t.Instance }) {
 		return
 	}

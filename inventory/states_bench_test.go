@@ -49,25 +49,25 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 	b.Run("with one take", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.With(take)
+			s.WithTaken(take)
 		}
 	})
 	b.Run("column of a rare class", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.With(take).Column("CUSTOM_ALMANAC_RESERVATION_7")
+			s.WithTaken(take).Column("CUSTOM_ALMANAC_RESERVATION_7")
 		}
 	})
 	b.Run("place and settle", func(b *testing.B) {
 		b.ReportAllocs()
-		board := inventory.NewBoard()
-		board.Take(board.Begin(), s, nil)
+		board := inventory.NewLiveState()
+		board.Replace(board.BeginRead(), s, nil)
 		for b.Loop() {
 			h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return take, nil })
 			if err != nil {
 				b.Fatal(err)
 			}
-			h.Settle()
+			h.Confirm()
 		}
 	})
 }
@@ -76,8 +76,8 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 // are held.
 func BenchmarkBoardOf10000Hosts(b *testing.B) {
 	rows, aggregates := largeFleet()
-	s, board := states(b, rows, aggregates...), inventory.NewBoard()
-	board.Take(board.Begin(), s, nil)
+	s, board := states(b, rows, aggregates...), inventory.NewLiveState()
+	board.Replace(board.BeginRead(), s, nil)
 	plan := func(host int, instance string) *inventory.Hold {
 		h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) {
 			return []inventory.Take{{Host: host, Instance: instance, Resources: amounts{"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}}}, nil
@@ -92,12 +92,12 @@ func BenchmarkBoardOf10000Hosts(b *testing.B) {
 	}
 	b.Run("a reading is taken", func(b *testing.B) {
 		for b.Loop() {
-			board.Take(board.Begin(), s, nil)
+			board.Replace(board.BeginRead(), s, nil)
 		}
 	})
 	b.Run("a host is corrected", func(b *testing.B) {
 		for b.Loop() {
-			board.Correct(board.Begin(), "cmp-00007", rows[7].Stocks, nil)
+			board.CorrectHost(board.BeginRead(), "cmp-00007", rows[7].Stocks, nil)
 		}
 	})
 	b.Run("a plan is undone", func(b *testing.B) {
@@ -107,7 +107,7 @@ func BenchmarkBoardOf10000Hosts(b *testing.B) {
 	})
 	b.Run("the unclear hosts are asked for", func(b *testing.B) {
 		for b.Loop() {
-			board.Unclear()
+			board.UncertainHosts()
 		}
 	})
 }

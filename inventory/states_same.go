@@ -2,12 +2,12 @@ package inventory
 
 import "iter"
 
-// SameHosts says that o surely has the same hosts at the same places, since both come
-// from one NewStates. What was gathered by place for the one is then good for the other.
+// SameHosts reports whether o is known to have the same hosts at the same indices, because both
+// come from one NewStates. Results by index of one are then valid for the other.
 func (s *States) SameHosts(o *States) bool { return o != nil && s.empty == o.empty }
 
-// Changed walks the places of the hosts that are not surely the same in s and o, in
-// ascending order. Both come from one NewStates (SameHosts).
+// Changed iterates over the indices of the hosts that may differ between s and o, ascending.
+// Both must come from one NewStates (SameHosts).
 func (s *States) Changed(o *States) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n, page := range s.rows {

@@ -14,7 +14,7 @@ func TestTakesKeepTheHostsAndCountAsOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := before.With([]inventory.Take{{Host: 1, Instance: "one"}, {Host: 1, Instance: "two"}, {Host: 1, Instance: "two"}})
+	after := before.WithTaken([]inventory.Take{{Host: 1, Instance: "one"}, {Host: 1, Instance: "two"}, {Host: 1, Instance: "two"}})
 	for name, tc := range map[string]struct {
 		s    *inventory.States
 		want []int64
@@ -40,7 +40,7 @@ func TestChangedNamesTheHostsThatSomethingHasHappenedTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := before.With([]inventory.Take{{Host: 299, Instance: "one"}, {Host: 3, Instance: "two"}, {Host: 1, Instance: "three"}})
+	after := before.WithTaken([]inventory.Take{{Host: 299, Instance: "one"}, {Host: 3, Instance: "two"}, {Host: 1, Instance: "three"}})
 	want := []int{1, 3, 299}
 	if got := slices.Collect(after.Changed(before)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -46,7 +46,7 @@ func TestHostsLieByNameAndAreFoundWhateverTheCase(t *testing.T) {
 
 func TestNamesDifferInMoreThanCase(t *testing.T) {
 	for want, rows := range map[string][]inventory.HostState{
-		`two hosts are named "A" and "a", which is the same to Nova`: {{Name: "a"}, {Name: "b"}, {Name: "A"}},
+		`two hosts are named "A" and "a", which are equal to Nova`: {{Name: "a"}, {Name: "b"}, {Name: "A"}},
 		"a host has no name": {{Name: "a"}, {}},
 	} {
 		_, err := inventory.NewStates(rows, nil)
@@ -112,15 +112,15 @@ func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 	const any = 1<<31 - 1
 	want := &inventory.Column{
 		Limit: []int64{13, 0, 0, 1 << 53, 0}, Real: []int64{9, 0, 4, 1 << 31, 0}, Used: []int64{9, 0, 0, 0, 0},
-		Yield: []int64{6, 0, 0, 0, 0},
-		Min:   []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
+		Evictable: []int64{6, 0, 0, 0, 0},
+		Min:       []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
 		Offered: []float64{14, 60, -4, 3e38 * (1 << 31), 0},
 	}
 	if diff := cmp.Diff(want, s.Column("VCPU")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	nothing := make([]int64, 5)
-	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Yield: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
+	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Evictable: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
 	if diff := cmp.Diff(want, s.Column("nobody's")); diff != "" {
 		t.Errorf("of a class that nobody has (-want +got):\n%s", diff)
 	}
@@ -143,15 +143,15 @@ func TestVictimsLeaveWithAllTheyHold(t *testing.T) {
 	}})
 	find := func(s *inventory.States) (found [4]int64) {
 		for n, class := range []string{"VCPU", "CUSTOM_GPU"} {
-			found[2*n], found[2*n+1] = s.Column(class).Used[0], s.Column(class).Yield[0]
+			found[2*n], found[2*n+1] = s.Column(class).Used[0], s.Column(class).Evictable[0]
 		}
 		return found
 	}
-	s := was.With([]inventory.Take{{Instance: "new", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "unknown"}}})
+	s := was.WithTaken([]inventory.Take{{Instance: "new", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "unknown"}}})
 	if got := find(s); got != [4]int64{9, 2, 1, 1} || len(s.InstancesOn(0)) != 4 || len(s.HostsOf("goes")) != 0 {
 		t.Errorf("used and yield are %v, on the host are %v", got, s.InstancesOn(0))
 	}
-	again := s.With([]inventory.Take{{Instance: "other", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "normal", "locked"}}})
+	again := s.WithTaken([]inventory.Take{{Instance: "other", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "normal", "locked"}}})
 	if got := find(again); got != [4]int64{7, 2, 1, 1} {
 		t.Errorf("with a victim that has left, one that holds nothing and one that is locked, used and yield are %v", got)
 	}
@@ -164,7 +164,7 @@ func TestTheNextTakeSeesTheInstanceOfTheOneBefore(t *testing.T) {
 	was := states(t, []inventory.HostState{
 		{Name: "a", IOOps: 2, Stocks: stocks{"VCPU": {Total: 4, Ratio: 1, Used: 1}}, Instances: []inventory.Instance{{ID: "old"}}}, {Name: "b"},
 	})
-	s := was.With([]inventory.Take{
+	s := was.WithTaken([]inventory.Take{
 		{Host: 0, Instance: "new", Group: "g", Resources: amounts{"VCPU": 2, "CUSTOM_NONE": 1}},
 		{Host: 0, Instance: "old", Resources: amounts{"VCPU": 1}},
 	})
@@ -179,7 +179,7 @@ func TestTheNextTakeSeesTheInstanceOfTheOneBefore(t *testing.T) {
 	if h := was.Host(0); h.Stocks["VCPU"].Used != 1 || was.Column("VCPU").Used[0] != 1 || h.IOOps != 2 || len(h.Instances) != 1 {
 		t.Errorf("the states before have changed: %+v", h)
 	}
-	if s.Host(1) != was.Host(1) || s.With(nil) != s {
+	if s.Host(1) != was.Host(1) || s.WithTaken(nil) != s {
 		t.Error("what is equal is not shared")
 	}
 }
@@ -242,7 +242,7 @@ func consistent(t *rapid.T, s *inventory.States) {
 			} else if stock.Max == 0 {
 				want[5] = 1<<31 - 1
 			}
-			if row := [7]int64{got.Limit[i], got.Real[i], got.Used[i], got.Yield[i], got.Min[i], got.Max[i], got.Step[i]}; row != want {
+			if row := [7]int64{got.Limit[i], got.Real[i], got.Used[i], got.Evictable[i], got.Min[i], got.Max[i], got.Step[i]}; row != want {
 				t.Fatalf("%s of %s is %v, want %v", class, s.Host(i).Name, row, want)
 			}
 			if want[3] > want[2] {
@@ -293,7 +293,7 @@ func TestColumnsFollowTheHostsThroughTakes(t *testing.T) {
 				}
 				takes = append(takes, take)
 			}
-			s = s.With(takes)
+			s = s.WithTaken(takes)
 			consistent(t, s)
 			consistent(t, was)
 			for i := range s.Len() {
@@ -328,7 +328,7 @@ func TestInstancesThatAreSparedYieldNothingAndStay(t *testing.T) {
 				}
 			}
 		}
-		s := was.Sparing(spared)
+		s := was.WithProtected(spared)
 		consistent(t, s)
 		consistent(t, was)
 		for i := range s.Len() {

@@ -10,43 +10,43 @@ type Kind string
 
 // The types a property can have.
 const (
-	Number Kind = "number"
-	String Kind = "string"
-	Bool   Kind = "bool"
-	List   Kind = "list" // of strings
+	KindNumber Kind = "number"
+	KindString Kind = "string"
+	KindBool   Kind = "bool"
+	KindList   Kind = "list" // of strings
 )
 
-// Value is the value of a property on a host. The zero Value is the absence of
-// one; its kind is "".
+// Value is the value of a property on a host. The zero Value, whose kind is "", is the absence
+// of a value.
 type Value struct {
 	kind   Kind
 	number float64 // of a Bool: 1 is true
 	text   string
 	list   []string
-	sorted []string // the elements of list in order, to look one up
+	sorted []string // the elements of list, sorted for lookup
 }
 
-// NumberValue gives a Value of kind Number.
-func NumberValue(n float64) Value { return Value{kind: Number, number: n} }
+// NumberValue returns a Value of kind Number.
+func NumberValue(n float64) Value { return Value{kind: KindNumber, number: n} }
 
-// StringValue gives a Value of kind String.
-func StringValue(s string) Value { return Value{kind: String, text: s} }
+// StringValue returns a Value of kind String.
+func StringValue(s string) Value { return Value{kind: KindString, text: s} }
 
-// BoolValue gives a Value of kind Bool.
+// BoolValue returns a Value of kind Bool.
 func BoolValue(b bool) Value {
 	if b {
-		return Value{kind: Bool, number: 1}
+		return Value{kind: KindBool, number: 1}
 	}
-	return Value{kind: Bool}
+	return Value{kind: KindBool}
 }
 
-// ListValue gives a Value of kind List with the elements in the order given.
+// ListValue returns a Value of kind List that keeps the order of the elements.
 func ListValue(elements []string) Value {
 	list := slices.Clone(elements)
-	return Value{kind: List, list: list, sorted: inOrder(list)}
+	return Value{kind: KindList, list: list, sorted: inOrder(list)}
 }
 
-// inOrder returns the elements sorted: list itself where it is.
+// inOrder returns the elements sorted; list itself if it is.
 func inOrder(list []string) []string {
 	if slices.IsSorted(list) {
 		return list
@@ -54,50 +54,50 @@ func inOrder(list []string) []string {
 	return slices.Sorted(slices.Values(list))
 }
 
-// sortedList returns the Value of a list that is sorted, without a copy.
-func sortedList(list []string) Value { return Value{kind: List, list: list, sorted: list} }
+// sortedList returns the Value of a sorted list, without a copy.
+func sortedList(list []string) Value { return Value{kind: KindList, list: list, sorted: list} }
 
-// holds reports whether text is one of the elements of a List.
+// holds reports whether text is an element of a List.
 func (v Value) holds(text string) bool {
 	_, found := slices.BinarySearch(v.sorted, text)
 	return found
 }
 
-// Kind is the type of v.
+// Kind returns the type of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Any gives v as float64, string, bool or []string (never nil), for an adapter
-// to encode, and nil for the zero Value.
+// Any returns v as float64, string, bool or []string (never nil) for encoding, and nil for the
+// zero Value.
 func (v Value) Any() any {
 	switch v.kind {
-	case Number:
+	case KindNumber:
 		return v.number
-	case String:
+	case KindString:
 		return v.text
-	case Bool:
+	case KindBool:
 		return v.number == 1
-	case List:
+	case KindList:
 		return append([]string{}, v.list...)
 	default:
 		return nil
 	}
 }
 
-// Compare orders values: by kind, then numbers and strings by size, false
-// before true, and lists element by element.
+// Compare orders values: by kind, then numbers and strings by size, false before true, and
+// lists element by element.
 func (v Value) Compare(o Value) int {
 	if c := cmp.Compare(v.kind, o.kind); c != 0 {
 		return c
 	}
 	switch v.kind {
-	case String:
+	case KindString:
 		return cmp.Compare(v.text, o.text)
-	case List:
+	case KindList:
 		return slices.Compare(v.list, o.list)
 	default:
 		return cmp.Compare(v.number, o.number)
 	}
 }
 
-// Equal says whether kind and value are the same.
+// Equal reports whether kind and value are the same.
 func (v Value) Equal(o Value) bool { return v.Compare(o) == 0 }

@@ -28,15 +28,15 @@ func (b *beside) instancesByTheHint(way string, hosts []string) {
 			b.t.Errorf("%s: the tenant is told %q, want %q in it", w.name, said, why)
 		}
 	}
-	refused("holds 4 instances, 5 are asked for", wish{name: "more than it holds", count: 5})
-	refused("holds 20 DISK_GB for each instance, the flavor takes 80", wish{name: "larger than a slice", flavor: big})
+	refused("has 4 instances, 5 are requested", wish{name: "more than it holds", count: 5})
+	refused("has 20 DISK_GB for each instance, the flavor needs 80", wish{name: "larger than a slice", flavor: big})
 	b.cloud.Openstack(b.t, labtest.Demo, "server", "create", "--flavor", "m1.tiny", "--image", "tiny", "--nic", "none",
 		"--hint", "reservation="+r.ID, "--max", "3", "--wait", "web-by-openstack")
 	three := b.settled(b.named("web-by-openstack")...)
 	b.runOn(hosts, three...)
-	refused("has room for 1 more instances, 2 are asked for", wish{name: "two for one slice", count: 2})
+	refused("has room for 1 more instances, 2 are requested", wish{name: "two for one slice", count: 2})
 	fourth := b.placed(b.demo, hosts, 1, wish{name: "the last", hints: hint})
-	refused("has room for 0 more instances, 1 are asked for", wish{name: "one more"})
+	refused("has room for 0 more instances, 1 are requested", wish{name: "one more"})
 	b.heldBack(hosts)
 
 	b.ordered(order{server: three[0], do: coldly, refused: true}) // the other host is full
@@ -68,7 +68,7 @@ func (b *beside) slicesMove(r v1.Reservation, hosts []string, free string, guest
 	moved = b.ordered(order{server: moved, do: coldly, to: []string{free}})[0]
 	moved = b.ordered(order{server: moved, do: resizeTo(small), to: full})[0]
 	b.ordered(order{server: moved, do: resizeTo(medium), refused: true})
-	if said := (&stage{beside: b}).refusal(moved); !strings.Contains(said, "holds 20 DISK_GB for each instance, the flavor takes 40") {
+	if said := (&stage{beside: b}).refusal(moved); !strings.Contains(said, "has 20 DISK_GB for each instance, the flavor needs 40") {
 		b.t.Errorf("it is refused to be larger than its slice: %q", said)
 	}
 	want := map[string]int64{"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20, ownName(r.ID): 1}

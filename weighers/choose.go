@@ -10,60 +10,60 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
-// AllWeighers is the name, in weight_classes, that stands for all of them.
+// AllWeighers is the entry of weight_classes that stands for all weighers.
 const AllWeighers = "nova.scheduler.weights.all_weighers"
 
 // Releases lists the releases of Nova that Almanac knows, by code name, the oldest first.
 var Releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy", "flamingo", "gazpacho"}
 
-// Ports are what weighers need to know beside the states of the hosts.
+// Ports are what weighers need besides the states of the hosts.
 type Ports struct {
 	Promises     Promises
 	Efficiencies Efficiencies
-	// Evictor says who makes room, and Period what is lost of a period that is charged for;
-	// nil: nobody, nothing.
+	// Evictor chooses the instances that make room, and Period is the cost in lost charging
+	// periods; nil is none.
 	Evictor *preemption.Evictor
 	Period  preemption.Cost
 	Nova    Nova
 }
 
-// Nova is what the configuration says of Nova beside the weighers' names and multipliers.
+// Nova is the configuration of Nova besides the weighers' names and multipliers.
 type Nova struct {
-	// Releases are those up to the cloud's, by their code names, such as "bobcat": a
-	// weigher that came with another one does not exist.
+	// Releases are the code names of all releases up to the cloud's, such as "bobcat": weighers
+	// of later releases do not exist.
 	Releases []string
-	// ImageProperties and Metrics are image_props_weight_setting and [metrics]
-	// weight_setting, "name=ratio" each.
+	// ImageProperties and Metrics are image_props_weight_setting and [metrics] weight_setting,
+	// each entry "name=ratio".
 	ImageProperties, Metrics []string
-	// Alone says that there is no nova-scheduler that requests can be passed on to: then a
-	// weigher that would have to count what nobody tells is refused.
+	// Alone means that no nova-scheduler handles requests that Almanac cannot judge: Choose
+	// then refuses weighers that would need unknown facts.
 	Alone bool
 }
 
-// choice is a weigher that may be chosen.
+// choice is a weigher that can be configured.
 type choice struct {
 	path       string // of Nova's class, or the name of ours
-	since      string // release of Nova; empty is before all that are known
+	since      string // release of Nova; empty is before all known ones
 	option     string
 	multiplier float64 // by default
 	make       func(Ports) (Weighted, error)
 }
 
-// choices are all weighers, in the order in which AllWeighers adds their weights. The
-// defaults of Nova's weighers are Nova's (nova/conf/scheduler.py). Those of ours fit in
-// beside them, where CPU, memory, disk and operations make a difference of 1 each:
+// choices are all weighers, in the order in which AllWeighers adds their weights. The defaults of
+// Nova's weighers are Nova's (nova/conf/scheduler.py). Those of ours are chosen to fit beside them,
+// where CPU, memory, disk and operations make a difference of 1 each:
 //
 //   - KWRanking, 1: as much as free memory. The most efficient host has 1, one with half
-//     of its FLOPS per watt 1/2; where nobody has told of any, all have 0.
+//     of its FLOPS per watt 1/2; without any known efficiency all have 0.
 //   - free time, 10: more than these five together as long as the claim is less than a
-//     day ahead, so that such a host is taken only where no host without a claim can hold
-//     the request, and few guests have to leave for a reservation. PCI devices, soft
-//     server groups and versions of hypervisors, of 1 each, can outdo it from six hours
+//     day ahead, so that such a host is chosen only if no host without a claim has room for
+//     the request, and few instances must leave for a reservation. PCI devices, soft
+//     server groups and hypervisor versions, of 1 each, can outweigh it from six hours
 //     ahead on. From nine days ahead on it is less than one of them.
-//   - overcommitment, 0: the pipeline takes hosts on which nobody has to leave first, whatever
-//     weighers say.
-//   - preemption cost, 100,000: a second of an hour counts 28, more than all that is there
-//     by default but failed builds and cells.
+//   - overcommitment, 0: the pipeline prefers hosts that need no eviction anyway, whatever
+//     the weights.
+//   - preemption cost, 100,000: a second of an hour counts 28, more than everything else
+//     by default except failed builds and cells.
 var choices = []choice{
 	novas("cpu.CPUWeigher", "", "cpu", 1, func() Weighted { return Weighted{Weigher: CPUWeigher{}, Min: new(0.0)} }),
 	novas("ram.RAMWeigher", "", "ram", 1, func() Weighted { return Weighted{Weigher: RAMWeigher{}, Min: new(0.0)} }),
@@ -116,8 +116,8 @@ func novas(path, since, option string, multiplier float64, weighted func() Weigh
 func metrics(p Ports) (Weighted, error) {
 	ratios, err := parseRatios("weight_setting of [metrics]", p.Nova.Metrics)
 	if err == nil && p.Nova.Alone && len(ratios) > 0 {
-		err = fault.Field("weight_classes", "has MetricsWeigher for what [metrics] weight_setting names, which Nova's API does not tell: "+
-			"leave the one or the other out, or have such requests passed on ([scheduler] forward_transport_url)")
+		err = fault.Field("weight_classes", "has MetricsWeigher for the metrics in [metrics] weight_setting, which Nova's API does not return: "+
+			"remove one of them, or pass such requests on ([scheduler] forward_transport_url)")
 	}
 	return Weighted{Weigher: MetricsWeigher{Ratios: ratios}}, err
 }
@@ -127,10 +127,10 @@ func imageProperties(p Ports) (Weighted, error) {
 	return Weighted{Weigher: ImagePropertiesWeigher{Ratios: ratios}, OffAtZero: true}, err
 }
 
-// name is the last part of the path.
+// name returns the last part of the path.
 func (c choice) name() string { return c.path[strings.LastIndexByte(c.path, '.')+1:] }
 
-// Multipliers gives the default of each multiplier, by the name of its option.
+// Multipliers returns the default of each multiplier, by the name of its option.
 func Multipliers() map[string]float64 {
 	defaults := make(map[string]float64, len(choices))
 	for _, c := range choices {
@@ -139,12 +139,11 @@ func Multipliers() map[string]float64 {
 	return defaults
 }
 
-// Choose gives the weighers that are named as in weight_classes, in the order of their
-// names: Nova's by class or by its path, ours by name, or AllWeighers. What is named twice
-// is there twice, and counts twice (nova/loadables.py get_matching_classes). multipliers
-// has those that differ from the default, by option. It fails with an Invalid fault at a
-// name or an option that is not known, at a weigher that the release of Nova has not got,
-// at a multiplier that is no finite number, and at what Ports.Nova says is wrong.
+// Choose returns the weighers named as in weight_classes, in that order: Nova's by class or
+// path, ours by name, or AllWeighers. A name that is repeated counts twice (nova/loadables.py
+// get_matching_classes). multipliers contains those that differ from the default, by option. It
+// returns an Invalid fault for an unknown name or option, a weigher that the release of Nova
+// lacks, a multiplier that is not finite, and what Ports.Nova excludes.
 func Choose(names []string, multipliers map[string]float64, ports Ports) ([]Weighted, error) {
 	if err := check(multipliers); err != nil {
 		return nil, err
@@ -165,8 +164,8 @@ func Choose(names []string, multipliers map[string]float64, ports Ports) ([]Weig
 				w.Multiplier = m
 			}
 			if w.OffAtZero && w.Multiplier != 0 && ports.Nova.Alone {
-				return nil, fault.Field(c.option, "has %s count what Nova's API does not tell: it must be 0, or such requests "+
-					"must be passed on ([scheduler] forward_transport_url)", w.Name())
+				return nil, fault.Field(c.option, "makes %s count what Nova's API does not return: set it to 0, or pass such requests on "+
+					"([scheduler] forward_transport_url)", w.Name())
 			}
 			chosen = append(chosen, w)
 		}
@@ -187,7 +186,7 @@ func check(multipliers map[string]float64) error {
 	return nil
 }
 
-// named gives the choices that a name stands for.
+// named returns the choices that a name stands for.
 func named(name string, releases []string) ([]choice, error) {
 	there := func(c choice) bool { return c.since == "" || slices.Contains(releases, c.since) }
 	if name == AllWeighers {
@@ -198,13 +197,13 @@ func named(name string, releases []string) ([]choice, error) {
 		return nil, fault.Field("weight_classes", "%s", unknown(name))
 	}
 	if !there(choices[i]) {
-		return nil, fault.Field("weight_classes", "has %s, which Nova has since its release %s (nova_release)", name, choices[i].since)
+		return nil, fault.Field("weight_classes", "has %s, which Nova has since release %s (nova_release)", name, choices[i].since)
 	}
 	return choices[i : i+1], nil
 }
 
-// unknown gives the sentence for a name that is none: with the nearest, written as the
-// name is.
+// unknown returns the error sentence for an unknown name, with the nearest known one in the
+// same form.
 func unknown(name string) string {
 	known := []string{AllWeighers}
 	for _, c := range choices {

@@ -95,17 +95,17 @@ func TestChoosingWeighersFailsWithASentence(t *testing.T) {
 		"one of a third":    {[]string{"company.weights.CoffeeWeigher"}, nil, weighers.Nova{}, `there is no weigher "company.weights.CoffeeWeigher"`},
 		"a newer one": {
 			[]string{"NumInstancesWeigher"}, nil, weighers.Nova{Releases: releases[:2]},
-			"weight_classes: has NumInstancesWeigher, which Nova has since its release bobcat (nova_release)",
+			"weight_classes: has NumInstancesWeigher, which Nova has since release bobcat (nova_release)",
 		},
 		"metrics without a number": {
 			[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a=1", "b"}}, `weight_setting of [metrics]: has "b", which must be name=number`,
 		},
 		"metrics with a blank":       {[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a =1"}}, `has "a =1"`},
 		"a property without a name":  {[]string{weighers.AllWeighers}, nil, weighers.Nova{Releases: releases, ImageProperties: []string{"=1"}}, `image_props_weight_setting: has "=1"`},
-		"metrics nobody else weighs": {[]string{"MetricsWeigher"}, nil, weighers.Nova{Metrics: []string{"a=1"}, Alone: true}, "which Nova's API does not tell"},
+		"metrics nobody else weighs": {[]string{"MetricsWeigher"}, nil, weighers.Nova{Metrics: []string{"a=1"}, Alone: true}, "which Nova's API does not return"},
 		"images nobody else weighs": {
 			[]string{weighers.AllWeighers}, map[string]float64{"image_props_weight_multiplier": -1}, weighers.Nova{Releases: releases, Alone: true},
-			"image_props_weight_multiplier: has ImagePropertiesWeigher count what Nova's API does not tell",
+			"image_props_weight_multiplier: makes ImagePropertiesWeigher count what Nova's API does not return",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

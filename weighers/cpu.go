@@ -6,15 +6,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CPUWeigher prefers hosts with many free virtual CPUs, counted with the overcommitment
-// that the host allows (nova/scheduler/weights/cpu.py).
+// CPUWeigher prefers hosts with many free virtual CPUs, including the overcommitment that the
+// host allows (nova/scheduler/weights/cpu.py).
 type CPUWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (CPUWeigher) Name() string { return "CPUWeigher" }
 
-// Weigh gives free virtual CPUs, as nova-scheduler counts them: reserved ones are taken
-// away after the multiplication, where Placement does so before.
+// Weigh sets the free virtual CPUs as nova-scheduler counts them: it subtracts reserved ones
+// after the multiplication, Placement before it.
 func (CPUWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	c := s.Column("VCPU")
 	for k, i := range hosts {

@@ -6,20 +6,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CrossCellWeigher prefers, for an instance that may be moved to another cell, the hosts
-// of the cell that it is in (nova/scheduler/weights/cross_cell.py).
+// CrossCellWeigher prefers the hosts of the instance's own cell, for an instance that may move
+// to another cell (nova/scheduler/weights/cross_cell.py).
 type CrossCellWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (CrossCellWeigher) Name() string { return "CrossCellWeigher" }
 
-// Indifferent says that the request has no wish for a cell.
+// Indifferent reports whether the request has no preferred cell.
 func (CrossCellWeigher) Indifferent(_ *inventory.States, r *placing.Request) bool {
 	return r.PreferredCell == ""
 }
 
-// Weigh gives 1 in the preferred cell, -1 in others, and 0 everywhere where none is
-// preferred.
+// Weigh sets 1 in the preferred cell, -1 in others, and 0 everywhere if none is preferred.
 func (CrossCellWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	for k, i := range hosts {
 		switch r.PreferredCell {

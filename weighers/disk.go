@@ -6,15 +6,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// DiskWeigher prefers hosts with much free disk, overcommitment not counted
+// DiskWeigher prefers hosts with much free disk, without overcommitment
 // (nova/scheduler/weights/disk.py).
 type DiskWeigher struct{ missing fixed[missingDisk] }
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (*DiskWeigher) Name() string { return "DiskWeigher" }
 
-// Weigh gives free disk in MiB, without what is missing on the host itself; it is negative
-// where more is given away than there is.
+// Weigh sets the free disk in MiB, less what is missing on the host itself; it is negative on
+// an overcommitted host.
 func (w *DiskWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	c, missing := s.Column("DISK_GB"), w.missing.get(s)
 	all := 0.0

@@ -13,11 +13,10 @@ type fact interface {
 	of(h *inventory.HostState) float64
 }
 
-// fixed is a weigher by a fact, which is gathered once for each set of hosts.
+// fixed is a weigher for a fact, which it computes once for each set of hosts.
 type fixed[F fact] struct{ kept atomic.Pointer[numbers] }
 
-// numbers are those of the hosts of states by place; the first of them for all, where
-// they are the same.
+// numbers are the values of the hosts of states, by host; a single one if they are all equal.
 type numbers struct {
 	states *inventory.States
 	values []float64
@@ -40,12 +39,12 @@ func (f *fixed[F]) get(s *inventory.States) []float64 {
 	return values
 }
 
-// Indifferent says that all hosts have the same number.
+// Indifferent reports whether all hosts have the same value.
 func (f *fixed[F]) Indifferent(s *inventory.States, _ *placing.Request) bool {
 	return len(f.get(s)) < 2
 }
 
-// Weigh gives the numbers.
+// Weigh sets the values.
 func (f *fixed[F]) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	values := f.get(s)
 	if len(values) == 1 {

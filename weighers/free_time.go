@@ -10,47 +10,46 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Promises tells what is promised.
+// Promises returns what is reserved.
 type Promises interface {
-	// Promised gives each host that is promised at t or later, once, with the first time
+	// Promised returns each host that is promised at t or later, once, with the first claim
 	// that is not over at t.
 	Promised(t span.Instant) []reservation.Claim
 }
 
-// Revised are Promises that say when they change: while Revision gives the same number,
-// the same is promised. They are not asked anew for each request.
+// Revised are Promises with a revision. They are not read again while Revision returns the same
+// number.
 type Revised interface {
 	Promises
 	Revision() uint64
 }
 
-// FreeTimeWeigher is weigher 1 of paper 004: it prefers hosts that are free for long
-// until the next claim on them. It is for requests outside reservations; inside all
-// hosts weigh 0.
+// FreeTimeWeigher is weigher 1 of paper 004: it prefers hosts that are free for a long time until
+// their next claim. It applies to requests outside reservations; inside, all hosts weigh 0.
 //
-// A host that is free for t weighs t / (t + half): 0 where it is promised now, 1/2 where
-// a claim begins in half, 1 where none is ahead. The scale is fixed, so that an hour
-// counts where claims are near, and counts for nothing where all are weeks off.
+// A host that is free for t weighs t / (t + half): 0 during a claim, 1/2 if a claim begins in half,
+// 1 if there is none ahead. The scale is fixed, so that an hour matters when claims are near, and
+// does not when all are weeks away.
 type FreeTimeWeigher struct {
 	Promises Promises
 	kept     atomic.Pointer[starts] // of Revised
 }
 
-// starts are when the next claims begin.
+// starts are the instants at which the next claims begin.
 type starts struct {
 	states   *inventory.States
 	revision uint64
-	good     span.Span      // the instants at which they are the next ones
-	at       []span.Instant // by place in states; span.Forever is never
+	good     span.Span      // the instants at which the claims are the next ones
+	at       []span.Instant // by host of states; span.Forever is never
 }
 
-// half is the free time that is worth half of one without end, in seconds: a day.
+// half is the free time, in seconds, that weighs half as much as unlimited free time: a day.
 const half = 24 * 60 * 60
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (*FreeTimeWeigher) Name() string { return "FreeTimeWeigher" }
 
-// Weigh gives a share of 1.
+// Weigh sets weights between 0 and 1.
 func (w *FreeTimeWeigher) Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64) {
 	if inside(r) {
 		clear(raw)
@@ -66,13 +65,13 @@ func (w *FreeTimeWeigher) Weigh(s *inventory.States, r *placing.Request, now spa
 	}
 }
 
-// starts gives when the next claim on each host begins.
+// starts returns the instant at which the next claim on each host begins.
 func (w *FreeTimeWeigher) starts(s *inventory.States, now span.Instant) []span.Instant {
 	revised, ok := w.Promises.(Revised)
 	if !ok {
 		return gather(w.Promises, s, now).at
 	}
-	revision := revised.Revision() // before they are read: what changes meanwhile is read again
+	revision := revised.Revision() // before the promises, so that a change in between is read again
 	if kept := w.kept.Load(); kept != nil && kept.revision == revision && s.SameHosts(kept.states) && kept.good.Contains(now) {
 		return kept.at
 	}
@@ -95,7 +94,7 @@ func gather(p Promises, s *inventory.States, now span.Instant) *starts {
 	return next
 }
 
-// inside says that the request names a reservation, by its hint or by its flavor.
+// inside reports whether the request names a reservation, by its hint or its flavor.
 func inside(r *placing.Request) bool {
 	_, hinted := r.Hints[placing.ReservationHint]
 	_, marked := r.ExtraSpecs[inventory.ReservationMark]

@@ -2,12 +2,12 @@ package weighers
 
 import "github.com/almanac-cloud/almanac/inventory"
 
-// HypervisorVersionWeigher prefers hosts whose hypervisor is new, so that instances leave
-// the old ones during an upgrade (nova/scheduler/weights/hypervisor_version.py). A version
-// is a number as Nova has it, 1002003 for 1.2.3; 0 is not known.
+// HypervisorVersionWeigher prefers hosts with a new hypervisor, so that instances leave the old
+// ones during an upgrade (nova/scheduler/weights/hypervisor_version.py). A version is Nova's
+// number, 1002003 for 1.2.3; 0 is unknown.
 type HypervisorVersionWeigher struct{ fixed[hypervisorVersion] }
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (*HypervisorVersionWeigher) Name() string { return "HypervisorVersionWeigher" }
 
 type hypervisorVersion struct{}

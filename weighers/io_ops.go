@@ -6,15 +6,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// IoOpsWeigher counts the instances that do heavy work on a host, such as being built or
-// migrated (nova/scheduler/weights/io_ops.py). With its multiplier, which is negative by
-// default, it prefers hosts that are less busy.
+// IoOpsWeigher counts the instances that do heavy work on a host, such as builds and migrations
+// (nova/scheduler/weights/io_ops.py). With its multiplier, which is negative by default, it
+// prefers less busy hosts.
 type IoOpsWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (IoOpsWeigher) Name() string { return "IoOpsWeigher" }
 
-// Weigh gives the number of heavy operations.
+// Weigh sets the number of heavy operations.
 func (IoOpsWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	count := s.IOOps()
 	for k, i := range hosts {

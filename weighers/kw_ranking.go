@@ -8,31 +8,31 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Efficiencies tell how efficient hosts are.
+// Efficiencies returns the efficiency of hosts.
 type Efficiencies interface {
-	// Snapshot gives the hosts with their FlopsPerWatt.
+	// Snapshot returns the hosts with their FlopsPerWatt.
 	Snapshot() *inventory.Snapshot
 }
 
-// KWRankingWeigher is weigher 2 of paper 004: it prefers hosts that compute much for the
-// power they draw. Those of which nobody has told come last.
+// KWRankingWeigher is weigher 2 of paper 004: it prefers hosts with much computing power per
+// watt. Hosts of unknown efficiency come last.
 type KWRankingWeigher struct {
 	Efficiencies Efficiencies
 
 	kept atomic.Pointer[efficiencies]
 }
 
-// efficiencies are the FLOPS per watt of hosts, by place in states.
+// efficiencies are the FLOPS per watt of the hosts of states, by host.
 type efficiencies struct {
 	snapshot *inventory.Snapshot
 	states   *inventory.States
 	values   []float64
 }
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (*KWRankingWeigher) Name() string { return "KWRankingWeigher" }
 
-// Weigh gives FLOPS per watt.
+// Weigh sets FLOPS per watt.
 func (w *KWRankingWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	values := w.efficiencies(s)
 	for k, i := range hosts {
@@ -40,7 +40,7 @@ func (w *KWRankingWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span
 	}
 }
 
-// efficiencies gathers them once for each snapshot and set of hosts.
+// efficiencies returns the efficiencies, computed once for each snapshot and set of hosts.
 func (w *KWRankingWeigher) efficiencies(s *inventory.States) []float64 {
 	snapshot := w.Efficiencies.Snapshot()
 	if kept := w.kept.Load(); kept != nil && kept.snapshot == snapshot && s.SameHosts(kept.states) {

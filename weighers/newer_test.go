@@ -82,7 +82,7 @@ func TestInstancesAreCountedWhereTheMultiplierSaysSo(t *testing.T) {
 	if got := weightsOf(t, "NumInstancesWeigher", nil, s, &placing.Request{}); slices.Max(got) != 0 {
 		t.Errorf("by default they weigh %v", got)
 	}
-	after := s.With([]inventory.Take{{Host: 0, Instance: "new"}})
+	after := s.WithTaken([]inventory.Take{{Host: 0, Instance: "new"}})
 	if got := weightsOf(t, "NumInstancesWeigher", map[string]float64{"num_instances_weight_multiplier": 7}, after, &placing.Request{}); got[0] != 0 || got[1] != 2 {
 		t.Errorf("after an instance came they weigh %v, want 3 of 10 to be the least", got)
 	}
@@ -114,7 +114,7 @@ func TestWhereImagesCountTheRequestIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := weighers.Beyond(w, s, &placing.Request{ImageProperties: tc.image, Rebuild: tc.rebuild})
+		got := weighers.Unsupported(w, s, &placing.Request{ImageProperties: tc.image, Rebuild: tc.rebuild})
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
@@ -142,7 +142,7 @@ func TestWhereMetricsCountEveryRequestIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := weighers.Beyond(w, named(t, 2, tc.aggregates...), &placing.Request{}); (got != "") != tc.passed {
+		if got := weighers.Unsupported(w, named(t, 2, tc.aggregates...), &placing.Request{}); (got != "") != tc.passed {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestWhereMetricsCountEveryRequestIsPassedOn(t *testing.T) {
 
 func TestMembersOnTheirWayCountInSoftGroups(t *testing.T) {
 	s := states(t, []inventory.HostState{{Name: "a", Instances: []inventory.Instance{{ID: "m1"}, {ID: "other"}}}, {Name: "b"}, {Name: "c"}}, nil)
-	s = s.With([]inventory.Take{{Host: 1, Instance: "m2", Group: "g"}}).With([]inventory.Take{{Host: 1, Instance: "m3", Group: "g"}})
+	s = s.WithTaken([]inventory.Take{{Host: 1, Instance: "m2", Group: "g"}}).WithTaken([]inventory.Take{{Host: 1, Instance: "m3", Group: "g"}})
 	r := placing.Request{Instances: []string{"m4"}, Group: &placing.Group{ID: "g", Members: []string{"m1", "m2", "m3", "m3", "m4"}}}
 	for policy, tc := range map[string]struct {
 		weigher string

@@ -6,15 +6,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// NumInstancesWeigher counts the instances on a host (nova/scheduler/weights/
-// num_instances.py). With a positive multiplier it fills hosts, with a negative one it
-// spreads; by default it does nothing.
+// NumInstancesWeigher counts the instances on a host (nova/scheduler/weights/num_instances.py).
+// A positive multiplier packs instances, a negative one spreads them; the default does nothing.
 type NumInstancesWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (NumInstancesWeigher) Name() string { return "NumInstancesWeigher" }
 
-// Weigh gives the number of instances on the host, and on their way to it.
+// Weigh sets the number of instances on the host and on their way to it.
 func (NumInstancesWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	for k, i := range hosts {
 		raw[k] = float64(len(s.InstancesOn(i)))

@@ -11,14 +11,14 @@ import (
 
 // overrides are the multipliers that aggregates set for a weigher.
 type overrides struct {
-	hosts  hostset.Set // that have one of their own
-	unread hostset.Set // that have one which cannot be read
-	values []float64   // by place in States
+	hosts  hostset.Set // those with a multiplier of their own
+	unread hostset.Set // those with one that is not a number
+	values []float64   // by host of States
 }
 
-// overridden gives what aggregates set for each weigher, nil where they set nothing
-// (nova/scheduler/utils.py get_weight_multiplier): of a host in several such aggregates
-// the least counts, and where one of them cannot be read, the configured one.
+// overridden returns what aggregates set for each weigher, nil if they set nothing
+// (nova/scheduler/utils.py get_weight_multiplier). The least counts if several aggregates of a
+// host set one, and the configured one if any of them is not a number.
 func overridden(s *inventory.States, weighers []Weighted) []*overrides {
 	options := make(map[string]*overrides, len(weighers))
 	for _, w := range weighers {
@@ -69,14 +69,14 @@ func (o *overrides) forget(hosts hostset.Set) {
 	}
 }
 
-// parseMultiplier reads a decimal number, as Python does for Nova. What is not finite is
-// no multiplier: it would make the weights of hosts incomparable.
+// parseMultiplier parses a decimal number as Python does for Nova. It rejects infinity and NaN,
+// which would make weights incomparable.
 func parseMultiplier(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	digit := func(i int) bool { return i >= 0 && i < len(text) && '0' <= text[i] && text[i] <= '9' }
 	for i := range text {
 		switch text[i] {
-		case 'x', 'X': // a number to Go only
+		case 'x', 'X': // a number to Go, but not to Python
 			return 0, false
 		case '_':
 			if !digit(i-1) || !digit(i+1) {

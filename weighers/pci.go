@@ -2,15 +2,15 @@ package weighers
 
 import "github.com/almanac-cloud/almanac/inventory"
 
-// PCIWeigher keeps hosts with free PCI devices for the instances that need some
-// (nova/scheduler/weights/pci.py): it gives 100 less their number, of which 99 count.
-// Requests for such instances are not weighed here.
+// PCIWeigher reserves hosts with free PCI devices for the instances that need some
+// (nova/scheduler/weights/pci.py): it weighs 100 less their number, at most 99. Almanac
+// does not weigh requests for such instances.
 type PCIWeigher struct{ fixed[pciDevices] }
 
-// mostDevices is a number of devices from which on there may as well be more.
+// mostDevices is the number of devices beyond which more make no difference.
 const mostDevices = 99
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (*PCIWeigher) Name() string { return "PCIWeigher" }
 
 type pciDevices struct{}

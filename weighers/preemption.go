@@ -9,14 +9,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// OvercommitWeigher is Algorithm 3 of paper 001: -1 for a host on which others would have
-// to leave, 0 for one that has room.
+// OvercommitWeigher is Algorithm 3 of paper 001: -1 for a host without room, which needs an
+// eviction, 0 for one with room.
 type OvercommitWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (OvercommitWeigher) Name() string { return "OvercommitWeigher" }
 
-// Weigh gives 0 or -1.
+// Weigh sets 0 or -1.
 func (OvercommitWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	clear(raw)
 	for class, amount := range r.Resources {
@@ -29,27 +29,26 @@ func (OvercommitWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.I
 	}
 }
 
-// PreemptionCostWeigher prefers hosts on which it costs little to make room: the cost of
-// the cheapest victims that are enough, 0 where there is room (paper 001, section 4.4.2,
-// which its Algorithm 4 does not say: only so its tables come out).
+// PreemptionCostWeigher prefers hosts that need cheap evictions: it weighs the cost of the
+// cheapest sufficient victims, 0 if there is room. (Paper 001, section 4.4.2; its Algorithm 4
+// differs, but does not produce the paper's tables.)
 //
-// Costs are exact on the cheapest hosts; of the others it only counts that they are no
-// cheaper.
+// Costs are exact on the cheapest hosts; on the others they are only known not to be lower.
 type PreemptionCostWeigher struct {
-	Evictor *preemption.Evictor // nil: nobody makes room
-	// Exactly is on how many hosts costs are exact; 0 is 32, more than a decision tells of.
+	Evictor *preemption.Evictor // nil: no evictions
+	// Exactly is the number of hosts with exact costs; 0 is 32, more than a decision lists.
 	Exactly int
 }
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (PreemptionCostWeigher) Name() string { return "PreemptionCostWeigher" }
 
-// Indifferent says that nobody makes room.
+// Indifferent reports whether the request evicts nobody.
 func (w PreemptionCostWeigher) Indifferent(_ *inventory.States, r *placing.Request) bool {
 	return w.Evictor == nil || r.Preemptible
 }
 
-// Weigh gives minus the costs.
+// Weigh sets the negated costs.
 func (w PreemptionCostWeigher) Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64) {
 	if w.Indifferent(s, r) {
 		clear(raw)
@@ -62,16 +61,16 @@ func (w PreemptionCostWeigher) Weigh(s *inventory.States, r *placing.Request, no
 	}
 }
 
-// PeriodWeigher is Algorithm 4 of paper 001 as printed: minus what it would cost to take
-// all preemptible instances of a host away.
+// PeriodWeigher is Algorithm 4 of paper 001 as printed: the negated cost of evicting all
+// preemptible instances of a host.
 type PeriodWeigher struct {
-	Cost preemption.Cost // nil: nothing
+	Cost preemption.Cost // nil: 0
 }
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (PeriodWeigher) Name() string { return "PeriodWeigher" }
 
-// Weigh gives minus the sum of the costs.
+// Weigh sets the negated sum of the costs.
 func (w PeriodWeigher) Weigh(s *inventory.States, _ *placing.Request, now span.Instant, hosts []int, raw []float64) {
 	for k, i := range hosts {
 		raw[k] = 0
@@ -84,14 +83,14 @@ func (w PeriodWeigher) Weigh(s *inventory.States, _ *placing.Request, now span.I
 	}
 }
 
-// PreemptibleCountWeigher prefers hosts with few preemptible instances. On hosts that are
-// full it picks others than paper 001 does (E001-2).
+// PreemptibleCountWeigher prefers hosts with few preemptible instances. On full hosts its
+// choice differs from paper 001 (E001-2).
 type PreemptibleCountWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (PreemptibleCountWeigher) Name() string { return "PreemptibleCountWeigher" }
 
-// Weigh gives minus how many there are.
+// Weigh sets the negated number of preemptible instances.
 func (PreemptibleCountWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	for k, i := range hosts {
 		raw[k] = 0

@@ -6,15 +6,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// RAMWeigher prefers hosts with much free memory, overcommitment not counted
-// (nova/scheduler/weights/ram.py; free_ram_mb of a compute node is what neither
-// instances nor reserved_host_memory_mb take of the real memory).
+// RAMWeigher prefers hosts with much free memory, without overcommitment
+// (nova/scheduler/weights/ram.py; free_ram_mb of a compute node is the real memory less
+// instances and reserved_host_memory_mb).
 type RAMWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (RAMWeigher) Name() string { return "RAMWeigher" }
 
-// Weigh gives free memory in MiB; it is negative where more is given away than there is.
+// Weigh sets the free memory in MiB; it is negative on an overcommitted host.
 func (RAMWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	c := s.Column("MEMORY_MB")
 	for k, i := range hosts {

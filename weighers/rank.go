@@ -10,28 +10,28 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Ranking is how hosts compare for a request. It holds on to what it was made of. The
-// zero Ranking is ready for use, and any may be used again.
+// Ranking is the order of hosts for a request. It keeps references to its inputs. The zero
+// Ranking is ready for use, and any can be used again.
 type Ranking struct {
 	states       *inventory.States
 	request      *placing.Request
 	now          span.Instant
 	hosts        []int
-	weights, raw []float64 // of hosts, at the same place; raw are those of one weigher
+	weights, raw []float64 // by index in hosts; raw are those of one weigher
 	parts        []part
 }
 
-// part is what a weigher adds: multiplier × (raw - low) / (high - low).
+// part is a weigher's contribution: multiplier × (raw - low) / (high - low).
 type part struct {
 	Weighted
-	own       *overrides // nil where every host has the same multiplier
+	own       *overrides // nil if every host has the same multiplier
 	low, high float64
 }
 
-// Rank weighs hosts, which are places in s in ascending order: the weight of each is the
-// sum over the weighers of multiplier × normalised raw weight, added in their order
-// (nova/weights.py get_weighed_objects). As with Nova one host alone is not weighed: its
-// weight is 0.
+// Rank weighs hosts, which are indices in s in ascending order: the weight of each is the sum
+// over the weighers of multiplier × normalized raw weight, added in their order
+// (nova/weights.py get_weighed_objects). As in Nova, a single host is not weighed: its weight
+// is 0.
 func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Request, now span.Instant, hosts []int) {
 	k.states, k.request, k.now, k.hosts, k.parts = s, r, now, hosts, k.parts[:0]
 	k.weights = slices.Grow(k.weights[:0], len(hosts))[:len(hosts)]
@@ -53,24 +53,24 @@ func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Requ
 	}
 }
 
-// addsNothing says so before anything is weighed.
+// addsNothing reports whether the weigher is known to add nothing, before it weighs.
 func (w *Weighted) addsNothing(s *inventory.States, r *placing.Request) bool {
 	i, can := w.Weigher.(indifferent)
 	return can && w.Min == nil && w.Max == nil && i.Indifferent(s, r)
 }
 
-// Forget lets go of what the ranking was made of, and keeps the room for another.
+// Forget drops the references to the inputs and keeps the memory for another use.
 func (k *Ranking) Forget() {
 	clear(k.parts)
 	*k = Ranking{weights: k.weights, raw: k.raw, parts: k.parts[:0]}
 }
 
-// clamp keeps raw weights within Min and Max (nova/weights.py weigh_objects) and gives
-// what becomes 0 and what becomes 1 of them: Min and Max, or the least and the greatest
-// (nova/weights.py normalize).
+// clamp limits raw weights to Min and Max (nova/weights.py weigh_objects) and returns the
+// values that become 0 and 1: Min and Max, or the least and the greatest (nova/weights.py
+// normalize).
 //
-// It is one loop over the hosts, whatever is set; slices.Min and slices.Max, which care
-// for NaN, would take three times as long each.
+// It is one loop over the hosts in each case; slices.Min and slices.Max check for NaN and would
+// take three times as long each.
 func (w *Weighted) clamp(raw []float64) (low, high float64) {
 	switch {
 	case w.Min != nil && w.Max != nil:
@@ -113,8 +113,8 @@ func (w *Weighted) clamp(raw []float64) (low, high float64) {
 	return low, high
 }
 
-// normal scales x so that low becomes 0 and high becomes 1; what lies outside stays
-// outside. All become 0 where the two are equal.
+// normal scales x so that low becomes 0 and high becomes 1; values outside stay outside. All
+// become 0 if low equals high.
 func normal(x, low, high float64) float64 {
 	if low == high {
 		return 0
@@ -122,8 +122,8 @@ func normal(x, low, high float64) float64 {
 	return (x - low) / (high - low)
 }
 
-// addTo adds the part to the weights of hosts. The conversions keep the compiler from
-// fusing the product with the sum: every machine gives Nova's numbers to the last bit.
+// addTo adds the part to the weights of hosts. The conversions keep the compiler from fusing
+// the product with the sum: every machine computes Nova's numbers to the last bit.
 func (p *part) addTo(weights []float64, hosts []int, raw []float64) {
 	low, width := p.low, p.high-p.low
 	weights = weights[:len(raw)]
@@ -146,7 +146,7 @@ func (p *part) addTo(weights []float64, hosts []int, raw []float64) {
 	}
 }
 
-// multiplier gives that of a host.
+// multiplier returns the multiplier on a host.
 func (p *part) multiplier(host int) float64 {
 	m := p.Multiplier
 	if p.own != nil && p.own.hosts.Has(host) {
@@ -158,10 +158,10 @@ func (p *part) multiplier(host int) float64 {
 	return m
 }
 
-// Len is the number of hosts.
+// Len returns the number of hosts.
 func (k *Ranking) Len() int { return len(k.hosts) }
 
-// Equals gives the hosts that share the greatest weight, by name.
+// Equals returns the hosts with the greatest weight, by name.
 func (k *Ranking) Equals() []int {
 	if len(k.hosts) == 0 {
 		return nil
@@ -181,16 +181,15 @@ func (k *Ranking) Equals() []int {
 	return equal
 }
 
-// Best gives at most n hosts of those that wanted says yes to, where it is not nil:
-// (1) the greatest weight first, (2) by name. It looks at each host once, and orders no
-// more than n.
+// Best returns at most n of the hosts for which wanted, if not nil, returns true: (1) the
+// greatest weight first, (2) by name. It visits each host once and sorts only n.
 func (k *Ranking) Best(n int, wanted func(host int) bool) []int {
 	n = min(n, len(k.hosts))
 	if n <= 0 {
 		return nil
 	}
-	best := make([]int, 0, n) // places in k.hosts; once there are n, a heap with the worst on top
-	bar := math.Inf(-1)       // what is no greater cannot be among them any more
+	best := make([]int, 0, n) // indices in k.hosts; with n elements, a heap with the worst on top
+	bar := math.Inf(-1)       // a weight that is not greater cannot be among the best
 	for i, w := range k.weights {
 		if w <= bar || wanted != nil && !wanted(k.hosts[i]) {
 			continue
@@ -215,12 +214,12 @@ func (k *Ranking) Best(n int, wanted func(host int) bool) []int {
 	return best
 }
 
-// compare orders places in k.hosts, the better first.
+// compare orders indices in k.hosts, the better first.
 func (k *Ranking) compare(a, b int) int {
 	return cmp.Or(cmp.Compare(k.weights[b], k.weights[a]), cmp.Compare(a, b))
 }
 
-// sink moves what is at a place of the heap down to where it belongs.
+// sink moves an element of the heap down to its place.
 func (k *Ranking) sink(heap []int, at int) {
 	for {
 		worst := at
@@ -237,7 +236,7 @@ func (k *Ranking) sink(heap []int, at int) {
 	}
 }
 
-// Weight gives the weight of a host that was ranked.
+// Weight returns the weight of a ranked host.
 func (k *Ranking) Weight(host int) float64 {
 	at, there := slices.BinarySearch(k.hosts, host)
 	if !there {
@@ -246,8 +245,8 @@ func (k *Ranking) Weight(host int) float64 {
 	return k.weights[at]
 }
 
-// Parts gives what each weigher has added to the weights of some hosts, by its name. It
-// weighs them again.
+// Parts returns what each weigher adds to the weights of some hosts, by name. It weighs them
+// again.
 func (k *Ranking) Parts(hosts []int) []map[string]float64 {
 	parts := make([]map[string]float64, len(hosts))
 	for i := range parts {
@@ -261,7 +260,7 @@ func (k *Ranking) Parts(hosts []int) []map[string]float64 {
 		p.clamp(raw)
 		for n, host := range hosts {
 			at, _ := slices.BinarySearch(ascending, host)
-			// A weigher that is exact about the best only is so about these now.
+			// A weigher that is exact for the best only may now be exact for more hosts.
 			within := min(max(raw[at], p.low), p.high)
 			parts[n][p.Name()] += p.multiplier(host) * normal(within, p.low, p.high)
 		}

@@ -6,14 +6,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Ratio is how much one of several things counts that a weigher adds up.
+// Ratio is the factor of one of several values that a weigher adds up.
 type Ratio struct {
 	Name  string
 	Value float64
 }
 
-// parseRatios reads "name=number", as Nova does (nova/scheduler/utils.py parse_options),
-// but for what Nova ignores with a warning: that is an Invalid fault of the option.
+// parseRatios parses "name=number" as Nova does (nova/scheduler/utils.py parse_options), except
+// that entries which Nova ignores with a warning are an Invalid fault of the option.
 func parseRatios(option string, settings []string) ([]Ratio, error) {
 	var ratios []Ratio
 	for _, setting := range settings {

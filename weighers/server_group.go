@@ -9,18 +9,18 @@ import (
 )
 
 // ServerGroupSoftAffinityWeigher prefers, for a member of a server group with the policy
-// soft-affinity, hosts on which other members are (nova/scheduler/weights/affinity.py).
+// soft-affinity, hosts with other members (nova/scheduler/weights/affinity.py).
 type ServerGroupSoftAffinityWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (ServerGroupSoftAffinityWeigher) Name() string { return "ServerGroupSoftAffinityWeigher" }
 
-// Indifferent says that the request is for no member of such a group.
+// Indifferent reports whether the request has no group with that policy.
 func (ServerGroupSoftAffinityWeigher) Indifferent(_ *inventory.States, r *placing.Request) bool {
 	return !inGroup(r, "soft-affinity")
 }
 
-// Weigh gives the number of members on the host, and on their way to it.
+// Weigh sets the number of members on the host and on their way to it.
 func (w ServerGroupSoftAffinityWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	clear(raw)
 	if !w.Indifferent(s, r) {
@@ -28,20 +28,19 @@ func (w ServerGroupSoftAffinityWeigher) Weigh(s *inventory.States, r *placing.Re
 	}
 }
 
-// ServerGroupSoftAntiAffinityWeigher prefers, for a member of a server group with the
-// policy soft-anti-affinity, hosts on which few other members are
-// (nova/scheduler/weights/affinity.py).
+// ServerGroupSoftAntiAffinityWeigher prefers, for a member of a server group with the policy
+// soft-anti-affinity, hosts with few other members (nova/scheduler/weights/affinity.py).
 type ServerGroupSoftAntiAffinityWeigher struct{}
 
-// Name is the weigher's name.
+// Name returns the weigher's name.
 func (ServerGroupSoftAntiAffinityWeigher) Name() string { return "ServerGroupSoftAntiAffinityWeigher" }
 
-// Indifferent says that the request is for no member of such a group.
+// Indifferent reports whether the request has no group with that policy.
 func (ServerGroupSoftAntiAffinityWeigher) Indifferent(_ *inventory.States, r *placing.Request) bool {
 	return !inGroup(r, "soft-anti-affinity")
 }
 
-// Weigh gives the number of members on the host, and on their way to it, below 0.
+// Weigh sets the negated number of members on the host and on their way to it.
 func (w ServerGroupSoftAntiAffinityWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.Instant, hosts []int, raw []float64) {
 	clear(raw)
 	if !w.Indifferent(s, r) {
@@ -53,8 +52,8 @@ func inGroup(r *placing.Request, policy string) bool {
 	return r.Group != nil && r.Group.Policy == policy
 }
 
-// countMembers adds one for each member of the group that is on a host. It looks for the
-// members, of which there are few, and not through the hosts.
+// countMembers adds one for each member of the group on a host. It looks up the few members
+// instead of searching the hosts.
 func countMembers(s *inventory.States, g *placing.Group, hosts []int, raw []float64, one float64) {
 	seen := make(map[string]bool, len(g.Members))
 	for _, member := range g.Members {

@@ -1,5 +1,5 @@
-// Package weighers ranks hosts that may hold a request. Each weigher has a file, named
-// as Nova or the papers name it; Rank adds them up as Nova does (nova/weights.py).
+// Package weighers ranks hosts that can run a request. Each weigher has a file named as in Nova
+// or the papers; Rank adds them up as Nova does (nova/weights.py).
 package weighers
 
 import (
@@ -8,37 +8,37 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Weigher says how good hosts are for a request.
+// Weigher rates hosts for a request.
 type Weigher interface {
-	// Name is Nova's or the papers', as in weight_classes.
+	// Name returns the name as in weight_classes, Nova's or the papers'.
 	Name() string
-	// Weigh puts the raw weight of each of hosts, which are places in s in ascending order,
-	// into raw at the same place. The larger the better, before multiplication. A raw
-	// weight is finite, and does not depend on which other hosts there are, but that the
-	// worst of many may count as equal.
+	// Weigh writes the raw weight of each of hosts, which are indices in s in ascending order,
+	// into raw at the same index. Larger is better, before multiplication. A raw weight is
+	// finite and does not depend on the other hosts, except that the worst of many may count as
+	// equal.
 	Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64)
 }
 
-// indifferent is a weigher that can tell that it gives all hosts the same raw weight for
-// a request. Where it has neither Min nor Max it adds nothing then, and is not asked.
+// indifferent is a weigher that can report that all hosts have the same raw weight for a
+// request. Without Min and Max it then adds nothing and does not run.
 type indifferent interface {
 	Indifferent(s *inventory.States, r *placing.Request) bool
 }
 
-// Weighted is a weigher with how much it counts.
+// Weighted is a weigher with its multiplier.
 type Weighted struct {
 	Weigher
 	Multiplier float64
-	// Option is the key of the metadata of aggregates that overrides Multiplier on their
-	// hosts, such as "ram_weight_multiplier"; empty is none.
+	// Option is the metadata key with which aggregates override Multiplier on their hosts, such
+	// as "ram_weight_multiplier"; empty is none.
 	Option string
-	// Negated says that the multiplier counts with the other sign, wherever it comes from
+	// Negated reverses the sign of the multiplier, even if an aggregate sets it
 	// (nova/scheduler/weights/compute.py).
 	Negated bool
-	// OffAtZero says that a Multiplier of 0 turns it off, whatever aggregates say
+	// OffAtZero means that a Multiplier of 0 disables the weigher, even if aggregates set one
 	// (nova/scheduler/weights/image_props.py).
 	OffAtZero bool
-	// Min and Max, where they are not nil, bound the raw weights' range from outside
-	// (minval and maxval of nova/weights.py BaseWeigher).
+	// Min and Max, if not nil, bound the raw weights (minval and maxval of nova/weights.py
+	// BaseWeigher).
 	Min, Max *float64
 }

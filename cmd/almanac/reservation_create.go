@@ -59,7 +59,7 @@ idempotency key, so that a repeated request books once.`,
 	completeFlag(c, "kind", oneOf(reservation.Kinds))
 	completeFlag(c, "policy", oneOf(calendar.Policies))
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
-	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}))
+	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c
 }
 

@@ -13,34 +13,34 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// assemble gives the hosts of a cloud, sorted by name, and in sentences for the log
-// what of it could not be taken over as it is, sorted.
+// assemble returns the hosts of a cloud, sorted by name, and sorted sentences for the log about
+// what it left out.
 func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host, notes []string) {
 	services, trees := c.servicesByHost(), c.trees()
 	instances := instancesByHost(c, rule)
 	nodes, notes := single(c.hypervisors)
 	for _, node := range nodes {
 		h := inventory.Host{Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host]}
-		h.Guests = len(h.Instances)
+		h.InstanceCount = len(h.Instances)
 		for _, p := range trees[node.ID] {
 			c.holdings[p.ID].addTo(&h)
 		}
 		if c.preemptible[node.ID] {
 			tree := c.held(trees[node.ID])
 			of, _ := stocks(tree, c.shared[node.ID])
-			layHolds(h.Instances, holds(tree, of))
+			setHolds(h.Instances, holds(tree, of))
 		}
 		slices.Sort(h.Traits)
 		h.Traits = slices.Compact(h.Traits)
 		service, there := services[node.Host]
-		h.Trouble = trouble(service, there, len(trees[node.ID]) > 0, h.Capacity)
+		h.Problem = problem(service, there, len(trees[node.ID]) > 0, h.Capacity)
 		hosts = append(hosts, h)
 	}
-	return hosts, slices.Sorted(slices.Values(append(notes, layAggregates(hosts, c.aggregates)...)))
+	return hosts, slices.Sorted(slices.Values(append(notes, setAggregates(hosts, c.aggregates)...)))
 }
 
-// single gives the hypervisors of hosts that have one, by host. Those of Ironic stand
-// for machines that are no hosts to Nova.
+// single returns the hypervisors of hosts with exactly one, by host. Ironic's hypervisors are
+// machines that are not hosts to Nova.
 func single(hypervisors []nova.Hypervisor) (nodes []nova.Hypervisor, notes []string) {
 	byHost := map[string][]nova.Hypervisor{}
 	for _, h := range hypervisors {
@@ -71,8 +71,8 @@ func instancesByHost(c *cloud, rule inventory.PreemptibleRule) map[string][]inve
 	return byHost
 }
 
-// layHolds gives the preemptible ones of instances what they hold.
-func layHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
+// setHolds sets what the preemptible ones of instances hold.
+func setHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
 	for i := range instances {
 		if one := &instances[i]; one.Preemptible {
 			one.Holds = holds[one.ID]
@@ -80,7 +80,7 @@ func layHolds(instances []inventory.Instance, holds map[string]map[string]int64)
 	}
 }
 
-// addTo adds what a provider has to the host.
+// addTo adds the inventories, usages and traits of a provider to the host.
 func (k holding) addTo(h *inventory.Host) {
 	counted := make(map[string]int64, len(k.inventories))
 	for class, i := range k.inventories {
@@ -95,8 +95,8 @@ func (k holding) addTo(h *inventory.Host) {
 	}
 }
 
-// vector leaves of the resource classes of Placement those that Almanac counts; its
-// own stand for promises.
+// vector converts the amounts of Placement's resource classes that Almanac counts. Its own
+// classes stand for promises and are skipped.
 func vector(amounts map[string]int64) resource.Vector {
 	v := resource.Vector{
 		VCPUs: amounts["VCPU"] + amounts["PCPU"], MemoryMB: amounts["MEMORY_MB"], DiskGB: amounts["DISK_GB"],
@@ -112,8 +112,8 @@ func vector(amounts map[string]int64) resource.Vector {
 	return v
 }
 
-// trouble says why a host takes no instances.
-func trouble(s nova.Service, there, hasProvider bool, capacity resource.Vector) string {
+// problem returns the reason why a host accepts no instances.
+func problem(s nova.Service, there, hasProvider bool, capacity resource.Vector) string {
 	switch {
 	case !there:
 		return "it has no nova-compute"
@@ -128,7 +128,7 @@ func trouble(s nova.Service, there, hasProvider bool, capacity resource.Vector) 
 	case !hasProvider:
 		return "Placement does not know it"
 	case capacity.VCPUs == 0 || capacity.MemoryMB == 0:
-		return "Placement has no room on it"
+		return "Placement has no inventory of it"
 	}
 	return ""
 }

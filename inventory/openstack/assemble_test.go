@@ -97,13 +97,13 @@ func TestInstancesAreOnTheirHostsById(t *testing.T) {
 		run(c, "4", "elsewhere", nil)
 	}), inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"})
 	a := host(t, hosts, "a")
-	if len(a.Instances) != 2 || a.Instances[0].ID != "1" || a.Instances[1].ID != "2" || a.Guests != 2 {
-		t.Errorf("%d guests, instances %+v", a.Guests, a.Instances)
+	if len(a.Instances) != 2 || a.Instances[0].ID != "1" || a.Instances[1].ID != "2" || a.InstanceCount != 2 {
+		t.Errorf("%d guests, instances %+v", a.InstanceCount, a.Instances)
 	}
 	if a.Instances[0].Preemptible || !a.Instances[1].Preemptible {
 		t.Errorf("preemptible: %v and %v", a.Instances[0].Preemptible, a.Instances[1].Preemptible)
 	}
-	if b := host(t, hosts, "b"); b.Guests != 0 || b.Instances != nil {
+	if b := host(t, hosts, "b"); b.InstanceCount != 0 || b.Instances != nil {
 		t.Errorf("b has %v", b.Instances)
 	}
 }
@@ -122,10 +122,10 @@ func TestTroubleSaysWhyAHostTakesNoInstances(t *testing.T) {
 		},
 	} {
 		hosts, _ := assemble(small(change), inventory.PreemptibleRule{})
-		if got := host(t, hosts, "a").Trouble; got != want {
+		if got := host(t, hosts, "a").Problem; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if got := host(t, hosts, "b").Trouble; got != "" {
+		if got := host(t, hosts, "b").Problem; got != "" {
 			t.Errorf("b is in trouble with it: %q", got)
 		}
 	}
@@ -148,7 +148,7 @@ func TestWhatIsNoSingleHostIsLeftOutAndSaidSo(t *testing.T) {
 
 func TestAHostWithoutAnyInventoryHasNoRoom(t *testing.T) {
 	hosts, _ := assemble(small(func(c *cloud) { c.holdings["pa"] = holding{} }), inventory.PreemptibleRule{})
-	if got := host(t, hosts, "a").Trouble; got != "Placement has no room on it" {
+	if got := host(t, hosts, "a").Problem; got != "Placement has no inventory of it" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestMetadataBecomesPropertiesOfOneKind(t *testing.T) {
 				{Name: "x", Hosts: []string{"a"}, Metadata: map[string]string{"gpu": "a100"}},
 			},
 			a: map[string]inventory.Value{"gpu": word("a100")}, aggregated: []string{"x", "z"},
-			note: "host a has another gpu from aggregate z than from one before it by name, which counts",
+			note: "host a has different values of gpu: that of aggregate z is ignored, since an aggregate before it by name has one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func bulkSource(b *testing.B, projects ...string) (*source.Source, *clock) {
 	}
 	at := &clock{at: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
 	return source.NewSource(compute, place, source.Options{
-		Preemptible: inventory.PreemptibleRule{Projects: projects}, Board: inventory.NewBoard(), Now: at.now, Log: slog.New(slog.DiscardHandler),
+		Preemptible: inventory.PreemptibleRule{Projects: projects}, LiveState: inventory.NewLiveState(), Now: at.now, Log: slog.New(slog.DiscardHandler),
 	}), at
 }
 

@@ -38,7 +38,7 @@ func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 	}
 	for i := range states.Len() {
 		h := states.Host(i)
-		if h.Name != hosts[i].Name || h.Node == "" || !h.Up || !h.Enabled || h.Zone != "nova" || h.HypervisorType == "" || h.HypervisorVersion == 0 || h.Beyond != "" || h.Split != nil {
+		if h.Name != hosts[i].Name || h.Node == "" || !h.Up || !h.Enabled || h.Zone != "nova" || h.HypervisorType == "" || h.HypervisorVersion == 0 || h.Unsupported != "" || h.Split != nil {
 			t.Errorf("got %+v", h)
 		}
 		path := "/resource_providers/" + h.Provider
@@ -112,7 +112,7 @@ func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
 		"project_id":  s.prefix, "user_id": s.prefix, "consumer_generation": nil,
 	})
 	t.Cleanup(func() { s.tell(http.MethodDelete, consumer, nil) })
-	hold.Settle()
+	hold.Confirm()
 	claimed("after the claim")
 	s.must()
 	claimed("with a reading after the claim")
@@ -202,13 +202,13 @@ func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
 	}
 }
 
-// guestbook is inventory.Guests.
+// guestbook is inventory.InstanceRecords.
 type guestbook struct {
-	guests map[string]inventory.Guest
+	guests map[string]inventory.InstanceRecord
 	err    error
 }
 
-func (g *guestbook) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+func (g *guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	return g.guests, g.err
 }
 
@@ -217,7 +217,7 @@ func (s *scene) yields(host string) map[string]int64 {
 	_, i := s.state(host)
 	all := map[string]int64{}
 	for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB"} {
-		all[class] = s.board.Load().Column(class).Yield[i]
+		all[class] = s.board.Load().Column(class).Evictable[i]
 	}
 	return all
 }
@@ -255,7 +255,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	}
 	expect("while it is normal", none)
 
-	book.guests = map[string]inventory.Guest{id: {Preemptible: true}}
+	book.guests = map[string]inventory.InstanceRecord{id: {Preemptible: true}}
 	s.must()
 	expect("since it is known to be preemptible", all)
 	book.guests, book.err = nil, errors.New("the database is away")
@@ -264,7 +264,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	if !strings.Contains(s.log.String(), "the database is away") {
 		t.Errorf("the log does not say so: %s", s.log)
 	}
-	book.guests, book.err = map[string]inventory.Guest{id: {Preemptible: true}}, nil
+	book.guests, book.err = map[string]inventory.InstanceRecord{id: {Preemptible: true}}, nil
 
 	server := "/servers/" + id
 	become := func(what string, want map[string]int64, method, path string, body any) {
@@ -272,7 +272,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 		s.call(s.session, method, server+path, body)
 		s.await(what, func([]inventory.Host) bool { return maps.Equal(s.yields(host), want) })
 	}
-	become("it is protected, or cannot leave as it is", none, http.MethodPost, "/metadata", object{"metadata": object{"almanac:protected": "true"}})
+	become("it is protected, or its status does not allow it to leave", none, http.MethodPost, "/metadata", object{"metadata": object{"almanac:protected": "true"}})
 	become("it is not protected", all, http.MethodDelete, "/metadata/almanac:protected", nil)
 	become("it is locked", none, http.MethodPost, "/action", object{"lock": nil})
 	become("it is not locked", all, http.MethodPost, "/action", object{"unlock": nil})

@@ -10,15 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// remembered is how long a failed build is held against a host on which none is tried any
-// more. Nova does so until its nova-compute starts anew, of which nothing tells for sure.
+// remembered is how long a failed build counts against a host without further builds. Nova
+// counts it until its nova-compute restarts, which no notification reports reliably.
 const remembered = 24 * time.Hour
 
-// Builds counts for each host the builds that have failed on it since the last that did
-// not. Each nova-compute does so for itself, and no API shows it (nova/compute/stats.py
-// build_failed); its notifications tell of what it counts, but for builds that end before
-// they begin. What is missed stays unknown: it is a statistic. It is safe for concurrent
-// use; nil counts nothing.
+// Builds counts for each host the builds that failed on it since the last success. Each
+// nova-compute counts for itself, and no API returns it (nova/compute/stats.py build_failed);
+// its notifications report what it counts, except for builds that fail before they begin. A
+// missed notification is not corrected: it is a statistic. Builds is safe for concurrent use;
+// nil counts nothing.
 type Builds struct {
 	now func() time.Time
 
@@ -26,19 +26,19 @@ type Builds struct {
 	hosts map[string]builds
 }
 
-// builds are those of one host.
+// builds is the count of one host.
 type builds struct {
 	failed int64
-	last   time.Time // when the last failure was heard of
-	// since is the time of the last build that did not fail. Failures and successes come
-	// in two queues, so that one from before it may be heard of afterwards.
+	last   time.Time // when the last failure was received
+	// since is the time of the last success. Failures and successes arrive in two queues, so a
+	// failure from before it may arrive after it.
 	since time.Time
 }
 
-// NewBuilds gives a count by the clock now.
+// NewBuilds returns an empty count with the clock now.
 func NewBuilds(now func() time.Time) *Builds { return &Builds{now: now, hosts: map[string]builds{}} }
 
-// Forget has nothing held against a host any more: its nova-compute has started anew.
+// Forget resets a host's count, after its nova-compute restarted.
 func (b *Builds) Forget(host string) {
 	if b == nil {
 		return
@@ -48,16 +48,16 @@ func (b *Builds) Forget(host string) {
 	delete(b.hosts, host)
 }
 
-// byPolicy is the exception of builds that fail where a server group forbids the host,
-// which Nova does not hold against it (nova/compute/manager.py RescheduledByPolicyException).
+// byPolicy is the exception of builds that fail because a server group forbids the host, which
+// Nova does not count (nova/compute/manager.py RescheduledByPolicyException).
 const byPolicy = "GroupAffinityViolation"
 
-// hear follows a notification.
-func (b *Builds) hear(n oslo.Notification) {
+// observe updates the count by a notification.
+func (b *Builds) observe(n oslo.Notification) {
 	if b == nil {
 		return
 	}
-	// The payload of a failed build may name no host any more; its sender does.
+	// The payload of a failed build may no longer name the host; its publisher id does.
 	compute, sent := strings.CutPrefix(n.PublisherID, "nova-compute:")
 	switch n.EventType {
 	case "instance.create.end":
@@ -91,7 +91,7 @@ func (b *Builds) fail(host string, at time.Time) {
 	b.hosts[host] = builds{failed: had.failed + 1, last: b.now(), since: had.since}
 }
 
-// of gives what is remembered of a host; mu is held.
+// of returns the count of a host; mu is held.
 func (b *Builds) of(host string) builds {
 	had := b.hosts[host]
 	if had.last.Before(b.now().Add(-remembered)) {
@@ -100,7 +100,7 @@ func (b *Builds) of(host string) builds {
 	return had
 }
 
-// exceptionOf gives the class of the exception that a notification tells of
+// exceptionOf returns the class of the exception in a notification
 // (nova/notifications/objects/exception.py).
 func exceptionOf(n oslo.Notification) string {
 	var payload struct {
@@ -112,12 +112,12 @@ func exceptionOf(n oslo.Notification) string {
 			} `json:"fault"`
 		} `json:"nova_object.data"`
 	}
-	_ = json.Unmarshal(n.Payload, &payload) // then it is one like any other
+	_ = json.Unmarshal(n.Payload, &payload) // without one, it is an ordinary failure
 	return payload.Data.Fault.Data.Exception
 }
 
-// usable gives the host whose nova-compute is new, gone or open again for instances, as
-// somebody has said; empty is none (nova/notifications/objects/service.py).
+// usable returns the host whose nova-compute is new, deleted or enabled again; empty is none
+// (nova/notifications/objects/service.py).
 func usable(n oslo.Notification) string {
 	var payload struct {
 		Data struct {
@@ -133,9 +133,9 @@ func usable(n oslo.Notification) string {
 	return payload.Data.Host
 }
 
-// lay puts the counts into the states of all hosts. A nova-compute that is down has lost
-// its own with its process, and of hosts that are not there nothing is kept.
-func (b *Builds) lay(states []inventory.HostState) {
+// apply sets the counts in the states of all hosts. It drops those of hosts that are gone or
+// down: a nova-compute that is down has lost its own count.
+func (b *Builds) apply(states []inventory.HostState) {
 	if b == nil {
 		return
 	}

@@ -112,7 +112,7 @@ func (h *hearing) counts(down ...string) string {
 			rows[i].Up = rows[i].Up && rows[i].Name != name
 		}
 	}
-	h.builds.lay(rows)
+	h.builds.apply(rows)
 	var counts []int64
 	for _, row := range rows {
 		counts = append(counts, row.FailedBuilds)
@@ -184,9 +184,9 @@ func TestNothingIsHeldAgainstAHostForEver(t *testing.T) {
 func TestWithoutNotificationsNothingIsCounted(t *testing.T) {
 	var none *Builds
 	none.Forget("cmp-001")
-	none.hear(oslo.Notification{EventType: "instance.create.error", PublisherID: "nova-compute:cmp-001"})
+	none.observe(oslo.Notification{EventType: "instance.create.error", PublisherID: "nova-compute:cmp-001"})
 	rows := []inventory.HostState{{Name: "cmp-001", Up: true}}
-	none.lay(rows)
+	none.apply(rows)
 	if rows[0].FailedBuilds != 0 {
 		t.Errorf("got %+v", rows[0])
 	}

@@ -10,51 +10,50 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// cloud is all that one reading knows. It does not change; the next reading takes over
-// what has stayed.
+// cloud is the result of one reading. It does not change; the next reading copies what has
+// stayed the same.
 type cloud struct {
-	at   span.Instant // when it was made
-	full span.Instant // when everything was read
+	at   span.Instant // when the reading began
+	full span.Instant // when the last full reading began
 
 	services    []nova.Service
 	hypervisors []nova.Hypervisor
 	aggregates  []inventory.Aggregate
-	providers   []placement.Provider // those of hosts, and below them
+	providers   []placement.Provider // those in the trees of hosts
 	holdings    map[string]holding   // by provider
 	servers     map[string]nova.Server
-	guests      map[string]inventory.Guest // what is remembered of servers
+	records     map[string]inventory.InstanceRecord // what was stored about servers
 	// preemptible are the root providers of the hosts with preemptible instances.
 	preemptible map[string]bool
-	// others are the providers that are of no host, each with its generation, sorted, and
-	// shared the resource classes of which they share some, by the root provider of a host.
+	// others are the providers outside the hosts' trees, each with its generation, sorted.
+	// shared are the resource classes that they share, by the root provider of the host.
 	others []string
 	shared map[string][]string
 
-	updated span.Instant            // of the server that changed last, by Nova's clock
+	updated span.Instant            // when the server that changed last was changed, by Nova's clock
 	touched map[string]span.Instant // the hosts on which a server has changed lately, and when
 
-	// nodes is of whom the hypervisors were read: the services and root providers that
-	// there were.
+	// nodes are the services and root providers at the time at which the hypervisors were read.
 	nodes []string
 
-	notes []string // what could not be read, in sentences for the log
+	notes []string // what could not be read, as sentences for the log
 }
 
-// holding is what a provider has. It is at least as new as its generation.
+// holding is Placement's data of a provider. It is at least as new as its generation.
 type holding struct {
 	generation int64
 	// counted is the generation at which the inventories were read.
 	counted     int64
 	inventories map[string]placement.Inventory
 	used        map[string]int64
-	// consumers are what each of them has of it, used their sum; nil where only the sum was
+	// consumers are the allocations by consumer, and used is their sum; nil if only the sum was
 	// read.
 	consumers map[string]map[string]int64
 	traits    []string
 }
 
-// nodesOf names the services and the root providers there are. While they stay the
-// same, so do the hypervisors.
+// nodesOf lists the services and the root providers. While they stay the same, so do the
+// hypervisors.
 func nodesOf(services []nova.Service, providers []placement.Provider) []string {
 	var nodes []string
 	for _, s := range services {
@@ -69,7 +68,7 @@ func nodesOf(services []nova.Service, providers []placement.Provider) []string {
 	return nodes
 }
 
-// ofHosts leaves the providers in the trees of hosts.
+// ofHosts returns the providers in the trees of hosts.
 func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []placement.Provider {
 	nodes, _ := single(hypervisors)
 	roots := make(map[string]bool, len(nodes))
@@ -81,17 +80,17 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 	})
 }
 
-// instance gives a server as the rule and what is remembered of it tell of it.
+// instance returns a server as an instance, according to the rule and what was stored about it.
 func (c *cloud) instance(s nova.Server, rule inventory.PreemptibleRule) inventory.Instance {
 	one := s.Instance
 	one.Preemptible, one.Protected = rule.Marks(&one), rule.Protects(&one)
-	if g, known := c.guests[one.ID]; known {
-		one.Recognize(g)
+	if g, known := c.records[one.ID]; known {
+		one.AddRecord(g)
 	}
 	return one
 }
 
-// withPreemptible gives the root providers of the hosts with preemptible instances.
+// withPreemptible returns the root providers of the hosts with preemptible instances.
 func (c *cloud) withPreemptible(rule inventory.PreemptibleRule) map[string]bool {
 	hosts, roots := map[string]bool{}, map[string]bool{}
 	for _, s := range c.servers {
@@ -107,7 +106,7 @@ func (c *cloud) withPreemptible(rule inventory.PreemptibleRule) map[string]bool 
 	return roots
 }
 
-// held gives what is known of providers.
+// held returns the data of providers.
 func (c *cloud) held(tree []placement.Provider) []placement.Held {
 	held := make([]placement.Held, len(tree))
 	for i, p := range tree {
@@ -117,7 +116,7 @@ func (c *cloud) held(tree []placement.Provider) []placement.Held {
 	return held
 }
 
-// trees gives the providers by their root.
+// trees returns the providers by their root.
 func (c *cloud) trees() map[string][]placement.Provider {
 	trees := map[string][]placement.Provider{}
 	for _, p := range c.providers {
@@ -134,28 +133,26 @@ func (c *cloud) servicesByHost() map[string]nova.Service {
 	return services
 }
 
-// underWay says that an instance is on its way to a host, or that something else is being
-// done with it.
+// underWay reports whether an instance is on its way to a host or another task runs on it.
 func (c *cloud) underWay(instance string) bool {
 	s, there := c.servers[instance]
 	return there && (s.Task != "" || s.Status == building)
 }
 
-// overlap is how many seconds before the last known change the next list of changes
-// begins: writes of Nova become visible late, and out of order, and the clocks of its
-// conductors differ.
+// overlap is how many seconds before the last known change the next list of changes begins:
+// Nova's writes become visible late and out of order, and the clocks of its conductors differ.
 const overlap = 60
 
-// since gives from when on the changes of servers are to be listed. However long ago
-// the last one was, the clock here, which may differ from Nova's, makes it no later.
+// since returns the time from which the changes of servers are listed: the last known change or
+// the present, whichever is earlier, since the clocks here and at Nova may differ.
 func (c *cloud) since(now span.Instant) span.Instant { return min(c.updated, now).Add(-overlap) }
 
-// settling is for how many seconds after a change on a host its usages are read, and in
-// any case once more: the allocation of a server goes a moment after the server.
+// settling is for how many seconds after a change on a host its usages are read, and at least
+// once more: Placement loses the allocation of a server a moment after Nova deletes it.
 const settling = 30
 
-// take lays changes over the servers of the last reading.
-func (c *cloud) take(last *cloud, changes []nova.Server) {
+// applyChanges applies changes to the servers of the last reading.
+func (c *cloud) applyChanges(last *cloud, changes []nova.Server) {
 	c.servers, c.updated = maps.Clone(last.servers), last.updated
 	for _, s := range changes {
 		if c.updated = max(c.updated, s.Updated); s.Deleted() {
@@ -166,8 +163,8 @@ func (c *cloud) take(last *cloud, changes []nova.Server) {
 	}
 }
 
-// takeAll takes servers that were listed as a whole.
-func (c *cloud) takeAll(listed []nova.Server) {
+// replaceServers sets the servers from a complete list.
+func (c *cloud) replaceServers(listed []nova.Server) {
 	c.servers = make(map[string]nova.Server, len(listed))
 	for _, s := range listed {
 		if c.updated = max(c.updated, s.Updated); !s.Deleted() {
@@ -176,8 +173,8 @@ func (c *cloud) takeAll(listed []nova.Server) {
 	}
 }
 
-// touch notes the hosts on which servers have changed since the last reading, and keeps
-// those on which they did lately. With the first reading everything is new anyway.
+// touch notes the hosts on which servers have changed since the last reading, and keeps the
+// recent ones. The first reading has nothing to compare with.
 func (c *cloud) touch(last *cloud, now span.Instant) {
 	if last.servers == nil {
 		return

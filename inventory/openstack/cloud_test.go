@@ -41,7 +41,7 @@ func TestChangesAreLaidOverTheServersKnown(t *testing.T) {
 		"stays": server("stays", "a", 10), "moves": server("moves", "a", 20), "goes": server("goes", "b", 50),
 	}}
 	next := &cloud{}
-	next.take(last, []nova.Server{server("moves", "b", 60), gone("goes", 70), gone("never seen", 71), server("comes", "c", 65)})
+	next.applyChanges(last, []nova.Server{server("moves", "b", 60), gone("goes", 70), gone("never seen", 71), server("comes", "c", 65)})
 	if got := slices.Sorted(maps.Keys(next.servers)); !slices.Equal(got, []string{"comes", "moves", "stays"}) || next.servers["moves"].Host != "b" || next.updated != 71 {
 		t.Errorf("%v, the one that moved on %s, updated %d", got, next.servers["moves"].Host, next.updated)
 	}
@@ -53,7 +53,7 @@ func TestChangesAreLaidOverTheServersKnown(t *testing.T) {
 func TestAHostIsTouchedWhileItsServersChangeAndABitLonger(t *testing.T) {
 	read := func(last *cloud, at span.Instant, servers ...nova.Server) *cloud {
 		next := &cloud{at: at}
-		next.takeAll(servers)
+		next.replaceServers(servers)
 		next.touch(last, at)
 		return next
 	}

@@ -12,32 +12,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// EventOptions are how Nova's notifications are heard. Nova sends them where [DEFAULT]
-// notification_format is versioned or both, and [oslo_messaging_notifications] driver
-// is messagingv2.
+// EventOptions configure how Nova's notifications are received. Nova sends them if [DEFAULT]
+// notification_format is versioned or both, and [oslo_messaging_notifications] driver is
+// messagingv2.
 type EventOptions struct {
 	Exchange string   // control_exchange of Nova; empty is nova
 	Topics   []string // [notifications] versioned_notifications_topics; none is versioned_notifications
 	Queues   oslo.QueueOptions
-	// Queue begins the names of the queues of this process; nobody else has it. What
-	// comes there is a copy: nobody's notifications are taken away.
+	// Queue is the prefix of the queues of this process, and unique to it. They receive copies:
+	// no other consumer loses notifications.
 	Queue string
-	// Gather is how long after a change its followers are waited for; 0 is DefaultGather.
+	// Gather is how long to wait for further events after the first; 0 is DefaultGather.
 	Gather time.Duration
-	// Builds, where it is not nil, counts those that have failed.
+	// Builds, if not nil, counts failed builds.
 	Builds *Builds
-	// Also, where it is not nil, is told all that Nova says.
+	// Also, if not nil, receives all notifications.
 	Also func(oslo.Notification)
-	// Idle, where it is not nil, says that a notification tells of no change.
+	// Idle, if not nil, reports whether a notification means no change of hosts.
 	Idle func(oslo.Notification) bool
 	Log  *slog.Logger
 }
 
-// DefaultGather is more than Nova takes after an event to make Placement follow.
+// DefaultGather is longer than Nova needs after an event to update Placement.
 const DefaultGather = time.Second
 
-// Events tells when something has changed in Nova, so that the hosts are worth a
-// reading before the next one is due. What is missed, the next reading finds.
+// Events reports that something has changed in Nova, so that a reading of the hosts should not
+// wait for the next interval. The next reading corrects for missed events.
 type Events struct {
 	listener *oslo.Listener
 	builds   *Builds
@@ -48,7 +48,7 @@ type Events struct {
 	changed  chan struct{}
 }
 
-// NewEvents gives the events; Serve starts them.
+// NewEvents returns the events; Serve starts them.
 func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	e := &Events{
 		builds: o.Builds, also: o.Also, idle: o.Idle, gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
@@ -58,18 +58,18 @@ func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	}
 	e.listener = oslo.NewListener(transport, oslo.ListenerOptions{
 		Exchange: cmp.Or(o.Exchange, "nova"), Topics: o.Topics, Priorities: []oslo.Priority{oslo.Info, oslo.Error},
-		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.hear, Log: o.Log,
+		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.observe, Log: o.Log,
 	})
 	return e
 }
 
-// Changed has a value when something has changed since the last one was taken.
+// Changed receives a value when something has changed since the last value was received.
 func (e *Events) Changed() <-chan struct{} { return e.changed }
 
-// Ready is closed once the events are heard.
+// Ready is closed once notifications are received.
 func (e *Events) Ready() <-chan struct{} { return e.listener.Ready() }
 
-// Serve hears events until ctx ends. It fails as oslo.Listener does.
+// Serve receives notifications until ctx ends. It returns the errors of oslo.Listener.
 func (e *Events) Serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	told := make(chan struct{})
@@ -83,7 +83,7 @@ func (e *Events) Serve(ctx context.Context) error {
 	return err
 }
 
-// pass makes one change of the events that come close together.
+// pass merges events that come close together into one change.
 func (e *Events) pass(ctx context.Context) {
 	for {
 		select {
@@ -97,26 +97,26 @@ func (e *Events) pass(ctx context.Context) {
 			return
 		}
 		select {
-		case <-e.heard: // meanwhile, and part of this change
+		case <-e.heard: // received in the meantime, and part of this change
 		default:
 		}
 		job.Poke(e.changed)
 	}
 }
 
-// kinds begin the types of the events after which the hosts may look different.
+// kinds are the prefixes of the types of events that may change hosts.
 var kinds = []string{"instance.", "service.", "aggregate.", "compute."}
 
-// idle begin the types of those of these after which they do not: Nova says instance.exists
-// of every instance now and then, and images say nothing of hosts.
+// idle are the prefixes of those types among them that do not: Nova sends instance.exists for
+// every instance regularly, and image caching changes no host.
 var idle = []string{"instance.exists", "aggregate.cache_images."}
 
 func begins(text string) func(beginning string) bool {
 	return func(beginning string) bool { return strings.HasPrefix(text, beginning) }
 }
 
-func (e *Events) hear(_ context.Context, n oslo.Notification) error {
-	e.builds.hear(n)
+func (e *Events) observe(_ context.Context, n oslo.Notification) error {
+	e.builds.observe(n)
 	if e.also != nil {
 		e.also(n)
 	}

@@ -61,7 +61,7 @@ func (f *front) answer(instead func(w http.ResponseWriter, r *http.Request) bool
 type scene struct {
 	*source.Source
 	fresh           func() // begins with a new source
-	board           *inventory.Board
+	board           *inventory.LiveState
 	client          *placement.Client
 	t               testing.TB
 	compute         *front
@@ -130,7 +130,7 @@ type setting struct {
 func newScene(t testing.TB, s setting) *scene {
 	t.Helper()
 	sc := &scene{
-		t: t, board: inventory.NewBoard(), session: login(t, labtest.Almanac), tenant: login(t, labtest.Demo),
+		t: t, board: inventory.NewLiveState(), session: login(t, labtest.Almanac), tenant: login(t, labtest.Demo),
 		clock: &clock{at: time.Now()}, log: &logbook{}, prefix: "reading-" + strings.ToLower(rand.Text())[:6],
 	}
 	find := func(kind string) string {
@@ -163,7 +163,7 @@ func newScene(t testing.TB, s setting) *scene {
 	}
 	sc.fresh = func() {
 		sc.Source = source.NewSource(compute, sc.client, source.Options{
-			Preemptible: s.rule, FullEvery: s.fullEvery, Board: sc.board, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
+			Preemptible: s.rule, FullEvery: s.fullEvery, LiveState: sc.board, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
 		})
 	}
 	sc.fresh()

@@ -15,7 +15,7 @@ func TestOnlyEventsAboutHostsAndInstancesAreChanges(t *testing.T) {
 		"scheduler.select_destinations.end": false, "compute_task.build_instances.error": false, "": false,
 	} {
 		e := NewEvents(memory.New(), EventOptions{Queue: "almanac"})
-		if err := e.hear(t.Context(), oslo.Notification{EventType: kind}); err != nil {
+		if err := e.observe(t.Context(), oslo.Notification{EventType: kind}); err != nil {
 			t.Error(err)
 		}
 		if got := len(e.heard) > 0; got != want {

@@ -10,18 +10,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// staleness is which parts of a holding have to be read again.
+// staleness states which parts of a holding must be read again.
 type staleness struct {
 	provider  placement.Provider
-	all       bool // else its usages only
-	consumers bool // the usages of each of its consumers, and not only their sum
+	all       bool // otherwise its usages only
+	consumers bool // the allocations of each consumer, not only their sum
 }
 
-// stale gives the providers of next whose holding is not known, or not as it is now.
-// The generation tells it, except where allocations are only taken away: Placement
-// counts no generation then, so that hosts whose servers have changed are looked at
-// too, and in a full reading all of them. It tells nothing of which instances are
-// preemptible either.
+// stale returns the providers of next whose holding is unknown or outdated. A new generation
+// reveals that, except that deleted allocations do not change it: therefore hosts whose servers
+// have changed are read too, and in a full reading all of them. Nor does the generation reveal
+// which instances are preemptible.
 func stale(next *cloud, known map[string]holding, full bool) []staleness {
 	hosts := make(map[string]string, len(next.hypervisors))
 	for _, h := range next.hypervisors {
@@ -42,11 +41,11 @@ func stale(next *cloud, known map[string]holding, full bool) []staleness {
 	return list
 }
 
-// worthSummaries says whether so many stale providers of all are read better by one
-// call about all of them, which costs Placement about as much as these few.
+// worthSummaries reports whether one call about all providers is cheaper than reading this many
+// stale ones. It costs Placement about as much as a sixteenth of them.
 func worthSummaries(stale, all int) bool { return stale > 0 && stale*16 >= all }
 
-// readHoldings gives the holdings of the providers: those that are stale read anew.
+// readHoldings returns the holdings of the providers, and reads the stale ones again.
 func (s *Source) readHoldings(ctx context.Context, next, last *cloud, full bool) (map[string]holding, error) {
 	readings := stale(next, last.holdings, full)
 	holdings := make(map[string]holding, len(next.providers))
@@ -80,12 +79,12 @@ func (s *Source) readHoldings(ctx context.Context, next, last *cloud, full bool)
 	return holdings, reads.Wait()
 }
 
-// readsAtOnce is how many providers are read at the same time.
+// readsAtOnce bounds the concurrent reads of providers.
 const readsAtOnce = 8
 
-// readHolding reads what is stale of a holding, as far as its summary, which may be
-// nil, does not tell it. Its generation was read before all of it: where the provider
-// changes meanwhile, the next reading finds another one.
+// readHolding reads what is stale of a holding and not in its summary, which may be nil. Its
+// generation was read before all of it: if the provider changes in between, the next reading
+// finds a new generation.
 func (s *Source) readHolding(ctx context.Context, one staleness, h holding, summary *placement.Summary, full bool) (holding, error) {
 	id, generation := one.provider.ID, one.provider.Generation
 	h.generation = generation
@@ -100,7 +99,8 @@ func (s *Source) readHolding(ctx context.Context, one staleness, h holding, summ
 	}
 	switch {
 	case one.consumers && summary != nil && !one.all && h.consumers != nil && sameAmounts(h.used, summary.Used):
-		// None came, or the generation would be another one, so that none has gone.
+		// No allocation was added, since the generation is the same; the sum is the same, so
+		// none was deleted either.
 	case one.consumers:
 		h.consumers, err = s.placement.Allocations(ctx, id)
 		h.used = placement.Sum(h.consumers)
@@ -123,7 +123,7 @@ func (s *Source) readHolding(ctx context.Context, one staleness, h holding, summ
 	return h, err
 }
 
-// sameAmounts says whether both are as much of each class.
+// sameAmounts reports whether both have the same amount of each class.
 func sameAmounts(a, b map[string]int64) bool {
 	for class, n := range a {
 		if b[class] != n {
@@ -138,8 +138,8 @@ func sameAmounts(a, b map[string]int64) bool {
 	return true
 }
 
-// agree says whether what Placement sells is what the inventories known of it give.
-// In between full readings that is sign enough that they have not changed.
+// agree reports whether the capacities that Placement offers match the known inventories.
+// Between full readings that is sufficient evidence that the inventories are unchanged.
 func agree(known map[string]placement.Inventory, sold map[string]int64) bool {
 	return len(known) == len(sold) && maps.EqualFunc(known, sold, func(i placement.Inventory, n int64) bool { return i.Sold() == n })
 }

@@ -134,7 +134,7 @@ func TestAnInstanceHoldsWhatItHasOfTheStocksOfItsHost(t *testing.T) {
 		}
 		c.holdings["pa"] = h
 		c.shared = map[string][]string{"pa": {"DISK_GB"}}
-		c.guests = map[string]inventory.Guest{"1": {Preemptible: true, Reservation: "r"}, "5": {Preemptible: true}}
+		c.records = map[string]inventory.InstanceRecord{"1": {Preemptible: true, Reservation: "r"}, "5": {Preemptible: true}}
 		c.preemptible = map[string]bool{"pa": true}
 		run(c, "1", "a", nil)
 		run(c, "2", "a", func(i *inventory.Instance) { i.Metadata = map[string]string{"almanac:protected": "true"} })
@@ -165,7 +165,7 @@ func TestAnInstanceHoldsWhatItHasOfTheStocksOfItsHost(t *testing.T) {
 	}
 	yields := map[string]int64{}
 	for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_GPU", "VGPU"} {
-		yields[class] = states.Column(class).Yield[0]
+		yields[class] = states.Column(class).Evictable[0]
 	}
 	if diff := cmp.Diff(map[string]int64{"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 0, "CUSTOM_GPU": 1, "VGPU": 0}, yields); diff != "" {
 		t.Errorf("it yields (-want +got):\n%s", diff)

@@ -12,13 +12,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// layAggregates gives each host the names of its aggregates, and their metadata as its
-// properties. notes say what could not become one.
+// setAggregates sets the aggregates of each host, and their metadata as its properties. notes
+// explain what could not become a property.
 //
-// A property is a number where it reads as one on all hosts that have it, else a
-// string. Where two aggregates of a host differ, the one with the smaller name counts.
-// Almanac's own aggregates are left out: whose a host is, is nobody else's matter.
-func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
+// A property is a number if it is one on all hosts that have it, otherwise a string. If two
+// aggregates of a host differ, the one with the smaller name counts. Almanac's own aggregates
+// are left out: tenants may not learn who has reserved a host.
+func setAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
 	index := make(map[string]int, len(hosts))
 	for i := range hosts {
 		index[hosts[i].Name] = i
@@ -27,7 +27,7 @@ func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	texts := make([]map[string]string, len(hosts))
-	words := map[string]bool{} // properties that are no numbers
+	words := map[string]bool{} // properties that are not numbers
 	for _, a := range aggregates {
 		if a.Name == fence.Aggregate || a.Name == fence.ImagesAggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) {
 			continue
@@ -47,7 +47,7 @@ func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 			}
 			for key, value := range metadata {
 				if had, ok := texts[i][key]; ok && had != value {
-					notes = append(notes, fmt.Sprintf("host %s has another %s from aggregate %s than from one before it by name, which counts", name, key, a.Name))
+					notes = append(notes, fmt.Sprintf("host %s has different values of %s: that of aggregate %s is ignored, since an aggregate before it by name has one", name, key, a.Name))
 					continue
 				}
 				texts[i][key] = value
@@ -61,8 +61,8 @@ func layAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 	return notes
 }
 
-// properties gives what of an aggregate's metadata is a property, and the keys that
-// cannot be one because their name is built in.
+// properties returns the metadata of an aggregate that are properties, and the keys that cannot
+// be one because their name is built in.
 func properties(metadata map[string]string) (kept map[string]string, builtIn []string) {
 	kept = make(map[string]string, len(metadata))
 	for key, value := range metadata {

@@ -12,10 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// read makes the next reading: of everything where the last one of everything is too
-// old, else of what has changed since the last.
+// read makes the next reading: a full one if the last full one is too old, otherwise of what
+// has changed since the last.
 //
-// An instance has one host at each moment, and is known by its id: in whatever order
+// An instance has one host at each moment and is identified by its id: in whatever order things
+// are read, it is never on two hosts, and an instance that moves is not lost.
 // things are read, it is never on two hosts, and one that moves is not lost.
 func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*cloud, error) {
 	next := &cloud{at: now, full: last.full}
@@ -28,7 +29,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		return nil, err
 	}
 	next.touch(last, now)
-	s.readGuests(ctx, next, last)
+	s.readRecords(ctx, next, last)
 	next.nodes = nodesOf(next.services, providers)
 	if next.hypervisors = last.hypervisors; full || !slices.Equal(next.nodes, last.nodes) || !covers(next.hypervisors, next.services) {
 		if next.hypervisors, err = s.compute.Hypervisors(ctx); err != nil {
@@ -46,7 +47,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 	return next, nil
 }
 
-// readLists fills in what is one list each, and gives all providers there are.
+// readLists reads what is a single list each, and returns all providers.
 func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, now span.Instant) (providers []placement.Provider, err error) {
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.Go(func() (err error) { next.services, err = s.compute.Services(ctx); return err })
@@ -56,36 +57,36 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 	return providers, reads.Wait()
 }
 
-// readGuests fills in what is remembered of the servers, which have been read: who is on a
-// host by then was placed before. Where that fails it stays as it was, as one of whom nothing
-// is known is not evicted.
-func (s *Source) readGuests(ctx context.Context, next, last *cloud) {
-	if s.guests == nil {
+// readRecords reads what was stored about the servers. It runs after the servers were read,
+// since instances are stored before they are on a host. After an error the previous entries
+// stay: an instance without an entry is not evicted.
+func (s *Source) readRecords(ctx context.Context, next, last *cloud) {
+	if s.records == nil {
 		return
 	}
-	guests, err := s.guests.Guests(ctx)
+	guests, err := s.records.InstanceRecords(ctx)
 	if err != nil {
-		guests, next.notes = last.guests, append(next.notes, fmt.Sprintf("what instances were placed for stays as known before: %v", err))
+		guests, next.notes = last.records, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
 	}
-	next.guests = guests
+	next.records = guests
 }
 
-// readServers fills in the servers of next.
+// readServers reads the servers of next.
 func (s *Source) readServers(ctx context.Context, next, last *cloud, full bool, now span.Instant) error {
-	// While no server is known there is no need to ask for those that are gone.
+	// Without known servers, the deleted ones need not be listed.
 	if full || len(last.servers) == 0 {
 		listed, err := s.compute.Servers(ctx, nova.ServerQuery{})
-		next.takeAll(listed)
+		next.replaceServers(listed)
 		return err
 	}
 	changes, err := s.compute.Servers(ctx, nova.ServerQuery{ChangedSince: last.since(now)})
-	next.take(last, changes)
+	next.applyChanges(last, changes)
 	return err
 }
 
-// covers says whether each service's host is among the hypervisors. Nova leaves out
-// hosts that are not mapped to a cell yet, and those whose service it does not find
-// just then; no list else tells when that is over.
+// covers reports whether each service's host is among the hypervisors. Nova omits hosts that
+// are not mapped to a cell yet, and those whose service it does not find at the moment; no
+// other list reveals when they appear.
 func covers(hypervisors []nova.Hypervisor, services []nova.Service) bool {
 	hosts := make(map[string]bool, len(hypervisors))
 	for _, h := range hypervisors {

@@ -9,15 +9,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// sharing is the trait of a provider that gives what it has to all providers in its
+// sharing is the trait of a provider that shares its inventory with all providers in its
 // aggregates (placement/objects/research_context.py get_sharing_providers).
 const sharing = "MISC_SHARES_VIA_AGGREGATE"
 
-// readShared fills in the providers that are of no host, and what they share with hosts,
-// which only states of hosts need. That is read where one of them has changed, and in a full reading: where a host enters
-// the aggregate of one that shares, that provider does not change.
+// readShared reads the providers outside the hosts' trees, and what they share with hosts,
+// which only the states of hosts need. It reads them if one of them has changed, and in a full
+// reading: a host that joins the aggregate of a sharing provider does not change that provider.
 func (s *Source) readShared(ctx context.Context, next, last *cloud, providers []placement.Provider, full bool) error {
-	if s.options.Board == nil {
+	if s.options.LiveState == nil {
 		return nil
 	}
 	ofHost := make(map[string]bool, len(next.providers))

@@ -13,31 +13,31 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// show puts the states of the hosts on the board; the reading began after mark. notes say
-// what of them is not as it should be.
-func (s *Source) show(ctx context.Context, mark inventory.Mark, c *cloud, hosts []inventory.Host) (notes []string) {
+// show replaces the live states of the hosts; the reading began after mark. notes explain
+// what is missing.
+func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud, hosts []inventory.Host) (notes []string) {
 	if s.options.Cells != nil {
 		cells, err := s.options.Cells.Cells(ctx)
 		if err == nil {
 			s.cells = cells
 		} else {
-			notes = append(notes, fmt.Sprintf("the cells of the hosts stay those known before: %v", err))
+			notes = append(notes, fmt.Sprintf("keeping the previous cells of the hosts: %v", err))
 		}
 	}
 	rows := hostStates(c, hosts, s.cells)
-	s.options.Builds.lay(rows)
+	s.options.Builds.apply(rows)
 	states, err := inventory.NewStates(rows, c.aggregates)
 	if err != nil {
-		return append(notes, fmt.Sprintf("the states of the hosts stay those known before: %v", err))
+		return append(notes, fmt.Sprintf("keeping the previous states of the hosts: %v", err))
 	}
-	s.options.Board.Take(mark, states, c.underWay)
+	s.options.LiveState.Replace(mark, states, c.underWay)
 	if s.shown != nil {
-		s.shown(s.options.Board.Load())
+		s.shown(s.options.LiveState.Load())
 	}
 	return notes
 }
 
-// hostStates gives the states of hosts, which were assembled from c.
+// hostStates returns the states of hosts, which were assembled from c.
 func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inventory.HostState {
 	services, trees := c.servicesByHost(), c.trees()
 	nodes := make(map[string]nova.Hypervisor, len(c.hypervisors))
@@ -76,7 +76,7 @@ func hostStates(c *cloud, hosts []inventory.Host, cells map[string]string) []inv
 // (nova/compute/pci_placement_translator.py).
 const pciDevice = "COMPUTE_MANAGED_PCI_DEVICE"
 
-// free is how much of anything a provider has left.
+// free returns the total amount that a provider has left.
 func free(k holding) (n int64) {
 	for class, i := range k.inventories {
 		n += max(0, i.Total-i.Reserved-k.used[class])
@@ -84,9 +84,9 @@ func free(k holding) (n int64) {
 	return n
 }
 
-// stocks gives what a tree of providers has, by resource class. split are the classes for
-// which one stock does not tell that: of which two providers have some to give, and those
-// shared with the host by one beside it.
+// stocks returns the inventories of a provider tree, by resource class. split are the classes
+// that one stock cannot describe: two providers of the tree have some, or a sharing provider
+// shares some with the host.
 func stocks(tree []placement.Held, shared []string) (all map[string]inventory.Stock, split []string) {
 	all, split = map[string]inventory.Stock{}, slices.Clone(shared)
 	for _, p := range tree {
@@ -112,8 +112,8 @@ func stocks(tree []placement.Held, shared []string) (all map[string]inventory.St
 	return all, split
 }
 
-// holds gives what each consumer has of the stocks of a tree, by its id and by resource
-// class. What it has of another provider than a stock's is no part of that.
+// holds returns the allocations of each consumer from the stocks of a tree, by its id and by
+// resource class. Allocations from other providers than a stock's are left out.
 func holds(tree []placement.Held, stocks map[string]inventory.Stock) map[string]map[string]int64 {
 	holds := map[string]map[string]int64{}
 	for _, p := range tree {
@@ -140,7 +140,8 @@ var heavyTasks = []string{
 	"rebuilding", "resize_prep", "resize_migrating", "image_snapshot", "image_backup", "rescuing", "unshelving",
 }
 
-// heavy is how much heavy work there is; an instance may count for its state and its task.
+// heavy returns the number of heavy operations; an instance may count for its status and its
+// task.
 func heavy(instances []inventory.Instance) (n int64) {
 	for i := range instances {
 		if instances[i].Status == building {
@@ -153,20 +154,20 @@ func heavy(instances []inventory.Instance) (n int64) {
 	return n
 }
 
-// mostLooks is of how many hosts Look reads what they have.
+// mostLooks bounds the hosts that one Look reads.
 const mostLooks = 32
 
-// looksAtOnce is how many of them are read at the same time.
+// looksAtOnce bounds the concurrent reads of hosts.
 const looksAtOnce = 4
 
-// Look reads anew what the first 32 of these hosts have, and their consumers of that, and
-// corrects the board, by three calls for a host and two more for each child of its provider.
-// Hosts that are not on the board are left alone. It fails as placement.Client.Tree does.
+// Look reads the stocks of the first 32 of these hosts and their consumers again and corrects
+// LiveState, by three calls for a host and two more for each child of its provider. It ignores
+// unknown hosts. It returns the errors of placement.Client.Tree.
 func (s *Source) Look(ctx context.Context, hosts []string) error {
-	if s.options.Board == nil {
+	if s.options.LiveState == nil {
 		return nil
 	}
-	states := s.options.Board.Load()
+	states := s.options.LiveState.Load()
 	if states == nil {
 		return nil
 	}
@@ -179,13 +180,13 @@ func (s *Source) Look(ctx context.Context, hosts []string) error {
 		}
 		h := states.Host(i)
 		looks.Go(func() error {
-			mark := s.options.Board.Begin()
+			mark := s.options.LiveState.BeginRead()
 			tree, err := s.placement.Tree(ctx, h.Provider)
 			if err != nil {
-				return fmt.Errorf("look at host %s: %w", h.Name, err)
+				return fmt.Errorf("read host %s: %w", h.Name, err)
 			}
 			all, _ := stocks(tree, h.Split)
-			s.options.Board.Correct(mark, h.Name, all, holds(tree, all))
+			s.options.LiveState.CorrectHost(mark, h.Name, all, holds(tree, all))
 			return nil
 		})
 	}

@@ -180,12 +180,12 @@ func (t *told) Cells(context.Context) (map[string]string, error) { return t.cell
 
 func TestWhatCannotBeToldStaysOnTheBoardAsItWas(t *testing.T) {
 	cells := &told{cells: map[string]string{"a": "cell-1"}}
-	board := inventory.NewBoard()
-	s := NewSource(nil, nil, Options{Board: board, Cells: cells, Log: slog.New(slog.DiscardHandler)})
+	board := inventory.NewLiveState()
+	s := NewSource(nil, nil, Options{LiveState: board, Cells: cells, Log: slog.New(slog.DiscardHandler)})
 	show := func(change func(c *cloud)) []string {
 		c := small(change)
 		hosts, _ := assemble(c, inventory.PreemptibleRule{})
-		return s.show(t.Context(), board.Begin(), c, hosts)
+		return s.show(t.Context(), board.BeginRead(), c, hosts)
 	}
 	if notes := show(nil); notes != nil || board.Load().Host(0).Cell != "cell-1" {
 		t.Errorf("notes %v, cell %q", notes, board.Load().Host(0).Cell)

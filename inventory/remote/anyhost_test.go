@@ -49,17 +49,17 @@ func noteFields(v reflect.Value, name string, into map[string]bool) {
 func anyHost() *rapid.Generator[inventory.Host] {
 	return rapid.Custom(func(t *rapid.T) inventory.Host {
 		h := inventory.Host{
-			Name:       rapid.StringN(1, 20, -1).Draw(t, "name"),
-			Capacity:   anyAmounts().Draw(t, "capacity"),
-			Used:       anyAmounts().Draw(t, "used"),
-			Zone:       rapid.String().Draw(t, "zone"),
-			Aggregates: anyNames().Draw(t, "aggregates"),
-			Traits:     anyNames().Draw(t, "traits"),
-			Reservable: rapid.Bool().Draw(t, "reservable"),
-			Guests:     rapid.Int().Draw(t, "guests"),
-			Provider:   rapid.String().Draw(t, "provider"),
-			Trouble:    rapid.String().Draw(t, "trouble"),
-			Instances:  rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),
+			Name:          rapid.StringN(1, 20, -1).Draw(t, "name"),
+			Capacity:      anyAmounts().Draw(t, "capacity"),
+			Used:          anyAmounts().Draw(t, "used"),
+			Zone:          rapid.String().Draw(t, "zone"),
+			Aggregates:    anyNames().Draw(t, "aggregates"),
+			Traits:        anyNames().Draw(t, "traits"),
+			Reservable:    rapid.Bool().Draw(t, "reservable"),
+			InstanceCount: rapid.Int().Draw(t, "guests"),
+			Provider:      rapid.String().Draw(t, "provider"),
+			Problem:       rapid.String().Draw(t, "trouble"),
+			Instances:     rapid.OneOf(rapid.Just[[]inventory.Instance](nil), rapid.SliceOfN(anyInstance(), 0, 3)).Draw(t, "instances"),
 			Power: rapid.SampledFrom([]inventory.Power{
 				"", inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
 			}).Draw(t, "power"),
@@ -69,7 +69,7 @@ func anyHost() *rapid.Generator[inventory.Host] {
 		if rapid.Bool().Draw(t, "has properties") {
 			h.Properties = map[string]inventory.Value{}
 			for _, name := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "properties") {
-				kind := rapid.SampledFrom([]inventory.Kind{inventory.Number, inventory.String, inventory.Bool, inventory.List}).Draw(t, "kind")
+				kind := rapid.SampledFrom([]inventory.Kind{inventory.KindNumber, inventory.KindString, inventory.KindBool, inventory.KindList}).Draw(t, "kind")
 				h.Properties[string(kind)+" "+name] = anyValue(kind).Draw(t, "value")
 			}
 		}
@@ -108,10 +108,10 @@ func anyWords() *rapid.Generator[map[string]string] {
 
 func anyValue(kind inventory.Kind) *rapid.Generator[inventory.Value] {
 	return map[inventory.Kind]*rapid.Generator[inventory.Value]{
-		inventory.Number: rapid.Map(rapid.Float64(), inventory.NumberValue),
-		inventory.String: rapid.Map(rapid.String(), inventory.StringValue),
-		inventory.Bool:   rapid.Map(rapid.Bool(), inventory.BoolValue),
-		inventory.List:   rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), inventory.ListValue),
+		inventory.KindNumber: rapid.Map(rapid.Float64(), inventory.NumberValue),
+		inventory.KindString: rapid.Map(rapid.String(), inventory.StringValue),
+		inventory.KindBool:   rapid.Map(rapid.Bool(), inventory.BoolValue),
+		inventory.KindList:   rapid.Map(rapid.SliceOfN(rapid.String(), 0, 3), inventory.ListValue),
 	}[kind]
 }
 

@@ -52,7 +52,7 @@ func benchmark(b *testing.B, read func() []inventory.Host) {
 	b.Run("refresh, one host has changed", func(b *testing.B) {
 		for b.Loop() {
 			hosts = slices.Clone(hosts)
-			hosts[0].Guests++
+			hosts[0].InstanceCount++
 			s.cloud.set(hosts, nil)
 			s.refresh(b)
 		}

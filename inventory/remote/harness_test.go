@@ -193,7 +193,7 @@ func racks(n, noise int, seed byte) []inventory.Host {
 				"serial": inventory.StringValue(base64.StdEncoding.EncodeToString(bytes)), "ssd": inventory.BoolValue(i%2 == 0),
 				"disks": inventory.ListValue([]string{"nvme0", "nvme1"}),
 			},
-			Reservable: true, Guests: i % 20, Power: inventory.PowerOn, BootSeconds: 240, FlopsPerWatt: 1e9 + float64(i),
+			Reservable: true, InstanceCount: i % 20, Power: inventory.PowerOn, BootSeconds: 240, FlopsPerWatt: 1e9 + float64(i),
 		}
 	}
 	return hosts
@@ -210,7 +210,7 @@ func occupied(hosts []inventory.Host, n int) []inventory.Host {
 		projects[i] = strings.ReplaceAll(id(), "-", "")
 	}
 	for i := range hosts {
-		hosts[i].Guests = n
+		hosts[i].InstanceCount = n
 		hosts[i].Provider = id()
 		for j := range n {
 			project, size := projects[chance.IntN(len(projects))], int64(1)<<chance.IntN(4)

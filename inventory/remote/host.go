@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// host is inventory.Host on the wire. What is null there is nil here.
+// host is inventory.Host on the wire. null there is nil here.
 type host struct {
 	Name         string           `json:"name"`
 	Capacity     resource.Vector  `json:"capacity"`
@@ -31,8 +31,8 @@ type host struct {
 func hostOf(h *inventory.Host) host {
 	out := host{
 		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
-		Provider: h.Provider, Trouble: h.Trouble,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.InstanceCount,
+		Provider: h.Provider, Trouble: h.Problem,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {
@@ -53,8 +53,8 @@ func hostOf(h *inventory.Host) host {
 func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
 		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.Guests,
-		Provider: h.Provider, Trouble: h.Trouble,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.Guests,
+		Provider: h.Provider, Problem: h.Trouble,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {
@@ -72,30 +72,30 @@ func (h *host) inventory() inventory.Host {
 	return out
 }
 
-// float is written as a string, since JSON has no infinite numbers and a hosts file
-// can make one.
+// float is encoded as a string, since JSON has no infinite numbers and a hosts file can contain
+// one.
 type float float64
 
-// MarshalText writes the number.
+// MarshalText formats the number.
 func (f float) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(f), 'g', -1, 64), nil
 }
 
-// UnmarshalText reads the number.
+// UnmarshalText parses the number.
 func (f *float) UnmarshalText(text []byte) error {
 	number, err := strconv.ParseFloat(string(text), 64)
 	*f = float(number)
 	return err
 }
 
-// value is written as the JSON value that says the same.
+// value is encoded as the equivalent JSON value.
 type value struct{ inventory.Value }
 
-// MarshalJSON writes the value.
+// MarshalJSON encodes the value.
 func (v value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any()) }
 
-// UnmarshalJSON reads a number, a string, true or false, a list of strings, or null
-// for the zero Value.
+// UnmarshalJSON decodes a number, a string, true or false, a list of strings, or null for the
+// zero Value.
 func (v *value) UnmarshalJSON(raw []byte) error {
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
@@ -117,7 +117,7 @@ func (v *value) UnmarshalJSON(raw []byte) error {
 		}
 		v.Value = inventory.ListValue(list)
 	default:
-		return fmt.Errorf("%s is no value of a property", raw)
+		return fmt.Errorf("%s is not a value of a property", raw)
 	}
 	return nil
 }

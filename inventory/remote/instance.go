@@ -6,8 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// instance is inventory.Instance on the wire. What is null there is nil here, and
-// what is absent empty.
+// instance is inventory.Instance on the wire. null there is nil here, and absent is empty.
 type instance struct {
 	ID          string              `json:"id"`
 	Name        string              `json:"name,omitempty"`

@@ -57,7 +57,7 @@ func TestAnAPIProcessHasTheHostsOfTheInventoryProcessThroughRabbitMQ(t *testing.
 	s.source = remote.NewSource(client(t, process, patience), "almanac")
 	serve(t, process, remote.ChangesTopic, s.source.Endpoint())
 
-	keeper, err := inventory.OpenKeeper(t.Context(), s.source, inventory.KeeperOptions{
+	keeper, err := inventory.OpenSnapshotCache(t.Context(), s.source, inventory.SnapshotCacheOptions{
 		Hosts: noSettings{}, Properties: noSettings{}, Now: func() span.Instant { return 1000 }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestAnAPIProcessHasTheHostsOfTheInventoryProcessThroughRabbitMQ(t *testing.
 	}
 }
 
-func snapshot(k *inventory.Keeper) []inventory.Host {
+func snapshot(k *inventory.SnapshotCache) []inventory.Host {
 	var hosts []inventory.Host
 	for _, h := range k.Snapshot().Hosts() {
 		hosts = append(hosts, *h)

@@ -1,11 +1,11 @@
-// Package remote lets processes share one inventory (paper 004, section 004.1): a
-// Service reads the hosts and answers on topic almanac.inventory, and in every
-// other process a Source asks it.
+// Package remote lets processes share one inventory (paper 004, section 004.1): a Service reads
+// the hosts and answers on topic almanac.inventory, and in every other process a Source calls
+// it.
 //
-// All hosts of one reading are an edition. Its generation is the SHA-256 of what is
-// sent, so two services, or one before and after a restart, have the same
-// generation only for the same hosts: who knows them is not sent them again, and
-// parts of different editions are never put together.
+// All hosts of one reading are an edition. Its generation is the SHA-256 of its encoding, so
+// two services, or one before and after a restart, have the same generation only for the same
+// hosts: a caller that has them does not receive them again, and parts of different editions
+// are never combined.
 package remote
 
 import (
@@ -20,8 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// The topics: on Topic services answer, on ChangesTopic they tell everybody that
-// the hosts have changed.
+// The topics: services answer on Topic and announce changes of the hosts on ChangesTopic.
 const (
 	Topic        = "almanac.inventory"
 	ChangesTopic = "almanac.inventory.changes"
@@ -33,26 +32,26 @@ const (
 	changedMethod = "changed"
 )
 
-// question is what the method hosts is asked.
+// question is the argument of the method hosts.
 type question struct {
-	// Known is the generation that the caller has whole; "" none.
+	// Known is the generation that the caller has completely; "" is none.
 	Known string `json:"known"`
-	// Reading is the generation of which the caller has the first Offset bytes.
+	// Reading is the generation whose first Offset bytes the caller has.
 	Reading string `json:"reading"`
 	Offset  int    `json:"offset"`
 }
 
-// answer has the next bytes of the edition that was being read, or the first of
-// the current one where that is another; none where the caller has it whole.
+// answer has the next bytes of the edition being read, or the first of the current one if that
+// is another; none if the caller has it completely.
 type answer struct {
 	Generation string `json:"generation"`
-	// Age is how many seconds ago the service has last read the hosts from its source.
+	// Age is how many seconds ago the service last read the hosts from its source.
 	Age  int64  `json:"age"`
 	Size int    `json:"size"` // of all parts together, in bytes
 	Part []byte `json:"part,omitempty"`
 }
 
-// largestPart keeps a message, in which the bytes are base64, under 4 MB.
+// largestPart keeps a message, which encodes the bytes as base64, below 4 MB.
 const largestPart = 2 << 20 // bytes
 
 // edition is one reading of all hosts.
@@ -86,10 +85,10 @@ func generationOf(packed []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hosts gives what newEdition was given.
+// hosts returns the hosts of the edition.
 func (e edition) hosts() ([]inventory.Host, error) {
 	if generationOf(e.packed) != e.generation {
-		return nil, fmt.Errorf("read hosts: what came is not generation %s", e.generation)
+		return nil, fmt.Errorf("read hosts: the data received is not generation %s", e.generation)
 	}
 	unpack, err := gzip.NewReader(bytes.NewReader(e.packed))
 	if err != nil {
@@ -106,7 +105,7 @@ func (e edition) hosts() ([]inventory.Host, error) {
 	return hosts, nil
 }
 
-// answer gives the answer to q with a part of at most largest bytes.
+// answer returns the answer to q with a part of at most largest bytes.
 func (e edition) answer(q question, largest int) answer {
 	out := answer{Generation: e.generation, Size: len(e.packed)}
 	if q.Known == e.generation {
@@ -120,7 +119,7 @@ func (e edition) answer(q question, largest int) answer {
 	return out
 }
 
-// topic is whom to ask on an exchange, or tell.
+// topic returns the target of calls and announcements on an exchange.
 func topic(exchange, name string) oslo.Target {
 	return oslo.Target{Exchange: exchange, Topic: name, Version: version}
 }

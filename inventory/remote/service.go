@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Service answers for a source of hosts.
+// Service answers calls for the hosts of a source.
 type Service struct {
 	source  inventory.Source
 	client  *oslo.Client
@@ -21,25 +21,23 @@ type Service struct {
 	elapsed func() time.Duration
 	part    int // largest part, in bytes
 
-	current atomic.Pointer[edition] // nil until the hosts were read
-	readAt  atomic.Int64            // when elapsed, in nanoseconds, they were last read
+	current atomic.Pointer[edition] // nil before the first reading
+	readAt  atomic.Int64            // value of elapsed, in nanoseconds, at the last reading
 
 	refreshing sync.Mutex
 	read       []inventory.Host // of the current edition
-	told       string           // the generation that everybody was told of
+	announced  string           // the generation announced last
 }
 
-// NewService gives the service for a source. Refresh reads it, Endpoint serves it;
-// the client sends the news of changes, on exchange. elapsed is the time since some
-// instant.
+// NewService returns the service for a source. Refresh reads the source, Endpoint serves it;
+// the client announces changes on exchange. elapsed returns the time since a fixed instant.
 func NewService(source inventory.Source, client *oslo.Client, exchange string, elapsed func() time.Duration) *Service {
 	return &Service{source: source, client: client, changes: topic(exchange, ChangesTopic), elapsed: elapsed, part: largestPart}
 }
 
-// Refresh reads the hosts anew and tells everybody where they have changed. Where
-// they cannot be read or contradict each other, and where there are none, it fails
-// and the last good ones stay. When only the telling failed, the next Refresh does
-// it again.
+// Refresh reads the hosts again and announces a change. If they cannot be read or contradict
+// each other, or if there are none, it returns an error and the last good ones stay. If only
+// the announcement failed, the next Refresh repeats it.
 func (s *Service) Refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
@@ -49,7 +47,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 		return fmt.Errorf("read hosts: %w", err)
 	}
 	if len(hosts) == 0 {
-		return fault.New(fault.Unavailable, "the inventory lists no hosts; the hosts known before stay")
+		return fault.New(fault.Unavailable, "the inventory returned no hosts; keeping the previous list")
 	}
 	if !reflect.DeepEqual(hosts, s.read) {
 		if err := s.publish(hosts); err != nil {
@@ -57,10 +55,10 @@ func (s *Service) Refresh(ctx context.Context) error {
 		}
 	}
 	s.readAt.Store(int64(asked))
-	return s.tell(ctx)
+	return s.announce(ctx)
 }
 
-// publish makes the hosts those that are answered, where they make an inventory.
+// publish makes the hosts the current edition if they are a valid inventory.
 func (s *Service) publish(hosts []inventory.Host) error {
 	if _, err := inventory.NewSnapshot(hosts, nil, nil); err != nil {
 		return err
@@ -74,20 +72,20 @@ func (s *Service) publish(hosts []inventory.Host) error {
 	return nil
 }
 
-// tell tells everybody of the current edition, unless they know.
-func (s *Service) tell(ctx context.Context) error {
+// announce announces the current edition unless that was done.
+func (s *Service) announce(ctx context.Context) error {
 	generation := s.current.Load().generation
-	if s.told == generation {
+	if s.announced == generation {
 		return nil
 	}
 	if err := s.client.Fanout(ctx, s.changes, changedMethod, nil); err != nil {
-		return fmt.Errorf("tell that the hosts have changed: %w", err)
+		return fmt.Errorf("announce a change of the hosts: %w", err)
 	}
-	s.told = generation
+	s.announced = generation
 	return nil
 }
 
-// Endpoint gives the methods for a server of Topic.
+// Endpoint returns the methods for a server of Topic.
 func (s *Service) Endpoint() oslo.Endpoint {
 	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{hostsMethod: s.hosts}}
 }
@@ -99,7 +97,7 @@ func (s *Service) hosts(_ context.Context, r *oslo.Request) (any, error) {
 	}
 	now := s.current.Load()
 	if now == nil {
-		return nil, fault.New(fault.Unavailable, "the inventory service has not read its hosts yet; its log says why")
+		return nil, fault.New(fault.Unavailable, "the inventory service has not read its hosts yet; its log contains the reason")
 	}
 	a := now.answer(q, s.part)
 	a.Age = int64((s.elapsed() - time.Duration(s.readAt.Load())) / time.Second)

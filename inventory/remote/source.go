@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Source is the inventory.Source that asks the service. It is safe for concurrent
-// use.
+// Source is the inventory.Source that calls the service. It is safe for concurrent use.
 type Source struct {
 	client  *oslo.Client
 	service oslo.Target
@@ -22,22 +21,21 @@ type Source struct {
 	age   atomic.Int64 // of the last answer
 }
 
-// reading is what the service said last.
+// reading is the last result of the service.
 type reading struct {
 	generation string
 	hosts      []inventory.Host
 }
 
-// NewSource gives the source that asks the service on exchange.
+// NewSource returns the source that calls the service on exchange.
 func NewSource(client *oslo.Client, exchange string) *Source {
 	s := &Source{client: client, service: topic(exchange, Topic), changed: make(chan struct{}, 1)}
 	s.known.Store(&reading{})
 	return s
 }
 
-// Hosts gives the hosts as the service has read them last. It asks at each call,
-// but they are only sent when they have changed. A service that is away is an
-// Unavailable fault.
+// Hosts returns the hosts as the service has read them last. Each call asks the service, which
+// sends them only if they have changed. A missing service is an Unavailable fault.
 func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	known := s.known.Load()
 	next, err := s.read(ctx, known.generation)
@@ -55,15 +53,15 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	return slices.Clone(known.hosts), nil
 }
 
-// restarts bounds how often hosts are read from the beginning because they have
-// changed meanwhile, or because two services take turns and do not agree.
+// restarts bounds how often hosts are read from the beginning because they have changed in
+// between, or because two services alternate and disagree.
 const restarts = 5
 
-// read gives the current edition, without its content where it is the one known.
+// read returns the current edition, without its content if it is the known one.
 func (s *Source) read(ctx context.Context, known string) (edition, error) {
 	var next edition
 	for started := 0; ; {
-		a, err := s.ask(ctx, question{Known: known, Reading: next.generation, Offset: len(next.packed)})
+		a, err := s.call(ctx, question{Known: known, Reading: next.generation, Offset: len(next.packed)})
 		if err != nil {
 			return edition{}, err
 		}
@@ -88,7 +86,7 @@ func (s *Source) read(ctx context.Context, known string) (edition, error) {
 		"the hosts change faster than they can be read on topic %s; do its services read the same source?", Topic)
 }
 
-func (s *Source) ask(ctx context.Context, q question) (answer, error) {
+func (s *Source) call(ctx context.Context, q question) (answer, error) {
 	var a answer
 	err := s.client.Call(ctx, s.service, hostsMethod, q, &a)
 	if _, answered := errors.AsType[*oslo.RemoteError](err); !answered && fault.Is(err, fault.Unavailable) {
@@ -101,22 +99,22 @@ func (s *Source) ask(ctx context.Context, q question) (answer, error) {
 	return a, err
 }
 
-// Age implements inventory.Dated: the service answers also while it cannot read.
+// Age implements inventory.Dated: the service also answers while its own source fails.
 func (s *Source) Age() int64 { return s.age.Load() }
 
-// Endpoint gives the methods for a server of ChangesTopic.
+// Endpoint returns the methods for a server of ChangesTopic.
 func (s *Source) Endpoint() oslo.Endpoint {
-	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.tell}}
+	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.noteChange}}
 }
 
-// Changed tells that the service has other hosts than before. It only makes reading
-// them faster: news can be lost.
+// Changed receives a value when the service has other hosts than before. Such news can be lost;
+// it only makes reading the hosts faster.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-func (s *Source) tell(context.Context, *oslo.Request) (any, error) {
+func (s *Source) noteChange(context.Context, *oslo.Request) (any, error) {
 	select {
 	case s.changed <- struct{}{}:
-	default: // told and not read yet
+	default: // announced and not read yet
 	}
 	return nil, nil
 }

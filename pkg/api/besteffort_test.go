@@ -34,7 +34,7 @@ func (anything) Make(context.Context, requests.Caller) (string, error) { return 
 func (anything) End(context.Context, string) error                     { return nil }
 
 // bestEffort is a queue of which nobody works anything off.
-func bestEffort(c *cloud, hosts *inventory.Keeper) *requests.API {
+func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *requests.API {
 	return &requests.API{
 		Store: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
 		View: func() state.ClusterView {

@@ -94,13 +94,13 @@ func start(t *testing.T, s setup) *cloud {
 	if s.hosts == nil {
 		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
 	}
-	keeper, err := inventory.OpenKeeper(t.Context(), hostList(s.hosts), inventory.KeeperOptions{
+	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
 		Hosts: c.store, Properties: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	c.desk, err = booking.Open(t.Context(), booking.Options{
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
 	must(t, err)
@@ -123,7 +123,7 @@ func start(t *testing.T, s setup) *cloud {
 	options.Packing = packing(c)
 	options.BestEffort = bestEffort(c, keeper)
 	options.Admission = admission.Admission{
-		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Guests: c.store, Log: options.Log,
+		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
 		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceler: c.desk, Now: c.now,

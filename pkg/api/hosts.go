@@ -88,7 +88,7 @@ func (s *server) answerHost(c *gin.Context, name string) {
 	}
 	h, visible := snapshot.Host(i), seenBy(asking(c), snapshot)
 	answer := host(h, visible)
-	if counted := h.Instances == nil && h.Guests > 0; visible.instances && !counted {
+	if counted := h.Instances == nil && h.InstanceCount > 0; visible.instances && !counted {
 		answer.Instances = make([]v1.Instance, len(h.Instances))
 		for i := range h.Instances {
 			answer.Instances[i] = instance(&h.Instances[i])
@@ -146,7 +146,7 @@ func seenBy(by *asker, snapshot *inventory.Snapshot) sight {
 // host gives a host without its instances.
 func host(h *inventory.Host, visible sight) v1.Host {
 	out := v1.Host{
-		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.Guests, Zone: h.Zone,
+		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.InstanceCount, Zone: h.Zone,
 		Aggregates: append([]string{}, h.Aggregates...), Traits: append([]string{}, h.Traits...),
 		Properties: make(map[string]any), Reservable: h.Reservable, Power: string(cmp.Or(h.Power, inventory.PowerOn)), BootSeconds: h.BootSeconds,
 	}

@@ -26,7 +26,7 @@ func threeHosts() []inventory.Host {
 	}
 	b.Power, b.Reservable = "", false
 	b.Properties = map[string]inventory.Value{"rack": inventory.NumberValue(2)}
-	c.Used, c.Guests = resource.Vector{VCPUs: 2, MemoryMB: 4096}, 3
+	c.Used, c.InstanceCount = resource.Vector{VCPUs: 2, MemoryMB: 4096}, 3
 	return []inventory.Host{c, a, b}
 }
 
@@ -113,7 +113,7 @@ func TestWhatAnAdminSetsOfAHostHoldsForFilters(t *testing.T) {
 
 func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
-	hosts[0].Trouble = "its nova-compute is down"
+	hosts[0].Problem = "its nova-compute is down"
 	c := start(t, setup{hosts: hosts})
 	for _, step := range []struct{ body, power, trouble string }{
 		{`{}`, "on", "its nova-compute is down"},
@@ -134,7 +134,7 @@ func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 
 func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
-	hosts[0].Trouble, hosts[0].BootSeconds = "its nova-compute is down", 300
+	hosts[0].Problem, hosts[0].BootSeconds = "its nova-compute is down", 300
 	c := start(t, setup{hosts: hosts})
 	refusal := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`), http.StatusConflict).Refusal
 	if refusal.Constraint != "free_hosts" || refusal.Matched != 1 || refusal.Free != 0 || refusal.EarliestStart != nil {
@@ -148,7 +148,7 @@ func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T)
 
 func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 	hosts := []inventory.Host{machine("A"), machine("B"), machine("C")}
-	hosts[0].Guests, hosts[0].Trouble = 2, "it is disabled: ticket 7"
+	hosts[0].InstanceCount, hosts[0].Problem = 2, "it is disabled: ticket 7"
 	hosts[0].Instances = []inventory.Instance{
 		{
 			ID: "i-1", Name: "web", ProjectID: "demo", Status: "ACTIVE", Launched: noon, Preemptible: true,
@@ -156,7 +156,7 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 		},
 		{ID: "i-2", Name: "db", ProjectID: "other", Status: "BUILD"},
 	}
-	hosts[1].Power, hosts[2].Guests = inventory.PowerFailed, 3 // which its source only counts
+	hosts[1].Power, hosts[2].InstanceCount = inventory.PowerFailed, 3 // which its source only counts
 	instances := map[string][]v1.Instance{
 		"A": {
 			{ID: "i-1", Name: "web", ProjectID: "demo", Status: "ACTIVE", LaunchedAt: new(noon.Time()), Preemptible: true, Flavor: "m1.tiny", ReservationID: "r-1"},

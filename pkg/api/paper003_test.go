@@ -51,13 +51,13 @@ func TestA003_3_EachPolicyChoosesOverREST(t *testing.T) {
 		minute span.Instant
 		hosts  []string
 	}{
-		calendar.FirstFit:           {20, machines(4, 7)},
-		calendar.PEBestFit:          {85, idle},
-		calendar.PEWorstFit:         {30, machines(0, 3)},
-		calendar.DurationBestFit:    {30, machines(0, 3)},
-		calendar.DurationWorstFit:   {85, idle},
-		calendar.PEDurationBestFit:  {85, idle},
-		calendar.PEDurationWorstFit: {30, machines(0, 3)},
+		calendar.PolicyFirstFit:           {20, machines(4, 7)},
+		calendar.PolicyPEBestFit:          {85, idle},
+		calendar.PolicyPEWorstFit:         {30, machines(0, 3)},
+		calendar.PolicyDurationBestFit:    {30, machines(0, 3)},
+		calendar.PolicyDurationWorstFit:   {85, idle},
+		calendar.PolicyPEDurationBestFit:  {85, idle},
+		calendar.PolicyPEDurationWorstFit: {30, machines(0, 3)},
 	} {
 		offer := offered(t, c, ask(policy, 4, 110))
 		if got, want := offer.Start, (noon + want.minute*60).Time(); !got.Equal(want) {

@@ -123,7 +123,7 @@ func (s *server) guests() iter.Seq2[string, *inventory.Instance] {
 func (s *server) preemptible(host string, i *inventory.Instance, now span.Instant) v1.PreemptibleInstance {
 	out := v1.PreemptibleInstance{
 		ID: i.ID, Name: i.Name, ProjectID: i.ProjectID, Host: host, Status: i.Status, Flavor: i.Flavor.Name,
-		Holds: map[string]int64{}, Reason: cmp.Or(s.Placing.stay(), i.Spared()),
+		Holds: map[string]int64{}, Reason: cmp.Or(s.Placing.stay(), i.NotEvictable()),
 	}
 	maps.Copy(out.Holds, i.Holds)
 	if i.Launched != 0 {

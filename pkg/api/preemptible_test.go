@@ -162,13 +162,13 @@ func TestWhoWouldLeaveIsToldInTheOrderOfChoice(t *testing.T) {
 		"vcpus=1":                 {"a: room", "b: b1 10s", "c: c1 40s", off},
 		"vcpus=2":                 {"b: b1,b2 30s", "c: c1 40s", "a: a1 50s", off},
 		"vcpus=2&limit=1":         {"b: b1,b2 30s"},
-		"vcpus=4":                 {"c: c1 40s", "a: CapacityFilter: 3 VCPU are free or can be made so, 4 are asked for", "b: CapacityFilter: 2 VCPU are free or can be made so, 4 are asked for", off},
+		"vcpus=4":                 {"c: c1 40s", "a: CapacityFilter: 3 VCPU are free or can be freed, 4 are requested", "b: CapacityFilter: 2 VCPU are free or can be freed, 4 are requested", off},
 		"memory_mb=1&project_id=": {"a: room", "b: room", "c: room", off},
 		"flavor=m1.medium":        {"b: b1,b2 30s", "c: c1 40s", "a: a1 50s", off},
 		"flavor=3&limit=2":        {"b: b1,b2 30s", "c: c1 40s"},
 		"flavor=m1.onb&limit=1":   {"b: b1,b2 30s"},
 		"flavor=m1.notb&limit=2":  {"c: c1 40s", "a: a1 50s"},
-		"flavor=m1.spot&limit=1":  {"a: CapacityFilter: 1 VCPU are free, 2 are asked for"},
+		"flavor=m1.spot&limit=1":  {"a: CapacityFilter: 1 VCPU are free, 2 are requested"},
 	} {
 		if diff := cmp.Diff(want, costs(t, c.admin, query)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)

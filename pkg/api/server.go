@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Desk      *booking.Service
 	Reader    reservation.Reader
-	Inventory *inventory.Keeper
+	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
 	// Weighers are those whose word nova-scheduler is given.
 	Weighers      []weighers.Weighted

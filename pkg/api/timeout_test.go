@@ -44,7 +44,7 @@ func with(t *testing.T, records booking.Records) func(*api.Options) {
 	return func(o *api.Options) {
 		desk, err := booking.Open(t.Context(), booking.Options{
 			Records: records, Keys: booking.NewMemory(), Reader: o.Reader, Now: o.Now, NewID: uuid.NewString,
-			Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)
 		o.Desk = desk

@@ -136,14 +136,14 @@ func TestItIsRememberedWhoseGuestsInstancesBecome(t *testing.T) {
 	} {
 		c.weighs(abc, request)
 	}
-	guests := func() map[string]inventory.Guest {
+	guests := func() map[string]inventory.InstanceRecord {
 		t.Helper()
-		list, err := c.store.Guests(t.Context(), "i1", "i2", "i3", "foreign", "by its flavor", "by its project", "stranger")
+		list, err := c.store.InstanceRecords(t.Context(), "i1", "i2", "i3", "foreign", "by its flavor", "by its project", "stranger")
 		must(t, err)
 		return list
 	}
-	own := inventory.Guest{Reservation: r.ID}
-	if diff := cmp.Diff(map[string]inventory.Guest{"i1": own, "i2": own, "i3": {Preemptible: true}}, guests()); diff != "" {
+	own := inventory.InstanceRecord{Reservation: r.ID}
+	if diff := cmp.Diff(map[string]inventory.InstanceRecord{"i1": own, "i2": own, "i3": {Preemptible: true}}, guests()); diff != "" {
 		t.Errorf("remembered are (-want +got):\n%s", diff)
 	}
 	if a := c.demo.delete("/v1/reservations/" + r.ID); a.status != http.StatusNoContent {
@@ -156,7 +156,7 @@ func TestItIsRememberedWhoseGuestsInstancesBecome(t *testing.T) {
 	if got := c.weighs(abc, fmt.Sprintf(moved, "new")); len(got.Hosts) != 0 || got.Refusal == "" {
 		t.Errorf("who comes after the end may use %v", got.Hosts)
 	}
-	if got := guests(); got["i1"] != (inventory.Guest{}) || got["i2"] != own {
+	if got := guests(); got["i1"] != (inventory.InstanceRecord{}) || got["i2"] != own {
 		t.Errorf("remembered are %v", got)
 	}
 }
@@ -183,16 +183,16 @@ func TestPreemptibleInstancesAreToldByTheRule(t *testing.T) {
 // forgetful cannot store anything.
 type forgetful struct{}
 
-func (forgetful) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+func (forgetful) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	return nil, errors.New("the database is away")
 }
 
-func (forgetful) SaveGuests(context.Context, []string, inventory.Guest, span.Instant) error {
+func (forgetful) SaveInstanceRecords(context.Context, []string, inventory.InstanceRecord, span.Instant) error {
 	return errors.New("the database is away")
 }
 
 func TestNobodyIsLetInWhoseGuestCannotBeRemembered(t *testing.T) {
-	c := start(t, setup{adjust: func(o *api.Options) { o.Admission.Guests = forgetful{} }})
+	c := start(t, setup{adjust: func(o *api.Options) { o.Admission.Records = forgetful{} }})
 	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.wait(0)
 	got := c.weighs(abc, fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}, "instances": ["i1"]}`, r.ID))
@@ -222,7 +222,7 @@ func TestAWrongWeighQuestionIsToldItsField(t *testing.T) {
 	for name, m := range map[string]mistake{
 		"no hosts":                   {`{}`, "hosts", "is needed", false},
 		"a host without a name":      {`{"hosts": ["A", ""]}`, "hosts", "a host needs a name", false},
-		"a host twice to Nova":       {`{"hosts": ["A", "a"]}`, "hosts", "which is the same to Nova", true},
+		"a host twice to Nova":       {`{"hosts": ["A", "a"]}`, "hosts", "which are equal to Nova", true},
 		"unknown field":              {`{"hosts": ["A"], "requst": {}}`, "requst", `did you mean "request"?`, false},
 		"nested unknown field":       {`{"hosts": ["A"], "request": {"instance": "x"}}`, "request.instance", `did you mean "instances"?`, false},
 		"extra specs are a list":     {`{"hosts": ["A"], "request": {"extra_specs": []}}`, "request.extra_specs", "must be an object of texts, not []", false},

@@ -103,7 +103,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 
 // openDesk opens the desk that books, with what it looks at of images; carry does on the
 // cloud what its events call for.
-func (a *App) openDesk(ctx context.Context, db *store.Store, bus *bus, hosts *inventory.Keeper, carry *carrier) (err error) {
+func (a *App) openDesk(ctx context.Context, db *store.Store, bus *bus, hosts *inventory.SnapshotCache, carry *carrier) (err error) {
 	if a.images, err = a.openStaging(ctx, db, hosts); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ const (
 
 // keeper reads the hosts, again while the cloud or the inventory of another process is
 // away.
-func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.SnapshotCache, error) {
 	if !a.has(roleInventory) {
 		a.log.Info("reading the hosts from the process that has the inventory", "topic", remote.Topic)
 	}
@@ -162,16 +162,16 @@ const (
 	staleAfter = 120
 )
 
-func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.Keeper, error) {
+func (a *App) openKeeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.SnapshotCache, error) {
 	timeout := inventoryTimeout
 	if onOpenStack(a.config) && a.has(roleInventory) {
 		timeout = cloudTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return inventory.OpenKeeper(ctx, source, inventory.KeeperOptions{
-		Hosts: db, Properties: db, Guests: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
-		Rules: inventory.DoubtRules{
+	return inventory.OpenSnapshotCache(ctx, source, inventory.SnapshotCacheOptions{
+		Hosts: db, Properties: db, Records: db, Powers: a.powers, Now: a.clock.now, Log: a.log.With("component", "inventory"),
+		Rules: inventory.TrustRules{
 			MaxChangePercent: a.config.Inventory.MaxChangePercent, SettleTime: seconds(a.config.Inventory.SettleTime),
 			StaleAfter: max(staleAfter, 3*seconds(a.config.Inventory.RefreshInterval)),
 		},
@@ -218,7 +218,7 @@ func defaults(c config.Config) booking.Defaults {
 	return d
 }
 
-func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.Keeper) {
+func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) {
 	a.closers = append(a.closers, func() error { return a.leave(db) })
 	desk := punctual{a.desk, &a.clock}
 	o := upkeep.Options{
@@ -260,7 +260,7 @@ func (a *App) leave(db *store.Store) error {
 
 const leaveTimeout = 2 * time.Second
 
-func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.Authenticator, bus *bus) (api.Options, error) {
+func (a *App) apiOptions(db *store.Store, hosts *inventory.SnapshotCache, callers api.Authenticator, bus *bus) (api.Options, error) {
 	c := a.config
 	own, err := ownWeighers(c, weighers.Ports{Promises: a.desk, Efficiencies: hosts})
 	if err != nil {
@@ -272,7 +272,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.Keeper, callers api.A
 	doctor.measure(m)
 	return api.Options{
 		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
-		Admission:     admission.Admission{Promises: a.reservationFilter(), Guests: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
+		Admission:     admission.Admission{Promises: a.reservationFilter(), Records: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,
 		Ping: db.Ping, Probes: a.probes(bus, hosts),
@@ -300,7 +300,7 @@ func (a *App) placing() api.Placing {
 }
 
 // probes look after the parts of this process.
-func (a *App) probes(bus *bus, hosts *inventory.Keeper) []api.Probe {
+func (a *App) probes(bus *bus, hosts *inventory.SnapshotCache) []api.Probe {
 	probes := []api.Probe{{Name: "clock offset", Check: func(context.Context) error {
 		if ahead := a.clock.ahead(); ahead.Abs() > worthSaying {
 			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
@@ -312,7 +312,7 @@ func (a *App) probes(bus *bus, hosts *inventory.Keeper) []api.Probe {
 		}
 		return nil
 	}}, {Name: "inventory doubt", Check: func(context.Context) error {
-		if doubt := hosts.Doubt(a.clock.now()); doubt != "" {
+		if doubt := hosts.Untrusted(a.clock.now()); doubt != "" {
 			return fmt.Errorf("nothing is healed or taken away: %s", doubt)
 		}
 		return nil

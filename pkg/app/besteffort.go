@@ -58,7 +58,7 @@ func bestEffortRules(c config.BestEffort) besteffort.Rules {
 }
 
 // openBestEffort prepares the queue of best-effort work; nil where there is no cloud.
-func (a *App) openBestEffort(db *store.Store, hosts *inventory.Keeper) *queue {
+func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *queue {
 	if a.cloud == nil {
 		return nil
 	}

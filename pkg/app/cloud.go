@@ -33,10 +33,10 @@ type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
-	glance    *glance.Client      // nil where no images are put on hosts
-	source    *inventoryos.Source // where this process reads the hosts itself
-	board     *inventory.Board    // where it answers Nova too
-	builds    *inventoryos.Builds // nil where Nova does not tell of them
+	glance    *glance.Client       // nil where no images are put on hosts
+	source    *inventoryos.Source  // where this process reads the hosts itself
+	board     *inventory.LiveState // where it answers Nova too
+	builds    *inventoryos.Builds  // nil where Nova does not tell of them
 }
 
 func (a *App) openCloud() (*cloud, error) {
@@ -102,7 +102,7 @@ var leaves = map[string][]string{
 }
 
 // ground gives the cloud as fences lie on it, with the hosts of the keeper.
-func (c *cloud) ground(cfg config.Config, hosts *inventory.Keeper, db *store.Store) *novafence.Cloud {
+func (c *cloud) ground(cfg config.Config, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
 	return novafence.New(novafence.Options{
 		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: db, Resting: db,
 	})
@@ -164,7 +164,7 @@ func (c *carrier) Carry(ctx context.Context, r reservation.Reservation, event re
 }
 
 // addSteward lets what keeps promises true on the cloud run.
-func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, bus *bus, hosts *inventory.Keeper) error {
+func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, bus *bus, hosts *inventory.SnapshotCache) error {
 	c := a.cloud
 	rules, err := c.stewardRules(ctx, a.config)
 	if err != nil {
@@ -228,13 +228,13 @@ func (a *App) newsForAll() <-chan struct{} {
 }
 
 // newDoctor gives the doctor of what needs no cloud.
-func (a *App) newDoctor(db *store.Store, hosts *inventory.Keeper) *upkeep.Doctor {
+func (a *App) newDoctor(db *store.Store, hosts *inventory.SnapshotCache) *upkeep.Doctor {
 	return &upkeep.Doctor{
 		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
 	}
 }
 
 // doubt returns why the hosts, or the time, are not to be believed now.
-func (a *App) doubt(hosts *inventory.Keeper) func() string {
-	return func() string { return cmp.Or(a.clock.doubt(), hosts.Doubt(a.clock.now())) }
+func (a *App) doubt(hosts *inventory.SnapshotCache) func() string {
+	return func() string { return cmp.Or(a.clock.doubt(), hosts.Untrusted(a.clock.now())) }
 }

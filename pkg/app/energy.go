@@ -112,7 +112,7 @@ type switching struct {
 
 // openEnergy prepares what operators see of the energy controller, and with the role energy
 // the controller itself.
-func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.Keeper) (*switching, error) {
+func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) (*switching, error) {
 	c := a.config.Energy
 	rules, err := c.PlanRules()
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *App) oldAudit(db *store.Store) job.Job {
 	})}
 }
 
-func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Keeper, rules energy.Rules) (controller.Options, error) {
+func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.SnapshotCache, rules energy.Rules) (controller.Options, error) {
 	c, log := a.config.Energy, a.log.With("component", "energy")
 	o := controller.Options{
 		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: a.leases(db),
@@ -199,7 +199,7 @@ func stopFile(path, given string) string {
 
 // reachMachines fills in what switches the machines: the agents on the message broker, or
 // where there is none, simulated machines for hosts that come from a file.
-func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.Keeper) error {
+func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.SnapshotCache) error {
 	if bus.own != nil {
 		fleet := power.NewFleet(power.FleetOptions{
 			Client: a.newClient(bus.own), Exchange: exchange, LostAfter: a.config.Energy.AgentTimeout, Now: time.Now,

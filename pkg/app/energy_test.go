@@ -63,7 +63,7 @@ func TestTheInventoryIsToldWhatSleepsAndHowEfficientHostsAre(t *testing.T) {
 	got, err := p.PowerSettings(t.Context(), []string{"n1", "n2", "m3"})
 	want := map[string]inventory.PowerSetting{
 		"n1": {Power: inventory.PowerSleeping, BootSeconds: 140, BootOtherwise: 600, WakeDelay: 60, FlopsPerWatt: 3e9},
-		"n2": {Power: inventory.PowerFailed, Trouble: "it did not wake up", BootOtherwise: 600, FlopsPerWatt: 1e9},
+		"n2": {Power: inventory.PowerFailed, Problem: "it did not wake up", BootOtherwise: 600, FlopsPerWatt: 1e9},
 		"m3": {BootOtherwise: 600},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -81,7 +81,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
 		Now: time.Now, Log: a.log.With("component", "inventory"),
 	}
-	o.Board = inventory.NewBoard() // for plans of migrations, also where nobody answers Nova
+	o.LiveState = inventory.NewLiveState() // for plans of migrations, also where nobody answers Nova
 	if schedules(a.config) {
 		told, err := a.openCells()
 		if err != nil {
@@ -92,7 +92,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 		}
 		o.Cells, o.Builds = told, a.cloud.builds
 	}
-	a.cloud.board = o.Board
+	a.cloud.board = o.LiveState
 	a.cloud.source = openstack.NewSource(a.cloud.compute, a.cloud.placement, o)
 	return shareSource(a.cloud.source), nil
 }

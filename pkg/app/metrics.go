@@ -72,9 +72,9 @@ func (m metrics) transport(t namedTransport) {
 }
 
 // measureAPI adds what the role api tells, beside the API's own metrics.
-func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.Keeper) {
+func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.SnapshotCache) {
 	m.gauge("almanac_inventory_doubt", "1 where what the hosts seem to be is not believed.", nil,
-		func() float64 { return oneIf(hosts.Doubt(a.clock.now()) != "") })
+		func() float64 { return oneIf(hosts.Untrusted(a.clock.now()) != "") })
 	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, a.degraded)
 	a.measurePool(m)
 	m.gauge("almanac_database_clock_offset_seconds", "What the database's clock is ahead of this machine's.", nil,

@@ -33,7 +33,7 @@ func poolHosts(hosts *inventory.Snapshot, promised []reservation.Claim, now span
 			count["promised"]++
 		case h.Failure() != "":
 			count["failed"]++
-		case h.Guests > 0:
+		case h.InstanceCount > 0:
 			count["occupied"]++
 		default:
 			count["free"]++

@@ -19,8 +19,8 @@ func TestEachHostOfThePoolIsInOneState(t *testing.T) {
 		return h
 	}
 	nothing := func(*inventory.Host) {}
-	guests := func(h *inventory.Host) { h.Guests = 1 }
-	down := func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+	guests := func(h *inventory.Host) { h.InstanceCount = 1 }
+	down := func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	hosts, err := inventory.NewSnapshot([]inventory.Host{
 		host("free", nothing), host("later", nothing), host("asleep", func(h *inventory.Host) { h.Power = inventory.PowerSleeping }),
 		host("occupied", guests), host("down", down), host("promised", guests), host("promised and down", down), host("overdue", nothing),

@@ -54,7 +54,7 @@ type packing struct {
 }
 
 // openPacking prepares planning and moving.
-func (a *App) openPacking(db *store.Store, hosts *inventory.Keeper) (*packing, error) {
+func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*packing, error) {
 	c := a.config.Packing
 	if c.YieldFloor > 0 && a.config.Scheduler.Mode != modeReplace {
 		a.doctor.Idle = map[string]string{"[packing] min_yield_floor": fmt.Sprintf(
@@ -114,7 +114,7 @@ func (p *packing) made(state rebalance.State) int64 {
 type world struct {
 	cloud   *cloud
 	groups  ground.Cloud
-	hosts   *inventory.Keeper
+	hosts   *inventory.SnapshotCache
 	db      *store.Store
 	energy  *controller.Console
 	meter   *ground.Meter // nil: needs are those of flavors

@@ -102,7 +102,7 @@ func novaTransport(c config.Config) string {
 }
 
 // serveNova lets this process answer on Nova's topic scheduler.
-func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) error {
+func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Store) error {
 	if !schedules(a.config) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.Keeper, db *store.Store) erro
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
 		Promises: a.reservationFilter(), Guests: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
-		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.Freed, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
+		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.InstanceLeft, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
 		Answered: a.answers.given, Waits: a.cloud.waits, Log: log,
 	}
 	if behind, err := a.openBehind(bus); err != nil {

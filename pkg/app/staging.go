@@ -40,7 +40,7 @@ const megabyte = 1_000_000
 
 // openStaging prepares what has images put on hosts; nil where nothing does. The desk is
 // opened with its facts, and attached to it afterwards.
-func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory.Keeper) (*controller.Controller, error) {
+func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory.SnapshotCache) (*controller.Controller, error) {
 	if a.cloud == nil || !stages(a.config) {
 		return nil, nil
 	}

@@ -76,7 +76,7 @@ func (u *Unconfirmed) Granted(victims []Victim) {
 // some are unconfirmed.
 func (u *Unconfirmed) EndHold(h *inventory.Hold) {
 	if len(u.Claims) > 0 {
-		h.Settle()
+		h.Confirm()
 	} else {
 		h.Undo()
 	}

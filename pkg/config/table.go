@@ -90,7 +90,7 @@ func logOptions(d *Default) []option {
 
 func reservationOptions(r *Reservation) []option {
 	return []option{
-		choice(&r.DefaultPolicy, "default_policy", string(calendar.FirstFit), words(calendar.Policies),
+		choice(&r.DefaultPolicy, "default_policy", string(calendar.PolicyFirstFit), words(calendar.Policies),
 			"Policy that chooses among the feasible starts if the request names none.").asMutable(),
 		choice(&r.Fence, "fence", string(filters.FenceAlways), words(filters.Fences),
 			"When a host of a reservation is closed to other instances. always: from the booking. lead_time: from lead_time before "+

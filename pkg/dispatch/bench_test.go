@@ -43,7 +43,7 @@ func BenchmarkPlace1000Hosts(b *testing.B) {
 // round is a Dispatcher with the filters and weighers of the default.
 type round struct {
 	*dispatch.Dispatcher
-	board  *inventory.Board
+	board  *inventory.LiveState
 	states *inventory.States
 	plans  atomic.Int64
 	next   atomic.Int64
@@ -62,7 +62,7 @@ func newRound(tb testing.TB, hosts int) *round {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &round{board: inventory.NewBoard(), states: halfFull(tb, hosts), tb: tb}
+	r := &round{board: inventory.NewLiveState(), states: halfFull(tb, hosts), tb: tb}
 	pipeline := &scheduler.Pipeline{Filters: list, Weighers: weighers, SubsetSize: 1, ShuffleBest: true}
 	r.Dispatcher = dispatch.New(withEvictor(dispatch.Options{
 		Board: r.board, Planner: counted{pipeline, &r.plans}, Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
@@ -99,7 +99,7 @@ func halfFull(tb testing.TB, hosts int) *inventory.States {
 	return s
 }
 
-func (r *round) reset() { r.board.Take(r.board.Begin(), r.states, nil) }
+func (r *round) reset() { r.board.Replace(r.board.BeginRead(), r.states, nil) }
 
 // run has so many callers place so many instances each, one after the other, and says how
 // long each placement took, how long all took, and how many plans were made.

@@ -75,7 +75,7 @@ func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take
 	}
 	spared := t.dispatcher.Evictor.Unevictable()
 	maps.Copy(spared, t.excluded)
-	plan, err := t.plan(states.Sparing(spared))
+	plan, err := t.plan(states.WithProtected(spared))
 	if err != nil {
 		return c, nil, err
 	}

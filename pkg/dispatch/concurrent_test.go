@@ -63,8 +63,8 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	board := inventory.NewBoard()
-	board.Take(board.Begin(), states, nil)
+	board := inventory.NewLiveState()
+	board.Replace(board.BeginRead(), states, nil)
 	pipeline := &scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{}, filters.ServerGroupAntiAffinity{}}}
 	d := dispatch.New(withEvictor(dispatch.Options{
 		Board: board, Planner: sideBySide(pipeline, requests), Placement: granting{}, Looker: unneeded{}, Decisions: unneeded{},
@@ -114,7 +114,7 @@ func TestNobodyWaitsForVictimsOfAPlanThatWasNotCarriedOut(t *testing.T) {
 			done <- err
 		}()
 		<-planned
-		b.Board.Charge([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
+		b.Board.AddClaims([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 2}}})
 		close(taken)
 		if err := <-done; !fault.Is(err, fault.Conflict) {
 			t.Errorf("the plan that came too late: %v", err)
@@ -149,7 +149,7 @@ func TestWhoWaitsForPlansOfOthersEndsWithItsContext(t *testing.T) {
 		done <- err
 	}()
 	<-planned
-	b.Board.Charge([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
+	b.Board.AddClaims([]string{cloudtest.Host(0)}, []inventory.Take{{Instance: "other", Resources: map[string]int64{"VCPU": 1}}})
 	taken <- struct{}{}
 	<-again
 	late := cloudtest.Request(1, "late")

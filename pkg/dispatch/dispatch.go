@@ -47,7 +47,7 @@ type Evictor interface {
 
 // Options are what a Dispatcher works with.
 type Options struct {
-	Board      *inventory.Board
+	Board      *inventory.LiveState
 	Planner    Planner
 	Placement  claiming.Placement
 	Looker     eviction.Looker
@@ -170,7 +170,7 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 
 // claim claims what was chosen, and evicts its victims. It ends the hold, whatever happens.
 func (t *task) claim(ctx context.Context, c choice) error {
-	defer c.hold.Settle() // does nothing after another end
+	defer c.hold.Confirm() // does nothing after another end
 	d := t.dispatcher
 	if len(c.victims) == 0 {
 		transaction := claiming.Transaction{Placement: d.Placement, Wait: d.Wait, Claims: c.claims, Unconfirmed: &t.unconfirmed}

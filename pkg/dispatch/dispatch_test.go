@@ -56,7 +56,7 @@ func TestAllocationsAreOfTheProviderThatHasTheClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Board.Take(b.Board.Begin(), states, nil)
+	b.Board.Replace(b.Board.BeginRead(), states, nil)
 	r := cloudtest.Request(2, "a")
 	r.Resources[class], r.Resources["DISK_GB"] = 1, 0
 	want := placing.Allocations{cloudtest.Provider(0): {"VCPU": 2}, child: {class: 1}}
@@ -130,13 +130,13 @@ func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
 // it counts twice.
 func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 	b := cloudtest.Calm(t, 4)
-	reading := b.Board.Begin()
+	reading := b.Board.BeginRead()
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	states, err := inventory.NewStates([]inventory.HostState{{Name: cloudtest.Host(0), Node: cloudtest.Host(0), Provider: cloudtest.Provider(0), Stocks: b.Stocks(0)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Board.Take(reading, states, nil)
+	b.Board.Replace(reading, states, nil)
 	b.Calls = nil
 	b.MustPlace(t, cloudtest.Request(2, "b"))
 	b.Called(t, "look", "claim")
@@ -159,7 +159,7 @@ func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
 			return cloudtest.Away
 		}
 		for i := range len(b.Limit) {
-			b.Board.Correct(b.Board.Begin(), cloudtest.Host(i), b.Stocks(i), nil)
+			b.Board.CorrectHost(b.Board.BeginRead(), cloudtest.Host(i), b.Stocks(i), nil)
 		}
 		return nil
 	}
@@ -235,7 +235,7 @@ func TestAPanicHoldsNoRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Board.Take(b.Board.Begin(), states, nil)
+	b.Board.Replace(b.Board.BeginRead(), states, nil)
 	if used := b.Board.Load().Column("VCPU").Used; used[0] != 0 {
 		t.Errorf("%d VCPU are held", used[0])
 	}

@@ -77,7 +77,7 @@ type scout struct {
 	*eviction.Evictor
 	land   *land
 	client *placement.Client
-	board  *inventory.Board
+	board  *inventory.LiveState
 }
 
 // unkept keeps no decisions.
@@ -95,7 +95,7 @@ func (l *land) newScout(address string) *scout {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s := &scout{land: l, board: inventory.NewBoard()}
+	s := &scout{land: l, board: inventory.NewLiveState()}
 	if s.client, err = placement.New(session, openstack.Options{Override: address}); err != nil {
 		l.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (l *land) newScout(address string) *scout {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s.board.Take(s.board.Begin(), states, nil)
+	s.board.Replace(s.board.BeginRead(), states, nil)
 	log := slog.New(slog.DiscardHandler)
 	s.Evictor = eviction.New(eviction.Options{Board: s.board, Placement: s.client, Looker: s, Now: time.Now, Log: log})
 	s.Dispatcher = dispatch.New(dispatch.Options{
@@ -127,7 +127,7 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if !slices.Contains(hosts, cloudtest.Host(i)) {
 			continue
 		}
-		mark := s.board.Begin()
+		mark := s.board.BeginRead()
 		used, err := s.client.Usages(ctx, provider)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 		if err != nil {
 			return err
 		}
-		s.board.Correct(mark, cloudtest.Host(i), stock(provider, used["VCPU"]), holds)
+		s.board.CorrectHost(mark, cloudtest.Host(i), stock(provider, used["VCPU"]), holds)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (t *task) confirm(ctx context.Context, refusal error) bool {
 		return false
 	}
 	d := t.dispatcher
-	if hosts := d.Board.Unclear(); !t.looked && len(hosts) > 0 {
+	if hosts := d.Board.UncertainHosts(); !t.looked && len(hosts) > 0 {
 		t.looked = true
 		if t.look(ctx, hosts) == nil {
 			return true

@@ -16,12 +16,12 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	case Awake:
 	case Waking:
 		if r.Attempt > 0 {
-			set.Power, set.Trouble = inventory.PowerFailed, "it has failed to wake up, and is tried again"
+			set.Power, set.Problem = inventory.PowerFailed, "it has failed to wake up, and is tried again"
 			break
 		}
 		set.Power, set.WakeDelay = inventory.PowerWaking, margin
 	case Failed:
-		set.Power, set.Trouble = inventory.PowerFailed, r.Reason
+		set.Power, set.Problem = inventory.PowerFailed, r.Reason
 	default:
 		set.Power, set.WakeDelay = inventory.PowerSleeping, margin
 		if r.Phase == Stopping && r.Order != nil {
@@ -30,7 +30,7 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 		if h := r.Hold; h.Holds(now) && (h.Action == HoldOff || h.Action == HoldStandby) {
 			// Nobody knows when it will be given back, if no end was set.
 			if h.Until == 0 {
-				set.Power, set.Trouble = inventory.PowerFailed, "it is held off by hand"+h.because()
+				set.Power, set.Problem = inventory.PowerFailed, "it is held off by hand"+h.because()
 			} else {
 				set.WakeDelay += int64(h.Until - now)
 			}

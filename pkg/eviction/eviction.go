@@ -79,7 +79,7 @@ type Record struct {
 
 // Options are what an Evictor works with.
 type Options struct {
-	Board      *inventory.Board
+	Board      *inventory.LiveState
 	Placement  claiming.Placement
 	Looker     Looker
 	Servers    Servers       // nil only where no request has victims
@@ -246,7 +246,7 @@ func (e *eviction) run(ctx context.Context) error {
 		e.withdrawNotice(ctx)
 		return err
 	}
-	e.Hold.Settle()
+	e.Hold.Confirm()
 	e.deleteNotice(ctx)
 	e.awaitCleanup(ctx)
 	return nil
@@ -303,7 +303,7 @@ func (e *eviction) claimThenEvict(ctx context.Context) error {
 		}
 		return e.failed(err, transaction.Changed)
 	}
-	e.Hold.Settle()
+	e.Hold.Confirm()
 	// No other request can have what the victims keep until they are gone.
 	e.evictor.unevictable.add(e.Victims, e.evictor.Now().Add(e.evictor.Timeout))
 	before := *e.Unconfirmed

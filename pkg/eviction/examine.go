@@ -60,8 +60,8 @@ func (e *eviction) refresh(ctx context.Context, v *Victim) (reason string, err e
 	switch {
 	case now.Host != host:
 		return "it is on another host", nil
-	case v.Instance.Spared() != "":
-		return v.Instance.Spared(), nil
+	case v.Instance.NotEvictable() != "":
+		return v.Instance.NotEvictable(), nil
 	case e.evictor.Ledger.restores(has):
 		return "its allocations in Placement are about to be restored", nil
 	}

@@ -75,7 +75,7 @@ func spared(v Victim, now inventory.Instance) string {
 		return ""
 	}
 	now.Holds = v.Instance.Holds
-	return now.Spared()
+	return now.NotEvictable()
 }
 
 // progress takes the next step of each victim and returns those that have not gone yet. It
@@ -165,6 +165,6 @@ func (e *eviction) awaitCleanup(ctx context.Context) {
 		e.evictor.Log.WarnContext(ctx, "could not read hosts again", "hosts", hosts, "request", e.ID, "error", err)
 	}
 	for _, host := range hosts {
-		e.evictor.Board.Freed(host)
+		e.evictor.Board.InstanceLeft(host)
 	}
 }

@@ -57,7 +57,7 @@ func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) erro
 		}
 		hosts, takes = append(hosts, v.On.Name), append(takes, inventory.Take{Instance: v.Instance.ID, Resources: back})
 	}
-	r.hold = e.evictor.Board.Charge(hosts, takes) // no other request plans with what victims get back
+	r.hold = e.evictor.Board.AddClaims(hosts, takes) // no other request plans with what victims get back
 	if last := len(e.Unconfirmed.Records) - 1; last >= 0 {
 		r.records, e.Unconfirmed.Records = e.Unconfirmed.Records[last:], e.Unconfirmed.Records[:last:last]
 	}
@@ -270,7 +270,7 @@ func (l *Ledger) deleteRecords(ctx context.Context, r *rollback) (done bool, err
 // endHold ends the hold of a rollback that is done.
 func (r *rollback) endHold() {
 	if r.hold != nil {
-		r.restored.Range(func(_, _ any) bool { r.hold.Settle(); return false })
+		r.restored.Range(func(_, _ any) bool { r.hold.Confirm(); return false })
 		r.hold.Undo() // does nothing after Settle: all victims are gone
 	}
 }

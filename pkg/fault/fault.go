@@ -1,8 +1,8 @@
-// Package fault sorts errors by what the user can do about them.
+// Package fault classifies errors by what the user can do about them.
 //
-// An error that reaches a user has a Kind; the kinds are mapped once to HTTP
-// status codes (pkg/api) and once to exit codes (cmd/almanac). An error without
-// a Kind is Internal: its text is for the log, not for the user.
+// An error that reaches a user has a Kind. The kinds are mapped once to HTTP status codes
+// (pkg/api) and once to exit codes (cmd/almanac). An error without a Kind is Internal: its text
+// is for the log, not for the user.
 package fault
 
 import (
@@ -14,31 +14,30 @@ import (
 // Kind is the class of an error.
 type Kind string
 
-// The kinds, with what each tells the user.
+// The kinds, each with the user's remedy.
 const (
 	Invalid       Kind = "invalid"       // correct the request
-	Unauthorized  Kind = "unauthorized"  // say who you are
-	Denied        Kind = "denied"        // ask someone who may
-	NotFound      Kind = "not_found"     // there is no such thing for you
-	Conflict      Kind = "conflict"      // the state of things does not allow it
-	Refused       Kind = "refused"       // no capacity, or a limit: see the refusal
+	Unauthorized  Kind = "unauthorized"  // authenticate
+	Denied        Kind = "denied"        // ask someone with the right to do it
+	NotFound      Kind = "not_found"     // it does not exist, or you may not see it
+	Conflict      Kind = "conflict"      // the present state does not allow it
+	Refused       Kind = "refused"       // no capacity, or a limit; the refusal explains it
 	TooLarge      Kind = "too_large"     // send less
 	Unprocessable Kind = "unprocessable" // the same idempotency key with another body
 	TooMany       Kind = "too_many"      // send fewer requests
 	Unavailable   Kind = "unavailable"   // try again later
-	Internal      Kind = "internal"      // tell the operator the request id
+	Internal      Kind = "internal"      // report the request id to the operator
 )
 
 // Error is an error with a Kind.
 type Error struct {
 	Kind Kind
-	// Field names the part of the request that is at fault, in the request's
-	// own spelling, such as "host_properties" or "claims[2].hosts"; or nothing.
+	// Field names the invalid part of the request, in the request's own spelling, such as
+	// "host_properties" or "claims[2].hosts"; or empty.
 	Field string
 	// Message is a sentence for the user.
 	Message string
-	// RetryAfter is how long to wait before trying again; Unavailable and
-	// TooMany only.
+	// RetryAfter is how long to wait before the next attempt; Unavailable and TooMany only.
 	RetryAfter time.Duration
 	// Err is the cause, for the log.
 	Err error
@@ -57,18 +56,18 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// New gives an error of kind about no particular field.
+// New returns an error of kind without a field.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// Field gives an Invalid error about field.
+// Field returns an Invalid error about field.
 func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Of gives the fault in err's chain; an error without one becomes Internal.
-// It gives nil for nil.
+// Of returns the fault in err's chain; an error without one becomes Internal. It returns nil
+// for nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
@@ -79,5 +78,5 @@ func Of(err error) *Error {
 	return &Error{Kind: Internal, Message: "something went wrong inside Almanac", Err: err}
 }
 
-// Is says whether err is of kind.
+// Is reports whether err is of kind.
 func Is(err error, kind Kind) bool { return err != nil && Of(err).Kind == kind }

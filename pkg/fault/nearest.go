@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Unknown gives the sentence for a name that is none of known: it names the
-// nearest known one where one is near, else lists nothing.
-// what says what the name should have been: "option", "policy".
+// Unknown returns the sentence for a name that is not in known, with the nearest known name if
+// there is one. what is what the name stands for: "option", "policy".
 func Unknown(what, name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("there is no %s %q; did you mean %q?", what, name, near)
@@ -15,12 +14,11 @@ func Unknown(what, name string, known []string) string {
 	return fmt.Sprintf("there is no %s %q", what, name)
 }
 
-// longestGuess is the length from which a name is no slip of the pen.
+// longestGuess is the length from which a name is not a typing error.
 const longestGuess = 100
 
-// Nearest gives the known name that takes the fewest edits to reach from name,
-// whatever the case of its letters: the first of several, or "" where none is
-// closer than half of its letters.
+// Nearest returns the known name that is the fewest edits away from name, ignoring case: the
+// first of several, or "" if all need more edits than half of its letters.
 func Nearest(name string, known []string) string {
 	if len(name) > longestGuess {
 		return ""
@@ -35,7 +33,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance.
+// distance returns the Levenshtein distance.
 func distance(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

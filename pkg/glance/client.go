@@ -6,14 +6,14 @@ import "github.com/almanac-cloud/almanac/pkg/openstack"
 // kind is Glance, which has no microversions.
 var kind = openstack.Kind{Name: "glance", Type: "image", Path: "v2"}
 
-// Client is a client of Glance. It is safe for concurrent use. The errors of its methods
-// are those of openstack.Service.
+// Client is a client of Glance. It is safe for concurrent use. Its methods return the errors of
+// openstack.Service.
 type Client struct {
 	service *openstack.Service
 }
 
-// New gives a client, which asks Glance nothing yet. It fails with an Invalid fault about
-// options that cannot work.
+// New returns a client, without calling Glance. It returns an Invalid fault for unusable
+// options.
 func New(session openstack.Session, o openstack.Options) (*Client, error) {
 	service, err := openstack.NewService(session, kind, o)
 	if err != nil {
@@ -22,5 +22,5 @@ func New(session openstack.Session, o openstack.Options) (*Client, error) {
 	return &Client{service: service}, nil
 }
 
-// Calls is how many requests have been sent to Glance so far.
+// Calls returns the number of requests sent to Glance so far.
 func (c *Client) Calls() int64 { return c.service.Calls() }

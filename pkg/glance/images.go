@@ -9,28 +9,28 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Image is an image as Glance shows it (glance/api/v2/images.py).
+// Image is an image in Glance's JSON (glance/api/v2/images.py).
 type Image struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
-	Status     string `json:"status"`     // "active" where its data is there
+	Status     string `json:"status"`     // "active" if its data exists
 	Visibility string `json:"visibility"` // public, community, shared or private
 	Owner      string `json:"owner"`      // id of a project
-	// Size is what there is to transfer, in bytes; nil while there is no data.
+	// Size is the number of bytes to transfer; nil while there is no data.
 	Size *int64 `json:"size"`
 }
 
-// The states and visibilities that mean something here.
+// The states and visibilities that Almanac uses.
 const (
-	Active   = "active"
-	Accepted = "accepted" // status of a member
+	StatusActive   = "active"
+	MemberAccepted = "accepted" // status of a member
 
-	Public    = "public"
-	Community = "community"
-	Shared    = "shared"
+	VisibilityPublic    = "public"
+	VisibilityCommunity = "community"
+	VisibilityShared    = "shared"
 )
 
-// Image gives the image with that id; it fails with a NotFound fault where there is none.
+// Image returns the image with that id; a missing image is a NotFound fault.
 func (c *Client) Image(ctx context.Context, id string) (Image, error) {
 	doing := "show image " + id
 	var found Image
@@ -38,31 +38,31 @@ func (c *Client) Image(ctx context.Context, id string) (Image, error) {
 		return Image{}, err
 	}
 	if found.ID == "" || found.Status == "" {
-		return Image{}, c.service.Senseless(doing, "the image has no id or status")
+		return Image{}, c.service.Malformed(doing, "the image has no id or status")
 	}
 	return found, nil
 }
 
 const (
 	pageSize = 100
-	// mostPages bounds a list that a proxy repeats for ever.
+	// mostPages bounds a list that a proxy repeats forever.
 	mostPages = 100
 )
 
-// Filter says which images are wanted.
+// Filter selects images.
 type Filter struct {
 	Visibility string // empty is any
 	Owner      string // id of a project; empty is any
 }
 
-// Named gives the images of that name that Glance shows Almanac, of all projects and of any
-// visibility. It fails as Among does.
+// Named returns the images of that name that Almanac may see, of all projects and of any
+// visibility. It returns the errors of Among.
 func (c *Client) Named(ctx context.Context, name string) ([]Image, error) {
 	return c.Among(ctx, name, Filter{})
 }
 
-// Among gives the images of that name among those that are wanted. It fails with an Invalid
-// fault about a name that Glance takes for an operator, such as "gt:5".
+// Among returns the images of that name that match the filter. It returns an Invalid fault for
+// a name that Glance treats as an operator, such as "gt:5".
 func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, error) {
 	const doing = "list the images of a name"
 	query := url.Values{"name": {name}, "visibility": {cmp.Or(f.Visibility, "all")}, "limit": {strconv.Itoa(pageSize)}}
@@ -79,10 +79,10 @@ func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, err
 			return nil, err
 		}
 		if page.Images == nil {
-			return nil, c.service.Senseless(doing, "there is no list of images in it")
+			return nil, c.service.Malformed(doing, "it contains no list of images")
 		}
 		for _, i := range page.Images {
-			if i.Name == name { // Glance reads names such as "in:a,b" as more than one
+			if i.Name == name { // Glance treats names such as "in:a,b" as more than one
 				all = append(all, i)
 			}
 		}
@@ -91,11 +91,11 @@ func (c *Client) Among(ctx context.Context, name string, f Filter) ([]Image, err
 		}
 		query.Set("marker", page.Images[len(page.Images)-1].ID)
 	}
-	return nil, c.service.Senseless(doing, "its pages do not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }
 
-// MemberStatus gives the status of a project as a member of a shared image: accepted,
-// pending or rejected; empty where it is none.
+// MemberStatus returns the status of a project as a member of a shared image: accepted, pending
+// or rejected; empty if it is not a member.
 func (c *Client) MemberStatus(ctx context.Context, id, project string) (string, error) {
 	var member struct {
 		Status string `json:"status"`

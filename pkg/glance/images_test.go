@@ -36,7 +36,7 @@ func lab(t *testing.T) *glance.Client {
 func TestAnImageIsFoundByItsNameAndItsID(t *testing.T) {
 	c := lab(t)
 	named, err := c.Named(t.Context(), "tiny")
-	if err != nil || len(named) != 1 || named[0].Status != glance.Active || named[0].Size == nil || *named[0].Size <= 0 || named[0].Visibility != glance.Public {
+	if err != nil || len(named) != 1 || named[0].Status != glance.StatusActive || named[0].Size == nil || *named[0].Size <= 0 || named[0].Visibility != glance.VisibilityPublic {
 		t.Fatalf("tiny is %+v: %v", named, err)
 	}
 	found, err := c.Image(t.Context(), named[0].ID)
@@ -55,12 +55,12 @@ func TestAnImageIsFoundByItsNameAndItsID(t *testing.T) {
 
 func TestImagesOfANameAreThoseOfAVisibilityAndAnOwner(t *testing.T) {
 	c := lab(t)
-	tiny, err := c.Among(t.Context(), "tiny", glance.Filter{Visibility: glance.Public})
+	tiny, err := c.Among(t.Context(), "tiny", glance.Filter{Visibility: glance.VisibilityPublic})
 	if err != nil || len(tiny) != 1 {
 		t.Fatalf("found %+v: %v", tiny, err)
 	}
 	for filter, want := range map[glance.Filter]int{
-		{Visibility: glance.Shared}: 0, {Owner: tiny[0].Owner}: 1, {Owner: "00000000000000000000000000000000"}: 0,
+		{Visibility: glance.VisibilityShared}: 0, {Owner: tiny[0].Owner}: 1, {Owner: "00000000000000000000000000000000"}: 0,
 	} {
 		if found, err := c.Among(t.Context(), "tiny", filter); len(found) != want || err != nil {
 			t.Errorf("%+v: found %d, want %d: %v", filter, len(found), want, err)

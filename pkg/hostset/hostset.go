@@ -1,4 +1,4 @@
-// Package hostset has sets of hosts as bits: what decisions over many hosts are made with.
+// Package hostset provides sets of hosts as bits, for decisions over many hosts.
 package hostset
 
 import (
@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Set is a set of host numbers, one bit each. Sets that meet in one
-// operation are of the same hosts and have the same length.
+// Set is a set of host numbers, one bit each. Both sets of an operation must be of the same
+// hosts and have the same length.
 type Set []uint64
 
-// New gives an empty set with room for the hosts 0 … hosts-1.
+// New returns an empty set for the hosts 0 … hosts-1.
 func New(hosts int) Set { return make(Set, (hosts+63)/64) }
 
-// Full gives the set of the hosts 0 … hosts-1.
+// Full returns the set of the hosts 0 … hosts-1.
 func Full(hosts int) Set {
 	s := New(hosts)
 	for i := range s {
@@ -26,16 +26,16 @@ func Full(hosts int) Set {
 	return s
 }
 
-// Add puts host into the set.
+// Add adds host to the set.
 func (s Set) Add(host int) { s[host>>6] |= 1 << (host & 63) }
 
-// Remove takes host out of the set.
+// Remove removes host from the set.
 func (s Set) Remove(host int) { s[host>>6] &^= 1 << (host & 63) }
 
-// Has says whether host is in the set.
+// Has reports whether host is in the set.
 func (s Set) Has(host int) bool { return host>>6 < len(s) && s[host>>6]&(1<<(host&63)) != 0 }
 
-// Count is the number of hosts in the set.
+// Count returns the number of hosts in the set.
 func (s Set) Count() int {
 	n := 0
 	for _, word := range s {
@@ -44,10 +44,10 @@ func (s Set) Count() int {
 	return n
 }
 
-// Clone gives a copy.
+// Clone returns a copy.
 func (s Set) Clone() Set { return append(Set(nil), s...) }
 
-// All walks the hosts in ascending order.
+// All iterates over the hosts in ascending order.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, word := range s {
@@ -68,21 +68,21 @@ func (s Set) Unite(o Set) {
 	}
 }
 
-// Keep takes out every host that is not in o.
+// Keep removes every host that is not in o.
 func (s Set) Keep(o Set) {
 	for i, word := range o {
 		s[i] &= word
 	}
 }
 
-// Subtract takes out every host of o.
+// Subtract removes every host of o.
 func (s Set) Subtract(o Set) {
 	for i, word := range o {
 		s[i] &^= word
 	}
 }
 
-// Empty says that no host is in the set.
+// Empty reports whether the set has no hosts.
 func (s Set) Empty() bool {
 	for _, word := range s {
 		if word != 0 {
@@ -92,10 +92,10 @@ func (s Set) Empty() bool {
 	return true
 }
 
-// Equal says that the same hosts are in s and o.
+// Equal reports whether s and o contain the same hosts.
 func (s Set) Equal(o Set) bool { return slices.Equal(s, o) }
 
-// CountWithout is the number of hosts in s and neither in a nor in b.
+// CountWithout returns the number of hosts in s that are neither in a nor in b.
 func (s Set) CountWithout(a, b Set) int {
 	n := 0
 	for i, word := range s {

@@ -45,7 +45,7 @@ func TestANodeIsReadByNameAndByID(t *testing.T) {
 	c, n := newClient(t, func() {}), labtest.NewIronicNode(t, nil)
 	n.Maintain("a new disk")
 	want := ironic.Node{
-		ID: n.ID, Name: n.Name, Power: ironic.On, Provision: "available", Maintenance: true, MaintenanceReason: "a new disk",
+		ID: n.ID, Name: n.Name, Power: ironic.PowerOn, Provision: "available", Maintenance: true, MaintenanceReason: "a new disk",
 	}
 	for _, id := range []string{n.ID, n.Name} {
 		got, err := c.Node(t.Context(), id)
@@ -98,7 +98,7 @@ func TestAnOrderBringsANodeToAPowerState(t *testing.T) {
 	t.Parallel()
 	c, n := newClient(t, func() {}), labtest.NewIronicNode(t, nil)
 	for _, tc := range []struct{ order, want ironic.Power }{
-		{ironic.SoftOff, ironic.Off}, {ironic.Off, ironic.Off}, {ironic.On, ironic.On}, {ironic.Reboot, ironic.On},
+		{ironic.PowerSoftOff, ironic.PowerOff}, {ironic.PowerOff, ironic.PowerOff}, {ironic.PowerOn, ironic.PowerOn}, {ironic.PowerReboot, ironic.PowerOn},
 	} {
 		if err := c.SetPower(t.Context(), n.ID, tc.order, time.Minute); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestAnOrderBringsANodeToAPowerState(t *testing.T) {
 			t.Errorf("after %q it is %+v, %v; want %q", tc.order, got, err, tc.want)
 		}
 	}
-	if err := c.SetPower(t.Context(), "no-such-node", ironic.On, 0); !fault.Is(err, fault.NotFound) {
+	if err := c.SetPower(t.Context(), "no-such-node", ironic.PowerOn, 0); !fault.Is(err, fault.NotFound) {
 		t.Errorf("of a node that is not there: %v", err)
 	}
 	if err := c.SetPower(t.Context(), n.ID, "standby", 0); !fault.Is(err, fault.Invalid) {
@@ -128,7 +128,7 @@ func TestALockedNodeIsOrderedAgainUntilTheLockIsGone(t *testing.T) {
 	if got, err := c.Node(t.Context(), n.ID); err != nil || got.Lock != "another-conductor" {
 		t.Errorf("it is %+v, %v", got, err)
 	}
-	if err := c.SetPower(t.Context(), n.ID, ironic.Off, 0); err != nil || waits != 1 {
+	if err := c.SetPower(t.Context(), n.ID, ironic.PowerOff, 0); err != nil || waits != 1 {
 		t.Fatalf("%v after %d waits, want one", err, waits)
 	}
 	n.Await("power_state", "power off")
@@ -170,7 +170,7 @@ func TestANodeThatStaysLockedIsAConflict(t *testing.T) {
 		w.WriteHeader(http.StatusConflict)
 		_, _ = io.WriteString(w, `{"error_message": "{\"faultstring\": \"Node n is locked by host c\"}"}`)
 	})
-	err := c.SetPower(t.Context(), "n", ironic.Off, 0)
+	err := c.SetPower(t.Context(), "n", ironic.PowerOff, 0)
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is locked by host c") || asked.Load() != 6 {
 		t.Errorf("%v after %d attempts, want a conflict after 6", err, asked.Load())
 	}

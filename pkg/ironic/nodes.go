@@ -10,28 +10,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Power is the power state of a node, and what it can be told to have
-// (ironic/common/states.py).
+// Power is the power state of a node, or a power order (ironic/common/states.py).
 type Power string
 
-// The power states. The empty Power is one that Ironic does not know. A node has one of
-// the first two, and is told any.
+// The power states. The empty Power is unknown to Ironic. A node is in one of the first two;
+// all are orders.
 const (
-	On      Power = "power on"
-	Off     Power = "power off"
-	SoftOff Power = "soft power off" // by its operating system
-	Reboot  Power = "rebooting"
+	PowerOn      Power = "power on"
+	PowerOff     Power = "power off"
+	PowerSoftOff Power = "soft power off" // by its operating system
+	PowerReboot  Power = "rebooting"
 )
 
-// Node is a bare-metal node. What the microversion does not tell is empty.
+// Node is a bare-metal node. Fields that the microversion lacks are empty.
 type Node struct {
 	ID, Name string
 	Power    Power
-	Target   Power // that Ironic brings it to now; empty: none
+	Target   Power // the state that Ironic is bringing it to; empty: none
 	// Provision is its provision state: "available", "active", "cleaning", ….
 	Provision string
-	// Maintenance says that Ironic leaves it alone, since an operator said so or since
-	// Ironic has found the Fault.
+	// Maintenance reports whether Ironic leaves the node alone, because of an operator or
+	// because Ironic has found the Fault.
 	Maintenance       bool
 	MaintenanceReason string
 	Fault             string // "power failure", …
@@ -41,14 +40,14 @@ type Node struct {
 	RetiredReason     string
 	// StaysOn is disable_power_off: it must not be powered off.
 	StaysOn   bool
-	LastError string // of the last thing that was done with it and failed
-	Lock      string // the conductor that works on it now
-	// ComputeNode is extra.compute_node_id: the hypervisor that runs on it, by the
-	// convention of Watcher. Instance is the name of the instance that is deployed on it.
+	LastError string // of the last failed action
+	Lock      string // the conductor that is working on it
+	// ComputeNode is extra.compute_node_id: the hypervisor that runs on it, by Watcher's
+	// convention. Instance is the name of the instance deployed on it.
 	ComputeNode, Instance string
 }
 
-// node is a node as Ironic writes it (ironic/api/controllers/v1/node.py).
+// node is a node in Ironic's JSON (ironic/api/controllers/v1/node.py).
 type node struct {
 	ID              string  `json:"uuid"`
 	Name            *string `json:"name"`
@@ -71,7 +70,7 @@ type node struct {
 
 func (n node) known() (Node, error) {
 	if n.ID == "" || n.Maintenance == nil {
-		return Node{}, fmt.Errorf("a node has no uuid, or does not say whether it is in maintenance")
+		return Node{}, fmt.Errorf("a node has no uuid, or no maintenance field")
 	}
 	one := Node{
 		ID: n.ID, Name: text(n.Name), Power: Power(text(n.Power)), Target: Power(text(n.Target)), Provision: text(n.Provision),
@@ -94,8 +93,7 @@ func text(s *string) string {
 	return *s
 }
 
-// Node gives the node with the UUID or name. It fails with a NotFound fault where there
-// is none.
+// Node returns the node with the UUID or name. A missing node is a NotFound fault.
 func (c *Client) Node(ctx context.Context, id string) (Node, error) {
 	doing := "show node " + id
 	if id == "" {
@@ -107,20 +105,19 @@ func (c *Client) Node(ctx context.Context, id string) (Node, error) {
 	}
 	one, err := body.known()
 	if err != nil {
-		return Node{}, c.service.Senseless(doing, "%w", err)
+		return Node{}, c.service.Malformed(doing, "%w", err)
 	}
 	return one, nil
 }
 
 const (
-	// pageSize is the most that Ironic gives at once unless it is told otherwise
-	// ([api] max_limit).
+	// pageSize is Ironic's default page limit ([api] max_limit).
 	pageSize = 1000
-	// mostPages bounds a list: a proxy may answer every page with the same one.
+	// mostPages bounds a list: a proxy may answer every request with the same page.
 	mostPages = 1000
 )
 
-// Nodes gives all nodes (GET /nodes/detail).
+// Nodes returns all nodes (GET /nodes/detail).
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	const doing = "list the nodes"
 	var all []Node
@@ -134,12 +131,12 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 			return nil, err
 		}
 		if body.Nodes == nil {
-			return nil, c.service.Senseless(doing, "there is no list of nodes in it")
+			return nil, c.service.Malformed(doing, "it contains no list of nodes")
 		}
 		for _, n := range body.Nodes {
 			one, err := n.known()
 			if err != nil {
-				return nil, c.service.Senseless(doing, "%w", err)
+				return nil, c.service.Malformed(doing, "%w", err)
 			}
 			all = append(all, one)
 		}
@@ -151,20 +148,20 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		query.Set("marker", all[len(all)-1].ID)
 	}
-	return nil, c.service.Senseless(doing, "its pages do not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }
 
-// NodeOf gives the node on which a host of Nova runs: the one that is called as the host
-// is, with its domain or without; else the one whose extra.compute_node_id is the host's
-// hypervisor, by its UUID (empty: not known) or the host's name; else the one on which an
-// instance of the host's name is deployed. It fails with a NotFound fault where there is
-// none, and with a Conflict one where there are several.
+// NodeOf returns the node on which a host of Nova runs: the one with the host's name, with or
+// without its domain; else the one whose extra.compute_node_id is the host's hypervisor, by its
+// UUID (empty: unknown) or the host's name; else the one with a deployed instance of the host's
+// name. No node is a NotFound fault, several a Conflict one.
 func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, error) {
 	doing := "find the node of host " + host
 	if host == "" {
 		return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "it has no name"))
 	}
-	// mostly it is called so, and the list of all nodes is long; a name that no node can have is Invalid
+	// Usually a node has the host's name, and the list of all nodes is long. A name that no
+	// node can have is Invalid.
 	named, err := c.Node(ctx, host)
 	if err == nil && named.Name == host {
 		return named, nil
@@ -195,7 +192,7 @@ func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, err
 	return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "ironic has no node for it"))
 }
 
-// called names a node for messages.
+// called returns the node's name for messages.
 func (n Node) called() string {
 	if n.Name == "" {
 		return n.ID

@@ -12,20 +12,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Ironic itself waits two seconds for a lock, which a power synchronisation or an operator
-// may have ([conductor] node_locked_retry_attempts).
+// Ironic itself waits two seconds for a lock, which a power synchronization or an operator may
+// hold ([conductor] node_locked_retry_attempts).
 const (
 	attempts = 6
 	pause    = 2 * time.Second
 )
 
-// SetPower orders Ironic to bring the node with the UUID or name to a power state, and
-// does not wait until it has: Node.Target is what it is brought to meanwhile. A node that
-// has the state already stays as it is. timeout is how long Ironic lets it take, in whole
-// seconds; 0 is as Ironic is configured.
+// SetPower orders Ironic to bring the node with the UUID or name to a power state, and does not
+// wait for it: in the meantime Node.Target is that state. A node already in the state stays as
+// it is. timeout is how long Ironic lets it take, in whole seconds; 0 is Ironic's default.
 //
-// A node on which Ironic works is asked for again for about half a minute; then it fails
-// with a Conflict fault.
+// SetPower retries for about half a minute on a node that Ironic is working on; then it returns
+// a Conflict fault.
 func (c *Client) SetPower(ctx context.Context, id string, to Power, timeout time.Duration) error {
 	doing := fmt.Sprintf("order %q for node %s", to, id)
 	o := nodes.PowerStateOpts{Target: nodes.TargetPowerState(to), Timeout: int((timeout + time.Second - 1) / time.Second)}

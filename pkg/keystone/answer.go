@@ -11,7 +11,7 @@ import (
 )
 
 // told converts gophercloud's error for an unexpected status into an *openstack.Answer.
-func told(err error) error { return openstack.Told("keystone", err) }
+func told(err error) error { return openstack.AsAnswer("keystone", err) }
 
 const (
 	unavailable = "Keystone cannot validate your token at the moment; try again"

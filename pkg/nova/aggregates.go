@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// aggregate is a host aggregate as Nova writes it.
+// aggregate is a host aggregate in Nova's JSON.
 type aggregate struct {
 	ID       int               `json:"id"`
 	UUID     string            `json:"uuid"`
@@ -19,7 +19,7 @@ type aggregate struct {
 	Hosts    []string          `json:"hosts"`
 }
 
-// known gives the aggregate in Almanac's words.
+// known converts the aggregate to Almanac's type.
 func (a aggregate) known() (inventory.Aggregate, error) {
 	if a.ID <= 0 || a.UUID == "" || a.Name == "" {
 		return inventory.Aggregate{}, errors.New("an aggregate has no id, uuid or name")
@@ -33,7 +33,7 @@ func (a aggregate) known() (inventory.Aggregate, error) {
 	return one, nil
 }
 
-// Aggregates gives the host aggregates there are, by ID (GET /os-aggregates,
+// Aggregates returns the host aggregates, by ID (GET /os-aggregates,
 // nova/api/openstack/compute/aggregates.py).
 func (c *Client) Aggregates(ctx context.Context) ([]inventory.Aggregate, error) {
 	const doing = "list the aggregates"
@@ -44,13 +44,13 @@ func (c *Client) Aggregates(ctx context.Context) ([]inventory.Aggregate, error) 
 		return nil, err
 	}
 	if body.Aggregates == nil {
-		return nil, c.service.Senseless(doing, "there is no list of aggregates in it")
+		return nil, c.service.Malformed(doing, "it contains no list of aggregates")
 	}
 	all := make([]inventory.Aggregate, 0, len(body.Aggregates))
 	for _, a := range body.Aggregates {
 		one, err := a.known()
 		if err != nil {
-			return nil, c.service.Senseless(doing, "%w", err)
+			return nil, c.service.Malformed(doing, "%w", err)
 		}
 		all = append(all, one)
 	}

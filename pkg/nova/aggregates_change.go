@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// CreateAggregate makes an aggregate without an availability zone; where there is one
-// of that name, it gives that one. Its metadata has all of metadata afterwards.
+// CreateAggregate creates an aggregate without an availability zone, or returns the one that
+// already has the name. In both cases its metadata contains all of metadata afterward.
 func (c *Client) CreateAggregate(ctx context.Context, name string, metadata map[string]string) (inventory.Aggregate, error) {
 	doing := "create aggregate " + name
 	var body struct {
@@ -27,9 +27,9 @@ func (c *Client) CreateAggregate(ctx context.Context, name string, metadata map[
 	var made inventory.Aggregate
 	if err == nil {
 		if made, err = body.Aggregate.known(); err != nil {
-			return made, c.service.Senseless(doing, "%w", err)
+			return made, c.service.Malformed(doing, "%w", err)
 		}
-	} else { // it may be there already, or another makes it at the same time
+	} else { // it may exist already, or another replica creates it at the same time
 		var look error
 		if made, look = c.AggregateNamed(ctx, name); look != nil {
 			return made, err
@@ -38,7 +38,7 @@ func (c *Client) CreateAggregate(ctx context.Context, name string, metadata map[
 	return made, c.SetMetadata(ctx, made, metadata, nil)
 }
 
-// AggregateNamed fails with a NotFound fault where there is none of that name.
+// AggregateNamed returns the aggregate with that name, or a NotFound fault.
 func (c *Client) AggregateNamed(ctx context.Context, name string) (inventory.Aggregate, error) {
 	all, err := c.Aggregates(ctx)
 	if err != nil {
@@ -51,8 +51,8 @@ func (c *Client) AggregateNamed(ctx context.Context, name string) (inventory.Agg
 	return all[i], nil
 }
 
-// SetMetadata sets the keys of set in the metadata of an aggregate and deletes those
-// of remove; others stay.
+// SetMetadata sets the keys of set in the metadata of an aggregate and deletes those of remove;
+// others stay.
 func (c *Client) SetMetadata(ctx context.Context, a inventory.Aggregate, set map[string]string, remove []string) error {
 	if len(set)+len(remove) == 0 {
 		return nil
@@ -67,10 +67,10 @@ func (c *Client) SetMetadata(ctx context.Context, a inventory.Aggregate, set map
 	return c.aggregateAction(ctx, "set metadata of "+called(a), a, "set_metadata", map[string]any{"metadata": metadata})
 }
 
-// AddHost enters a host in an aggregate. That it is there already is no error.
+// AddHost adds a host to an aggregate. A host that is already there is no error.
 //
-// Nova enters its provider in the same aggregate of Placement too, and does not tell
-// where that fails (nova/compute/api.py add_host_to_aggregate).
+// Nova adds its provider to the same aggregate in Placement too, and does not report a failure
+// of that (nova/compute/api.py add_host_to_aggregate).
 func (c *Client) AddHost(ctx context.Context, a inventory.Aggregate, host string) error {
 	doing := fmt.Sprintf("add host %s to %s", host, called(a))
 	err := c.aggregateAction(ctx, doing, a, "add_host", map[string]string{"host": host})
@@ -82,12 +82,11 @@ func (c *Client) AddHost(ctx context.Context, a inventory.Aggregate, host string
 	return err
 }
 
-// attempts is how often Nova is asked to take a host out of an aggregate, which it
-// refuses while others change the host's provider in Placement.
+// attempts bounds the requests to remove a host from an aggregate, which Nova refuses while
+// others change the host's provider in Placement.
 const attempts = 3
 
-// RemoveHost takes a host out of an aggregate. That it is not there, or that there is
-// no such aggregate, is no error.
+// RemoveHost removes a host from an aggregate. A missing host or aggregate is no error.
 func (c *Client) RemoveHost(ctx context.Context, a inventory.Aggregate, host string) error {
 	doing := fmt.Sprintf("remove host %s from %s", host, called(a))
 	var err error
@@ -96,8 +95,8 @@ func (c *Client) RemoveHost(ctx context.Context, a inventory.Aggregate, host str
 		if err == nil {
 			return nil
 		}
-		// Nova says 404 for a host that it does not know, too, though the aggregate may
-		// have it.
+		// Nova also answers 404 for a host that it does not know, although the aggregate may
+		// contain it.
 		if there, known, look := c.hasHost(ctx, doing, a, host); look == nil && (!known || !there) {
 			return nil
 		}
@@ -108,7 +107,7 @@ func (c *Client) RemoveHost(ctx context.Context, a inventory.Aggregate, host str
 	return err
 }
 
-// hasHost says whether an aggregate has a host, and whether there is the aggregate.
+// hasHost reports whether an aggregate contains a host, and whether the aggregate exists.
 func (c *Client) hasHost(ctx context.Context, doing string, a inventory.Aggregate, host string) (there, known bool, err error) {
 	var found struct{ Aggregate struct{ Hosts []string } }
 	err = c.service.Get(ctx, doing, aggregatePath(a), &found)
@@ -118,8 +117,8 @@ func (c *Client) hasHost(ctx context.Context, doing string, a inventory.Aggregat
 	return slices.Contains(found.Aggregate.Hosts, host), err == nil, err
 }
 
-// DeleteAggregate deletes an aggregate. That there is none is no error; it fails with
-// a Conflict fault while it has hosts.
+// DeleteAggregate deletes an aggregate. A missing aggregate is no error; one with hosts is a
+// Conflict fault.
 func (c *Client) DeleteAggregate(ctx context.Context, a inventory.Aggregate) error {
 	doing := "delete " + called(a)
 	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
@@ -143,10 +142,10 @@ func (c *Client) aggregateAction(ctx context.Context, doing string, a inventory.
 
 func aggregatePath(a inventory.Aggregate) string { return "os-aggregates/" + strconv.Itoa(a.ID) }
 
-// called names an aggregate for messages.
+// called returns the aggregate's name for messages.
 func called(a inventory.Aggregate) string { return fmt.Sprintf("aggregate %s (%d)", a.Name, a.ID) }
 
-// discard closes an answer in which nothing is read any more.
+// discard closes a response whose body is not needed.
 func discard(answer *http.Response, err error) error {
 	if err == nil {
 		answer.Body.Close()

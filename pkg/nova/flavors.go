@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// flavor is a flavor as Nova writes it, by itself and, under other names, in a server.
+// flavor is a flavor in Nova's JSON, by itself or, under other names, in a server.
 type flavor struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
@@ -28,7 +28,7 @@ type flavor struct {
 	ExtraSpecs map[string]string `json:"extra_specs"`
 }
 
-// megabytes is an amount that is "" instead of 0 before 2.75.
+// megabytes is an amount that Nova writes as "" instead of 0 before 2.75.
 type megabytes int64
 
 func (m *megabytes) UnmarshalJSON(raw []byte) error {
@@ -45,12 +45,12 @@ func (m *megabytes) UnmarshalJSON(raw []byte) error {
 // mostOfAny is more of a resource than any flavor has (nova/db/constants.py, MAX_INT).
 const mostOfAny = math.MaxInt32
 
-// known gives the flavor in Almanac's words. fromVolume says that the root disk is not
-// on the host.
+// known converts the flavor to Almanac's type. fromVolume means that the root disk is not on
+// the host.
 func (f flavor) known(fromVolume bool) (inventory.Flavor, error) {
 	for _, amount := range []int64{f.VCPUs, f.MemoryMB, f.DiskGB, int64(f.SwapMB), f.Ephemeral, f.Ephemeral2} {
 		if amount < 0 || amount > mostOfAny {
-			return inventory.Flavor{}, errors.New("a flavor has an impossible amount of something")
+			return inventory.Flavor{}, errors.New("a flavor has an impossible amount of a resource")
 		}
 	}
 	root := f.DiskGB
@@ -69,8 +69,8 @@ func (f flavor) known(fromVolume bool) (inventory.Flavor, error) {
 	return one, nil
 }
 
-// overrideResources applies the extra specs resources:CLASS=n, by which a flavor asks
-// Placement for something else than its shape says (nova/scheduler/utils.py,
+// overrideResources applies the extra specs resources:CLASS=n, with which a flavor requests
+// other amounts from Placement than its shape contains (nova/scheduler/utils.py,
 // ResourceRequest). Those of numbered groups add up.
 func overrideResources(f *inventory.Flavor) {
 	replaced := map[string]int64{}
@@ -103,8 +103,8 @@ func overrideResources(f *inventory.Flavor) {
 	}
 }
 
-// Flavors gives all flavors, also those that are not public, with their extra specs
-// (GET /flavors/detail, nova/api/openstack/compute/flavors.py; extra specs since 2.61).
+// Flavors returns all flavors, including private ones, with their extra specs (GET
+// /flavors/detail, nova/api/openstack/compute/flavors.py; extra specs since 2.61).
 func (c *Client) Flavors(ctx context.Context) ([]inventory.Flavor, error) {
 	const doing = "list the flavors"
 	var all []inventory.Flavor
@@ -117,7 +117,7 @@ func (c *Client) Flavors(ctx context.Context) ([]inventory.Flavor, error) {
 			return "", false, err
 		}
 		if body.Flavors == nil {
-			return "", false, c.service.Senseless(doing, "there is no list of flavors in it")
+			return "", false, c.service.Malformed(doing, "it contains no list of flavors")
 		}
 		last := ""
 		for _, f := range body.Flavors {
@@ -126,7 +126,7 @@ func (c *Client) Flavors(ctx context.Context) ([]inventory.Flavor, error) {
 				err = errors.New("a flavor has no id")
 			}
 			if err != nil {
-				return "", false, c.service.Senseless(doing, "%w", err)
+				return "", false, c.service.Malformed(doing, "%w", err)
 			}
 			all, last = append(all, one), f.ID
 		}

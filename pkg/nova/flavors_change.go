@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// CreateFlavor makes a flavor with the ID, without extra specs. That there is one of
-// that ID and name is no error. It fails with a Conflict fault where another flavor has the name.
+// CreateFlavor creates a flavor with the ID, without extra specs. An existing flavor with that
+// ID and name is no error; another flavor with the name is a Conflict fault.
 func (c *Client) CreateFlavor(ctx context.Context, f inventory.Flavor) error {
 	doing := "create flavor " + f.ID
 	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
@@ -47,23 +47,23 @@ func (c *Client) SetExtraSpecs(ctx context.Context, flavor string, specs map[str
 	})
 }
 
-// DeleteExtraSpec takes an extra spec off the flavor with the ID. That it has none such
-// is no error. It fails with a NotFound fault where there is no such flavor.
+// DeleteExtraSpec removes an extra spec from the flavor with the ID. A missing extra spec is no
+// error; a missing flavor is a NotFound fault.
 func (c *Client) DeleteExtraSpec(ctx context.Context, flavor, spec string) error {
 	doing := "delete extra spec " + spec + " of flavor " + flavor
 	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor), "os-extra_specs", url.PathEscape(spec)),
 			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
 	})
-	if fault.Is(err, fault.NotFound) { // either of the two
+	if fault.Is(err, fault.NotFound) { // the flavor or the extra spec
 		var found struct{ Flavor struct{ ID string } }
 		return c.service.Get(ctx, doing, flavorPath(flavor), &found)
 	}
 	return err
 }
 
-// DeleteFlavor deletes the flavor with the ID. That there is none is no error. Servers
-// keep what they were made with.
+// DeleteFlavor deletes the flavor with the ID. A missing flavor is no error. Servers keep their
+// copy of it.
 func (c *Client) DeleteFlavor(ctx context.Context, flavor string) error {
 	err := c.service.Change(ctx, "delete flavor "+flavor, func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor)), &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted, http.StatusNoContent}}))
@@ -74,21 +74,21 @@ func (c *Client) DeleteFlavor(ctx context.Context, flavor string) error {
 	return err
 }
 
-// GrantFlavor lets a project use the private flavor with the ID. That it may already
-// is no error. It fails with a NotFound fault where there is no such flavor, and with
-// an Invalid one where Keystone has no such project.
+// GrantFlavor lets a project use the private flavor with the ID. It is no error if the project
+// already may. A missing flavor is a NotFound fault, a project that Keystone does not know an
+// Invalid one.
 func (c *Client) GrantFlavor(ctx context.Context, flavor, project string) error {
 	err := c.flavorAccess(ctx, fmt.Sprintf("let project %s use flavor %s", project, flavor), flavor, "addTenantAccess", project)
 	if answer, ok := errors.AsType[*openstack.Answer](err); ok && answer.Status == http.StatusConflict && strings.Contains(answer.Message, "already exists") {
-		return nil // else it is a public one: nova/api/openstack/compute/flavor_access.py
+		return nil // otherwise it is a public one: nova/api/openstack/compute/flavor_access.py
 	}
 	return err
 }
 
-// RevokeFlavor ends that a project may use the flavor with the ID. That it may not, or
-// that there is no such flavor, is no error.
+// RevokeFlavor ends a project's access to the flavor with the ID. A project without access and
+// a missing flavor are no errors.
 func (c *Client) RevokeFlavor(ctx context.Context, flavor, project string) error {
-	err := c.flavorAccess(ctx, fmt.Sprintf("end that project %s uses flavor %s", project, flavor), flavor, "removeTenantAccess", project)
+	err := c.flavorAccess(ctx, fmt.Sprintf("revoke the access of project %s to flavor %s", project, flavor), flavor, "removeTenantAccess", project)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
@@ -102,12 +102,11 @@ func (c *Client) flavorAccess(ctx context.Context, doing, flavor, action, projec
 	})
 }
 
-// flavorsAtOnce is how many flavors FlavorIDs asks for in one call.
+// flavorsAtOnce is the page size of FlavorIDs.
 const flavorsAtOnce = 20
 
-// FlavorIDs gives first, and the IDs of all flavors that begin with first and a dash.
-// Nova lists flavors in the order of their IDs, so that this is one short call. It
-// fails with a NotFound fault where there is no flavor first.
+// FlavorIDs returns first and the IDs of all flavors that begin with first and a dash. Nova
+// sorts flavors by ID, so this is one short call. A missing flavor first is a NotFound fault.
 func (c *Client) FlavorIDs(ctx context.Context, first string) ([]string, error) {
 	doing := "list the flavors after " + first
 	ids, marker := []string{first}, first
@@ -122,7 +121,7 @@ func (c *Client) FlavorIDs(ctx context.Context, first string) ([]string, error) 
 			return nil, err
 		}
 		if page.Flavors == nil {
-			return nil, c.service.Senseless(doing, "no flavors in it")
+			return nil, c.service.Malformed(doing, "it contains no list of flavors")
 		}
 		for _, f := range page.Flavors {
 			if !strings.HasPrefix(f.ID, first+"-") {

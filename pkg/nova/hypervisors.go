@@ -14,23 +14,22 @@ type Hypervisor struct {
 	Host string // of its nova-compute
 	IP   string // host_ip, of its nova-compute
 	Type string // "QEMU", "ironic", …
-	// Version is of its kind of hypervisor, 1002003 for 1.2.3; 0 is not known.
+	// Version is the hypervisor's version, 1002003 for 1.2.3; 0 is unknown.
 	Version int64
-	// DiskMissing is by how much less disk is free on it than its instances leave, in GiB.
+	// DiskMissing is how many GiB less are free on it than its instances leave.
 	DiskMissing int64
 }
 
-// beforeUptime is the last microversion at which the list of hypervisors comes from
-// Nova's database alone: since 2.88 Nova asks every nova-compute for its uptime.
+// beforeUptime is the last microversion whose list of hypervisors comes from Nova's database
+// alone: since 2.88 Nova asks every nova-compute for its uptime.
 var beforeUptime = openstack.Microversion{Major: 2, Minor: 87}
 
-// Hypervisors gives the compute nodes there are (GET /os-hypervisors/detail,
-// nova/api/openstack/compute/hypervisors.py). Their capacity is left to Placement, which
-// counts what instances were promised; what is missing on the disk beyond that, only Nova
-// tells.
+// Hypervisors returns the compute nodes (GET /os-hypervisors/detail,
+// nova/api/openstack/compute/hypervisors.py). Their capacity comes from Placement, which counts
+// what instances were promised; only Nova knows what is missing on the disk beyond that.
 //
-// Nova leaves nodes without a service out of a page that it has cut already, and then
-// takes the page for the last one: only an empty page is the end.
+// Nova removes nodes without a service from a page after cutting it, and then treats that page
+// as the last: only an empty page is the end.
 func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 	const doing = "list the hypervisors"
 	var all []Hypervisor
@@ -44,19 +43,19 @@ func (c *Client) Hypervisors(ctx context.Context) ([]Hypervisor, error) {
 				Version int64  `json:"hypervisor_version"`
 				Service struct{ Host string }
 				Disk    *int64 `json:"free_disk_gb"`         // null before its first report
-				Least   *int64 `json:"disk_available_least"` // null where its driver does not tell
+				Least   *int64 `json:"disk_available_least"` // null if its driver does not report it
 			} `json:"hypervisors"`
 		}
 		if err := c.service.GetAtMost(ctx, beforeUptime, doing, path, &body); err != nil {
 			return "", false, err
 		}
 		if body.Hypervisors == nil {
-			return "", false, c.service.Senseless(doing, "there is no list of hypervisors in it")
+			return "", false, c.service.Malformed(doing, "it contains no list of hypervisors")
 		}
 		last := ""
 		for _, h := range body.Hypervisors {
 			if h.ID == "" || h.Name == "" || h.Service.Host == "" {
-				return "", false, c.service.Senseless(doing, "a hypervisor has no id, name or host")
+				return "", false, c.service.Malformed(doing, "a hypervisor has no id, name or host")
 			}
 			one := Hypervisor{ID: h.ID, Name: h.Name, Host: h.Service.Host, IP: h.IP, Type: h.Type, Version: h.Version}
 			if h.Disk != nil && h.Least != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// cachesImages is since when Nova can be asked to.
+// cachesImages is the first microversion with image caching.
 var cachesImages = openstack.Microversion{Major: 2, Minor: 81}
 
-// CacheImage asks Nova to put an image into the caches of all hosts that an aggregate has
-// now (POST /os-aggregates/{id}/images, nova/conductor/manager.py cache_images), and
-// returns before that is done: it goes from host to host by itself, with the list of hosts
-// as it is now. request, of the form req-UUID, becomes the global request id: Nova's
-// notifications of this call have it.
+// CacheImage asks Nova to put an image into the caches of all hosts of an aggregate (POST
+// /os-aggregates/{id}/images, nova/conductor/manager.py cache_images), and returns before that
+// is done: Nova goes from host to host, with the list of hosts at the time of the call.
+// request, of the form req-UUID, becomes the global request id in Nova's notifications of this
+// call.
 func (c *Client) CacheImage(ctx context.Context, a inventory.Aggregate, image, request string) error {
 	wanted := map[string]any{"cache": []map[string]string{{"id": image}}}
 	return c.service.Change(ctx, "cache image "+image+" on the hosts of "+called(a), func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || spoken.Less(cachesImages) {
-			return fault.New(fault.Unavailable, "Nova caches images from microversion %s on, and %s is spoken with it", cachesImages, g.Microversion)
+			return fault.New(fault.Unavailable, "Nova caches images from microversion %s on, but Almanac uses %s with it", cachesImages, g.Microversion)
 		}
 		return discard(g.Post(ctx, g.ServiceURL(aggregatePath(a), "images"), wanted, nil, &gophercloud.RequestOpts{
 			OkCodes: []int{http.StatusAccepted}, MoreHeaders: map[string]string{"X-Openstack-Request-Id": request},
@@ -32,9 +32,9 @@ func (c *Client) CacheImage(ctx context.Context, a inventory.Aggregate, image, r
 	})
 }
 
-// SetHosts makes an aggregate have these hosts, and no others. refused are those that Nova
-// did not enter or take out though it took others, each with the reason: that it does not
-// know the host, say. Where it fails, the aggregate has some of them.
+// SetHosts sets the hosts of an aggregate. refused contains the hosts that Nova did not add or
+// remove although it accepted others, each with the reason, for example that it does not know
+// the host. After an error the aggregate has some of the hosts.
 func (c *Client) SetHosts(ctx context.Context, a inventory.Aggregate, hosts []string) (refused map[string]error, err error) {
 	refused = map[string]error{}
 	change := func(host string, change func(context.Context, inventory.Aggregate, string) error) error {

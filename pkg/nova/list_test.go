@@ -211,7 +211,7 @@ func TestPagesAreReadToTheirEndAndNoServerTwice(t *testing.T) {
 
 func TestPagesThatDoNotEndAreAnError(t *testing.T) {
 	c, asked := reader(t, inCells(`{"servers": [`+fmt.Sprintf(whole, `""`, `{}`, `{}`)+`], "servers_links": [{"rel": "next"}]}`))
-	if _, err := c.Servers(t.Context(), nova.ServerQuery{}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "its pages do not end") {
+	if _, err := c.Servers(t.Context(), nova.ServerQuery{}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "its list does not end") {
 		t.Errorf("after %d pages: %v", len(*asked), err)
 	}
 }
@@ -253,7 +253,7 @@ func TestWhatNovaCannotMeanIsAnErrorAndNoEmptyList(t *testing.T) {
 			}
 			c, _ := reader(t, answer(strings.Replace(wrong, "%s", name, 1)))
 			n, err := list(c)
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of nova makes no sense") || n > 0 {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of nova is invalid") || n > 0 {
 				t.Errorf("%s from %s: %d, %v", name, wrong, n, err)
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// LiveMigrateServerTo has Nova move a running server to a host, which its scheduler must
-// accept (since 2.68 a host cannot be forced; nova/api/openstack/compute/migrate_server.py).
-// It returns before that is done: the server has the task migrating by then. It fails with a
-// NotFound fault where there is no such server, and as the orders of servers do.
+// LiveMigrateServerTo moves a running server to a host, which Nova's scheduler must accept
+// (since 2.68 a host cannot be forced; nova/api/openstack/compute/migrate_server.py). It
+// returns before that is done; the server then has the task migrating. A missing server is a
+// NotFound fault; other errors are those of the orders in servers_order.go.
 func (c *Client) LiveMigrateServerTo(ctx context.Context, id, host string) error {
 	action := map[string]any{"os-migrateLive": map[string]any{"host": host, "block_migration": "auto"}}
 	return c.service.Change(ctx, "live-migrate server "+id+" to "+host, func(ctx context.Context, g *gophercloud.ServiceClient) error {
@@ -23,8 +23,8 @@ func (c *Client) LiveMigrateServerTo(ctx context.Context, id, host string) error
 	})
 }
 
-// AbortLiveMigration has Nova give up the live migration of a server that is under way, if
-// there is one and it can be (DELETE /servers/{id}/migrations/{id}, since 2.24).
+// AbortLiveMigration aborts the live migrations of a server that are in progress and can be
+// aborted (DELETE /servers/{id}/migrations/{id}, since 2.24).
 func (c *Client) AbortLiveMigration(ctx context.Context, id string) error {
 	doing := "abort the live migration of server " + id
 	var body struct{ Migrations []struct{ ID int64 } }
@@ -44,16 +44,16 @@ func (c *Client) AbortLiveMigration(ctx context.Context, id string) error {
 	return nil
 }
 
-// CPUTime is what a server has used since its guest was started.
+// CPUTime is the CPU usage of a server since it was started.
 type CPUTime struct {
-	// Busy is how long its CPUs have run, together, and Up how long the guest has, in seconds.
-	// Up is 0 where the driver does not tell it.
+	// Busy is the run time of all its CPUs, Up the time since the start, in seconds. Up is 0 if
+	// the driver does not report it.
 	Busy, Up float64
 }
 
-// CPUTime asks the host of a server (GET /servers/{id}/diagnostics, since 2.48 the same for
-// all drivers; nova/objects/diagnostics.py). It fails with a Conflict fault where the server
-// does not run, and where its driver does not tell with an Invalid one.
+// CPUTime returns the CPU usage of a server, from its host (GET /servers/{id}/diagnostics,
+// since 2.48 the same for all drivers; nova/objects/diagnostics.py). A server that does not run
+// is a Conflict fault, a driver that does not report it an Invalid one.
 func (c *Client) CPUTime(ctx context.Context, id string) (CPUTime, error) {
 	doing := "read the diagnostics of server " + id
 	var body struct {
@@ -76,7 +76,7 @@ func (c *Client) CPUTime(ctx context.Context, id string) (CPUTime, error) {
 		}
 	}
 	if !told {
-		return CPUTime{}, fault.New(fault.Invalid, "the driver of server %s does not tell its CPU time", id)
+		return CPUTime{}, fault.New(fault.Invalid, "the driver of server %s does not report its CPU time", id)
 	}
 	return t, nil
 }

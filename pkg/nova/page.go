@@ -6,16 +6,15 @@ import (
 )
 
 const (
-	// pageSize is the most that Nova gives at once unless it is told otherwise
-	// ([api] max_limit).
+	// pageSize is Nova's default page limit ([api] max_limit).
 	pageSize = 1000
-	// mostPages bounds a list: whoever has a million instances does not have them in
-	// one Nova, and a proxy may answer every page with the same one.
+	// mostPages bounds a list: nobody has a million instances in one Nova, and a proxy may
+	// answer every request with the same page.
 	mostPages = 1000
 )
 
-// link is an entry of "servers_links" and its like; one with the relation next says
-// that there is another page.
+// link is an entry of "servers_links" and similar lists; the relation next means that there is
+// another page.
 type link struct {
 	Rel string `json:"rel"`
 }
@@ -29,8 +28,8 @@ func hasNext(links []link) bool {
 	return false
 }
 
-// paged reads the pages of a list. read takes the path of a page, and gives the id of
-// its last entry, and whether there is another page.
+// paged reads the pages of a list. read gets the path of a page, and returns the id of its last
+// entry and whether there is another page.
 func (c *Client) paged(doing, path string, query url.Values, read func(path string) (last string, more bool, err error)) error {
 	query.Set("limit", strconv.Itoa(pageSize))
 	for range mostPages {
@@ -43,5 +42,5 @@ func (c *Client) paged(doing, path string, query url.Values, read func(path stri
 		}
 		query.Set("marker", last)
 	}
-	return c.service.Senseless(doing, "its pages do not end")
+	return c.service.Malformed(doing, "its list does not end")
 }

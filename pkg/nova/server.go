@@ -12,8 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// server is a server as Nova writes it for an admin
-// (nova/api/openstack/compute/views/servers.py).
+// server is a server in Nova's JSON for an admin (nova/api/openstack/compute/views/servers.py).
 type server struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -32,10 +31,10 @@ type server struct {
 	Hints    map[string]hint   `json:"scheduler_hints"` // since 2.100
 	Fault    *struct {
 		Message string `json:"message"`
-	} `json:"fault"` // of one that is in ERROR
+	} `json:"fault"` // of a server in ERROR
 }
 
-// instant is a time, with its zone or without, in UTC then; null is 0.
+// instant is a time, in UTC if it has no zone; null is 0.
 type instant span.Instant
 
 func (i *instant) UnmarshalJSON(raw []byte) error {
@@ -45,14 +44,14 @@ func (i *instant) UnmarshalJSON(raw []byte) error {
 	}
 	at, err := time.Parse(time.RFC3339, strings.TrimSuffix(*text, "Z")+"Z")
 	if err != nil {
-		return fmt.Errorf("%q is no time", *text)
+		return fmt.Errorf("%q is not a time", *text)
 	}
 	*i = instant(span.At(at))
 	return nil
 }
 
-// image is that of a server: its id, or "" where the root disk is a volume. What is neither
-// says nothing of it.
+// image is the image of a server: its id, or "" if the root disk is a volume. Anything else is
+// unknown.
 type image struct {
 	id     string
 	volume bool
@@ -68,8 +67,8 @@ func (i *image) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// hint is the value of a scheduler hint: mostly a list of words, but Nova takes
-// anything there. What is no word is kept as JSON.
+// hint is the value of a scheduler hint: usually a list of strings, but Nova allows anything.
+// Other values are kept as JSON.
 type hint []string
 
 func (h *hint) UnmarshalJSON(raw []byte) error {
@@ -89,7 +88,7 @@ func (h *hint) UnmarshalJSON(raw []byte) error {
 
 func (s server) known() (Server, error) {
 	if s.ID == "" || s.Project == "" || s.Status == "" || s.Flavor == nil || s.Created == 0 {
-		return Server{}, errors.New("a server has no id, project, status, flavor or time of its creation")
+		return Server{}, errors.New("a server has no id, project, status, flavor or creation time")
 	}
 	shape, err := s.Flavor.known(s.Image.volume)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// ServerGroups gives the server groups of all projects, without the hosts of their members
+// ServerGroups returns the server groups of all projects, without the hosts of their members
 // (GET /os-server-groups, nova/api/openstack/compute/server_groups.py; one policy each since
 // 2.64).
 func (c *Client) ServerGroups(ctx context.Context) ([]placing.Group, error) {
 	const doing = "list the server groups"
 	var all []placing.Group
-	seen := map[string]bool{} // a group may move from one page to the next while they are read
+	seen := map[string]bool{} // a group may move from one page to the next during the reading
 	for read, page := 0, 0; page < mostPages; page++ {
 		query := url.Values{"all_projects": {"True"}, "limit": {strconv.Itoa(pageSize)}, "offset": {strconv.Itoa(read)}}
 		var body struct {
@@ -30,7 +30,7 @@ func (c *Client) ServerGroups(ctx context.Context) ([]placing.Group, error) {
 			return nil, err
 		}
 		if body.Groups == nil {
-			return nil, c.service.Senseless(doing, "there is no list of groups in it")
+			return nil, c.service.Malformed(doing, "it contains no list of groups")
 		}
 		if len(body.Groups) == 0 {
 			return all, nil
@@ -43,5 +43,5 @@ func (c *Client) ServerGroups(ctx context.Context) ([]placing.Group, error) {
 			}
 		}
 	}
-	return nil, c.service.Senseless(doing, "its pages do not end")
+	return nil, c.service.Malformed(doing, "its list does not end")
 }

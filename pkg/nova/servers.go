@@ -10,13 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ServerQuery says which servers; what is empty is any.
+// ServerQuery selects servers; an empty field matches any.
 type ServerQuery struct {
 	Project string // id
 	Host    string // of nova-compute
-	Status  string // as "ERROR"
-	// ChangedSince gives those that changed at or after it, also those that are gone
-	// since then: their status is DELETED.
+	Status  string // such as "ERROR"
+	// ChangedSince selects servers that changed at or after it, including those deleted since:
+	// their status is DELETED.
 	ChangedSince span.Instant
 }
 
@@ -34,32 +34,32 @@ func (q ServerQuery) values() url.Values {
 	if q.ChangedSince != 0 {
 		values.Set("changes-since", q.ChangedSince.Time().Format(time.RFC3339))
 	} else {
-		values.Set("soft_deleted", "True") // they keep their place on the host
+		values.Set("soft_deleted", "True") // they keep their allocation on the host
 	}
 	return values
 }
 
-// Server is an instance, and when Nova last changed it, by Nova's clock.
+// Server is an instance with the time of its last change, by Nova's clock.
 type Server struct {
 	inventory.Instance
 	Updated span.Instant
-	// Image is the id in Glance of what it was made or rebuilt from; empty where its root
-	// disk is a volume, or where that is not known.
+	// Image is the id in Glance of the image it was created or rebuilt from; empty if its root
+	// disk is a volume, or if it is unknown.
 	Image string
-	// Fault is what Nova says went wrong with one that is in ERROR.
+	// Fault is Nova's message about a server in ERROR.
 	Fault string
 }
 
-// Deleted says that the instance is gone for good.
+// Deleted reports whether the instance is deleted for good.
 func (s *Server) Deleted() bool { return s.Status == "DELETED" }
 
-// Servers gives the servers of all projects (GET /servers/detail,
-// nova/api/openstack/compute/servers.py), each once, in no order. Where a cell does not
-// answer, and its servers are not known, it fails with an Unavailable fault.
+// Servers returns the servers of all projects (GET /servers/detail,
+// nova/api/openstack/compute/servers.py), each once, in no order. It returns an Unavailable
+// fault if a cell does not answer, whose servers are then unknown.
 //
-// Nova leaves out the servers of such a cell, and says so only to who asks for neither
-// pages nor filters (_is_cell_down_supported): its services tell whether one is away.
-// Changes are asked for often, and their services only afterwards.
+// Nova omits the servers of such a cell, and reports it only to requests without pages and
+// filters (_is_cell_down_supported); the list of services reveals it. For changes, which are
+// read often, the services are read only afterward.
 func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 	const doing = "list the servers"
 	if q.ChangedSince == 0 {
@@ -77,11 +77,12 @@ func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 	return all, nil
 }
 
-// manyProjects is from how many projects on all servers of the cloud are listed at once.
+// manyProjects is the number of projects from which on ServersOf lists all servers of the cloud
+// at once.
 const manyProjects = 20
 
-// ServersOf gives the servers of some projects, as Servers does: of many by one list of
-// the whole cloud, of which those of others are left out.
+// ServersOf returns the servers of some projects, like Servers. For many projects it filters
+// one list of the whole cloud.
 func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, error) {
 	const doing = "list the servers of some projects"
 	if _, err := c.services(ctx, doing, ""); err != nil {
@@ -110,7 +111,7 @@ func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, er
 
 func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Server, error) {
 	var all []Server
-	place := map[string]int{} // a page may repeat what moved there from the one before
+	place := map[string]int{} // a page may repeat what moved there from the page before
 	err := c.paged(doing, "servers/detail", q.values(), func(path string) (string, bool, error) {
 		var body struct {
 			Servers []server `json:"servers"`
@@ -120,13 +121,13 @@ func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Se
 			return "", false, err
 		}
 		if body.Servers == nil {
-			return "", false, c.service.Senseless(doing, "there is no list of servers in it")
+			return "", false, c.service.Malformed(doing, "it contains no list of servers")
 		}
 		last := ""
 		for _, s := range body.Servers {
 			one, err := s.known()
 			if err != nil {
-				return "", false, c.service.Senseless(doing, "%w", err)
+				return "", false, c.service.Malformed(doing, "%w", err)
 			}
 			if i, seen := place[one.ID]; seen {
 				all[i] = one

@@ -5,17 +5,17 @@ import (
 	"net/url"
 )
 
-// Act is something that was done with a server, and in whose name.
-type Act struct {
+// Action is an action on a server, and on whose behalf it was done.
+type Action struct {
 	Action, RequestID string
 	UserID, ProjectID string
 }
 
-// ActsOf gives what was done with a server, the last first (GET
-// /servers/{id}/os-instance-actions). Since 2.21 those of one that is deleted are told too,
-// until Nova forgets it: then it fails with a NotFound fault.
-func (c *Client) ActsOf(ctx context.Context, id string) ([]Act, error) {
-	doing := "read what was done with server " + id
+// ActionsOf returns the actions on a server, the last first (GET
+// /servers/{id}/os-instance-actions). Since 2.21 Nova also returns those of a deleted server,
+// until it forgets it; then the result is a NotFound fault.
+func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {
+	doing := "read the actions on server " + id
 	var body struct {
 		Acts []struct {
 			Action    string `json:"action"`
@@ -28,11 +28,11 @@ func (c *Client) ActsOf(ctx context.Context, id string) ([]Act, error) {
 		return nil, err
 	}
 	if body.Acts == nil {
-		return nil, c.service.Senseless(doing, "there is no list of actions in it")
+		return nil, c.service.Malformed(doing, "it contains no list of actions")
 	}
-	list := make([]Act, len(body.Acts))
+	list := make([]Action, len(body.Acts))
 	for i, a := range body.Acts {
-		list[i] = Act(a)
+		list[i] = Action(a)
 	}
 	return list, nil
 }

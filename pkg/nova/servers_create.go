@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// ServerRequest asks for a server (POST /servers).
+// ServerRequest is a request for a server (POST /servers).
 type ServerRequest struct {
 	Name          string
 	Flavor, Image string // ids
@@ -18,12 +18,12 @@ type ServerRequest struct {
 	KeyName  string
 	UserData string // base64
 	Metadata map[string]string
-	Hints    map[string]string // of the scheduler
+	Hints    map[string]string // for the scheduler
 }
 
-// CreateServer asks for a server in the name of the client's user, and does not wait for
-// it. It fails with an Invalid fault where Nova does not take the request, as where there
-// is no such flavor, and with a Denied one where a quota is used up.
+// CreateServer requests a server on behalf of the client's user, and does not wait for it. A
+// request that Nova rejects, for example for a missing flavor, is an Invalid fault, an exceeded
+// quota a Denied one.
 func (c *Client) CreateServer(ctx context.Context, r ServerRequest) (id string, err error) {
 	server := map[string]any{"name": r.Name, "flavorRef": r.Flavor, "imageRef": r.Image, "networks": networks(r.Networks)}
 	for name, value := range map[string]string{"key_name": r.KeyName, "user_data": r.UserData} {
@@ -48,7 +48,7 @@ func (c *Client) CreateServer(ctx context.Context, r ServerRequest) (id string, 
 		return discard(g.Post(ctx, g.ServiceURL("servers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted}}))
 	})
 	if err == nil && made.Server.ID == "" {
-		err = c.service.Senseless(doing, "there is no id of the server in it")
+		err = c.service.Malformed(doing, "it contains no server id")
 	}
 	return made.Server.ID, err
 }
@@ -64,22 +64,21 @@ func networks(named []string) any {
 	return list
 }
 
-// The methods below order Nova to do something with a server, as those of servers_order.go
-// do. A server is suspended or resumed on the host on which it is.
+// The methods below order an action on a server, like those of servers_order.go. A server is
+// suspended and resumed on its present host.
 
 // SuspendServer writes the memory of a server to its host's disk and stops it.
 func (c *Client) SuspendServer(ctx context.Context, id string) error {
 	return c.order(ctx, "suspend server "+id, id, map[string]any{"suspend": nil})
 }
 
-// ResumeServer lets a suspended server go on.
+// ResumeServer continues a suspended server.
 func (c *Client) ResumeServer(ctx context.Context, id string) error {
 	return c.order(ctx, "resume server "+id, id, map[string]any{"resume": nil})
 }
 
-// LockServer keeps the owner of a server from doing anything with it. He reads the reason
-// where Nova speaks 2.73. Only an admin unlocks what an admin has locked
-// (nova/compute/api.py lock).
+// LockServer keeps the owner of a server from acting on it. The owner can read the reason if
+// Nova speaks 2.73. Only an admin unlocks what an admin has locked (nova/compute/api.py lock).
 func (c *Client) LockServer(ctx context.Context, id, reason string) error {
 	spoken, err := c.Microversion(ctx)
 	if err != nil {
@@ -92,7 +91,7 @@ func (c *Client) LockServer(ctx context.Context, id, reason string) error {
 	return c.order(ctx, "lock server "+id, id, action)
 }
 
-// UnlockServer lets the owner of a server do with it what he likes.
+// UnlockServer lets the owner of a server act on it again.
 func (c *Client) UnlockServer(ctx context.Context, id string) error {
 	return c.order(ctx, "unlock server "+id, id, map[string]any{"unlock": nil})
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// SetServerMetadata writes items of a server's metadata; others stay. It fails with a
-// Conflict fault where the server's state does not allow it, and with a Denied one where
-// there would be too many (nova/compute/api.py update_instance_metadata).
+// SetServerMetadata writes items of a server's metadata; others stay. It returns a Conflict
+// fault if the server's state does not allow it, and a Denied one if there would be too many
+// items (nova/compute/api.py update_instance_metadata).
 func (c *Client) SetServerMetadata(ctx context.Context, id string, items map[string]string) error {
 	return c.service.Change(ctx, "write metadata of server "+id, func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "metadata"), map[string]any{"metadata": items}, nil,
@@ -20,9 +20,8 @@ func (c *Client) SetServerMetadata(ctx context.Context, id string, items map[str
 	})
 }
 
-// DeleteServerMetadata deletes an item of a server's metadata. That it is not there, or
-// the server is not, is no error. It fails with a Conflict fault where the server's state
-// does not allow it.
+// DeleteServerMetadata deletes an item of a server's metadata. A missing item or server is no
+// error. It returns a Conflict fault if the server's state does not allow it.
 func (c *Client) DeleteServerMetadata(ctx context.Context, id, key string) error {
 	err := c.service.Change(ctx, "delete metadata of server "+id, func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		return discard(g.Delete(ctx, g.ServiceURL("servers", url.PathEscape(id), "metadata", url.PathEscape(key)),

@@ -10,14 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// The methods below order Nova to do something with a server and do not wait until it
-// has. That there is no such server is no error, as then it is nowhere. They fail with
-// a Conflict fault where its state does not allow it, as while another task is under
-// way. An admin's orders are carried out on locked servers too
-// (nova/compute/api.py check_instance_lock).
+// The methods below order an action on a server and do not wait for it. A missing server is no
+// error, since it is on no host then. They return a Conflict fault if the server's state does
+// not allow the action, for example during another task. An admin's orders work on locked
+// servers too (nova/compute/api.py check_instance_lock).
 
-// DeleteServer deletes a server, at once also where Nova keeps deleted ones for a
-// while ([DEFAULT] reclaim_instance_interval), since its host is needed.
+// DeleteServer deletes a server at once, even if Nova keeps deleted ones for a while ([DEFAULT]
+// reclaim_instance_interval), since its host is needed.
 func (c *Client) DeleteServer(ctx context.Context, id string) error {
 	return c.order(ctx, "delete server "+id, id, map[string]any{"forceDelete": nil})
 }
@@ -27,14 +26,14 @@ func (c *Client) StopServer(ctx context.Context, id string) error {
 	return c.order(ctx, "stop server "+id, id, map[string]any{"os-stop": nil})
 }
 
-// ShelveServer powers a server off and makes an image of it. Nova then takes it off
-// its host, at once or after [DEFAULT] shelved_offload_time; where that is -1 only
-// OffloadServer does.
+// ShelveServer powers a server off and makes an image of it. Nova then removes it from its
+// host, at once or after [DEFAULT] shelved_offload_time; if that is -1, only OffloadServer
+// does.
 func (c *Client) ShelveServer(ctx context.Context, id string) error {
 	return c.order(ctx, "shelve server "+id, id, map[string]any{"shelve": nil})
 }
 
-// OffloadServer takes a shelved server off its host.
+// OffloadServer removes a shelved server from its host.
 func (c *Client) OffloadServer(ctx context.Context, id string) error {
 	return c.order(ctx, "offload server "+id, id, map[string]any{"shelveOffload": nil})
 }
@@ -46,13 +45,13 @@ func (c *Client) LiveMigrateServer(ctx context.Context, id string) error {
 	})
 }
 
-// MigrateServer moves a server to a host that the scheduler chooses, stopped for that
-// time. It holds its place on the old host until ConfirmMigration.
+// MigrateServer stops a server, moves it to a host that the scheduler chooses, and starts it.
+// It keeps its allocation on the old host until ConfirmMigration.
 func (c *Client) MigrateServer(ctx context.Context, id string) error {
 	return c.order(ctx, "migrate server "+id, id, map[string]any{"migrate": nil})
 }
 
-// ConfirmMigration frees the place that a server has held since MigrateServer.
+// ConfirmMigration frees the allocation that a server has kept since MigrateServer.
 func (c *Client) ConfirmMigration(ctx context.Context, id string) error {
 	return c.order(ctx, "confirm the migration of server "+id, id, map[string]any{"confirmResize": nil})
 }

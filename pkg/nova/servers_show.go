@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// Server gives the server with the id. It fails with a NotFound fault where there is
-// none, and with an Unavailable one where its cell does not answer.
+// Server returns the server with the id. A missing server is a NotFound fault, a cell that does
+// not answer an Unavailable one.
 func (c *Client) Server(ctx context.Context, id string) (Server, error) {
 	doing := "show server " + id
 	var body struct {
@@ -16,14 +16,14 @@ func (c *Client) Server(ctx context.Context, id string) (Server, error) {
 		return Server{}, err
 	}
 	if body.Server == nil {
-		return Server{}, c.service.Senseless(doing, "there is no server in it")
+		return Server{}, c.service.Malformed(doing, "it contains no server")
 	}
 	if body.Server.Status == "UNKNOWN" && body.Server.Flavor == nil {
 		return Server{}, cellAway(doing)
 	}
 	one, err := body.Server.known()
 	if err != nil {
-		return Server{}, c.service.Senseless(doing, "%w", err)
+		return Server{}, c.service.Malformed(doing, "%w", err)
 	}
 	return one, nil
 }

@@ -15,26 +15,26 @@ import (
 // Service is a nova-compute.
 type Service struct {
 	ID   string // UUID
-	Host string // the name by which Nova knows the host
+	Host string // the host's name in Nova
 	Zone string // availability zone
-	// Up says that it has reported lately, and nobody has forced it down.
+	// Up reports whether it has reported lately and nobody has forced it down.
 	Up, ForcedDown bool
-	// Disabled says that it gets no new servers; Reason is why, where somebody said so.
+	// Disabled reports whether it gets no new servers; Reason is the operator's reason, if any.
 	Disabled bool
 	Reason   string
-	// Reported is when it last reported, or somebody disabled or enabled it or forced it
-	// down, by Nova's clock; 0: never (nova/servicegroup/drivers/db.py updated_time).
+	// Reported is when it last reported, or was disabled, enabled or forced down, by Nova's
+	// clock; 0: never (nova/servicegroup/drivers/db.py updated_time).
 	Reported span.Instant
 }
 
-// Services gives the nova-compute services there are (GET /os-services,
-// nova/api/openstack/compute/services.py). Where a cell does not answer, and its hosts
-// are not known, it fails with an Unavailable fault.
+// Services returns the nova-compute services (GET /os-services,
+// nova/api/openstack/compute/services.py). It returns an Unavailable fault if a cell does not
+// answer, whose hosts are then unknown.
 func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return c.services(ctx, "list the compute services", "")
 }
 
-// services gives that of a host, or all where host is empty.
+// services returns the service of a host, or all if host is empty.
 func (c *Client) services(ctx context.Context, doing, host string) ([]Service, error) {
 	query := url.Values{"binary": {"nova-compute"}}
 	if host != "" {
@@ -52,7 +52,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		return nil, err
 	}
 	if body.Services == nil {
-		return nil, c.service.Senseless(doing, "there is no list of services in it")
+		return nil, c.service.Malformed(doing, "it contains no list of services")
 	}
 	services := make([]Service, 0, len(body.Services))
 	for _, s := range body.Services {
@@ -60,7 +60,7 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 		case s.Status == "UNKNOWN":
 			return nil, cellAway(doing)
 		case s.ID == "" || s.Host == "" || s.State == "" || s.Status == "":
-			return nil, c.service.Senseless(doing, "a service has no id, host, state or status")
+			return nil, c.service.Malformed(doing, "a service has no id, host, state or status")
 		}
 		one := Service{
 			ID: s.ID, Host: s.Host, Zone: s.Zone, Up: s.State == "up" && !s.ForcedDown, ForcedDown: s.ForcedDown,
@@ -74,11 +74,11 @@ func (c *Client) services(ctx context.Context, doing, host string) ([]Service, e
 	return services, nil
 }
 
-// ServiceOf gives the nova-compute of a host. It fails with a NotFound fault where the host
-// has none, and with an Unavailable one where its cell does not answer.
+// ServiceOf returns the nova-compute of a host. A host without one is a NotFound fault, a cell
+// that does not answer an Unavailable one.
 func (c *Client) ServiceOf(ctx context.Context, host string) (Service, error) {
 	doing := "show the compute service of " + host
-	if host == "" { // which is all hosts for Nova
+	if host == "" { // Nova treats it as all hosts
 		return Service{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "it has no name"))
 	}
 	found, err := c.services(ctx, doing, host)
@@ -88,19 +88,19 @@ func (c *Client) ServiceOf(ctx context.Context, host string) (Service, error) {
 	case len(found) == 0:
 		return Service{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "Nova has no compute service on it"))
 	case len(found) > 1:
-		return Service{}, c.service.Senseless(doing, "there are %d of them", len(found))
+		return Service{}, c.service.Malformed(doing, "there are %d of them", len(found))
 	}
 	return found[0], nil
 }
 
-// DisableService has Nova place no new servers on the host of the nova-compute with the
-// UUID, for a reason of at most 255 letters, whatever it is now. Where the nova-compute is
-// up, Nova waits until it has told Placement so (nova/compute/api.py HostAPI.service_update).
+// DisableService makes Nova place no new servers on the host of the nova-compute with the UUID,
+// for a reason of at most 255 characters, whatever its present state. If the nova-compute is
+// up, Nova waits until it has told Placement (nova/compute/api.py HostAPI.service_update).
 func (c *Client) DisableService(ctx context.Context, id, reason string) error {
 	return c.updateService(ctx, "disable compute service "+id, id, map[string]string{"status": "disabled", "disabled_reason": reason})
 }
 
-// EnableService undoes DisableService, whoever did it.
+// EnableService undoes DisableService, by any user.
 func (c *Client) EnableService(ctx context.Context, id string) error {
 	return c.updateService(ctx, "enable compute service "+id, id, map[string]string{"status": "enabled"})
 }
@@ -112,8 +112,8 @@ func (c *Client) updateService(ctx context.Context, doing, id string, to map[str
 	})
 }
 
-// cellAway is the fault where Nova answers without one of its cells (since 2.69).
+// cellAway is the fault for an answer that lacks one of Nova's cells (since 2.69).
 func cellAway(doing string) error {
 	return fmt.Errorf("%s: %w", doing,
-		fault.New(fault.Unavailable, "a cell of nova does not answer, so that nova does not tell everything"))
+		fault.New(fault.Unavailable, "a cell of nova does not answer, so nova's answer is incomplete"))
 }

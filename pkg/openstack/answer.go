@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Answer is an answer of a service that was not the one asked for.
+// Answer is the error response of a service.
 type Answer struct {
 	Service     string // "nova"
 	Status      int
@@ -26,7 +26,7 @@ type Answer struct {
 	// Message is the service's own, shortened; Code is Placement's, such as
 	// "placement.concurrent_update".
 	Message, Code string
-	RetryAfter    time.Duration // 0 where it does not say
+	RetryAfter    time.Duration // 0 if it has none
 }
 
 func (a *Answer) Error() string {
@@ -37,19 +37,18 @@ func (a *Answer) Error() string {
 	return text
 }
 
-// longestMessage is how much of a service's message is kept: a proxy in front of it
-// may send a page.
+// longestMessage bounds a service's message: a proxy in front of it may send a whole page.
 const longestMessage = 200
 
-// Told turns gophercloud's error for an unexpected status into an *Answer; it leaves
-// others as they are.
-func Told(service string, err error) error {
+// AsAnswer converts gophercloud's error for an unexpected status to an *Answer; it returns other
+// errors unchanged.
+func AsAnswer(service string, err error) error {
 	unexpected, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
 	if !ok {
 		return err
 	}
 	a := &Answer{Service: service, Status: unexpected.Actual, Method: unexpected.Method, URL: unexpected.URL}
-	a.Message, a.Code = said(unexpected.Body)
+	a.Message, a.Code = messageOf(unexpected.Body)
 	a.Message = strings.ToValidUTF8(a.Message[:min(len(a.Message), longestMessage)], "")
 	if seconds, err := strconv.Atoi(unexpected.ResponseHeader.Get("Retry-After")); err == nil && seconds > 0 {
 		a.RetryAfter = time.Duration(seconds) * time.Second
@@ -57,10 +56,10 @@ func Told(service string, err error) error {
 	return a
 }
 
-// said finds the message in the body of an error: Keystone and Nova have
-// {"<what>": {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}, and
-// Ironic {"error_message": {"faultstring": …}}, the inner object as text in older ones.
-func said(body []byte) (message, code string) {
+// messageOf returns the message in the body of an error response: Keystone and Nova have {"<what>":
+// {"message": …}}, Placement has {"errors": [{"detail": …, "code": …}]}, and Ironic
+// {"error_message": {"faultstring": …}}, where older ones encode the inner object as text.
+func messageOf(body []byte) (message, code string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return "", ""
@@ -82,7 +81,7 @@ func said(body []byte) (message, code string) {
 	return "", ""
 }
 
-// Status gives the HTTP status of the *Answer in err; 0 where there is none.
+// Status returns the HTTP status of the *Answer in err; 0 if there is none.
 func Status(err error) int {
 	if a, ok := errors.AsType[*Answer](err); ok {
 		return a.Status
@@ -90,13 +89,13 @@ func Status(err error) int {
 	return 0
 }
 
-// noAnswer says whether the service could not be reached, or hung up.
+// noAnswer reports whether the service could not be reached or closed the connection.
 func noAnswer(err error) bool {
 	_, ok := errors.AsType[net.Error](err) // *url.Error is one, too
 	return ok
 }
 
-// kinds are the faults of what a service says; what is missing is Unavailable.
+// kinds maps statuses to faults; other statuses are Unavailable.
 var kinds = map[int]fault.Kind{
 	http.StatusBadRequest:      fault.Invalid,
 	http.StatusUnauthorized:    fault.Denied,
@@ -106,7 +105,7 @@ var kinds = map[int]fault.Kind{
 	http.StatusTooManyRequests: fault.TooMany,
 }
 
-// explain makes a fault of what went wrong while doing something.
+// explain converts an error while doing something to a fault.
 func (s *Service) explain(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -125,12 +124,12 @@ func (s *Service) explain(doing string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), noAnswer(err):
 		f.Message = s.kind.Name + " does not answer"
 	default:
-		f.Message = "the answer of " + s.kind.Name + " makes no sense"
+		f.Message = "the answer of " + s.kind.Name + " is invalid"
 	}
 	return fmt.Errorf("%s: %w", doing, f)
 }
 
-// unwrapped takes a fault out of the errors of net/http around it.
+// unwrapped removes the errors of net/http around a fault.
 func unwrapped(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err
@@ -138,7 +137,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// sentence is what the user is told of the answer.
+// sentence returns the user's explanation of the answer.
 func (a *Answer) sentence() string {
 	switch a.Status {
 	case http.StatusUnauthorized:
@@ -148,16 +147,16 @@ func (a *Answer) sentence() string {
 	case http.StatusNotFound:
 		return a.Service + " does not know it"
 	case http.StatusConflict:
-		return a.Service + " says that the state of things does not allow it"
+		return a.Service + " refuses it because of a conflict with the present state"
 	case http.StatusBadRequest:
-		return a.Service + " does not understand what it is asked"
+		return a.Service + " rejects the request as invalid"
 	case http.StatusTooManyRequests:
-		return a.Service + " is asked too often"
+		return a.Service + " receives too many requests"
 	}
-	return a.Service + " does not do what it is asked"
+	return a.Service + " failed to process the request"
 }
 
-// Senseless is the fault for an answer with the right status and the wrong content.
-func (s *Service) Senseless(doing, format string, args ...any) error {
+// Malformed returns the fault for a response with the right status and invalid content.
+func (s *Service) Malformed(doing, format string, args ...any) error {
 	return s.explain(doing, fmt.Errorf(format, args...))
 }

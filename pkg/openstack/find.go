@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Microversion gives the one that is spoken with the service now.
+// Microversion returns the microversion in use with the service.
 func (s *Service) Microversion(ctx context.Context) (Microversion, error) {
 	var spoken Microversion
 	err := s.Read(ctx, "agree on a microversion", func(_ context.Context, c *gophercloud.ServiceClient) (err error) {
@@ -22,8 +22,8 @@ func (s *Service) Microversion(ctx context.Context) (Microversion, error) {
 	return spoken, err
 }
 
-// found gives a client for the service as it is now. Several may look for it at the
-// same time after a start; the last one is kept.
+// found returns a client for the service at its present address. Concurrent calls after a start
+// may each look it up; the last client is kept.
 func (s *Service) found(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	s.mu.Lock()
 	client := s.client
@@ -71,7 +71,7 @@ func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	if _, err := client.Get(ctx, endpoint, &document, &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},
 	}); err != nil {
-		return nil, Told(s.kind.Name, err)
+		return nil, AsAnswer(s.kind.Name, err)
 	}
 	spoken, err := s.kind.agree(document.speaks())
 	if err != nil {
@@ -81,14 +81,14 @@ func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	return client, nil
 }
 
-// ofProject is what some catalogs add to an address: the id of a project.
+// ofProject matches the project id that some catalogs append to an address.
 var ofProject = regexp.MustCompile(`(/v\d+(\.\d+)?)/[^/]+$`)
 
-// root gives the address below which the API lies; it ends in a slash.
+// root returns the base address of the API; it ends in a slash.
 func (k Kind) root(address string) (string, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return "", fault.New(fault.Unavailable, "%q is no address of %s; correct its endpoint in the catalog, or endpoint_override", address, k.Name)
+		return "", fault.New(fault.Unavailable, "%q is not an address of %s; correct its endpoint in the catalog, or endpoint_override", address, k.Name)
 	}
 	address = strings.TrimRight(address, "/")
 	if k.Path != "" {
@@ -102,11 +102,11 @@ func (k Kind) root(address string) (string, error) {
 
 var ofVersion = regexp.MustCompile(`/v\d+(\.\d+)?$`)
 
-// agree gives the highest microversion that both speak.
+// agree returns the highest microversion that both sides support.
 func (k Kind) agree(least, most Microversion) (Microversion, error) {
 	switch {
 	case most == Microversion{}:
-		return Microversion{}, fault.New(fault.Unavailable, "what answers at the address of %s names no microversions; is it %s?", k.Name, k.Name)
+		return Microversion{}, fault.New(fault.Unavailable, "the server at the address of %s lists no microversions; is it %s?", k.Name, k.Name)
 	case most.Less(k.Least), k.Most.Less(least):
 		return Microversion{}, fault.New(fault.Unavailable, "%s speaks microversions %s to %s; Almanac needs one from %s to %s",
 			k.Name, least, most, k.Least, k.Most)

@@ -13,26 +13,25 @@ type Microversion struct {
 	Major, Minor int
 }
 
-// ParseMicroversion reads a microversion such as "2.87".
+// ParseMicroversion parses a microversion such as "2.87".
 func ParseMicroversion(text string) (Microversion, error) {
 	major, minor, ok := strings.Cut(text, ".")
 	m, err := strconv.ParseUint(major, 10, 16)
 	n, err2 := strconv.ParseUint(minor, 10, 16)
 	if !ok || err != nil || err2 != nil {
-		return Microversion{}, fmt.Errorf("%q is no microversion", text)
+		return Microversion{}, fmt.Errorf("%q is not a microversion", text)
 	}
 	return Microversion{int(m), int(n)}, nil
 }
 
 func (m Microversion) String() string { return fmt.Sprintf("%d.%d", m.Major, m.Minor) }
 
-// Less says whether m is older than o.
+// Less reports whether m is older than o.
 func (m Microversion) Less(o Microversion) bool {
 	return cmp.Or(cmp.Compare(m.Major, o.Major), cmp.Compare(m.Minor, o.Minor)) < 0
 }
 
-// UnmarshalJSON reads a microversion; one that is empty, as that of an API without
-// microversions, is zero.
+// UnmarshalJSON parses a microversion; an empty one, of an API without microversions, is zero.
 func (m *Microversion) UnmarshalJSON(raw []byte) error {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -47,9 +46,9 @@ func (m *Microversion) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// versions is the document at the root of a service, and at that of one version of
-// it (Nova: nova/api/openstack/compute/views/versions.py; Placement:
-// placement/handlers/root.py, which names the highest version otherwise).
+// versions is the document at the root of a service, and at that of one version of it (Nova:
+// nova/api/openstack/compute/views/versions.py; Placement: placement/handlers/root.py, which
+// has another name for the highest version).
 type versions struct {
 	Version  *version  `json:"version"`
 	Versions []version `json:"versions"`
@@ -62,7 +61,7 @@ type version struct {
 	MaxVersion Microversion `json:"max_version"`
 }
 
-// speaks gives the lowest and the highest microversion that the service speaks.
+// speaks returns the lowest and the highest microversion of the service.
 func (v versions) speaks() (least, most Microversion) {
 	all := v.Versions
 	if v.Version != nil {

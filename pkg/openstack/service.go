@@ -1,7 +1,6 @@
-// Package openstack calls the REST API of a service of OpenStack, such as Nova: it
-// finds the service in the catalog, agrees on a microversion, sends the token of the
-// service user, bounds time, size and number of calls, and says in the words of
-// package fault what went wrong.
+// Package openstack calls the REST API of an OpenStack service, such as Nova: it finds the
+// service in the catalog, agrees on a microversion, sends the token of the service user, bounds
+// time, size and number of calls, and converts errors to faults.
 package openstack
 
 import (
@@ -23,27 +22,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// Session is a user's stay with Keystone.
+// Session is a user's session with Keystone.
 type Session interface {
-	// Token gives a token. stale is one that a service did not accept, or empty: where
-	// it is the session's own, the session logs in anew.
+	// Token returns a token. stale is a token that a service rejected, or empty: if it is the
+	// session's own, the session logs in again.
 	Token(ctx context.Context, stale string) (string, error)
-	// Endpoint gives the address of a service from the catalog: that of the first of
-	// the interfaces (internal, public, admin) that is there. region "" is any.
+	// Endpoint returns the address of a service from the catalog, by the first existing one of
+	// the interfaces (internal, public, admin). region "" is any.
 	Endpoint(ctx context.Context, serviceType, region string, interfaces []string) (string, error)
 }
 
-// Kind is what a service is, and which microversions of it are spoken.
+// Kind describes a service and the microversions that Almanac supports.
 type Kind struct {
 	Name string // in messages: "nova"
 	Type string // in the catalog: "compute"
-	// Path is the version's part of the address, where it has one: "v2.1".
+	// Path is the version's part of the address, if there is one: "v2.1".
 	Path string
-	// Least and Most are zero of a service that has no microversions, as Glance.
+	// Least and Most are zero for a service without microversions, such as Glance.
 	Least, Most Microversion
 }
 
-// Options say where the service is, and how it is called.
+// Options configure where the service is and how it is called.
 type Options struct {
 	Region     string   // region_name; empty: any
 	Interfaces []string // valid_interfaces, the best first; none: internal, then public
@@ -52,20 +51,20 @@ type Options struct {
 	Insecure   bool     // do not verify the service's certificate
 	// Timeout bounds one call, from its token to the end of the answer; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// MaxMicroversion lowers the highest microversion that is spoken, such as "2.87".
+	// MaxMicroversion lowers the highest microversion used, such as "2.87".
 	MaxMicroversion string
-	// Wait passes the time between two attempts; nil waits by the clock.
+	// Wait sleeps between two attempts; nil uses the clock.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
 const (
-	// DefaultTimeout is more than Nova takes for 1,000 servers with their flavors.
+	// DefaultTimeout is longer than Nova needs for 1,000 servers with their flavors.
 	DefaultTimeout = time.Minute
-	// atOnce is how many calls to a service are under way at the same time.
+	// atOnce bounds the concurrent calls to a service.
 	atOnce = 8
 )
 
-// pauses are the waits before a read is tried again.
+// pauses are the waits before a read is repeated.
 var pauses = []time.Duration{200 * time.Millisecond, time.Second}
 
 // Service is one service of the cloud. It is safe for concurrent use.
@@ -81,8 +80,8 @@ type Service struct {
 	client *gophercloud.ServiceClient // nil until the service is found
 }
 
-// NewService gives a service, which it asks nothing yet. It fails with an Invalid
-// fault about options that cannot work.
+// NewService returns a service, without calling it. It returns an Invalid fault for unusable
+// options.
 func NewService(session Session, kind Kind, o Options) (*Service, error) {
 	trust, err := Trust(o.CAFile, o.Insecure)
 	if err != nil {
@@ -109,24 +108,22 @@ func NewService(session Session, kind Kind, o Options) (*Service, error) {
 	return s, nil
 }
 
-// Calls is how many requests have been sent to the service so far.
+// Calls returns the number of requests sent to the service so far.
 func (s *Service) Calls() int64 { return s.calls.Load() }
 
-// Call is what is done with a client of the service; it may use functions of
-// gophercloud.
+// Call uses a client of the service; it may use functions of gophercloud.
 type Call func(ctx context.Context, c *gophercloud.ServiceClient) error
 
-// Read does a call that changes nothing: where the service does not answer, or says
-// 502, 503 or 504, it tries twice more. doing says what it is for, such as "list the
-// servers".
+// Read runs a call that changes nothing. If the service does not answer, or answers 502, 503 or
+// 504, Read repeats it twice. doing names the purpose for messages, such as "list the servers".
 //
-// It fails with NotFound, Conflict, Denied, Invalid or TooMany faults as the service
-// says, and with an Unavailable one where the service gives no answer that can be
-// used. The error holds an *Answer where there was one.
+// It returns NotFound, Conflict, Denied, Invalid or TooMany faults according to the service's
+// answer, and an Unavailable fault if there is no usable answer. The error contains an *Answer
+// if there was one.
 func (s *Service) Read(ctx context.Context, doing string, call Call) error {
 	err := s.once(ctx, call)
 	for _, pause := range pauses {
-		if err == nil || !passing(err) || s.options.Wait(ctx, pause) != nil {
+		if err == nil || !temporary(err) || s.options.Wait(ctx, pause) != nil {
 			break
 		}
 		err = s.once(ctx, call)
@@ -134,19 +131,19 @@ func (s *Service) Read(ctx context.Context, doing string, call Call) error {
 	return s.explain(doing, err)
 }
 
-// Change does a call that changes something, once; it fails as Read does. After an
-// Unavailable fault nobody knows whether it was done.
+// Change runs a call that changes something, once; it returns the errors of Read. After an
+// Unavailable fault the change may or may not have happened.
 func (s *Service) Change(ctx context.Context, doing string, call Call) error {
 	return s.explain(doing, s.once(ctx, call))
 }
 
-// Get reads what is at path, below the endpoint, into a value as encoding/json does.
-// It fails as Read does.
+// Get decodes the JSON at path, below the endpoint, into a value. It returns the errors of
+// Read.
 func (s *Service) Get(ctx context.Context, doing, path string, into any) error {
 	return s.GetAtMost(ctx, s.kind.Most, doing, path, into)
 }
 
-// GetAtMost is Get by a microversion that is no higher than most.
+// GetAtMost is Get with a microversion no higher than most.
 func (s *Service) GetAtMost(ctx context.Context, most Microversion, doing, path string, into any) error {
 	var body []byte
 	err := s.Read(ctx, doing, func(ctx context.Context, c *gophercloud.ServiceClient) error {
@@ -169,8 +166,8 @@ func (s *Service) GetAtMost(ctx context.Context, most Microversion, doing, path 
 	return s.explain(doing, json.Unmarshal(body, into))
 }
 
-// once does the call in its turn and within its time. What fails so that the service
-// may be another one afterwards, as after an upgrade, makes it be looked for again.
+// once runs the call when a slot is free, within its timeout. After a failure that may mean
+// that the service has changed, for example by an upgrade, the next call looks it up again.
 func (s *Service) once(ctx context.Context, call Call) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -184,18 +181,18 @@ func (s *Service) once(ctx context.Context, call Call) error {
 	if err != nil {
 		return err
 	}
-	err = Told(s.kind.Name, call(ctx, client))
+	err = AsAnswer(s.kind.Name, call(ctx, client))
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // err may hold the cause of that, such as the answer to another call
+		err = ctx.Err() // err may contain the cause instead, such as the answer to another call
 	}
-	if passing(err) || Status(err) == http.StatusNotAcceptable || errors.Is(err, context.DeadlineExceeded) {
+	if temporary(err) || Status(err) == http.StatusNotAcceptable || errors.Is(err, context.DeadlineExceeded) {
 		s.forget(client)
 	}
 	return err
 }
 
-// passing says whether a failure may be over in a moment.
-func passing(err error) bool {
+// temporary reports whether a failure may be temporary.
+func temporary(err error) bool {
 	switch Status(err) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -206,8 +203,8 @@ func passing(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || noAnswer(err)
 }
 
-// Trust gives whose certificates are believed: those of the authorities in a PEM
-// file, or, where it is "", the system's.
+// Trust returns the TLS configuration that accepts the authorities in a PEM file or, if it is
+// "", the system's.
 func Trust(caFile string, insecure bool) (*tls.Config, error) {
 	trust := &tls.Config{InsecureSkipVerify: insecure}
 	if caFile == "" {

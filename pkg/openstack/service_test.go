@@ -25,10 +25,10 @@ func TestTheHighestMicroversionThatBothSpeakIsSpoken(t *testing.T) {
 		"as Placement says it": {document: `{"versions": [{"id": "v1.0", "max_version": "2.70", "min_version": "2.0"}]}`, want: "2.70"},
 		"one that is too old":  {document: `{"version": {"version": "2.52", "min_version": "2.1"}}`, wrong: "nova speaks microversions 2.1 to 2.52; Almanac needs one from 2.53 to 2.100"},
 		"one that is too new":  {document: `{"version": {"version": "2.200", "min_version": "2.101"}}`, wrong: "Almanac needs one from 2.53 to 2.100"},
-		"none at all":          {document: `{"version": {"version": "", "min_version": ""}}`, wrong: "names no microversions"},
-		"another service":      {document: `{}`, wrong: "names no microversions; is it nova?"},
-		"a page":               {document: `<html>`, wrong: "the answer of nova makes no sense"},
-		"no microversion":      {document: `{"version": {"version": "2.x"}}`, wrong: "the answer of nova makes no sense"},
+		"none at all":          {document: `{"version": {"version": "", "min_version": ""}}`, wrong: "lists no microversions"},
+		"another service":      {document: `{}`, wrong: "lists no microversions; is it nova?"},
+		"a page":               {document: `<html>`, wrong: "the answer of nova is invalid"},
+		"no microversion":      {document: `{"version": {"version": "2.x"}}`, wrong: "the answer of nova is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, func(o *openstack.Options) { o.MaxMicroversion = tc.most }, status(http.StatusOK, `{}`))
@@ -137,12 +137,12 @@ func TestWhatFailsIsAFaultThatNamesTheService(t *testing.T) {
 		"409 of Placement": {status(http.StatusConflict, `{"errors": [{"detail": " taken ", "code": "placement.concurrent_update"}]}`), fault.Conflict, "taken"},
 		"409 of Ironic":    {status(http.StatusConflict, `{"error_message": {"faultcode": "Client", "faultstring": "it is locked"}}`), fault.Conflict, "it is locked"},
 		"an older Ironic":  {status(http.StatusConflict, `{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"it is locked\"}"}`), fault.Conflict, "it is locked"},
-		"429":              {status(http.StatusTooManyRequests, ``), fault.TooMany, "too often"},
+		"429":              {status(http.StatusTooManyRequests, ``), fault.TooMany, "too many requests"},
 		"500":              {status(http.StatusInternalServerError, `{"computeFault": {"message": "`+long+`"}}`), fault.Unavailable, "nova answered 500 to GET"},
 		"a redirect":       {status(http.StatusFound, ``), fault.Unavailable, "nova answered 302"},
-		"a page":           {status(http.StatusOK, `<html>`), fault.Unavailable, "the answer of nova makes no sense"},
-		"half a document":  {status(http.StatusOK, `{"things": [`), fault.Unavailable, "the answer of nova makes no sense"},
-		"two documents":    {status(http.StatusOK, `{} {}`), fault.Unavailable, "the answer of nova makes no sense"},
+		"a page":           {status(http.StatusOK, `<html>`), fault.Unavailable, "the answer of nova is invalid"},
+		"half a document":  {status(http.StatusOK, `{"things": [`), fault.Unavailable, "the answer of nova is invalid"},
+		"two documents":    {status(http.StatusOK, `{} {}`), fault.Unavailable, "the answer of nova is invalid"},
 		"no connection":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fault.Unavailable, "nova does not answer"},
 		"what never ends": {func(w http.ResponseWriter, _ *http.Request) {
 			for piece := strings.Repeat(" ", 1<<20); ; {
@@ -150,7 +150,7 @@ func TestWhatFailsIsAFaultThatNamesTheService(t *testing.T) {
 					return
 				}
 			}
-		}, fault.Unavailable, "the answer does not end"},
+		}, fault.Unavailable, "the answer is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newStand(t, nil, tc.answer).get(t)

@@ -10,10 +10,10 @@ import (
 	"os"
 )
 
-// longestAnswer is more than 1,000 servers or 10,000 allocation candidates take.
+// longestAnswer is more than 1,000 servers or 10,000 allocation candidates need.
 const longestAnswer = 64 << 20
 
-var errTooLong = errors.New("the answer does not end")
+var errTooLong = errors.New("the answer is too long")
 
 func authorities(caFile string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(caFile)
@@ -22,7 +22,7 @@ func authorities(caFile string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", caFile)
+		return nil, fmt.Errorf("%s contains no certificate in PEM form", caFile)
 	}
 	return pool, nil
 }
@@ -38,8 +38,8 @@ func (s *Service) newHTTP(trust *tls.Config) *http.Client {
 	}
 }
 
-// signed sends the session's token with each request. Where it is refused, the
-// request is sent once more with a new one.
+// signed sends the session's token with each request. If the token is rejected, it sends the
+// request once more with a new one.
 type signed struct {
 	session Session
 	next    http.RoundTripper
@@ -63,7 +63,7 @@ func (t signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Resend(t.next, r, token)
 }
 
-// Resend sends a request again, with another token.
+// Resend sends a request again with another token.
 func Resend(next http.RoundTripper, r *http.Request, token string) (*http.Response, error) {
 	again := r.Clone(r.Context())
 	if r.GetBody != nil {
@@ -76,7 +76,7 @@ func Resend(next http.RoundTripper, r *http.Request, token string) (*http.Respon
 	return next.RoundTrip(again)
 }
 
-// metered counts what is sent, and bounds what comes back.
+// metered counts requests and bounds the size of responses.
 type metered struct {
 	service *Service
 	next    http.RoundTripper

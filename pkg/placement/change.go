@@ -11,13 +11,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// attempts is how often a change begins anew because another one came between. Each
-// time one of them gets through, so this is how many may change one provider at once.
+// attempts is how often a change starts over after a concurrent one. One of them succeeds each
+// time, so this is how many may change one provider at once.
 const attempts = 10
 
-// ChangeTraits gives a provider the traits of add and takes those of remove from it;
-// all others stay, also those that others set at the same time. It fails with an
-// Invalid fault where a trait of add does not exist.
+// ChangeTraits adds the traits of add to a provider and removes those of remove; all others
+// stay, including those that others set at the same time. It returns an Invalid fault if a
+// trait of add does not exist.
 func (c *Client) ChangeTraits(ctx context.Context, provider string, add, remove []string) error {
 	type traits struct {
 		Generation *int64   `json:"resource_provider_generation"`
@@ -26,7 +26,7 @@ func (c *Client) ChangeTraits(ctx context.Context, provider string, add, remove 
 	return change(ctx, c, "set the traits of provider "+provider, "resource_providers/"+provider+"/traits",
 		func(t *traits) (bool, error) {
 			if t.Generation == nil || t.Traits == nil {
-				return false, errors.New("no traits in it")
+				return false, errors.New("it contains no traits")
 			}
 			merged := merge(t.Traits, add, remove)
 			changed := len(merged) != len(t.Traits) || !contains(t.Traits, merged)
@@ -35,7 +35,7 @@ func (c *Client) ChangeTraits(ctx context.Context, provider string, add, remove 
 		})
 }
 
-// merge gives has and add without remove.
+// merge returns has and add without remove.
 func merge(has, add, remove []string) []string {
 	merged := []string{}
 	for _, name := range slices.Concat(has, add) {
@@ -50,18 +50,17 @@ func contains(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
 }
 
-// JoinAggregate makes a provider a member of the aggregate with the UUID, as Nova does
-// where it enters a host (nova/compute/api.py add_host_to_aggregate, which tells
-// nobody when it fails to).
+// JoinAggregate adds a provider to the aggregate with the UUID, as Nova does when it adds a
+// host (nova/compute/api.py add_host_to_aggregate, which does not report a failure).
 func (c *Client) JoinAggregate(ctx context.Context, provider, aggregate string) error {
 	type aggregates struct {
 		Generation *int64   `json:"resource_provider_generation"`
 		Aggregates []string `json:"aggregates"`
 	}
-	return change(ctx, c, "enter provider "+provider+" in aggregate "+aggregate, "resource_providers/"+provider+"/aggregates",
+	return change(ctx, c, "add provider "+provider+" to aggregate "+aggregate, "resource_providers/"+provider+"/aggregates",
 		func(a *aggregates) (bool, error) {
 			if a.Generation == nil || a.Aggregates == nil {
-				return false, errors.New("no aggregates in it")
+				return false, errors.New("it contains no aggregates")
 			}
 			if slices.Contains(a.Aggregates, aggregate) {
 				return false, nil
@@ -71,9 +70,9 @@ func (c *Client) JoinAggregate(ctx context.Context, provider, aggregate string) 
 		})
 }
 
-// change reads what is at path, which carries the generation of its provider, edits it
-// and writes it back, until nobody has changed the provider meanwhile. edit says
-// whether there is something to write, or why what was read makes no sense.
+// change reads the document at path, which contains the generation of its provider, edits it
+// and writes it back, and starts over if someone else has changed the provider in between. edit
+// reports whether there is something to write, or why the document is invalid.
 func change[T any](ctx context.Context, c *Client, doing, path string, edit func(*T) (bool, error)) error {
 	var err error
 	for range attempts {
@@ -83,7 +82,7 @@ func change[T any](ctx context.Context, c *Client, doing, path string, edit func
 		}
 		changed, senseless := edit(&document)
 		if senseless != nil {
-			return c.service.Senseless(doing, "%w", senseless)
+			return c.service.Malformed(doing, "%w", senseless)
 		}
 		if !changed {
 			return nil
@@ -98,14 +97,14 @@ func change[T any](ctx context.Context, c *Client, doing, path string, edit func
 	return err
 }
 
-// overtaken says that another change of the provider came first. Placement answers
-// 500 where it came in the midst of a change of traits (placement/handlers/trait.py
+// overtaken reports whether another change of the provider came first. Placement answers 500 if
+// it came during a change of traits (placement/handlers/trait.py
 // update_traits_for_resource_provider does not catch ConcurrentUpdateDetected).
 func overtaken(err error) bool {
 	return code(err) == "placement.concurrent_update" || openstack.Status(err) == http.StatusInternalServerError
 }
 
-// code is Placement's name of what went wrong, or "".
+// code returns Placement's error code, or "".
 func code(err error) string {
 	if answer, ok := errors.AsType[*openstack.Answer](err); ok {
 		return answer.Code

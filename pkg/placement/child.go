@@ -11,19 +11,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// SetUnits sees to it that the child provider called name, of the provider with id
-// parent, has as many units of each resource class as units says: one consumer can
-// take one unit, none is promised twice. Classes that units does not name stay as
-// they are; 0 takes a class away. The provider is made for its first class. It stays
-// without any: Nova asks for the allocations of every provider that it knows of a host
-// at each build there (nova/compute/resource_tracker.py _update_to_placement), so that
-// builds fail until it has learned that one is gone.
+// SetUnits sets the inventories of the child provider called name, of the provider with id
+// parent, to the number of units of each resource class in units: a consumer can allocate one
+// unit, and no unit twice. Other classes stay; 0 removes a class. SetUnits creates the provider
+// for its first class and keeps it without any: Nova requests the allocations of every provider
+// that it knows of a host during each build there (nova/compute/resource_tracker.py
+// _update_to_placement), so builds would fail until it learns that one is gone.
 //
-// It fails with a Conflict fault where instances still hold units of a class that is
-// to go; with an Invalid one where a class does not exist.
+// It returns a Conflict fault if instances still hold units of a class to remove, and an
+// Invalid fault if a class does not exist.
 func (c *Client) SetUnits(ctx context.Context, parent, name string, units map[string]int64) error {
 	err := c.setUnits(ctx, parent, name, units)
-	if fault.Is(err, fault.NotFound) { // deleted by another just now
+	if fault.Is(err, fault.NotFound) { // deleted by another replica at this moment
 		err = c.setUnits(ctx, parent, name, units)
 	}
 	return err
@@ -42,7 +41,7 @@ func (c *Client) setUnits(ctx context.Context, parent, name string, units map[st
 	}
 	if err = c.changeUnits(ctx, child, name, units); code(err) == "placement.inventory.inuse" {
 		return fmt.Errorf("set the inventory of provider %s: %w", name,
-			&fault.Error{Kind: fault.Conflict, Message: "instances still hold what is to be taken away", Err: err})
+			&fault.Error{Kind: fault.Conflict, Message: "instances still hold units of a class to remove", Err: err})
 	}
 	return err
 }
@@ -56,8 +55,8 @@ func wanted(units map[string]int64) bool {
 	return false
 }
 
-// createChild gives the id of the new provider, or of that which another has made
-// meanwhile.
+// createChild returns the id of the new provider, or of one that someone else has created in
+// the meantime.
 func (c *Client) createChild(ctx context.Context, parent, name string) (string, error) {
 	doing := "create provider " + name
 	var made struct{ UUID string }
@@ -69,7 +68,7 @@ func (c *Client) createChild(ctx context.Context, parent, name string) (string, 
 		return c.ProviderNamed(ctx, name)
 	}
 	if err == nil && made.UUID == "" {
-		err = c.service.Senseless(doing, "no uuid in it")
+		err = c.service.Malformed(doing, "it contains no uuid")
 	}
 	return made.UUID, err
 }
@@ -83,8 +82,8 @@ type units struct {
 	Ratio    float64 `json:"allocation_ratio"`
 }
 
-// DeleteProvider deletes the provider with the id, which has no children and of which
-// nobody holds anything. That it is gone is no error.
+// DeleteProvider deletes the provider with the id, which must have no children and no
+// allocations. A missing provider is no error.
 func (c *Client) DeleteProvider(ctx context.Context, id string) error {
 	return c.delete(ctx, "delete provider "+id, "resource_providers/"+id)
 }
@@ -97,7 +96,7 @@ func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map
 	return change(ctx, c, "set the inventory of provider "+name, "resource_providers/"+child+"/inventories",
 		func(i *inventories) (changed bool, err error) {
 			if i.Generation == nil || i.Inventories == nil {
-				return false, errors.New("no inventories in it")
+				return false, errors.New("it contains no inventories")
 			}
 			for class, n := range wanted {
 				has, there := i.Inventories[class]

@@ -16,12 +16,12 @@ import (
 )
 
 // asNova is the microversion in which Nova claims (nova/scheduler/client/report.py
-// SAME_SUBTREE_VERSION). Since 1.38 a claim gives its consumer a type, which those of
-// Nova have not got.
+// SAME_SUBTREE_VERSION). Since 1.38 a claim sets the type of its consumer, which Nova's
+// consumers do not have.
 var asNova = openstack.Microversion{Major: 1, Minor: 36}
 
-// allocation is what a consumer has, as Placement writes and reads it. The mappings
-// that Nova sends beside it are checked and not kept (placement/handlers/allocation.py).
+// allocation is the allocations of a consumer in Placement's JSON. Placement validates the
+// mappings that Nova adds, but does not store them (placement/handlers/allocation.py).
 type allocation struct {
 	Allocations map[string]taken `json:"allocations"`
 	ProjectID   string           `json:"project_id"`
@@ -33,14 +33,12 @@ type taken struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Claim gives each consumer the allocations of its claim instead of those it has: all
-// of them in one transaction, or none (POST /allocations). A claim of no allocations
-// takes them away.
+// Claim replaces the allocations of each consumer by those of its claim: all of them in one
+// transaction, or none (POST /allocations). A claim without allocations deletes them.
 //
-// It fails with a *placing.ErrNoCapacity, placing.ErrConsumerChanged or placing.ErrConcurrentUpdate, which are
-// Conflict or Invalid faults too, and with placing.ErrUnsent, which is an Unavailable
-// one. After any other Unavailable fault nobody knows whether the claims were granted,
-// or will be.
+// It returns a *placing.ErrNoCapacity, placing.ErrConsumerChanged or placing.ErrConcurrentUpdate, which are Conflict or
+// Invalid faults too, or placing.ErrUnsent, which is an Unavailable one. After any other
+// Unavailable fault the claims may or may not have been granted, or may still be.
 func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
 	doing := "claim resources"
 	body := make(map[string]allocation, len(claims))
@@ -82,7 +80,7 @@ func written(claim placing.Claim) allocation {
 	return a
 }
 
-// atMost gives the client for a microversion that is no higher than most.
+// atMost returns the client for a microversion that is no higher than most.
 func atMost(most openstack.Microversion, g *gophercloud.ServiceClient) *gophercloud.ServiceClient {
 	if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || !most.Less(spoken) {
 		return g
@@ -92,9 +90,9 @@ func atMost(most openstack.Microversion, g *gophercloud.ServiceClient) *gophercl
 	return &older
 }
 
-// refused says why Placement refuses claims. It has a code for what may succeed when
-// it is tried again and none for a lack of room (placement/handlers/allocation.py
-// set_allocations); both it tells apart further in words.
+// refused returns the reason why Placement refused claims. Placement has an error code for
+// claims that may succeed on another attempt, and none for a lack of capacity
+// (placement/handlers/allocation.py set_allocations); only the message tells the cases apart.
 func refused(claims []placing.Claim, err error) error {
 	answer, answered := errors.AsType[*openstack.Answer](err)
 	if !answered {
@@ -116,7 +114,7 @@ func refused(claims []placing.Claim, err error) error {
 	return fmt.Errorf("%w: %w", why, err)
 }
 
-// named gives the provider of the claims that the message names.
+// named returns the provider of the claims that the message names.
 func named(claims []placing.Claim, message string) string {
 	for _, claim := range claims {
 		for provider := range claim.Allocations {
@@ -128,8 +126,8 @@ func named(claims []placing.Claim, message string) string {
 	return ""
 }
 
-// AllocationsOf gives what a consumer has; where it has nothing, there are no
-// Allocations and no Generation (GET /allocations/{consumer}).
+// AllocationsOf returns the allocations of a consumer; without any, there are no Allocations
+// and no Generation (GET /allocations/{consumer}).
 func (c *Client) AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error) {
 	doing := "read the allocations of consumer " + consumer
 	var body allocation
@@ -138,28 +136,28 @@ func (c *Client) AllocationsOf(ctx context.Context, consumer string) (placing.Cl
 	}
 	has := placing.Claim{Consumer: consumer}
 	if body.Allocations == nil {
-		return has, c.service.Senseless(doing, "there are no allocations in it")
+		return has, c.service.Malformed(doing, "it contains no allocations")
 	}
 	if len(body.Allocations) == 0 {
 		return has, nil
 	}
 	if body.Generation == nil || body.ProjectID == "" || body.UserID == "" {
-		return has, c.service.Senseless(doing, "there is no consumer_generation, project_id or user_id in it")
+		return has, c.service.Malformed(doing, "it contains no consumer_generation, project_id or user_id")
 	}
 	has.ProjectID, has.UserID, has.Generation = body.ProjectID, body.UserID, body.Generation
 	has.Allocations = make(placing.Allocations, len(body.Allocations))
 	for provider, t := range body.Allocations {
 		if len(t.Resources) == 0 {
-			return placing.Claim{}, c.service.Senseless(doing, "provider %s has no resources", provider)
+			return placing.Claim{}, c.service.Malformed(doing, "provider %s has no resources", provider)
 		}
 		has.Allocations[provider] = t.Resources
 	}
 	return has, nil
 }
 
-// Release gives each consumer back what it had before its claim, all in one
-// transaction. It leaves alone those that were not granted their claim, and those that
-// another has changed since; neither is an error.
+// Release restores the allocations that each consumer had before its claim, all in one
+// transaction. It skips claims that were not granted and those that someone else has changed
+// since; neither is an error.
 func (c *Client) Release(ctx context.Context, claims []placing.Claim) error {
 	var err error
 	for range attempts {
@@ -177,7 +175,8 @@ func (c *Client) Release(ctx context.Context, claims []placing.Claim) error {
 	return err
 }
 
-// unchanged gives the claims that put back what was before those that still hold.
+// unchanged returns the claims that restore the allocations from before the claims that still
+// hold.
 func (c *Client) unchanged(ctx context.Context, claims []placing.Claim) ([]placing.Claim, error) {
 	var back []placing.Claim
 	for _, claim := range claims {

@@ -262,8 +262,8 @@ func TestAllocationsThatMakeNoSenseAreNotTaken(t *testing.T) {
 		`{"allocations": {"` + provider + `": {"resources": {"VCPU": "1"}}}, ` + full + `}`,
 	} {
 		_, err := reader(t, document).AllocationsOf(t.Context(), uuid.NewString())
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "makes no sense") {
-			t.Errorf("%s: got %v, want that it makes no sense", document, err)
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is invalid") {
+			t.Errorf("%s: got %v, want that it is invalid", document, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// ProviderNamed gives the id of the provider of that name, or "" where there is none.
+// ProviderNamed returns the id of the provider of that name, or "" if there is none.
 func (c *Client) ProviderNamed(ctx context.Context, name string) (string, error) {
 	ids, err := c.find(ctx, "find provider "+name, "name="+url.QueryEscape(name))
 	if err != nil || len(ids) == 0 {
@@ -17,8 +17,8 @@ func (c *Client) ProviderNamed(ctx context.Context, name string) (string, error)
 	return ids[0], nil
 }
 
-// ProvidersWith gives the ids of the providers that have the trait; none where it
-// does not exist.
+// ProvidersWith returns the ids of the providers with the trait; none if the trait does not
+// exist.
 func (c *Client) ProvidersWith(ctx context.Context, trait string) ([]string, error) {
 	ids, err := c.find(ctx, "find the providers with trait "+trait, "required="+url.QueryEscape(trait))
 	if fault.Is(err, fault.Invalid) && strings.Contains(err.Error(), "No such trait") {
@@ -27,14 +27,12 @@ func (c *Client) ProvidersWith(ctx context.Context, trait string) ([]string, err
 	return ids, err
 }
 
-// ProvidersIn gives the ids of the providers that Placement knows as members of the
-// aggregate with the UUID.
+// ProvidersIn returns the ids of the members of the aggregate with the UUID in Placement.
 func (c *Client) ProvidersIn(ctx context.Context, aggregate string) ([]string, error) {
 	return c.find(ctx, "find the providers in aggregate "+aggregate, "member_of="+url.QueryEscape(aggregate))
 }
 
-// AggregatesOf gives the UUIDs of the aggregates that Placement knows a provider as a
-// member of.
+// AggregatesOf returns the UUIDs of the aggregates of a provider in Placement.
 func (c *Client) AggregatesOf(ctx context.Context, provider string) ([]string, error) {
 	doing := "read the aggregates of provider " + provider
 	var body struct{ Aggregates []string }
@@ -42,7 +40,7 @@ func (c *Client) AggregatesOf(ctx context.Context, provider string) ([]string, e
 		return nil, err
 	}
 	if body.Aggregates == nil {
-		return nil, c.service.Senseless(doing, "there are no aggregates in it")
+		return nil, c.service.Malformed(doing, "it contains no aggregates")
 	}
 	return body.Aggregates, nil
 }
@@ -55,7 +53,7 @@ func (c *Client) find(ctx context.Context, doing, query string) ([]string, error
 		return nil, err
 	}
 	if list.Providers == nil {
-		return nil, c.service.Senseless(doing, "no resource_providers in it")
+		return nil, c.service.Malformed(doing, "it contains no resource_providers")
 	}
 	ids := make([]string, len(list.Providers))
 	for i, p := range list.Providers {

@@ -145,7 +145,7 @@ func TestWhatPlacementCannotMeanIsAnErrorAndNothingEmpty(t *testing.T) {
 			documents = append(documents, `{"`+name+`": `+value+`}`)
 		}
 		for _, document := range documents {
-			if err := read(reader(t, document)); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of placement makes no sense") {
+			if err := read(reader(t, document)); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the answer of placement is invalid") {
 				t.Errorf("%s: got %v", document, err)
 			}
 		}

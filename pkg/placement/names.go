@@ -12,18 +12,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// EnsureTrait makes a custom trait where there is none of the name.
+// EnsureTrait creates a custom trait unless it exists.
 func (c *Client) EnsureTrait(ctx context.Context, name string) error {
 	return c.ensure(ctx, "create trait "+name, "traits/"+url.PathEscape(name))
 }
 
-// DeleteTrait deletes a custom trait; that there is none is no error. It fails with a
-// Conflict fault while a provider has it.
+// DeleteTrait deletes a custom trait; a missing trait is no error. It returns a Conflict fault
+// while a provider has the trait.
 func (c *Client) DeleteTrait(ctx context.Context, name string) error {
 	return c.delete(ctx, "delete trait "+name, "traits/"+url.PathEscape(name))
 }
 
-// TraitNames gives the traits that exist and begin with prefix, sorted.
+// TraitNames returns the existing traits that begin with prefix, sorted.
 func (c *Client) TraitNames(ctx context.Context, prefix string) ([]string, error) {
 	const doing = "list the traits"
 	var list struct{ Traits []string }
@@ -31,24 +31,24 @@ func (c *Client) TraitNames(ctx context.Context, prefix string) ([]string, error
 		return nil, err
 	}
 	if list.Traits == nil {
-		return nil, c.service.Senseless(doing, "no traits in it")
+		return nil, c.service.Malformed(doing, "it contains no traits")
 	}
 	slices.Sort(list.Traits)
 	return list.Traits, nil
 }
 
-// EnsureClass makes a custom resource class where there is none of the name.
+// EnsureClass creates a custom resource class unless it exists.
 func (c *Client) EnsureClass(ctx context.Context, name string) error {
 	return c.ensure(ctx, "create resource class "+name, "resource_classes/"+url.PathEscape(name))
 }
 
-// DeleteClass deletes a custom resource class; that there is none is no error. It
-// fails with a Conflict fault while a provider has some of it.
+// DeleteClass deletes a custom resource class; a missing class is no error. It returns a
+// Conflict fault while a provider has some of it.
 func (c *Client) DeleteClass(ctx context.Context, name string) error {
 	return c.delete(ctx, "delete resource class "+name, "resource_classes/"+url.PathEscape(name))
 }
 
-// ClassNames gives the resource classes that exist and begin with prefix, sorted.
+// ClassNames returns the existing resource classes that begin with prefix, sorted.
 func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error) {
 	const doing = "list the resource classes"
 	var list struct {
@@ -58,7 +58,7 @@ func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error
 		return nil, err
 	}
 	if list.Classes == nil {
-		return nil, c.service.Senseless(doing, "no resource_classes in it")
+		return nil, c.service.Malformed(doing, "it contains no resource_classes")
 	}
 	names := []string{}
 	for _, class := range list.Classes {
@@ -70,8 +70,8 @@ func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error
 	return names, nil
 }
 
-// ensure makes what is named by its path; Placement answers 201, or 204 where it
-// exists (placement/handlers/trait.py put_trait, resource_class.py update_resource_class).
+// ensure creates the object at path; Placement answers 201, or 204 if it exists
+// (placement/handlers/trait.py put_trait, resource_class.py update_resource_class).
 func (c *Client) ensure(ctx context.Context, doing, path string) error {
 	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
 		return discard(g.Put(ctx, g.ServiceURL(path), nil, nil, &gophercloud.RequestOpts{
@@ -90,7 +90,7 @@ func (c *Client) delete(ctx context.Context, doing, path string) error {
 	return err
 }
 
-// discard closes an answer in which nothing is read.
+// discard closes a response whose body is not needed.
 func discard(answer *http.Response, err error) error {
 	if err == nil {
 		answer.Body.Close()

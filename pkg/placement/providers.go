@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Provider is a resource provider. That of a compute node has the node's UUID and
-// name, and no parent.
+// Provider is a resource provider. A compute node's provider has the node's UUID and name, and
+// no parent.
 type Provider struct {
 	ID, Name string
-	// Generation grows with every change of its inventories, traits and aggregates, and
+	// Generation increases with every change of its inventories, traits and aggregates, and
 	// with every new allocation.
 	Generation int64
-	// Parent is empty for the root of a tree; Root is its own ID then.
+	// Parent is empty for the root of a tree, whose Root is its own ID.
 	Parent, Root string
 }
 
-// Providers gives all resource providers (GET /resource_providers,
+// Providers returns all resource providers (GET /resource_providers,
 // placement/handlers/resource_provider.py).
 func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
 	return c.providers(ctx, "list the resource providers", "resource_providers")
@@ -37,12 +37,12 @@ func (c *Client) providers(ctx context.Context, doing, path string) ([]Provider,
 		return nil, err
 	}
 	if body.Providers == nil {
-		return nil, c.service.Senseless(doing, "there is no list of providers in it")
+		return nil, c.service.Malformed(doing, "it contains no list of providers")
 	}
 	all := make([]Provider, 0, len(body.Providers))
 	for _, p := range body.Providers {
 		if p.UUID == "" || p.Name == "" || p.Generation == nil || p.Root == "" {
-			return nil, c.service.Senseless(doing, "a provider has no uuid, name, generation or root")
+			return nil, c.service.Malformed(doing, "a provider has no uuid, name, generation or root")
 		}
 		one := Provider{ID: p.UUID, Name: p.Name, Generation: *p.Generation, Root: p.Root}
 		if p.Parent != nil {
@@ -53,22 +53,22 @@ func (c *Client) providers(ctx context.Context, doing, path string) ([]Provider,
 	return all, nil
 }
 
-// Inventory is what a provider has of one resource class.
+// Inventory is a provider's inventory of one resource class.
 type Inventory struct {
 	Total, Reserved int64
-	// Ratio is allocation_ratio: how often each unit may be given away. Placement takes
-	// 0 and less too, with which there is nothing to give.
+	// Ratio is allocation_ratio: how often each unit may be allocated. Placement also accepts 0
+	// and negative ratios, with which nothing can be allocated.
 	Ratio float64
-	// MinUnit, MaxUnit and StepSize say what one consumer may take: an amount between the
-	// first two that is a multiple of the third. 0 is not told: 1, any, and 1.
+	// MinUnit, MaxUnit and StepSize restrict the amount of one consumer: between the first two,
+	// and a multiple of the third. 0 is unset: 1, any, and 1.
 	MinUnit, MaxUnit, StepSize int64
 }
 
-// Sold is how much of it Placement gives away: overcommitted where Ratio is above 1
+// Sold returns the amount that Placement allocates: overcommitted if Ratio is above 1
 // (placement/objects/inventory.py, capacity).
 func (i Inventory) Sold() int64 { return int64(float64(i.Total-i.Reserved) * max(0, i.Ratio)) }
 
-// Real is how much of it there is for good, without overcommitment.
+// Real returns the amount without overcommitment.
 func (i Inventory) Real() int64 {
 	return int64(float64(i.Total-i.Reserved) * min(1, max(0, i.Ratio)))
 }
@@ -82,7 +82,7 @@ func (i Inventory) possible() bool {
 		0 <= i.MinUnit && 0 <= i.MaxUnit && 0 <= i.StepSize
 }
 
-// Inventories gives what a provider has, by resource class (GET
+// Inventories returns the inventories of a provider, by resource class (GET
 // /resource_providers/{id}/inventories, placement/handlers/inventory.py).
 func (c *Client) Inventories(ctx context.Context, provider string) (map[string]Inventory, error) {
 	doing := "read the inventories of provider " + provider
@@ -99,25 +99,25 @@ func (c *Client) Inventories(ctx context.Context, provider string) (map[string]I
 		return nil, err
 	}
 	if body.Inventories == nil {
-		return nil, c.service.Senseless(doing, "there are no inventories in it")
+		return nil, c.service.Malformed(doing, "it contains no inventories")
 	}
 	all := make(map[string]Inventory, len(body.Inventories))
 	for class, i := range body.Inventories {
 		if i.Total == nil || i.Reserved == nil || i.Ratio == nil {
-			return nil, c.service.Senseless(doing, "%s has no total, reserved or allocation_ratio", class)
+			return nil, c.service.Malformed(doing, "%s has no total, reserved or allocation_ratio", class)
 		}
 		one := Inventory{
 			Total: *i.Total, Reserved: *i.Reserved, Ratio: *i.Ratio, MinUnit: i.MinUnit, MaxUnit: i.MaxUnit, StepSize: i.StepSize,
 		}
 		if !one.possible() {
-			return nil, c.service.Senseless(doing, "%s has an impossible amount", class)
+			return nil, c.service.Malformed(doing, "%s has an impossible amount", class)
 		}
 		all[class] = one
 	}
 	return all, nil
 }
 
-// Usages gives what is taken of a provider, by resource class (GET
+// Usages returns the used amounts of a provider, by resource class (GET
 // /resource_providers/{id}/usages, placement/handlers/usage.py).
 func (c *Client) Usages(ctx context.Context, provider string) (map[string]int64, error) {
 	doing := "read the usages of provider " + provider
@@ -126,17 +126,17 @@ func (c *Client) Usages(ctx context.Context, provider string) (map[string]int64,
 		return nil, err
 	}
 	if body.Usages == nil {
-		return nil, c.service.Senseless(doing, "there are no usages in it")
+		return nil, c.service.Malformed(doing, "it contains no usages")
 	}
 	for class, used := range body.Usages {
 		if used < 0 {
-			return nil, c.service.Senseless(doing, "less than nothing of %s is taken", class)
+			return nil, c.service.Malformed(doing, "the usage of %s is negative", class)
 		}
 	}
 	return body.Usages, nil
 }
 
-// Traits gives the traits of a provider, sorted (GET /resource_providers/{id}/traits,
+// Traits returns the traits of a provider, sorted (GET /resource_providers/{id}/traits,
 // placement/handlers/trait.py).
 func (c *Client) Traits(ctx context.Context, provider string) ([]string, error) {
 	doing := "read the traits of provider " + provider
@@ -145,14 +145,14 @@ func (c *Client) Traits(ctx context.Context, provider string) ([]string, error) 
 		return nil, err
 	}
 	if body.Traits == nil {
-		return nil, c.service.Senseless(doing, "there are no traits in it")
+		return nil, c.service.Malformed(doing, "it contains no traits")
 	}
 	slices.Sort(body.Traits)
 	return body.Traits, nil
 }
 
-// Allocations gives what each consumer, an instance or a migration, has of a provider,
-// by the consumer's id and resource class (GET /resource_providers/{id}/allocations,
+// Allocations returns the allocations of each consumer, an instance or a migration, from a
+// provider, by the consumer's id and resource class (GET /resource_providers/{id}/allocations,
 // placement/handlers/allocation.py).
 func (c *Client) Allocations(ctx context.Context, provider string) (map[string]map[string]int64, error) {
 	doing := "read the allocations of provider " + provider
@@ -163,16 +163,16 @@ func (c *Client) Allocations(ctx context.Context, provider string) (map[string]m
 		return nil, err
 	}
 	if body.Allocations == nil {
-		return nil, c.service.Senseless(doing, "there are no allocations in it")
+		return nil, c.service.Malformed(doing, "it contains no allocations")
 	}
 	all := make(map[string]map[string]int64, len(body.Allocations))
 	for consumer, a := range body.Allocations {
 		if len(a.Resources) == 0 {
-			return nil, c.service.Senseless(doing, "consumer %s has no resources", consumer)
+			return nil, c.service.Malformed(doing, "consumer %s has no resources", consumer)
 		}
 		for class, amount := range a.Resources {
 			if amount <= 0 {
-				return nil, c.service.Senseless(doing, "consumer %s has no amount of %s", consumer, class)
+				return nil, c.service.Malformed(doing, "consumer %s has no amount of %s", consumer, class)
 			}
 		}
 		all[consumer] = a.Resources
@@ -180,17 +180,17 @@ func (c *Client) Allocations(ctx context.Context, provider string) (map[string]m
 	return all, nil
 }
 
-// Summary is what Placement says of a provider beside its candidates.
+// Summary is Placement's summary of a provider beside allocation candidates.
 type Summary struct {
-	// Sold and Used are by resource class: Inventory.Sold, and what is taken.
+	// Sold and Used are by resource class: Inventory.Sold, and the used amount.
 	Sold, Used map[string]int64
 	Traits     []string // sorted
 }
 
-// Summaries gives those of up to limit providers that have one VCPU free, and of all
-// in their trees, by id: in one call what takes two for each provider otherwise (GET
-// /allocation_candidates, placement/handlers/allocation_candidate.py). Providers that
-// are full, or have no VCPU, are missing.
+// Summaries returns the summaries of up to limit providers with a free VCPU, and of all
+// providers in their trees, by id: one call instead of two for each provider (GET
+// /allocation_candidates, placement/handlers/allocation_candidate.py). Providers that are full
+// or have no VCPU are missing.
 func (c *Client) Summaries(ctx context.Context, limit int) (map[string]Summary, error) {
 	const doing = "read the summaries of the providers"
 	var body struct {
@@ -204,18 +204,18 @@ func (c *Client) Summaries(ctx context.Context, limit int) (map[string]Summary, 
 		return nil, err
 	}
 	if body.Summaries == nil {
-		return nil, c.service.Senseless(doing, "there are no provider_summaries in it")
+		return nil, c.service.Malformed(doing, "it contains no provider_summaries")
 	}
 	all := make(map[string]Summary, len(body.Summaries))
 	for id, s := range body.Summaries {
 		if s.Resources == nil || s.Traits == nil {
-			return nil, c.service.Senseless(doing, "provider %s has no resources or traits", id)
+			return nil, c.service.Malformed(doing, "provider %s has no resources or traits", id)
 		}
 		slices.Sort(s.Traits)
 		one := Summary{Sold: make(map[string]int64), Used: make(map[string]int64), Traits: s.Traits}
 		for class, amount := range s.Resources {
 			if amount.Capacity == nil || amount.Used == nil || *amount.Used < 0 {
-				return nil, c.service.Senseless(doing, "provider %s has an impossible amount of %s", id, class)
+				return nil, c.service.Malformed(doing, "provider %s has an impossible amount of %s", id, class)
 			}
 			one.Sold[class], one.Used[class] = max(0, *amount.Capacity), *amount.Used
 		}

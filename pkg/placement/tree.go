@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Held is what a provider has and what is taken of it, by resource class.
+// Held is a provider with its inventories and used amounts, by resource class.
 type Held struct {
 	Provider
 	Inventories map[string]Inventory
 	Used        map[string]int64
-	// Consumers are what each consumer has of it, by the consumer's id, as Client.Allocations
-	// gives it. Used is their sum.
+	// Consumers are the allocations of each consumer, by the consumer's id, as
+	// Client.Allocations returns them. Used is their sum.
 	Consumers map[string]map[string]int64
 }
 
-// Sum gives what consumers have together, by resource class.
+// Sum returns the total of the consumers' allocations, by resource class.
 func Sum(consumers map[string]map[string]int64) map[string]int64 {
 	used := map[string]int64{}
 	for _, amounts := range consumers {
@@ -28,11 +28,11 @@ func Sum(consumers map[string]map[string]int64) map[string]int64 {
 	return used
 }
 
-// readsAtOnce is how many providers of a tree are read at the same time.
+// readsAtOnce bounds the concurrent reads of providers of a tree.
 const readsAtOnce = 8
 
-// Tree gives what the provider with the id root has, and each below it, by two calls for
-// each and one for all. It gives none where there is no such provider.
+// Tree returns the provider with the id root and all providers below it, by two calls for each
+// and one for all. It returns none if there is no such provider.
 func (c *Client) Tree(ctx context.Context, root string) ([]Held, error) {
 	providers, err := c.providers(ctx, "list the providers below "+root, "resource_providers?in_tree="+url.QueryEscape(root))
 	if err != nil {

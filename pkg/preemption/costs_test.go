@@ -134,8 +134,8 @@ func TestCostsAreThoseOfTheVictimsUpToTheBar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		board := inventory.NewBoard()
-		board.Take(board.Begin(), read, nil)
+		board := inventory.NewLiveState()
+		board.Replace(board.BeginRead(), read, nil)
 		var holds []*inventory.Hold
 		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
 			s := board.Load()
@@ -163,7 +163,7 @@ func TestCostsAreThoseOfTheVictimsUpToTheBar(t *testing.T) {
 				for _, one := range s.InstancesOn(i) {
 					holds[one.ID] = map[string]int64{"VCPU": rapid.Int64Range(1, 4).Draw(t, "held"), "MEMORY_MB": 3}
 				}
-				board.Correct(board.Begin(), s.Host(i).Name, stocks, holds)
+				board.CorrectHost(board.BeginRead(), s.Host(i).Name, stocks, holds)
 			case 2:
 				now += span.Instant(rapid.SampledFrom([]int64{-40, -3000, 1, 59, 60, 3600, 5000}).Draw(t, "passes"))
 			case 3:
@@ -176,7 +176,7 @@ func TestCostsAreThoseOfTheVictimsUpToTheBar(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				board.Take(board.Begin(), again, nil)
+				board.Replace(board.BeginRead(), again, nil)
 			}
 		}
 		checkCosts(t, e, board.Load(), now)
@@ -282,7 +282,7 @@ func BenchmarkCosts10000Hosts(b *testing.B) {
 		for i := range 100 {
 			takes = append(takes, inventory.Take{Host: i * 97, Instance: fmt.Sprint("new-", i), Victims: []string{s.InstancesOn(i * 97)[0].ID}, Resources: map[string]int64{"VCPU": 1}})
 		}
-		after := s.With(takes)
+		after := s.WithTaken(takes)
 		for b.Loop() {
 			e.Costs(after, hosts, resources, now, 64, costs)
 		}

@@ -223,7 +223,7 @@ func TestVictimsAreEnoughAndNoneIsNeedless(t *testing.T) {
 						take.Victims = append(take.Victims, one.ID)
 					}
 				}
-				return s.With([]inventory.Take{take})
+				return s.WithTaken([]inventory.Take{take})
 			}
 			if !fits(leave(-1), i) {
 				t.Fatalf("host %d has no room after %s", i, ids(v))
@@ -240,7 +240,7 @@ func TestVictimsAreEnoughAndNoneIsNeedless(t *testing.T) {
 func TestAnEvictorServesManyAtOnce(t *testing.T) {
 	e := &preemption.Evictor{Cost: costNamed(t, "partial_hour")}
 	states := []*inventory.States{fullHosts(t, 200), fullHosts(t, 200)}
-	states = append(states, states[0].With([]inventory.Take{{Host: 3, Instance: "new", Victims: []string{states[0].InstancesOn(3)[0].ID}}}))
+	states = append(states, states[0].WithTaken([]inventory.Take{{Host: 3, Instance: "new", Victims: []string{states[0].InstancesOn(3)[0].ID}}}))
 	var hosts []int
 	for i := range 200 {
 		hosts = append(hosts, i)

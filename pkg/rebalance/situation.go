@@ -254,7 +254,7 @@ func moved(s *inventory.States, one inventory.Instance, amounts map[string]int64
 	one.Host = target.Name
 	target.Instances = append(slices.Clone(target.Instances), one)
 	slices.SortFunc(target.Instances, func(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) })
-	return s.Renewed(from, source).Renewed(to, target)
+	return s.WithHostRead(from, source).WithHostRead(to, target)
 }
 
 func with(stocks map[string]inventory.Stock, amounts map[string]int64, sign int64) map[string]inventory.Stock {

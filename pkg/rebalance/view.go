@@ -68,8 +68,8 @@ func (s *Situation) view() *view {
 		switch {
 		case !h.Up || !h.Enabled:
 			continue
-		case h.Beyond != "":
-			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: h.Beyond})
+		case h.Unsupported != "":
+			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: h.Unsupported})
 			continue
 		case cores(h) <= 0 || memory(h) <= 0:
 			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: "it is not known how many CPUs and how much memory it has"})

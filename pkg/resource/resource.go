@@ -1,5 +1,5 @@
-// Package resource has integer amounts of what a host offers and an instance
-// takes: vCPUs, memory, disk, and custom resource classes as Placement names them.
+// Package resource provides integer amounts of what a host offers and an instance uses: vCPUs,
+// memory, disk, and custom resource classes named as in Placement.
 package resource
 
 import (
@@ -15,24 +15,23 @@ var customClass = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]+$`)
 
 const longestClass = 255
 
-// IsCustomClass reports whether Placement takes name for a custom resource class: CUSTOM_
-// and then capitals, digits or _, at most 255 characters.
+// IsCustomClass reports whether name is a custom resource class of Placement: CUSTOM_ and then
+// capitals, digits or _, at most 255 characters.
 func IsCustomClass(name string) bool {
 	return len(name) <= longestClass && customClass.MatchString(name)
 }
 
-// Vector is an amount of each resource. The zero Vector is nothing.
-// Vectors are values: no method changes its receiver.
+// Vector is an amount of each resource. The zero Vector is nothing. Vectors are values: no
+// method changes its receiver.
 type Vector struct {
 	VCPUs    int64 `json:"vcpus"`
 	MemoryMB int64 `json:"memory_mb"`
 	DiskGB   int64 `json:"disk_gb"`
-	// Custom counts resource classes such as CUSTOM_FPGA; a class that is
-	// absent counts zero.
+	// Custom counts resource classes such as CUSTOM_FPGA; an absent class counts zero.
 	Custom map[string]int64 `json:"custom"`
 }
 
-// IsZero says that the vector asks for nothing.
+// IsZero reports whether every amount is 0.
 func (v Vector) IsZero() bool {
 	for _, amount := range v.Custom {
 		if amount != 0 {
@@ -42,8 +41,8 @@ func (v Vector) IsZero() bool {
 	return v.VCPUs == 0 && v.MemoryMB == 0 && v.DiskGB == 0
 }
 
-// WithoutZeros returns v without the custom classes of which it has none. It shares the
-// map of v where that has no zero.
+// WithoutZeros returns v without the custom classes whose amount is 0. It shares v's map if
+// there are none.
 func (v Vector) WithoutZeros() Vector {
 	kept := make(map[string]int64)
 	for class, amount := range v.Custom {
@@ -61,18 +60,18 @@ func (v Vector) WithoutZeros() Vector {
 	return v
 }
 
-// Add gives v + o.
+// Add returns v + o.
 func (v Vector) Add(o Vector) Vector { return v.combine(o, func(a, b int64) int64 { return a + b }) }
 
-// Sub gives v - o; amounts may become negative.
+// Sub returns v - o; amounts may become negative.
 func (v Vector) Sub(o Vector) Vector { return v.combine(o, func(a, b int64) int64 { return a - b }) }
 
-// Max gives the larger amount of each resource.
+// Max returns the larger amount of each resource.
 func (v Vector) Max(o Vector) Vector {
 	return v.combine(o, func(a, b int64) int64 { return max(a, b) })
 }
 
-// Fits says whether v is available within o: no resource of v exceeds that of o.
+// Fits reports whether no resource of v exceeds that of o.
 func (v Vector) Fits(o Vector) bool {
 	for class, amount := range v.Custom {
 		if amount > o.Custom[class] {
@@ -82,8 +81,8 @@ func (v Vector) Fits(o Vector) bool {
 	return v.VCPUs <= o.VCPUs && v.MemoryMB <= o.MemoryMB && v.DiskGB <= o.DiskGB
 }
 
-// Times gives how often shape fits into v: the smallest whole quotient over the
-// resources that shape takes. A shape that takes nothing fits math.MaxInt64 times.
+// Times returns how often shape fits into v: the smallest integer quotient over the resources
+// of shape. The zero Vector fits math.MaxInt64 times.
 func (v Vector) Times(shape Vector) int64 {
 	times := int64(math.MaxInt64)
 	count := func(have, want int64) {
@@ -100,15 +99,15 @@ func (v Vector) Times(shape Vector) int64 {
 	return times
 }
 
-// Scale gives v taken n times.
+// Scale returns v multiplied by n.
 func (v Vector) Scale(n int64) Vector {
 	return v.combine(Vector{}, func(a, _ int64) int64 { return a * n })
 }
 
-// Equal says whether every amount is the same.
+// Equal reports whether all amounts are the same.
 func (v Vector) Equal(o Vector) bool { return v.Fits(o) && o.Fits(v) }
 
-// String names the amounts, for messages: "8 vcpus, 16000 MB memory, 160 GB disk".
+// String lists the amounts for messages: "8 vcpus, 16000 MB memory, 160 GB disk".
 func (v Vector) String() string {
 	parts := []string{
 		fmt.Sprintf("%d vcpus", v.VCPUs),

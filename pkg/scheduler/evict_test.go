@@ -272,7 +272,7 @@ func TestVictimsAreTheCheapestOfAllHostsAndSubsets(t *testing.T) {
 			if len(plan.Picks) == 0 || plan.Decision.Placements[0].Host != want.host || !slices.Equal(plan.Picks[0].Take.Victims, want.victims) {
 				t.Fatalf("%q, want %+v", placedAs(plan), *want)
 			}
-			s = s.With([]inventory.Take{plan.Picks[0].Take})
+			s = s.WithTaken([]inventory.Take{plan.Picks[0].Take})
 			hosts[want.host] = slices.DeleteFunc(slices.Clone(hosts[want.host]), func(i inventory.Instance) bool { return slices.Contains(want.victims, i.ID) })
 			one := filler("new", 0, vcpus, memory)
 			one.Locked = true // it stays

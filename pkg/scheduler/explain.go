@@ -16,30 +16,30 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// How much of a decision is kept: at most so many refused hosts, spread over the filters
-// that refused some, and so many of the best.
+// These limit how much of a decision is stored: refused hosts, spread over the filters that
+// refused some, and the best hosts.
 const (
 	refusedKept = 100
 	rankedKept  = 20
 )
 
-// notEnough is what Nova tells the tenant (nova/scheduler/manager.py
+// notEnough is Nova's message for the tenant (nova/scheduler/manager.py
 // _ensure_sufficient_hosts).
 const notEnough = "There are not enough hosts available."
 
-// kept is of how many hosts a decision tells that usually tells of so many.
-func (w *walk) kept(usually int) int {
+// listed returns how many hosts a decision lists; usually is the number without Pipeline.Whole.
+func (w *walk) listed(usually int) int {
 	if w.pipeline.Whole {
 		return math.MaxInt
 	}
 	return usually
 }
 
-// step is what one filter has done.
+// step is the result of one filter.
 type step struct {
 	filter  filters.Filter
-	test    filters.Test // nil where every host passed
-	refused hostset.Set  // nil as well
+	test    filters.Test // nil if every host passed
+	refused hostset.Set  // nil if every host passed
 	left    int
 }
 
@@ -60,8 +60,7 @@ func counts(steps []step) []placing.FilterCount {
 	return left
 }
 
-// refused gives at most so many hosts that were refused, those of one filter together, by
-// name.
+// refused returns at most that many refused hosts, grouped by filter, then by name.
 func refused(s *inventory.States, steps []step, most int) []placing.RefusedHost {
 	refusing, hosts := 0, 0
 	for _, st := range steps {
@@ -90,7 +89,7 @@ func refused(s *inventory.States, steps []step, most int) []placing.RefusedHost 
 	return list
 }
 
-// ranked gives hosts with their weights.
+// ranked returns hosts with their weights.
 func ranked(s *inventory.States, ranking *weighers.Ranking, order []int) []placing.RankedHost {
 	parts := ranking.Parts(order)
 	list := make([]placing.RankedHost, len(order))
@@ -117,18 +116,19 @@ func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Place
 	return list
 }
 
-// telling are the filters whose reasons the owner of a reservation may read, of its hosts,
-// and whoever names a host or forces it, which Nova lets admins do (nova/policies/servers.py
-// create:forced_host, compute:servers:create:requested_destination). All other reasons are for operators: they may tell of hosts, of their
-// trouble and of other projects (nova/scheduler/manager.py _ensure_sufficient_hosts).
-var telling = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
+// telling are the filters whose reasons may be read by the owner of a reservation, about its
+// hosts, and by users who name or force a host, which Nova allows admins
+// (nova/policies/servers.py create:forced_host, compute:servers:create:requested_destination).
+// All other reasons are for operators: they may reveal hosts, their problems and other projects
+// (nova/scheduler/manager.py _ensure_sufficient_hosts).
+var tenantReadable = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
 
 // namesHost reports whether the request asks for hosts by name.
 func namesHost(r *placing.Request) bool {
 	return r.Host != "" || r.Node != "" || len(r.ForceHosts)+len(r.ForceNodes) > 0
 }
 
-// reason says in a sentence for the tenant why the nth of so many instances found no
+// reason returns, as a sentence for the tenant, why the nth of that many instances found no
 // host. may reports whether the tenant may read the reasons of telling filters.
 func reason(steps []step, n, instances int, may bool) string {
 	var last step
@@ -143,7 +143,7 @@ func reason(steps []step, n, instances int, may bool) string {
 	if instances > 1 {
 		subject = fmt.Sprintf(" for instance %d of %d", n+1, instances)
 	}
-	if may && slices.Contains(telling, last.filter.Name()) {
+	if may && slices.Contains(tenantReadable, last.filter.Name()) {
 		if why, same := last.onlyReason(); same {
 			return sentence(why, subject)
 		}
@@ -151,7 +151,7 @@ func reason(steps []step, n, instances int, may bool) string {
 	return fmt.Sprintf("%s %s refused the last %d%s.", notEnough, last.filter.Name(), refused, subject)
 }
 
-// onlyReason gives the reason that the filter had for all hosts, false where it had several.
+// onlyReason returns the filter's reason if it is the same for all hosts, else false.
 func (s step) onlyReason() (why string, same bool) {
 	for i := range s.refused.All() {
 		switch next := s.test.Why(i); {
@@ -164,7 +164,7 @@ func (s step) onlyReason() (why string, same bool) {
 	return why, why != ""
 }
 
-// sentence makes a whole one of why.
+// sentence turns why into a full sentence.
 func sentence(why, subject string) string {
 	why = strings.TrimSuffix(why, ".")
 	if subject != "" {

@@ -124,7 +124,7 @@ func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar 
 		if got := len(plan.Picks[0].Victims.Instances); (got == 1) != evicts {
 			b.Fatalf("%d victims", got)
 		}
-		s = s.With([]inventory.Take{plan.Picks[0].Take})
+		s = s.WithTaken([]inventory.Take{plan.Picks[0].Take})
 	}
 	one := bar{name: c.name}
 	for _, t := range took {

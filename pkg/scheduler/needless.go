@@ -7,10 +7,10 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// keepNeedless has those victims stay that nobody needs once all instances of a request
-// are placed on the hosts of s: a later one may have had a larger one leave, which is
-// enough for both. The dearest are kept first.
-func keepNeedless(s *inventory.States, picks []Pick) {
+// dropNeedlessVictims removes victims that need not leave once all instances of a request are placed
+// on the hosts of s: a later instance may evict a larger victim that is enough for both. The
+// most expensive victims are removed first.
+func dropNeedlessVictims(s *inventory.States, picks []Pick) {
 	type leaving struct{ pick, victim int }
 	var all []leaving
 	for p := range picks {
@@ -34,7 +34,8 @@ func keepNeedless(s *inventory.States, picks []Pick) {
 	}
 }
 
-// roomy says that a host has room for all that is placed there without those who stay.
+// roomy reports whether a host has room for everything placed on it although the instances in
+// stays do not leave.
 func roomy(s *inventory.States, picks []Pick, host int, stays map[*inventory.Instance]bool) bool {
 	needs := map[string]int64{}
 	for _, p := range picks {

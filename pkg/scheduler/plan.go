@@ -14,17 +14,17 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// Plan finds a host for each instance of the request, or for none. Each instance sees
-// what those before it take, and goes to one of the hosts that they could have had
-// (nova/scheduler/manager.py _schedule). Filters and weighers see the request for this
-// and the following instances, and the hosts of those before in its server group.
+// Plan finds a host for each instance of the request, or for none. Each instance sees the resources
+// used by those before it, and goes to one of the hosts that also passed for them
+// (nova/scheduler/manager.py _schedule). Filters and weighers see the request for this and the
+// following instances, and the hosts of the earlier ones in its server group.
 //
-// draw(n) gives one of 0 … n-1; the same draws give the same plan. Without draw the first
-// of equal hosts by name is taken.
+// draw(n) returns one of 0 … n-1; the same draws return the same plan. Without draw, the first of
+// equal hosts by name is chosen.
 func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) Plan {
 	decision := undecided(s, r, now)
 	if len(r.Instances) == 0 {
-		decision.Reason = "The request is for no instance."
+		decision.Reason = "The request contains no instance."
 		return Plan{Decision: decision}
 	}
 	w := walks.Get().(*walk)
@@ -33,69 +33,68 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	w.states, w.hosts, w.group = s, s.All().Clone(), r.Group
 	picks := make([]Pick, 0, len(r.Instances))
 	for n, instance := range r.Instances {
-		w.present(r, n)
+		w.setRequest(r, n)
 		steps := w.filter(n)
 		if n == 0 {
-			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.kept(refusedKept))
+			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.listed(refusedKept))
 		}
 		if w.hosts.Count() == 0 {
 			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "" || namesHost(r))
 			return Plan{Decision: decision}
 		}
-		w.spare()
+		w.findRoom()
 		w.rank(len(r.Instances))
 		if n == 0 {
-			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.kept(rankedKept), len(w.order))])
+			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.listed(rankedKept), len(w.order))])
 		}
-		victims, possible := w.evict()
+		victims, possible := w.chooseVictims()
 		if !possible {
 			decision.Reason = notEnough
 			return Plan{Decision: decision}
 		}
-		pick := Pick{Take: w.take(instance), Victims: victims}
+		pick := Pick{Take: w.placeInstance(instance), Victims: victims}
 		pick.Take.Victims = victims.IDs()
 		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
-			w.states = w.states.With([]inventory.Take{pick.Take})
+			w.states = w.states.WithTaken([]inventory.Take{pick.Take})
 		}
 	}
 	if len(picks) > 1 && r.Alternates > 0 {
-		// What the instances have taken counts for the alternates too.
-		w.present(r, len(picks)-1)
+		// The alternates must have room beside all instances of the request.
+		w.setRequest(r, len(picks)-1)
 		w.filter(len(picks) - 1)
-		w.spare()
+		w.findRoom()
 		w.rank(len(picks))
 	}
 	w.chooseAlternates(picks)
 	if p.Spares && len(picks) > 1 {
-		keepNeedless(s, picks)
+		dropNeedlessVictims(s, picks)
 	}
 	decision.Placements = p.placements(s, picks)
 	return Plan{Picks: picks, Decision: decision}
 }
 
-// walk is the way from one instance of a request to the next.
+// walk is the state of a plan between one instance of a request and the next.
 type walk struct {
 	pipeline *Pipeline
 	now      span.Instant
 	draw     func(n int) int
-	// states, hosts and group are as the instances so far have left them: hosts are those
-	// that the last of them could have had.
+	// states, hosts and group include the instances placed so far: hosts are those that passed
+	// for the last of them.
 	states *inventory.States
 	hosts  hostset.Set
 	group  *placing.Group
-	// request is that for the next instance and those after it, and order the first of
-	// ranking, which ranks places.
+	// request is for the next instance and those after it, places are the hosts being ranked,
+	// and order is the beginning of ranking.
 	request *placing.Request
 	places  []int
 	ranking weighers.Ranking
 	order   []int
-	// roomy are those of hosts on which nobody has to leave; nil where that is not asked.
+	// roomy are those of hosts that need no eviction; nil without an Evictor.
 	roomy hostset.Set
 }
 
-// walks are walks that have ended: their room, some hundred KiB with 10,000 hosts, serves
-// the next ones.
+// walks are finished walks. Their memory, some hundred KiB with 10,000 hosts, is reused.
 var walks = sync.Pool{New: func() any { return new(walk) }}
 
 func (w *walk) end() {
@@ -104,15 +103,15 @@ func (w *walk) end() {
 	walks.Put(w)
 }
 
-// present makes the request for the nth instance and those after it.
-func (w *walk) present(r *placing.Request, n int) {
+// setRequest sets the request for the nth instance and those after it.
+func (w *walk) setRequest(r *placing.Request, n int) {
 	rest := *r
 	rest.Instances, rest.Group = r.Instances[n:], w.group
 	w.request = &rest
 }
 
-// filter takes those out of hosts that may not hold the nth instance. It stops at the
-// filter that leaves none (nova/filters.py get_filtered_objects).
+// filter removes the hosts that may not run the nth instance. It stops at the filter that
+// leaves none (nova/filters.py get_filtered_objects).
 func (w *walk) filter(n int) []step {
 	steps := make([]step, 0, len(w.pipeline.Filters))
 	for _, f := range w.pipeline.Filters {
@@ -124,7 +123,7 @@ func (w *walk) filter(n int) []step {
 			next.refused = w.hosts.Clone()
 			next.test.Keep(w.hosts)
 			for i, word := range w.hosts {
-				w.hosts[i] &= next.refused[i] // a filter brings no host back
+				w.hosts[i] &= next.refused[i] // a filter cannot add hosts
 				next.refused[i] &^= word
 			}
 			next.left = w.hosts.Count()
@@ -136,8 +135,8 @@ func (w *walk) filter(n int) []step {
 	return steps
 }
 
-// spare finds the hosts on which nobody has to leave.
-func (w *walk) spare() {
+// findRoom finds the hosts that need no eviction.
+func (w *walk) findRoom() {
 	w.roomy = nil
 	if w.pipeline.Evictor == nil || w.request.Preemptible || w.request.Rebuild {
 		return
@@ -148,8 +147,9 @@ func (w *walk) spare() {
 	}
 }
 
-// evict puts the first host in order in front on which enough can leave, and gives who.
-func (w *walk) evict() (victims preemption.Victims, possible bool) {
+// chooseVictims moves the first host in order that has room, or on which enough instances can leave, to
+// the front, and returns its victims.
+func (w *walk) chooseVictims() (victims preemption.Victims, possible bool) {
 	if w.roomy == nil {
 		return victims, true
 	}
@@ -166,10 +166,9 @@ func (w *walk) evict() (victims preemption.Victims, possible bool) {
 	return victims, false
 }
 
-// rank puts the hosts that are left in order, as far as it is needed for a request of
-// that many instances: its hosts, alternates, and what is recorded. Those on which somebody
-// would have to leave are left out where they are not to be taken; for the next instance
-// they may be.
+// rank sorts the remaining hosts as far as needed for a request of that many instances: its
+// hosts, alternates, and what is recorded. Hosts that need an eviction are left out if others
+// exist and Spares is set; they may be chosen for the next instance.
 func (w *walk) rank(instances int) {
 	among := w.hosts
 	if w.pipeline.Spares && w.roomy.Count() > 0 {
@@ -183,15 +182,14 @@ func (w *walk) rank(instances int) {
 	}
 	w.ranking.Rank(w.pipeline.Weighers, w.states, w.request, w.now, w.places)
 	subset := max(1, w.pipeline.SubsetSize)
-	w.order = w.ranking.Best(max(subset, w.kept(rankedKept), instances+w.request.Alternates), nil)
+	w.order = w.ranking.Best(max(subset, w.listed(rankedKept), instances+w.request.Alternates), nil)
 	w.drawAmongEquals()
-	if w.roomy == nil || len(w.order) > 0 && w.roomy.Has(w.order[0]) { // nobody dearer leaves by chance
+	if w.roomy == nil || len(w.order) > 0 && w.roomy.Has(w.order[0]) { // chance must not choose more expensive victims
 		w.drawAmongFirst(min(subset, len(w.order)))
 	}
 }
 
-// drawAmongEquals breaks the tie of the best by chance
-// (shuffle_best_same_weighed_hosts).
+// drawAmongEquals breaks the tie of the best by chance (shuffle_best_same_weighed_hosts).
 func (w *walk) drawAmongEquals() {
 	if w.draw == nil || len(w.order) < 2 || w.ranking.Weight(w.order[0]) != w.ranking.Weight(w.order[1]) {
 		return
@@ -208,23 +206,23 @@ func (w *walk) drawAmongEquals() {
 	copy(w.order, equals)
 }
 
-// drawAmongFirst puts one of the first n in front (host_subset_size).
+// drawAmongFirst moves a random one of the first n to the front (host_subset_size).
 func (w *walk) drawAmongFirst(n int) {
 	if w.draw != nil && n > 1 {
 		putFirst(w.order, w.draw(n))
 	}
 }
 
-// putFirst moves what is at a place to the front, and what lies before it one back.
+// putFirst moves the element at an index to the front and shifts those before it by one.
 func putFirst(list []int, place int) {
 	first := list[place]
 	copy(list[1:place+1], list[:place])
 	list[0] = first
 }
 
-// take gives the instance the first host in order, so that the next one sees it there
+// placeInstance places the instance on the first host in order, so that the next instance sees it there
 // (nova/scheduler/manager.py _consume_selected_host).
-func (w *walk) take(instance string) inventory.Take {
+func (w *walk) placeInstance(instance string) inventory.Take {
 	take := inventory.Take{Host: w.order[0], Instance: instance}
 	if w.request.Rebuild {
 		return take
@@ -242,8 +240,8 @@ func (w *walk) take(instance string) inventory.Take {
 	return take
 }
 
-// chooseAlternates gives the picks their alternates: the same ones for all in a cell. Who
-// tries them evicts nobody, so that those without room are none.
+// chooseAlternates sets the alternates of the picks, the same for all in a cell. Nova tries
+// them without evictions, so only hosts with room qualify.
 func (w *walk) chooseAlternates(picks []Pick) {
 	if w.request.Alternates <= 0 || w.roomy != nil && w.roomy.Count() == 0 {
 		return
@@ -266,8 +264,8 @@ func (w *walk) chooseAlternates(picks []Pick) {
 	}
 }
 
-// alternates gives the first hosts in order that will do. Where too few of them were put
-// in order, as with several cells, it searches the others.
+// alternates returns the first suitable hosts in order. If rank sorted too few of them, as with
+// several cells, it searches the others.
 func (w *walk) alternates(will func(host int) bool) []int {
 	var found []int
 	for _, host := range w.order {

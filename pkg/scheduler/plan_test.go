@@ -67,7 +67,7 @@ func TestTheReasonIsASentenceForTheTenant(t *testing.T) {
 	}{
 		"no host is known":      {nil, 0, []string{"a"}, "There are not enough hosts available. None is known."},
 		"no host, with filters": {[]filters.Filter{refuse{name: "F"}}, 0, []string{"a"}, "There are not enough hosts available. None is known."},
-		"no instance":           {nil, 2, nil, "The request is for no instance."},
+		"no instance":           {nil, 2, nil, "The request contains no instance."},
 		"one reason for all":    {[]filters.Filter{refuse{name: "ReservationFilter", reasons: same}}, 2, []string{"a"}, "The hosts are asleep."},
 		"one that is the operator's": {
 			[]filters.Filter{refuse{name: "ComputeFilter", reasons: same}}, 2, []string{"a"}, "There are not enough hosts available. ComputeFilter refused the last 2.",
@@ -82,7 +82,7 @@ func TestTheReasonIsASentenceForTheTenant(t *testing.T) {
 		},
 		"for the second instance": {
 			[]filters.Filter{filters.Capacity{}}, 1, []string{"a", "b"},
-			"There is no host for instance 2 of 2: 1 VCPU are free, 3 are asked for.",
+			"There is no host for instance 2 of 2: 1 VCPU are free, 3 are requested.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestAForcedHostPassesNovasFiltersButNotPlacement(t *testing.T) {
 		t.Errorf("it picks %v, want host 1: %s", plan.Picks, plan.Decision.Reason)
 	}
 	r.Resources["VCPU"] = 5
-	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || plan.Decision.Reason != "4 VCPU are free, 5 are asked for." {
+	if plan := p.Plan(statesOf(t, rows), r, 0, nil); len(plan.Picks) != 0 || plan.Decision.Reason != "4 VCPU are free, 5 are requested." {
 		t.Errorf("it picks %v: %s", plan.Picks, plan.Decision.Reason)
 	}
 }

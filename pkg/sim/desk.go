@@ -41,7 +41,7 @@ const tidyEvery = 3600
 // NewDesk returns a desk with the hosts of a snapshot.
 func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o DeskOptions) (*Desk, error) {
 	if o.Defaults.Policy == "" {
-		o.Defaults = booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete}
+		o.Defaults = booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 	}
 	d := &Desk{Timeline: t, records: booking.NewMemory()}
 	var err error

@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// Count says how many of something there are at each instant. It is a value that never
-// changes: Add returns another one and shares with it what is the same. The zero Count
-// has none at any instant. Two Counts that agree at every instant have equal contents.
+// Count is how many of something there are at each instant. It is an immutable value: Add returns
+// another Count that shares what is the same. The zero Count has none at any instant. Two Counts
+// that agree at every instant have equal contents.
 //
-// It is a treap over the instants at which the count changes. The priority of an instant
-// is a hash of it, so the shape depends on the instants alone; Add, At and Most take time
-// logarithmic in their number.
+// It is a treap over the instants at which the count changes. The priority of an instant is a hash
+// of it, so the shape depends on the instants alone; Add, At and Most take time logarithmic in
+// their number.
 type Count struct{ root *turn }
 
 // turn is an instant at which the count changes, with all turns below it in the tree.
 type turn struct {
 	at     Instant
 	change int // never 0
-	// sum is the change over the subtree, most the highest sum of its first turns, one or
-	// more of them.
+	// sum is the total change of the subtree, most the highest sum of its first one or more
+	// turns.
 	sum, most   int
 	left, right *turn
 }
@@ -33,10 +33,10 @@ func (c Count) Add(s Span, n int) Count {
 	return Count{c.root.add(s.Start, n).add(s.End, -n)}
 }
 
-// IsZero reports whether there are none at any instant.
+// IsZero reports whether the count is 0 at every instant.
 func (c Count) IsZero() bool { return c.root == nil }
 
-// At is the count at t.
+// At returns the count at t.
 func (c Count) At(t Instant) int {
 	sum := 0
 	for n := c.root; n != nil; {
@@ -50,7 +50,7 @@ func (c Count) At(t Instant) int {
 	return sum
 }
 
-// Most is the highest count at any instant of s; 0 where s is empty.
+// Most returns the highest count at any instant of s; 0 if s is empty.
 func (c Count) Most(s Span) int {
 	if s.Empty() {
 		return 0
@@ -58,8 +58,7 @@ func (c Count) Most(s Span) int {
 	return max(c.At(s.Start), c.root.mostWithin(s, 0, false, false))
 }
 
-// Steps walks the parts of s, in order, in each of which the count is the same. Neighbors
-// differ.
+// Steps iterates over the parts of s with a constant count, in order. Neighbors differ.
 func (c Count) Steps(s Span) iter.Seq2[Span, int] {
 	return func(yield func(Span, int) bool) {
 		if s.Empty() {
@@ -77,8 +76,7 @@ func (c Count) Steps(s Span) iter.Seq2[Span, int] {
 	}
 }
 
-// AtMost gives the parts of s, in order and apart from each other, in which the count is n
-// or less.
+// AtMost returns the maximal parts of s, in order, in which the count is at most n.
 func (c Count) AtMost(n int, s Span) []Span {
 	var parts []Span
 	for part, level := range c.Steps(s) {
@@ -107,9 +105,9 @@ func (n *turn) walk(s Span, visit func(n *turn) bool) bool {
 	return n.left.walk(s, visit) && visit(n) && n.right.walk(s, visit)
 }
 
-// mostWithin is the highest count right after one of the turns after s.Start and before
+// mostWithin returns the highest count right after one of the turns after s.Start and before
 // s.End; before is the count before the first turn of the subtree. after and until report
-// that all its turns lie after s.Start, and before s.End.
+// whether all its turns are after s.Start, and before s.End.
 func (n *turn) mostWithin(s Span, before int, after, until bool) int {
 	switch {
 	case n == nil:
@@ -134,7 +132,7 @@ func (n *turn) total() int {
 	return n.sum
 }
 
-// join makes a tree of one turn between two trees.
+// join returns a tree of one turn between two trees.
 func join(left *turn, at Instant, change int, right *turn) *turn {
 	n := &turn{at: at, change: change, left: left, right: right}
 	here := left.total() + change
@@ -157,7 +155,7 @@ func (n *turn) add(at Instant, change int) *turn {
 		return merge(n.left, n.right)
 	case at == n.at:
 		return join(n.left, at, n.change+change, n.right)
-	case priority(at) > priority(n.at): // it is not below n, which has the highest priority there
+	case priority(at) > priority(n.at): // n has the highest priority below it, so it does not contain at
 		left, right := n.split(at)
 		return join(left, at, change, right)
 	case at < n.at:
@@ -181,7 +179,7 @@ func (n *turn) split(at Instant) (left, right *turn) {
 	}
 }
 
-// merge makes one tree of two; the turns of left come before those of right.
+// merge returns one tree of two; the turns of left precede those of right.
 func merge(left, right *turn) *turn {
 	switch {
 	case left == nil:
@@ -195,9 +193,9 @@ func merge(left, right *turn) *turn {
 	}
 }
 
-// priority spreads instants evenly and gives no two the same: it is the finalizer of
-// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-// 2014), each step of which can be undone.
+// priority spreads instants evenly and is different for any two: it is the finalizer of
+// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014),
+// whose steps are all invertible.
 func priority(at Instant) uint64 {
 	z := uint64(at) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// SaveGuests stores g for instances that are about to be placed, with one statement for each
+// SaveInstanceRecords stores g for instances that are about to be placed, with one statement for each
 // batch. It replaces what was stored for them before.
-func (s *Store) SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error {
+func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error {
 	rows := make([]guestRow, len(instances))
 	for i, id := range instances {
 		rows[i] = guestRow{Instance: id, Reservation: g.Reservation, Preemptible: g.Preemptible, At: int64(at)}
@@ -29,13 +29,13 @@ func (s *Store) SaveGuests(ctx context.Context, instances []string, g inventory.
 	return nil
 }
 
-// Guests implements inventory.Guests.
-func (s *Store) Guests(ctx context.Context, instances ...string) (map[string]inventory.Guest, error) {
+// Guests implements inventory.InstanceRecords.
+func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[string]inventory.InstanceRecord, error) {
 	parts := slices.Collect(slices.Chunk(instances, batch))
 	if len(instances) == 0 {
 		parts = [][]string{nil}
 	}
-	known := map[string]inventory.Guest{}
+	known := map[string]inventory.InstanceRecord{}
 	for _, part := range parts {
 		var rows []guestRow
 		err := s.look(ctx, func(db *gorm.DB) error {
@@ -48,7 +48,7 @@ func (s *Store) Guests(ctx context.Context, instances ...string) (map[string]inv
 			return nil, fmt.Errorf("read what instances were placed for: %w", err)
 		}
 		for _, row := range rows {
-			known[row.Instance] = inventory.Guest{Reservation: row.Reservation, Preemptible: row.Preemptible}
+			known[row.Instance] = inventory.InstanceRecord{Reservation: row.Reservation, Preemptible: row.Preemptible}
 		}
 	}
 	return known, nil

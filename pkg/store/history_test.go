@@ -84,7 +84,7 @@ func newHistory(t *testing.T, connection string) *history {
 		}
 		*desk, err = booking.Open(t.Context(), booking.Options{
 			Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now }, NewID: func() string { return "r" },
-			Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, snapshot)
 		if err != nil {
 			t.Fatal(err)

@@ -97,10 +97,10 @@ func questions(s *Store) []call {
 			return err
 		}, []string{"SELECT decisions"}},
 		{"remember guests", func(ctx context.Context) error {
-			return s.SaveGuests(ctx, []string{"i", "j"}, inventory.Guest{Reservation: "r"}, 7)
+			return s.SaveInstanceRecords(ctx, []string{"i", "j"}, inventory.InstanceRecord{Reservation: "r"}, 7)
 		}, []string{"INSERT guests"}},
 		{"recognize some", func(ctx context.Context) error {
-			_, err := s.Guests(ctx, "i", "j", "k")
+			_, err := s.InstanceRecords(ctx, "i", "j", "k")
 			return err
 		}, []string{"SELECT guests"}},
 		{"change the power of two hosts", func(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package turns lets in so many at once, and lets those who wait take turns by party, so that
-// one party with many requests does not keep the others out.
+// Package turns bounds how many callers are inside at once and lets waiting parties take turns,
+// so that one party with many requests does not keep the others out.
 package turns
 
 import (
@@ -9,20 +9,20 @@ import (
 	"sync"
 )
 
-// Gate lets in a bounded number at once. Those who wait stand in the line of their party,
-// first come first served, and the parties take turns: however long the line of one party is,
-// it delays another party by one visitor each time. Make one with New.
+// Gate admits a bounded number of callers at once. Waiting callers queue per party, first come
+// first served, and the parties take turns: however long the queue of one party is, it delays
+// another party by one caller at a time. Use New to make one.
 type Gate struct {
 	mu      sync.Mutex
 	free    int
-	each    int                        // how many of one party may be inside; 0 is any number
-	inside  map[string]int             // by party; nil where any number may
-	lines   map[string][]chan struct{} // who waits, by party
-	parties []string                   // that have a line, the next first
+	each    int                        // limit of one party inside; 0 is none
+	inside  map[string]int             // by party; nil without a limit
+	lines   map[string][]chan struct{} // waiting callers, by party
+	parties []string                   // those with a queue, the next one first
 }
 
-// New returns a gate that lets in slots visitors at once, of each party at most each; 0 is no
-// limit for a party. There is always one slot.
+// New returns a gate that admits slots callers at once, at least one, and at most each of one
+// party; 0 is no limit per party.
 func New(slots, each int) *Gate {
 	g := &Gate{free: max(1, slots), each: each}
 	if each > 0 {
@@ -31,11 +31,11 @@ func New(slots, each int) *Gate {
 	return g
 }
 
-// Enter waits for a slot, no longer than ctx lasts. Whoever is let in calls Leave.
+// Enter waits for a slot until ctx ends. After success the caller must call Leave.
 func (g *Gate) Enter(ctx context.Context, party string) error { return g.enter(ctx, party, false) }
 
-// EnterAhead is Enter for a visitor that others wait for: it stands first in the line of its
-// party.
+// EnterAhead is Enter for a caller that others wait for: it goes to the front of its party's
+// queue.
 func (g *Gate) EnterAhead(ctx context.Context, party string) error {
 	return g.enter(ctx, party, true)
 }
@@ -52,21 +52,22 @@ func (g *Gate) enter(ctx context.Context, party string, ahead bool) error {
 	case <-called:
 		return nil
 	case <-ctx.Done():
-		if !g.quit(party, called) { // it was called this moment
+		if !g.quit(party, called) { // admitted at this moment
 			g.Leave(party)
 		}
 		return fmt.Errorf("wait in line: %w", ctx.Err())
 	}
 }
 
-// Waiting returns how many of a party wait.
+// Waiting returns how many callers of a party wait.
 func (g *Gate) Waiting(party string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.lines[party])
 }
 
-// queue takes a free slot and returns nil, or returns what is closed once there is one.
+// queue takes a free slot and returns nil, or returns a channel that is closed when a slot is
+// free.
 func (g *Gate) queue(party string, ahead bool) chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +101,7 @@ func (g *Gate) admits(party string) bool {
 	return g.free > 0 && (g.each == 0 || g.inside[party] < g.each)
 }
 
-// quit leaves the line, and reports whether it was still in it.
+// quit leaves the queue and reports whether the caller was still in it.
 func (g *Gate) quit(party string, called chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,7 +116,7 @@ func (g *Gate) quit(party string, called chan struct{}) bool {
 	return true
 }
 
-// Leave frees the slot that the party has had, for the first in the line of the next party.
+// Leave frees the party's slot for the first caller in the queue of the next party.
 func (g *Gate) Leave(party string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +140,7 @@ func (g *Gate) Leave(party string) {
 	}
 }
 
-// forget removes the line of a party.
+// forget removes the queue of a party.
 func (g *Gate) forget(party string) {
 	delete(g.lines, party)
 	g.parties = slices.DeleteFunc(g.parties, func(p string) bool { return p == party })

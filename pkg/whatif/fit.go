@@ -105,7 +105,7 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 	r := q.Request
 	policy := calendar.Policy(q.Policy)
 	if q.Policy == "" {
-		policy = calendar.FirstFit
+		policy = calendar.PolicyFirstFit
 	}
 	var wrong error
 	known := make([]string, len(calendar.Policies))

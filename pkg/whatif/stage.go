@@ -203,7 +203,7 @@ func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Requ
 	return reservation.Request{
 		Terms: reservation.Terms{
 			Kind: reservation.Instances, Quantity: *r.VMs, Resources: r.Resources.vector(),
-			Affinity: calendar.AnyHosts, Image: r.Image,
+			Affinity: calendar.AffinityNone, Image: r.Image,
 		},
 		Start: at(*r.Start), End: at(*r.End),
 	}

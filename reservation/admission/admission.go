@@ -1,6 +1,5 @@
-// Package admission says which reservation a request for hosts may use, and remembers
-// whose guests its instances become. Whoever answers Nova asks it, over whichever way
-// Nova has come.
+// Package admission decides which reservation a request for hosts may use, and stores to which
+// reservation its instances belong. Every path on which Almanac answers Nova uses it.
 package admission
 
 import (
@@ -15,47 +14,47 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Guests remembers what instances were placed for, where Nova may not tell it again.
-type Guests interface {
-	inventory.Guests
-	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+// InstanceRecords stores what instances were placed for, since Nova may not return it later.
+type InstanceRecords interface {
+	inventory.InstanceRecords
+	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
-// Admission is what requests are admitted by.
+// Admission admits requests.
 type Admission struct {
 	Promises filters.Reservation
-	Guests   Guests // nil remembers nothing
+	Records  InstanceRecords // nil stores nothing
 	Rule     inventory.PreemptibleRule
-	Pins     Pins // nil where there is no best-effort work
+	Pins     Pins // nil without best-effort requests
 	Log      *slog.Logger
 }
 
-// Pins know on which host a server may be placed that is to be of best-effort work.
+// Pins decide on which host a best-effort instance may be placed.
 type Pins interface {
-	// Pin gives the host, by the VM that the request's hint names; empty is any. refusal
-	// says why it may be placed on none, in a sentence for the tenant.
+	// Pin returns the host for the VM that the request's hint names; empty is any. refusal is
+	// the reason why it may not be placed, as a sentence for the tenant.
 	Pin(ctx context.Context, vm, project string, instances []string) (host, refusal string, err error)
 }
 
-// Entry is how a request is admitted.
+// Entry is the admission of a request.
 type Entry struct {
 	// Held is the reservation that the request names; nil is none.
 	Held *reservation.Reservation
-	// outlived says that the instances were in a reservation by their hint, which is over:
-	// Nova goes on to send the hint whenever they are moved.
+	// outlived reports whether the instances were admitted to a reservation by their hint and
+	// it is over: Nova still sends the hint whenever they move.
 	outlived bool
-	// BestEffort says that the request is of best-effort work, and Host on which host alone
-	// it may be placed; empty is any.
+	// BestEffort reports whether the request is a best-effort one; Host is the only host on
+	// which it may be placed, empty is any.
 	BestEffort bool
 	Host       string
 }
 
-// memoryTimeout is how long the database may take to tell or to remember something.
+// memoryTimeout bounds a read or write of the database.
 const memoryTimeout = time.Second
 
-// Resolve finds the reservation that the request names. It gives why the request may not
-// use it, in a sentence for the tenant; empty where it may, or names none. The hint of a
-// reservation that its instances have outlived is taken out of the request.
+// Resolve finds the reservation that the request names. refusal is the reason why the request
+// may not use it, as a sentence for the tenant; empty if it may, or names none. Resolve removes
+// the hint of a reservation that its instances have outlived from the request.
 func (a Admission) Resolve(ctx context.Context, r *placing.Request, now span.Instant) (entry Entry, refusal string) {
 	entry.Held, refusal = a.Promises.Resolve(r, now)
 	if refusal != "" && a.outlived(ctx, r) {
@@ -69,18 +68,18 @@ func (a Admission) Resolve(ctx context.Context, r *placing.Request, now span.Ins
 	return entry, refusal
 }
 
-// pin keeps a request of best-effort work to the host that is planned for it. It makes
-// room for others, whatever else it says.
+// pin restricts a best-effort request to its planned host, and makes it preemptible whatever
+// else it contains.
 func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, entry *Entry) (refusal string) {
 	if a.Pins == nil || len(vm) != 1 || entry.Held != nil {
-		return "the hint " + placing.BestEffortHint + " is for servers that Almanac makes"
+		return "the hint " + placing.BestEffortHint + " is reserved for servers that Almanac creates"
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
 	host, refusal, err := a.Pins.Pin(ctx, vm[0], r.ProjectID, r.Instances)
 	if err != nil {
-		a.Log.ErrorContext(ctx, "where best-effort work may be placed was not read, so it is not placed", "request_id", r.ID, "error", err)
-		return "it cannot be read now where best-effort work may be placed; try again later"
+		a.Log.ErrorContext(ctx, "refusing a best-effort request: reading its planned host failed", "request_id", r.ID, "error", err)
+		return "the planned host of the best-effort request cannot be read now; try again later"
 	}
 	if refusal != "" {
 		return refusal
@@ -92,11 +91,11 @@ func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, ent
 	return ""
 }
 
-// outlived says that the instances were placed by the request's hint before, and that its
+// outlived reports whether the instances were placed by the request's hint before and its
 // reservation is over.
 func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	hint, _ := r.HintedReservations()
-	if len(hint) != 1 || a.Guests == nil || len(r.Instances) == 0 {
+	if len(hint) != 1 || a.Records == nil || len(r.Instances) == 0 {
 		return false
 	}
 	if _, live := a.Promises.Promises.Reservation(hint[0]); live {
@@ -104,9 +103,9 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	known, err := a.Guests.Guests(ctx, r.Instances...)
+	known, err := a.Records.InstanceRecords(ctx, r.Instances...)
 	if err != nil {
-		a.Log.ErrorContext(ctx, "what instances were for was not read", "request_id", r.ID, "error", err)
+		a.Log.ErrorContext(ctx, "reading the stored reservation of instances failed", "request_id", r.ID, "error", err)
 		return false
 	}
 	for _, id := range r.Instances {
@@ -117,24 +116,24 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	return true
 }
 
-// Remember stores of the instances what their hints say: in which reservation they are,
-// and that they may make room. That comes before they have a host, so that whoever sees
-// one on a host can know whose guest it is; those that find none are forgotten in time.
-// It gives why the request cannot go on; empty where it can.
+// Remember stores what the instances' hints contain: their reservation, and that they are
+// preemptible. It does so before they have a host, so that it can be looked up as soon as one
+// appears on a host. Entries of instances that get no host expire. refusal is the reason why the
+// request cannot continue; empty if it can.
 func (a Admission) Remember(ctx context.Context, r *placing.Request, entry Entry, now span.Instant) (refusal string) {
 	byHint := inventory.PreemptibleRule{Hint: a.Rule.Hint}
-	g := inventory.Guest{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}
+	g := inventory.InstanceRecord{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}
 	if _, hinted := r.Hints[placing.ReservationHint]; hinted && entry.Held != nil {
 		g.Reservation = entry.Held.ID
 	}
-	if g == (inventory.Guest{}) && !entry.outlived || a.Guests == nil || len(r.Instances) == 0 {
+	if g == (inventory.InstanceRecord{}) && !entry.outlived || a.Records == nil || len(r.Instances) == 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
-	if err := a.Guests.SaveGuests(ctx, r.Instances, g, now); err != nil {
-		a.Log.ErrorContext(ctx, "what instances are for was not stored, so they are not placed", "request_id", r.ID, "error", err)
-		return "what the hints of the request are for cannot be stored now; try again later"
+	if err := a.Records.SaveInstanceRecords(ctx, r.Instances, g, now); err != nil {
+		a.Log.ErrorContext(ctx, "refusing a request: storing the reservation of its instances failed", "request_id", r.ID, "error", err)
+		return "the hints of the request cannot be stored now; try again later"
 	}
 	return ""
 }

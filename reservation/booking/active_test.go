@@ -63,7 +63,7 @@ func TestGrowthOfAnActiveReservationBeginsNow(t *testing.T) {
 func TestAShrinkingActiveReservationKeepsHostsWithGuests(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	r := s.running(t, during(3, 100, 200))
-	s.host("b").Guests, s.host("c").Guests = 1, 2
+	s.host("b").InstanceCount, s.host("c").InstanceCount = 1, 2
 	s.observe(t)
 	if diff := cmp.Diff([]string{"c", "b"}, claimed(s.change(t, r.ID, quantity(2)))); diff != "" {
 		t.Errorf("of a, b and c (-want +got):\n%s", diff)
@@ -80,7 +80,7 @@ func TestAShrinkingActiveReservationKeepsHostsWithGuests(t *testing.T) {
 func TestAShrinkingPendingReservationKeepsItsFirstChoice(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, during(2, 100, 200))
-	s.host("b").Guests = 5
+	s.host("b").InstanceCount = 5
 	s.observe(t)
 	if diff := cmp.Diff([]string{"a"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
 		t.Errorf("of a and b (-want +got):\n%s", diff)
@@ -144,7 +144,7 @@ func TestInstancesThatGrewAreCountedOnceEach(t *testing.T) {
 func TestInstancesOfOneHostGrowThereOnly(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	req := cpus(2, 2, 100, 200)
-	req.Affinity = calendar.SameHost
+	req.Affinity = calendar.AffinitySame
 	r := s.running(t, req)
 	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, quantity(5))
 	if got := refusal(t, err).LargestQuantity; got != 4 {

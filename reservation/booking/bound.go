@@ -77,7 +77,7 @@ func (s *search) mostKept(q calendar.Query) int {
 	}
 	return sort.Search(min(most, s.bound.most), func(less int) bool {
 		q.Quantity = less + 1
-		_, ok := s.find(q, calendar.FirstFit)
+		_, ok := s.find(q, calendar.PolicyFirstFit)
 		return !ok
 	})
 }

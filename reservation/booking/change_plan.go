@@ -120,7 +120,7 @@ func (p *changePlan) room(host int, w span.Span, limit int) int {
 	if p.from.Kind == reservation.Hosts {
 		return v.Calendar.FreeAt(q, w.Start).Count()
 	}
-	rooms := v.Calendar.RoomAt(calendar.SliceQuery{Query: q, Shape: p.from.Resources, Affinity: calendar.AnyHosts}, w.Start)
+	rooms := v.Calendar.RoomAt(calendar.SliceQuery{Query: q, Shape: p.from.Resources, Affinity: calendar.AffinityNone}, w.Start)
 	if len(rooms) == 0 {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (p *changePlan) room(host int, w span.Span, limit int) int {
 // guests returns the number of the owner's instances; before the start there are none.
 func (p *changePlan) guests(k keptClaim) int {
 	if h := p.search.view.hosts.host(k.host); h != nil && p.pinned() {
-		return h.Guests
+		return h.InstanceCount
 	}
 	return 0
 }
@@ -235,7 +235,7 @@ func (p *changePlan) addSlices(quantity int, start span.Instant) []reservation.C
 	var claims []reservation.Claim
 	for _, room := range p.search.rooms(start, quantity+p.keepableTotal(), nil) {
 		n := min(room.Slices-held[room.Host], quantity)
-		if n <= 0 || p.from.Affinity == calendar.SameHost && held[room.Host] == 0 {
+		if n <= 0 || p.from.Affinity == calendar.AffinitySame && held[room.Host] == 0 {
 			continue
 		}
 		quantity -= n

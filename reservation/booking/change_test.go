@@ -67,15 +67,15 @@ func TestChangesOfPendingInstances(t *testing.T) {
 		change   booking.Change
 		want     []string
 	}{
-		"more on the same host":              {calendar.AnyHosts, quantity(4), []string{"a×4"}},
-		"more than the host has":             {calendar.AnyHosts, quantity(7), []string{"a×4", "b×3"}},
-		"fewer":                              {calendar.AnyHosts, quantity(1), []string{"a×1"}},
-		"what stays is not moved":            {calendar.AnyHosts, ends(400), []string{"a×2", "b×1"}},
-		"one host: all go where all fit":     {calendar.SameHost, ends(400), []string{"b×3"}},
-		"one host: more go where all fit":    {calendar.SameHost, moves(300, 400), []string{"b×3"}},
-		"different hosts: one more":          {calendar.DifferentHosts, quantity(4), []string{"a×1", "b×1", "c×1", "d×1"}},
-		"different hosts: fewer stay":        {calendar.DifferentHosts, quantity(2), []string{"a×1", "b×1"}},
-		"different hosts: only the taken go": {calendar.DifferentHosts, ends(600), []string{"b×1", "c×1", "d×1"}},
+		"more on the same host":              {calendar.AffinityNone, quantity(4), []string{"a×4"}},
+		"more than the host has":             {calendar.AffinityNone, quantity(7), []string{"a×4", "b×3"}},
+		"fewer":                              {calendar.AffinityNone, quantity(1), []string{"a×1"}},
+		"what stays is not moved":            {calendar.AffinityNone, ends(400), []string{"a×2", "b×1"}},
+		"one host: all go where all fit":     {calendar.AffinitySame, ends(400), []string{"b×3"}},
+		"one host: more go where all fit":    {calendar.AffinitySame, moves(300, 400), []string{"b×3"}},
+		"different hosts: one more":          {calendar.AffinityDifferent, quantity(4), []string{"a×1", "b×1", "c×1", "d×1"}},
+		"different hosts: fewer stay":        {calendar.AffinityDifferent, quantity(2), []string{"a×1", "b×1"}},
+		"different hosts: only the taken go": {calendar.AffinityDifferent, ends(600), []string{"b×1", "c×1", "d×1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c", "d"))

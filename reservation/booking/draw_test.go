@@ -48,8 +48,8 @@ func drawState(t *rapid.T, h *inventory.Host) {
 	h.Power = rapid.SampledFrom([]inventory.Power{
 		inventory.PowerOn, "", inventory.PowerOn, inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
 	}).Draw(t, "power")
-	h.Guests = rapid.IntRange(0, 2).Draw(t, "guests")
-	h.Used = resource.Vector{VCPUs: int64(h.Guests), MemoryMB: 1024 * int64(h.Guests)}
+	h.InstanceCount = rapid.IntRange(0, 2).Draw(t, "guests")
+	h.Used = resource.Vector{VCPUs: int64(h.InstanceCount), MemoryMB: 1024 * int64(h.InstanceCount)}
 }
 
 // A filter and what it means, told without the filter language.
@@ -93,7 +93,7 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 		BeforeEnd:      drawTicks(t, 0, 3, "before end"),
 	}}
 	if req.Kind == reservation.Instances {
-		req.Affinity = rapid.SampledFrom([]calendar.Affinity{"", calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity")
+		req.Affinity = rapid.SampledFrom([]calendar.Affinity{"", calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity")
 		req.Resources = rapid.SampledFrom([]resource.Vector{
 			{VCPUs: 1}, {VCPUs: 3, MemoryMB: 1024}, {MemoryMB: 2048}, {VCPUs: 2, Custom: map[string]int64{"CUSTOM_FPGA": 1}},
 		}).Draw(t, "shape")

@@ -117,7 +117,7 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 	for number, name := range v.hosts.names {
 		_, bad := failed(name)
 		// Its own whole hosts are not free, so the search does not find them.
-		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.DifferentHosts {
+		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.AffinityDifferent {
 			s.query.Hosts.Remove(number)
 		}
 	}

@@ -47,7 +47,7 @@ func told(r reservation.Reservation) []string {
 func TestAFailedHostIsReplaced(t *testing.T) {
 	whole, rest := span.Span{Start: at(100), End: at(200)}, span.Span{Start: at(150), End: at(200)}
 	same, different := cpus(2, 3, 100, 200), cpus(2, 2, 100, 200)
-	same.Affinity, different.Affinity = calendar.SameHost, calendar.DifferentHosts
+	same.Affinity, different.Affinity = calendar.AffinitySame, calendar.AffinityDifferent
 	for name, tc := range map[string]struct {
 		req  reservation.Request
 		now  int64
@@ -86,13 +86,13 @@ func TestTheChoiceOfAReplacementIsThatOfABooking(t *testing.T) {
 	s := newScene(t, named("a", "busy", "closed", "failed", "later", "short", "sick", "y", "z"), leading)
 	s.host("closed").Reservable = false
 	s.host("short").Capacity.VCPUs = 2
-	s.host("y").Guests = 1
+	s.host("y").InstanceCount = 1
 	req := during(1, 100, 200)
 	req.HostProperties = `[">=", "$vcpus", 4]`
 	id := s.book(t, req).ID
 	s.book(t, only("busy", during(1, 150, 160)))
 	s.book(t, only("later", during(1, 199, 250)))
-	s.host("sick").Trouble = down
+	s.host("sick").Problem = down
 	s.observe(t)
 	s.passTo(t, at(120))
 	if diff := cmp.Diff([]string{"z"}, claimed(s.heal(t, id, failing("a", "failed"), true))); diff != "" {

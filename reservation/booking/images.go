@@ -146,7 +146,7 @@ func (s *search) asAskedWithImage(p Plan) (found *Plan, first *staging.Refusal) 
 		if ready > latest {
 			return 0, false
 		}
-		return s.find(s.startingAt(ready), calendar.FirstFit)
+		return s.find(s.startingAt(ready), calendar.PolicyFirstFit)
 	})
 }
 
@@ -154,7 +154,7 @@ func (s *search) asAskedWithImage(p Plan) (found *Plan, first *staging.Refusal) 
 func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *staging.Refusal) {
 	return s.tryWithImage(p, func(ready span.Instant) (span.Instant, bool) {
 		q.Ready = ready
-		return s.find(q, calendar.FirstFit)
+		return s.find(q, calendar.PolicyFirstFit)
 	})
 }
 
@@ -194,7 +194,7 @@ func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Ref
 	r.LargestQuantity = largest
 	if q := s.ahead(); why.Earliest != 0 {
 		q.Ready = max(q.Ready, why.Earliest)
-		if start, ok := s.find(q, calendar.FirstFit); ok {
+		if start, ok := s.find(q, calendar.PolicyFirstFit); ok {
 			if p, _ := s.laterWithImage(q, s.planAt(start, false)); p != nil {
 				r.EarliestStart = p.Span.Start
 			}

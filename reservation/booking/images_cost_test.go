@@ -57,7 +57,7 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 // fourHosts asks for four whole hosts' worth of instances from so many seconds on.
 func fourHosts(start int64) reservation.Request {
 	return reservation.Request{
-		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: 64, Resources: resource.Vector{VCPUs: 1}, Affinity: calendar.AnyHosts, Image: "image29"},
+		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: 64, Resources: resource.Vector{VCPUs: 1}, Affinity: calendar.AffinityNone, Image: "image29"},
 		Start: at(start), End: at(start + 3600),
 	}
 }

@@ -32,9 +32,9 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 	for number := range hosts.All() {
 		times := min(s.view.hosts.host(number).Capacity.Times(s.request.Resources), int64(s.request.Quantity))
 		switch s.request.Affinity {
-		case calendar.SameHost:
+		case calendar.AffinitySame:
 			total = max(total, times)
-		case calendar.DifferentHosts:
+		case calendar.AffinityDifferent:
 			total += min(times, 1)
 		default:
 			total += times
@@ -54,9 +54,9 @@ func (s *search) tooSmall(hosts hostset.Set) string {
 	switch {
 	case room == 0:
 		return fmt.Sprintf("no host%s has %s", which, s.lacking(hosts))
-	case s.request.Affinity == calendar.SameHost:
+	case s.request.Affinity == calendar.AffinitySame:
 		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, counted(room, "instance"), s.request.Quantity)
-	case s.request.Affinity == calendar.DifferentHosts:
+	case s.request.Affinity == calendar.AffinityDifferent:
 		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", counted(room, "host"), s.request.Quantity)
 	default:
 		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", counted(room, "instance"), s.request.Quantity)

@@ -41,8 +41,8 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 		"never together":             {sized(resource.Vector{VCPUs: 64, MemoryMB: 2048}), reservation.HostsInPool, "no host has 64 vcpus, 2048 MB memory, 0 GB disk together"},
 		"more than those that match": {filtered(sized(resource.Vector{VCPUs: 9})), reservation.HostsMatching, "no host that matches host_properties has 9 VCPUs; the largest has 8"},
 		"more instances":             {many(11, ""), reservation.HostsInPool, "they can hold 10 instances of this size when nothing is promised, and 11 are asked for"},
-		"more on one host":           {many(9, calendar.SameHost), reservation.HostsInPool, "no host can hold more than 8 instances"},
-		"more on different hosts":    {many(4, calendar.DifferentHosts), reservation.HostsInPool, "fits on 3 hosts, and 4 are asked for"},
+		"more on one host":           {many(9, calendar.AffinitySame), reservation.HostsInPool, "no host can hold more than 8 instances"},
+		"more on different hosts":    {many(4, calendar.AffinityDifferent), reservation.HostsInPool, "fits on 3 hosts, and 4 are asked for"},
 		"more whole hosts":           {during(4, 100, 200), reservation.HostsInPool, "the pool has 3, 4 hosts asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ type occupants struct {
 }
 
 func occupantsOf(h *inventory.Host) occupants {
-	c := occupants{other: h.Instances == nil && h.Guests > 0}
+	c := occupants{other: h.Instances == nil && h.InstanceCount > 0}
 	for i := range h.Instances {
 		g := &h.Instances[i]
 		bound := g.ReservationID() != ""
@@ -30,7 +30,7 @@ func occupantsOf(h *inventory.Host) occupants {
 // Instances on a host that is reserved now are assumed to leave with that reservation.
 func (s *search) occupied(number int, start span.Instant) bool {
 	if start <= s.view.Now.Add(s.view.LeadTime) {
-		return s.view.hosts.host(number).Guests > 0
+		return s.view.hosts.host(number).InstanceCount > 0
 	}
 	c := s.view.hosts.occupants[number]
 	return (c.bound || c.other && !s.view.Migrates) && s.unclaimed().Has(number)

@@ -120,11 +120,11 @@ func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 			t.Fatalf("%s has a claim %+v that is not its own in %v", r.ID, c, r.Span)
 		}
 		switch n := count(r, c.Host, c.Span.End-1); r.Affinity {
-		case calendar.DifferentHosts:
+		case calendar.AffinityDifferent:
 			if n != 1 {
 				t.Fatalf("%s wants different hosts and has %d instances on %s", r.ID, n, c.Host)
 			}
-		case calendar.SameHost:
+		case calendar.AffinitySame:
 			if c.Host != r.Claims[0].Host {
 				t.Fatalf("%s wants one host and has %s and %s", r.ID, c.Host, r.Claims[0].Host)
 			}

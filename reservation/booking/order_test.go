@@ -21,7 +21,7 @@ func leading(o *booking.Options) { o.LeadTime = leadTime }
 // TestHostsAreChosenInOneOrder is decision 10 of the design, without images.
 func TestHostsAreChosenInOneOrder(t *testing.T) {
 	type host = inventory.Host
-	guests := func(h *host) { h.Guests = 1 }
+	guests := func(h *host) { h.InstanceCount = 1 }
 	sleeping := func(h *host) { h.Power, h.BootSeconds = inventory.PowerSleeping, 30 }
 	efficient := func(flops float64) func(*host) { return func(h *host) { h.FlopsPerWatt = flops } }
 	for name, tc := range map[string]struct {
@@ -79,7 +79,7 @@ func TestGuestsThatNobodyTakesAwayOccupyAHostAtAnyDistance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts := named("a", "b")
-			hosts[0].FlopsPerWatt, hosts[0].Guests, hosts[0].Instances = 2, 1, []inventory.Instance{tc.guest}
+			hosts[0].FlopsPerWatt, hosts[0].InstanceCount, hosts[0].Instances = 2, 1, []inventory.Instance{tc.guest}
 			hosts[1].FlopsPerWatt = 1
 			s := newScene(t, hosts, leading, func(o *booking.Options) { o.Migrates = tc.migrates })
 			first, second := s.book(t, during(1, 86400, 90000)), s.book(t, during(1, 86400, 90000))
@@ -99,7 +99,7 @@ func TestGuestsOfARunningReservationGoWithItsEnd(t *testing.T) {
 	s := newScene(t, hosts, leading)
 	running := s.book(t, during(1, 0, 1000))
 	s.passTo(t, at(0))
-	s.host("a").Guests = 1
+	s.host("a").InstanceCount = 1
 	s.host("a").Instances = []inventory.Instance{{ID: "1", Reservation: running.ID}}
 	s.observe(t)
 	if got := s.book(t, during(1, 86400, 90000)).Claims[0].Host; got != "a" {
@@ -110,7 +110,7 @@ func TestGuestsOfARunningReservationGoWithItsEnd(t *testing.T) {
 // TestTheOrderIsTotal asks for ever more hosts of one mixed cloud.
 func TestTheOrderIsTotal(t *testing.T) {
 	hosts := named("a", "b", "c", "d", "e", "f")
-	hosts[0].FlopsPerWatt, hosts[0].Guests = 9, 1
+	hosts[0].FlopsPerWatt, hosts[0].InstanceCount = 9, 1
 	hosts[2].FlopsPerWatt = 3
 	hosts[3].FlopsPerWatt, hosts[3].Power, hosts[3].BootSeconds = 5, inventory.PowerSleeping, 10
 	hosts[4].FlopsPerWatt, hosts[4].Power = 7, inventory.PowerFailed
@@ -176,13 +176,13 @@ func TestAffinityOfInstances(t *testing.T) {
 		want        []string
 		wantLargest int // of a refusal
 	}{
-		"any hosts":               {affinity: calendar.AnyHosts, quantity: 10, want: []string{"b×8", "c×2"}},
-		"any hosts, all there is": {affinity: calendar.AnyHosts, quantity: 20, want: []string{"b×8", "c×8", "a×4"}},
-		"one more":                {affinity: calendar.AnyHosts, quantity: 21, wantLargest: 20},
-		"one host":                {affinity: calendar.SameHost, quantity: 8, want: []string{"b×8"}},
-		"one host, too many":      {affinity: calendar.SameHost, quantity: 9, wantLargest: 8},
-		"different hosts":         {affinity: calendar.DifferentHosts, quantity: 3, want: []string{"a×1", "b×1", "c×1"}},
-		"one more than hosts":     {affinity: calendar.DifferentHosts, quantity: 4, wantLargest: 3},
+		"any hosts":               {affinity: calendar.AffinityNone, quantity: 10, want: []string{"b×8", "c×2"}},
+		"any hosts, all there is": {affinity: calendar.AffinityNone, quantity: 20, want: []string{"b×8", "c×8", "a×4"}},
+		"one more":                {affinity: calendar.AffinityNone, quantity: 21, wantLargest: 20},
+		"one host":                {affinity: calendar.AffinitySame, quantity: 8, want: []string{"b×8"}},
+		"one host, too many":      {affinity: calendar.AffinitySame, quantity: 9, wantLargest: 8},
+		"different hosts":         {affinity: calendar.AffinityDifferent, quantity: 3, want: []string{"a×1", "b×1", "c×1"}},
+		"one more than hosts":     {affinity: calendar.AffinityDifferent, quantity: 4, wantLargest: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c"))

@@ -50,13 +50,13 @@ func TestFigure1OfPaper003(t *testing.T) {
 		start int64
 		hosts []string
 	}{
-		calendar.FirstFit:           {20, []string{"p04", "p05", "p06", "p07"}},
-		calendar.PEBestFit:          {85, []string{"p00", "p01", "p08", "p09"}},
-		calendar.PEWorstFit:         {30, []string{"p00", "p01", "p02", "p03"}},
-		calendar.DurationBestFit:    {30, []string{"p00", "p01", "p02", "p03"}},
-		calendar.DurationWorstFit:   {85, []string{"p00", "p01", "p08", "p09"}},
-		calendar.PEDurationBestFit:  {85, []string{"p00", "p01", "p08", "p09"}},
-		calendar.PEDurationWorstFit: {30, []string{"p00", "p01", "p02", "p03"}},
+		calendar.PolicyFirstFit:           {20, []string{"p04", "p05", "p06", "p07"}},
+		calendar.PolicyPEBestFit:          {85, []string{"p00", "p01", "p08", "p09"}},
+		calendar.PolicyPEWorstFit:         {30, []string{"p00", "p01", "p02", "p03"}},
+		calendar.PolicyDurationBestFit:    {30, []string{"p00", "p01", "p02", "p03"}},
+		calendar.PolicyDurationWorstFit:   {85, []string{"p00", "p01", "p08", "p09"}},
+		calendar.PolicyPEDurationBestFit:  {85, []string{"p00", "p01", "p08", "p09"}},
+		calendar.PolicyPEDurationWorstFit: {30, []string{"p00", "p01", "p02", "p03"}},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			s := newScene(t, named("p00", "p01", "p02", "p03", "p04", "p05", "p06", "p07", "p08", "p09", "p10", "p11"))

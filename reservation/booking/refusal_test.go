@@ -153,7 +153,7 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 		n := s.room(h, q, others)
 		free, most = free+n, max(most, n)
 	}
-	if q.terms.Affinity == calendar.SameHost {
+	if q.terms.Affinity == calendar.AffinitySame {
 		free = most
 	}
 	if refused.Matched != matched || refused.Free != free {
@@ -190,12 +190,12 @@ func (s *scene) everHeld(q question) bool {
 			if q.terms.Kind == reservation.Instances {
 				n = h.Capacity.Times(q.terms.Resources)
 			}
-			if q.terms.Affinity == calendar.DifferentHosts {
+			if q.terms.Affinity == calendar.AffinityDifferent {
 				n = min(n, 1)
 			}
 			sum, most = sum+n, max(most, n)
 		}
-		if q.terms.Affinity == calendar.SameHost {
+		if q.terms.Affinity == calendar.AffinitySame {
 			sum = most
 		}
 		if sum >= int64(q.terms.Quantity) {
@@ -216,7 +216,7 @@ func (s *scene) room(h *inventory.Host, q question, others []reservation.Reserva
 		return 0
 	}
 	room := int64(1)
-	if q.terms.Kind == reservation.Instances && q.terms.Affinity != calendar.DifferentHosts {
+	if q.terms.Kind == reservation.Instances && q.terms.Affinity != calendar.AffinityDifferent {
 		room = 1 << 30
 	}
 	for _, at := range turns(q.hold, others...) {

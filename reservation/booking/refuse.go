@@ -98,7 +98,7 @@ func (s *search) largest() int {
 // hosts allow none.
 func (s *search) earliest() span.Instant {
 	q := s.ahead()
-	start, ok := s.find(q, calendar.FirstFit)
+	start, ok := s.find(q, calendar.PolicyFirstFit)
 	if ok && s.staged != nil {
 		var p *Plan
 		if p, _ = s.laterWithImage(q, s.planAt(start, false)); p != nil {

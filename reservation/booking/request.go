@@ -107,14 +107,14 @@ func fill(t *reservation.Terms, defaults Defaults) {
 	if t.Policy == "" {
 		t.Policy = defaults.Policy
 		if t.Kind == reservation.Instances {
-			t.Policy = calendar.FirstFit
+			t.Policy = calendar.PolicyFirstFit
 		}
 	}
 	if t.OnEnd == "" {
 		t.OnEnd = defaults.OnEnd
 	}
 	if t.Kind == reservation.Instances && t.Affinity == "" {
-		t.Affinity = calendar.AnyHosts
+		t.Affinity = calendar.AffinityNone
 	}
 }
 
@@ -169,10 +169,10 @@ func checkInstanceTerms(t reservation.Terms) error {
 	if r.IsZero() {
 		return fault.Field("resources", "is required for kind instance: the size of one instance")
 	}
-	if t.Policy != calendar.FirstFit {
-		return fault.Field("policy", "kind instance accepts %s only; %s compares whole free hosts", calendar.FirstFit, t.Policy)
+	if t.Policy != calendar.PolicyFirstFit {
+		return fault.Field("policy", "kind instance accepts %s only; %s compares whole free hosts", calendar.PolicyFirstFit, t.Policy)
 	}
-	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts})
+	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent})
 }
 
 // mostClasses is the maximum number of custom resource classes in a request. Each search

@@ -72,7 +72,7 @@ func TestScarceHostsServeWhereOthersAreTaken(t *testing.T) {
 func TestGuestsCountMoreThanScarcity(t *testing.T) {
 	hosts := mixed()
 	for i := range hosts[:3] {
-		hosts[i].Guests = 1
+		hosts[i].InstanceCount = 1
 	}
 	s := newScene(t, hosts, leading)
 	if got := claimed(s.book(t, during(1, leadTime, 200))); got[0] != "large" {

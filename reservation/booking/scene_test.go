@@ -47,7 +47,7 @@ func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)
 	s.now.Store(int64(base))
 	s.options = booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      s.clock,
 		NewID:    func() string { return fmt.Sprintf("r%03d", s.ids.Add(1)) },
 	}

@@ -117,11 +117,11 @@ func (s *search) start() (start span.Instant, delayed, ok bool) {
 	if !s.request.immediate {
 		return 0, false, false
 	}
-	if _, ok = s.find(s.allAwake(), calendar.FirstFit); !ok {
+	if _, ok = s.find(s.allAwake(), calendar.PolicyFirstFit); !ok {
 		return 0, false, false
 	}
 	for _, wake := range s.wakes {
-		if _, ok = s.find(s.startingAt(wake), calendar.FirstFit); ok {
+		if _, ok = s.find(s.startingAt(wake), calendar.PolicyFirstFit); ok {
 			return wake, true, true
 		}
 	}
@@ -204,7 +204,7 @@ func (s *search) placeSlices(start span.Instant, quantity int, first map[int]boo
 	var claims []reservation.Claim
 	for _, room := range s.rooms(start, quantity, first) {
 		n := min(room.Slices, quantity)
-		if n == 0 || s.request.Affinity == calendar.SameHost && n < quantity {
+		if n == 0 || s.request.Affinity == calendar.AffinitySame && n < quantity {
 			continue
 		}
 		quantity -= n

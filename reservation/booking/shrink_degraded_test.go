@@ -13,7 +13,7 @@ func TestADegradedReservationThatShrinksGivesBackWhatHasFailed(t *testing.T) {
 				s := newScene(t, named("a", "b"))
 				id := s.book(t, req).ID
 				s.passTo(t, at(now))
-				s.host("a").Trouble, s.host("a").Guests = down, 1
+				s.host("a").Problem, s.host("a").InstanceCount = down, 1
 				s.observe(t)
 				s.heal(t, id, failing("a"), true)
 				if r := s.change(t, id, quantity(1)); len(r.Claims) != 1 || r.Claims[0].Host != "b" {
@@ -43,7 +43,7 @@ func TestADegradedReservationGivesBackAHostThatHasLeftTheCloud(t *testing.T) {
 func TestAHostThatBlinksIsKeptForItsGuests(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.running(t, during(2, 100, 200))
-	s.host("a").Trouble, s.host("a").Guests = down, 1
+	s.host("a").Problem, s.host("a").InstanceCount = down, 1
 	s.observe(t)
 	if r := s.change(t, r.ID, quantity(1)); len(r.Claims) != 1 || r.Claims[0].Host != "a" {
 		t.Errorf("it keeps %v, and its guest is on a", claimed(r))

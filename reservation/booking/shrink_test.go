@@ -23,7 +23,7 @@ func (s *scene) run(t tester, host, id string, names ...string) {
 			ID: name, Host: host, Status: "ACTIVE", Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: id}},
 		})
 	}
-	h.Guests = len(h.Instances)
+	h.InstanceCount = len(h.Instances)
 	s.observe(t)
 }
 
@@ -59,7 +59,7 @@ func TestAHostWithInstancesOfTheReservationIsNotGivenUp(t *testing.T) {
 		t.Errorf("records (-before +after):\n%s", diff)
 	}
 	r = s.change(t, r.ID, ends(190)) // gives up no host
-	s.host("b").Instances, s.host("b").Guests = nil, 0
+	s.host("b").Instances, s.host("b").InstanceCount = nil, 0
 	s.observe(t)
 	if diff := cmp.Diff([]string{"c"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
 		t.Errorf("once they are deleted (-want +got):\n%s", diff)
@@ -99,12 +99,12 @@ func TestOfADegradedReservationTheFailedHostGoesFirstButNotWithItsInstances(t *t
 	s := newScene(t, named("a", "b"))
 	r := s.running(t, during(2, 100, 200))
 	s.run(t, "a", r.ID, "i")
-	s.host("a").Trouble = down
+	s.host("a").Problem = down
 	s.observe(t)
 	s.heal(t, r.ID, failing("a"), true)
 	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(1))
 	inTheWay(t, err, "host a", "i")
-	s.host("a").Instances, s.host("a").Guests = nil, 0
+	s.host("a").Instances, s.host("a").InstanceCount = nil, 0
 	s.observe(t)
 	if diff := cmp.Diff([]string{"b"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
 		t.Errorf("once they are deleted (-want +got):\n%s", diff)

@@ -56,13 +56,13 @@ func TestAnInvalidRequestNamesItsField(t *testing.T) {
 		"a name without end":          {host(func(r *request) { r.Name = strings.Repeat("x", 256) }), "name"},
 		"an image without end":        {host(func(r *request) { r.Image = strings.Repeat("x", 256) }), "image"},
 		"a shape of hosts":            {host(func(r *request) { r.Resources.VCPUs = 1 }), "resources"},
-		"an affinity of hosts":        {host(func(r *request) { r.Affinity = calendar.SameHost }), "affinity"},
+		"an affinity of hosts":        {host(func(r *request) { r.Affinity = calendar.AffinitySame }), "affinity"},
 		"a broken filter":             {host(func(r *request) { r.HostProperties = `["=", "$name"]` }), "host_properties"},
 		"instances without shape":     {instance(func(r *request) { r.Resources = resource.Vector{} }), "resources"},
 		"a negative shape":            {instance(func(r *request) { r.Resources.DiskGB = -1 }), "resources"},
 		"a negative resource class":   {instance(func(r *request) { r.Resources.Custom = map[string]int64{"CUSTOM_FPGA": -1} }), "resources.CUSTOM_FPGA"},
 		"an unknown affinity":         {instance(func(r *request) { r.Affinity = "near" }), "affinity"},
-		"a policy of hosts":           {instance(func(r *request) { r.Policy = calendar.PEBestFit }), "policy"},
+		"a policy of hosts":           {instance(func(r *request) { r.Policy = calendar.PolicyPEBestFit }), "policy"},
 		"a window of ages, all of it": {host(func(r *request) { r.End = r.Start.Add(101 * year) }), "end_time"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	leaving.OnEnd = reservation.OnEndLeave
 	before := s.book(t, leaving)
 	s.desk.Configure(booking.Limits{}, booking.Defaults{
-		Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
+		Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
 	})
 	for name, caller := range map[string]booking.Caller{"a tenant": owner, "an admin": {ProjectID: "demo", Admin: true}} {
 		_, err := s.desk.Book(t.Context(), caller, leaving, nil)
@@ -131,16 +131,16 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 
 func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 	s := newScene(t, named("a"))
-	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PEWorstFit, reservation.OnEndShelve
+	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PolicyPEWorstFit, reservation.OnEndShelve
 	s.restart(t)
 	r := s.book(t, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60})
-	want := reservation.Terms{Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PEWorstFit, OnEnd: reservation.OnEndShelve}
+	want := reservation.Terms{Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndShelve}
 	if diff := cmp.Diff(want, r.Terms); diff != "" {
 		t.Errorf("terms (-want +got):\n%s", diff)
 	}
 	r = s.book(t, cpus(1, 1, 100, 200))
-	if r.Policy != calendar.FirstFit || r.Affinity != calendar.AnyHosts {
-		t.Errorf("instances: policy %q, affinity %q; want %q and %q", r.Policy, r.Affinity, calendar.FirstFit, calendar.AnyHosts)
+	if r.Policy != calendar.PolicyFirstFit || r.Affinity != calendar.AffinityNone {
+		t.Errorf("instances: policy %q, affinity %q; want %q and %q", r.Policy, r.Affinity, calendar.PolicyFirstFit, calendar.AffinityNone)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts := named("a", "b")
-			hosts[0].Power, hosts[0].Trouble, hosts[0].BootSeconds = tc.power, trouble, 30
+			hosts[0].Power, hosts[0].Problem, hosts[0].BootSeconds = tc.power, trouble, 30
 			s := newScene(t, hosts)
 			for kind, ask := range map[string]func(quantity int, start, end int64) reservation.Request{
 				"hosts": during, "instances": func(quantity int, start, end int64) reservation.Request { return cpus(8, quantity, start, end) },
@@ -54,7 +54,7 @@ func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 
 func TestARefusalForTroubleSaysThatWaitingDoesNotHelp(t *testing.T) {
 	hosts := named("a", "b", "c")
-	hosts[1].Trouble = trouble
+	hosts[1].Problem = trouble
 	s := newScene(t, hosts)
 	s.book(t, only("a", during(1, 0, 100)))
 	for name, tc := range map[string]struct {
@@ -93,7 +93,7 @@ func TestAHostThatIsWellAgainTakesBookings(t *testing.T) {
 		trouble string
 		takes   bool
 	}{{"", true}, {trouble, false}, {"it is disabled: maintenance", false}, {"", true}} {
-		s.host("a").Trouble = step.trouble
+		s.host("a").Problem = step.trouble
 		s.observe(t)
 		if _, err := s.desk.Offer(t.Context(), owner, during(1, 10, 20)); (err == nil) != step.takes {
 			t.Errorf("trouble %q: %v", step.trouble, err)

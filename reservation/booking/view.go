@@ -24,7 +24,7 @@ func NewView(now span.Instant, s *inventory.Snapshot, held []Hold) (View, error)
 	r, capacities := (&hostIndex{}).with(orderHosts(s))
 	v := View{
 		Now: now, Calendar: calendar.New(capacities, now), hosts: r,
-		Defaults: Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 	}
 	for i, h := range held {
 		number, known := r.numbers[h.Host]

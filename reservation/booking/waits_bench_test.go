@@ -61,7 +61,7 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 	filtered := wide(during(1_000, 0, 0))
 	filtered.HostProperties = `["and",` + strings.Join(parts, ",") + `]`
 	spread := wide(during(900, 0, 0))
-	spread.Policy = calendar.PEDurationBestFit
+	spread.Policy = calendar.PolicyPEDurationBestFit
 	slices := wide(cpus(1, 63_900, 0, 0))
 	ask := func(do func(ctx context.Context) error) func(ctx context.Context) {
 		return func(ctx context.Context) { _ = do(ctx) } // most are refused

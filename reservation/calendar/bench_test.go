@@ -67,7 +67,7 @@ func newWorkload(hosts, claims int) *workload {
 	for len(w.claims) < claims {
 		q := w.request(0)
 		q.Quantity = min(q.Quantity, hosts, claims-len(w.claims))
-		if start, ok := w.calendar.Find(q, calendar.FirstFit); ok {
+		if start, ok := w.calendar.Find(q, calendar.PolicyFirstFit); ok {
 			w.claims = append(w.claims, w.book(q, start)...)
 			w.held += q.Duration * int64(q.Quantity)
 		}
@@ -181,7 +181,7 @@ func BenchmarkFindAndBook(b *testing.B) {
 				q.Quantity = min(q.Quantity, size.hosts)
 				var claims []calendar.Claim
 				times = append(times, timed(func() {
-					if start, ok := w.calendar.Find(q, calendar.FirstFit); ok {
+					if start, ok := w.calendar.Find(q, calendar.PolicyFirstFit); ok {
 						claims = w.book(q, start)
 					}
 				}))
@@ -192,7 +192,7 @@ func BenchmarkFindAndBook(b *testing.B) {
 			}
 			report(b, times, held, w.occupancy())
 			list := w.list()
-			compare(b, w, list, queries, times, calendar.FirstFit)
+			compare(b, w, list, queries, times, calendar.PolicyFirstFit)
 			early := make([]time.Duration, min(len(queries), 100))
 			for i, q := range queries[:len(early)] {
 				early[i] = timed(func() { list.firstFit(q) })

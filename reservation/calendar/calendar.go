@@ -13,28 +13,28 @@ import (
 type Claim struct {
 	Host int
 	Span span.Span
-	// Slice is the part of the host that is held; the zero Vector is the whole host.
+	// Slice is the part of the host; the zero Vector is the whole host.
 	Slice resource.Vector
 }
 
-// Whole says that the claim holds the host as a whole.
+// Whole reports whether the claim holds the whole host.
 func (c Claim) Whole() bool { return c.Slice.IsZero() }
 
 // Calendar holds the claims of hosts 0 … Hosts()-1.
 //
-// A calendar and its snapshots share what neither of them has changed since: a change
-// copies the lanes and the parts of the index that it touches, once after each snapshot.
+// A calendar and its snapshots share what neither has changed since: a change copies the lanes
+// and the parts of the index that it touches, once after each snapshot.
 type Calendar struct {
 	lanes []*lane
 	index index
-	owner *owner // who may write a lane or a page without copying it; nil in a snapshot
+	owner *owner // may write lanes and pages without copying them; nil in a snapshot
 }
 
-// owner tells calendars apart that share their parts. It has a size, so that two differ.
+// owner distinguishes calendars that share parts. It has a size, so that two pointers differ.
 type owner struct{ _ byte }
 
-// New returns an empty calendar of hosts with these capacities. The index reaches
-// from from onwards; claims before it are held all the same.
+// New returns an empty calendar of hosts with these capacities. The index starts at from;
+// earlier claims are possible too.
 func New(capacity []resource.Vector, from span.Instant) *Calendar {
 	c := &Calendar{owner: new(owner)}
 	c.index = newIndex(from, c.owner)
@@ -44,9 +44,9 @@ func New(capacity []resource.Vector, from span.Instant) *Calendar {
 	return c
 }
 
-// Snapshot returns the calendar as it is now, for any number of readers at once. It never
-// changes, and panics where it is told to. It costs a pointer for each host and for each
-// page of the index.
+// Snapshot returns the calendar as it is now, for any number of concurrent readers. It never
+// changes, and panics on an attempt. It costs a pointer for each host and for each page of the
+// index.
 func (c *Calendar) Snapshot() *Calendar {
 	if c.owner == nil {
 		return c
@@ -57,7 +57,7 @@ func (c *Calendar) Snapshot() *Calendar {
 	return s
 }
 
-// Fork returns a calendar with the claims of a snapshot, which may be changed.
+// Fork returns a calendar with the same claims that can be changed.
 func (c *Calendar) Fork() *Calendar {
 	if c.owner != nil {
 		return c.Snapshot().Fork()
@@ -67,16 +67,16 @@ func (c *Calendar) Fork() *Calendar {
 	return f
 }
 
-// Unchanged reports whether nothing has been claimed or released on host, nor its capacity
-// changed, between two calendars of which one is a snapshot of the other, taken at any time.
+// Unchanged reports whether the claims and the capacity of host are the same in a calendar and a
+// snapshot of it, taken at any time.
 func (c *Calendar) Unchanged(other *Calendar, host int) bool {
 	return host < len(c.lanes) && host < len(other.lanes) && c.lanes[host] == other.lanes[host]
 }
 
-// lane returns the lane of host, to be written.
+// lane returns the lane of host for writing.
 func (c *Calendar) lane(host int) *lane {
 	if c.owner == nil {
-		panic("calendar: a snapshot was to be changed")
+		panic("calendar: change of a snapshot")
 	}
 	if l := c.lanes[host]; l.owner != c.owner {
 		c.lanes[host] = l.clone()
@@ -85,29 +85,29 @@ func (c *Calendar) lane(host int) *lane {
 	return c.lanes[host]
 }
 
-// Hosts is the number of hosts.
+// Hosts returns the number of hosts.
 func (c *Calendar) Hosts() int { return len(c.lanes) }
 
-// AddHost makes room for one more host and gives its number.
+// AddHost adds a host and returns its number.
 func (c *Calendar) AddHost(capacity resource.Vector) int {
 	if c.owner == nil {
-		panic("calendar: a snapshot was to be changed")
+		panic("calendar: change of a snapshot")
 	}
 	c.lanes = append(c.lanes, &lane{owner: c.owner, capacity: capacity})
 	c.index.hosts = len(c.lanes)
 	return len(c.lanes) - 1
 }
 
-// SetCapacity changes what host offers to slices from now on. Slices already
-// held stay, even where they exceed the new capacity.
+// SetCapacity changes what host offers to slices from now on. Existing slices stay, even if
+// they exceed the new capacity.
 func (c *Calendar) SetCapacity(host int, capacity resource.Vector) {
 	if !c.lanes[host].capacity.Equal(capacity) {
 		c.lane(host).capacity = capacity
 	}
 }
 
-// Add enters all claims or none. It fails when a span is empty, a host does not
-// exist, or a claim does not fit beside those already held.
+// Add adds all claims or none. It returns an error if a span is empty, a host does not exist,
+// or a claim does not fit beside existing ones.
 func (c *Calendar) Add(claims ...Claim) error {
 	for i, claim := range claims {
 		if err := c.admit(claim); err != nil {
@@ -119,21 +119,21 @@ func (c *Calendar) Add(claims ...Claim) error {
 	return nil
 }
 
-// Remove takes out all claims or none. A part of a whole-host claim may be
-// removed, as for an early release; a slice is removed as it was added.
+// Remove removes all claims or none. It can remove a part of a whole-host claim, for an early
+// release; it removes a slice only as it was added.
 func (c *Calendar) Remove(claims ...Claim) error {
 	for i, claim := range claims {
 		if !c.withdrawOne(claim) {
 			for _, removed := range claims[:i] {
 				c.enter(removed)
 			}
-			return fmt.Errorf("release host %d for %v: it is not held so", claim.Host, claim.Span)
+			return fmt.Errorf("release host %d for %v: there is no such claim", claim.Host, claim.Span)
 		}
 	}
 	return nil
 }
 
-// Prune forgets what ended by t, and lets the index begin there.
+// Prune removes what ended by t and lets the index start there.
 func (c *Calendar) Prune(t span.Instant) {
 	reached := bucketSpan(c.index.end()).Start
 	c.index.advance(t)
@@ -143,12 +143,12 @@ func (c *Calendar) Prune(t span.Instant) {
 		}
 		busy := c.lanes[host].busy()
 		for _, w := range busy[busy.endingAfter(reached):] {
-			c.index.mark(host, w) // within reach only now
+			c.index.mark(host, w) // within reach only since the index advanced
 		}
 	}
 }
 
-// Free gives the hosts of among that nobody holds at any instant of w.
+// Free returns the hosts of among without a claim at any instant of w.
 func (c *Calendar) Free(w span.Span, among hostset.Set) hostset.Set {
 	free, open := c.index.split(w, among)
 	for host := range open.All() {
@@ -159,8 +159,8 @@ func (c *Calendar) Free(w span.Span, among hostset.Set) hostset.Set {
 	return free
 }
 
-// Held gives the spans of host's claims that share an instant with w, sorted;
-// whole-host claims that touch come as one.
+// Held returns the spans of host's claims that overlap w, sorted; touching whole-host claims
+// are merged.
 func (c *Calendar) Held(host int, w span.Span) []span.Span {
 	l := c.lanes[host]
 	var held []span.Span
@@ -182,8 +182,8 @@ func (c *Calendar) Held(host int, w span.Span) []span.Span {
 	return held
 }
 
-// NextBusy gives the first time in which host is held that ends after t; merged
-// where claims touch or share it. ok is false when none follows.
+// NextBusy returns the first claimed span of host that ends after t, merged with claims that
+// touch or overlap it. ok is false if there is none.
 func (c *Calendar) NextBusy(host int, t span.Instant) (next span.Span, ok bool) {
 	busy := c.lanes[host].busy()
 	i := busy.endingAfter(t)
@@ -246,9 +246,9 @@ func (c *Calendar) withdrawOne(claim Claim) bool {
 	return true
 }
 
-// Restore enters claims that were promised before, as after a restart. Slices may
-// exceed a capacity that has shrunk since; a whole-host claim over another claim
-// is an error all the same, and leaves the calendar as it was.
+// Restore adds claims that were promised before, as after a restart. Slices may exceed a
+// capacity that has shrunk since; a whole-host claim that overlaps another claim is still an
+// error, and leaves the calendar unchanged.
 func (c *Calendar) Restore(claims ...Claim) error {
 	for i, claim := range claims {
 		if err := c.admitRestored(claim); err != nil {

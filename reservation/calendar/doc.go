@@ -1,4 +1,4 @@
-// Package calendar knows which host is held when, and finds the time for more.
+// Package calendar holds the claims of hosts over time and finds free time for more.
 //
 // It is the availability list of Li et al., "Resource Availability-Aware
 // Advance Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper
@@ -9,14 +9,14 @@
 // policy chooses among the rectangles.
 //
 // Two granularities share one calendar. A whole-host claim has the host to
-// itself. A slice takes a resource vector of it; slices add up at each instant
+// itself. A slice is a resource vector of a host; slices add up at each instant
 // and never exceed the host's capacity. Touching claims do not overlap.
 //
-// The calendar differs from the paper's linked list in its shape only. Each host
-// has a lane of busy spans; an index of hour-wide buckets holds one bit for each
+// The calendar differs from the paper's linked list only in its data structure. Each host
+// has a lane of busy spans; an index of hour-wide buckets has one bit for each
 // host that is busy at any time of that hour. The index answers for most hosts
-// at once; the lanes decide what it leaves open. So an answer never depends on
-// the width or the reach of the index. The paper's own list is kept in the tests
+// at once; the lanes answer for the rest. An answer therefore never depends on
+// the width or the reach of the index. The tests contain the paper's own list
 // as the oracle.
 //
 // A Calendar knows hosts by number, and neither reservations nor projects. It is

@@ -7,10 +7,9 @@ import (
 
 // earliest finds the smallest feasible start.
 //
-// A start in bucket b needs hosts that are free in all buckets that lie wholly
-// inside its window wherever in b it falls: from b+1 to b+⌊duration/width⌋-1. So
-// few enough hosts without a mark there rule the whole bucket out; the lanes of
-// the others decide.
+// A start in bucket b needs hosts that are free in all buckets that are inside its window
+// wherever in b it is: from b+1 to b+⌊duration/width⌋-1. If too few hosts are unmarked there,
+// the whole bucket is ruled out; otherwise the lanes of the unmarked hosts decide.
 func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	from, latest := q.Ready, q.latest()
 	if latest < from || q.Hosts.Count() < q.Quantity {
@@ -21,7 +20,7 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	}
 	bucket, known := bucketOf(from), c.index.known()
 	if bucket < c.index.first {
-		known = bucket // no bucket is known that early
+		known = bucket // the index has no bucket that early
 	}
 	inside := newRun(&c.index, bucket+1, q.Duration/bucketSeconds-1)
 	for ; bucket < known && from <= latest; bucket++ {
@@ -37,8 +36,8 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	return c.earliestAmong(&q, q.Hosts, from, latest)
 }
 
-// suffices says that enough hosts are free from start on: first those of which
-// the index knows it, then those whose lane must tell.
+// suffices reports whether enough hosts are free from start on: it counts first the hosts that
+// the index knows to be free, then those whose lane decides.
 func (c *Calendar) suffices(q *Query, start span.Instant) bool {
 	w, enough := q.Window(start), 0
 	free, open := c.index.split(w, q.Hosts)
@@ -59,7 +58,7 @@ func (c *Calendar) suffices(q *Query, start span.Instant) bool {
 	return false
 }
 
-// earliestAmong finds the smallest start in [from, to] from which hosts suffice.
+// earliestAmong finds the smallest start in [from, to] with enough free hosts.
 func (c *Calendar) earliestAmong(q *Query, hosts hostset.Set, from, to span.Instant) (span.Instant, bool) {
 	openings := c.openings(q, hosts, from, to)
 	if len(openings) < q.Quantity {
@@ -73,10 +72,9 @@ func (c *Calendar) earliestAmong(q *Query, hosts hostset.Set, from, to span.Inst
 	return 0, false
 }
 
-// run is a window of consecutive buckets that slides forward: the hosts busy in
-// any of them, in constant work per step. It is a queue of two stacks: ahead has
-// the unions of its older buckets with all that follow them in that stack,
-// newest the union of the younger ones.
+// run is a sliding window of consecutive buckets: the hosts busy in any of them, at constant
+// cost per step. It is a queue of two stacks: ahead has the unions of each older bucket with
+// all that follow it in that stack, newest the union of the younger ones.
 type run struct {
 	index     *index
 	from, len int64 // buckets [from, from+len)
@@ -95,7 +93,7 @@ func (r *run) restack() {
 	r.ahead = r.ahead[:0]
 	r.newest = hostset.New(r.index.hosts)
 	union := hostset.New(r.index.hosts)
-	// Buckets that the index does not have are free: they need no place.
+	// Buckets beyond the index are free and need no entry.
 	end := min(r.from+r.len, r.index.known())
 	for b := end - 1; b >= r.from; b-- {
 		if set := r.index.at(b); set != nil {
@@ -106,7 +104,7 @@ func (r *run) restack() {
 	}
 }
 
-// advance drops the first bucket and takes in the one after the last.
+// advance drops the first bucket and adds the one after the last.
 func (r *run) advance() {
 	if r.len == 0 {
 		r.from++
@@ -129,10 +127,10 @@ func (r *run) older() hostset.Set {
 	return r.ahead[len(r.ahead)-1]
 }
 
-// countFree is the number of hosts of among that no bucket of the run has.
+// countFree returns the number of hosts of among that are in no bucket of the run.
 func (r *run) countFree(among hostset.Set) int { return among.CountWithout(r.older(), r.newest) }
 
-// free gives the hosts of among that no bucket of the run has.
+// free returns the hosts of among that are in no bucket of the run.
 func (r *run) free(among hostset.Set) hostset.Set {
 	free, older := among.Clone(), r.older()
 	for i := range free {

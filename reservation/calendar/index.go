@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// bucketSeconds is the width of a bucket. Narrower buckets leave fewer hosts
-	// open to a look at their lane, and cost more words to unite.
+	// bucketSeconds is the width of a bucket. Narrower buckets leave fewer hosts to their
+	// lanes, and cost more words to unite.
 	bucketSeconds = 3600
-	// indexReach is the number of buckets from the index's first, nearly two years.
+	// indexReach is the number of buckets of the index, nearly two years.
 	indexReach = 1 << 14
 )
 
-// index has for each bucket the hosts that are busy at any time of it. A bucket
-// without any has no set.
+// index has for each bucket the hosts that are busy at any time of it. A bucket without busy
+// hosts has no set.
 type index struct {
 	hosts int
 	first int64 // number of the first bucket; bucket b is [b*bucketSeconds, (b+1)*bucketSeconds)
 	owner *owner
-	// pages have the buckets from base on, a multiple of pageBuckets that is not after
-	// first. What lies before first is as good as empty.
+	// pages have the buckets from base on, a multiple of pageBuckets not after first. Buckets
+	// before first are ignored.
 	base  int64
 	pages []*page
 }
 
-// pageBuckets is how many buckets calendars share or copy together.
+// pageBuckets is the number of buckets that calendars share or copy together.
 const pageBuckets = 64
 
-// page has consecutive buckets. Its owner may write it; those of its sets that the owner
-// has made are in own, one bit each, the others are shared.
+// page has consecutive buckets. Its owner may write it; bit i of own marks that the owner has
+// made set i, the other sets are shared.
 type page struct {
 	owner *owner
 	own   uint64
@@ -59,13 +59,13 @@ func floor(a, b int64) int64 {
 	return q
 }
 
-// bucketOf is the number of the bucket that t lies in.
+// bucketOf returns the number of the bucket that contains t.
 func bucketOf(t span.Instant) int64 { return floor(int64(t), bucketSeconds) }
 
-// end is the number of the first bucket that the index does not reach.
+// end returns the number of the first bucket beyond the index.
 func (x *index) end() int64 { return x.first + indexReach }
 
-// known is the number of the bucket after the last one that may have a set.
+// known returns the number of the bucket after the last one that may have a set.
 func (x *index) known() int64 {
 	return max(x.first, min(x.base+int64(len(x.pages))*pageBuckets, x.end()))
 }
@@ -76,7 +76,7 @@ func (x *index) touched(w span.Span) (from, to int64) {
 	return max(bucketOf(w.Start), x.first), min(bucketOf(w.End-1)+1, x.end())
 }
 
-// at is the set of bucket b, nil where nobody is busy or the index does not reach.
+// at returns the set of bucket b, nil if no host is busy or the bucket is outside the index.
 func (x *index) at(b int64) hostset.Set {
 	if i := b - x.base; b >= x.first && i < int64(len(x.pages))*pageBuckets && x.pages[i/pageBuckets] != nil {
 		return x.pages[i/pageBuckets].sets[i%pageBuckets]
@@ -84,7 +84,7 @@ func (x *index) at(b int64) hostset.Set {
 	return nil
 }
 
-// writable returns the set of bucket b, to be written, with room for all hosts.
+// writable returns the set of bucket b for writing, with space for all hosts.
 func (x *index) writable(b int64) hostset.Set {
 	i, of := int((b-x.base)/pageBuckets), int((b-x.base)%pageBuckets)
 	if i >= len(x.pages) {
@@ -129,7 +129,7 @@ func bucketSpan(b int64) span.Span {
 	return span.Span{Start: span.Instant(b * bucketSeconds), End: span.Instant((b + 1) * bucketSeconds)}
 }
 
-// advance lets the index begin with the bucket of t.
+// advance lets the index start with the bucket of t.
 func (x *index) advance(t span.Instant) {
 	first := bucketOf(t)
 	if first <= x.first {
@@ -142,8 +142,8 @@ func (x *index) advance(t span.Instant) {
 	}
 }
 
-// split divides the hosts of among over w: free has those that the index knows
-// to be free, open those that only their lane can tell; the rest are busy.
+// split divides the hosts of among over w: free has those that the index knows to be free, open
+// those whose lane decides; the rest are busy.
 func (x *index) split(w span.Span, among hostset.Set) (free, open hostset.Set) {
 	inside, edges := hostset.New(x.hosts), hostset.New(x.hosts)
 	from, to := x.touched(w)
@@ -159,7 +159,7 @@ func (x *index) split(w span.Span, among hostset.Set) (free, open hostset.Set) {
 		}
 	}
 	known := bucketOf(w.Start) >= x.first && bucketOf(w.End-1) < x.end()
-	free, open = edges, inside // their room is reused
+	free, open = edges, inside // their memory is reused
 	for i, word := range among {
 		possible := word &^ inside[i]
 		if known {

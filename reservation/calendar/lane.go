@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// slice is a part of a host held for a span.
+// slice is a claim of a part of a host for a span.
 type slice struct {
 	span   span.Span
 	demand resource.Vector
@@ -18,13 +18,13 @@ func bySpan(a, b slice) int {
 	return cmp.Or(cmp.Compare(a.span.Start, b.span.Start), cmp.Compare(a.span.End, b.span.End))
 }
 
-// lane is what one host is held for.
+// lane is the claims of one host.
 type lane struct {
 	owner    *owner
 	capacity resource.Vector
-	whole    spans   // held by whole-host claims
+	whole    spans   // of whole-host claims
 	slices   []slice // sorted by span
-	held     usage   // by the slices
+	held     usage   // of the slices
 	mixed    spans   // whole and slices together; unused while there are no slices
 }
 
@@ -35,7 +35,7 @@ func (l *lane) clone() *lane {
 	}
 }
 
-// busy returns the time in which the host is not free as a whole.
+// busy returns the time in which the host is not wholly free.
 func (l *lane) busy() spans {
 	if len(l.slices) == 0 {
 		return l.whole
@@ -43,7 +43,7 @@ func (l *lane) busy() spans {
 	return l.mixed
 }
 
-// fits returns how many slices of demand the host can take throughout w, at most limit.
+// fits returns how many slices of demand fit on the host throughout w, at most limit.
 func (l *lane) fits(w span.Span, demand resource.Vector, limit int64) int64 {
 	if !l.whole.free(w) {
 		return 0
@@ -109,7 +109,7 @@ func (l *lane) outdated(t span.Instant) bool {
 		slices.ContainsFunc(l.slices, func(s slice) bool { return s.span.End <= t })
 }
 
-// prune forgets what ended by t.
+// prune removes what ended by t.
 func (l *lane) prune(t span.Instant) {
 	l.whole = slices.Delete(l.whole, 0, l.whole.endingAfter(t))
 	if len(l.slices) == 0 {

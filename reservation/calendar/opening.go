@@ -13,8 +13,8 @@ import (
 // never is before every instant.
 const never = span.Instant(math.MinInt64)
 
-// opening is a gap of one host in which a query fits: the host can serve every
-// start from first to last, and is free throughout [begin, end).
+// opening is a gap of one host in which a query fits: every start from first to last is
+// possible, and the host is free throughout [begin, end).
 type opening struct {
 	first, last, begin, end span.Instant
 }
@@ -23,10 +23,10 @@ func compareSpans(a, b span.Span) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
-// firstOpenings bounds the room that is made before it is known how many there are.
+// firstOpenings bounds the memory that openings allocates in advance.
 const firstOpenings = 1024
 
-// openings collects the gaps of hosts that can serve a start in [from, to].
+// openings returns the gaps of hosts that contain a start in [from, to].
 func (c *Calendar) openings(q *Query, hosts hostset.Set, from, to span.Instant) []opening {
 	if to < from {
 		return nil
@@ -63,8 +63,8 @@ func (c *Calendar) appendOpenings(found []opening, q *Query, host int, from, to 
 	}
 }
 
-// levels walks the times at which the number of open hosts changes, with the
-// number from then on. The last is 0.
+// levels iterates over the times at which the number of open hosts changes, with the number
+// from then on. The last is 0.
 func levels(openings []opening) iter.Seq2[span.Instant, int] {
 	enter, leave := make([]span.Instant, len(openings)), make([]span.Instant, len(openings))
 	for i, o := range openings {

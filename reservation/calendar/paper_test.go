@@ -88,8 +88,8 @@ func TestA003_2_FeasibleStartsAndTheirRectangles(t *testing.T) {
 func TestA003_3_WhatEachPolicyChooses(t *testing.T) {
 	c, q := figure1(t)
 	for policy, want := range map[calendar.Policy]span.Instant{
-		calendar.FirstFit: 20, calendar.PEBestFit: 85, calendar.PEWorstFit: 30, calendar.DurationBestFit: 30,
-		calendar.DurationWorstFit: 85, calendar.PEDurationBestFit: 85, calendar.PEDurationWorstFit: 30,
+		calendar.PolicyFirstFit: 20, calendar.PolicyPEBestFit: 85, calendar.PolicyPEWorstFit: 30, calendar.PolicyDurationBestFit: 30,
+		calendar.PolicyDurationWorstFit: 85, calendar.PolicyPEDurationBestFit: 85, calendar.PolicyPEDurationWorstFit: 30,
 	} {
 		if got, ok := c.Find(q, policy); !ok || got != want {
 			t.Errorf("%s: start %d (found: %v), want %d", policy, got, ok, want)
@@ -144,7 +144,7 @@ func TestA003_5_MoreHostsThanThereAre(t *testing.T) {
 
 func TestA003_6_TheEmptyList(t *testing.T) {
 	c := calendar.New(make([]resource.Vector, 12), 0)
-	start, ok := c.Find(calendar.Query{Ready: 5, Duration: 10, Deadline: 20, Quantity: 3}, calendar.FirstFit)
+	start, ok := c.Find(calendar.Query{Ready: 5, Duration: 10, Deadline: 20, Quantity: 3}, calendar.PolicyFirstFit)
 	if !ok || start != 5 {
 		t.Errorf("start %d (found: %v), want 5", start, ok)
 	}

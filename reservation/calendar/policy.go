@@ -3,38 +3,38 @@ package calendar
 // Policy names a rule of paper 003 section 5 for choosing among feasible starts.
 type Policy string
 
-// The seven policies. PE is the number of free hosts of a start's availability
-// rectangle, duration is its length; best is the smallest, worst the largest.
+// The seven policies. PE is the number of free hosts of a start's availability rectangle,
+// duration is its length; best is the smallest, worst the largest.
 const (
-	FirstFit           Policy = "first-fit"
-	PEBestFit          Policy = "pe-best-fit"
-	PEWorstFit         Policy = "pe-worst-fit"
-	DurationBestFit    Policy = "duration-best-fit"
-	DurationWorstFit   Policy = "duration-worst-fit"
-	PEDurationBestFit  Policy = "pe-duration-best-fit"
-	PEDurationWorstFit Policy = "pe-duration-worst-fit"
+	PolicyFirstFit           Policy = "first-fit"
+	PolicyPEBestFit          Policy = "pe-best-fit"
+	PolicyPEWorstFit         Policy = "pe-worst-fit"
+	PolicyDurationBestFit    Policy = "duration-best-fit"
+	PolicyDurationWorstFit   Policy = "duration-worst-fit"
+	PolicyPEDurationBestFit  Policy = "pe-duration-best-fit"
+	PolicyPEDurationWorstFit Policy = "pe-duration-worst-fit"
 )
 
-// Policies are all policies, in the order of the paper.
+// Policies lists all policies, in the order of the paper.
 var Policies = []Policy{
-	FirstFit, PEBestFit, PEWorstFit, DurationBestFit, DurationWorstFit, PEDurationBestFit, PEDurationWorstFit,
+	PolicyFirstFit, PolicyPEBestFit, PolicyPEWorstFit, PolicyDurationBestFit, PolicyDurationWorstFit, PolicyPEDurationBestFit, PolicyPEDurationWorstFit,
 }
 
-// better says whether the policy prefers a, a later start, to b. Equal
-// candidates leave the earlier start in place.
+// better reports whether the policy prefers a, a later start, to b. Of equal candidates the
+// earlier start wins.
 func (p Policy) better(a, b Candidate) bool {
 	switch p {
-	case PEBestFit:
+	case PolicyPEBestFit:
 		return a.Free < b.Free
-	case PEWorstFit:
+	case PolicyPEWorstFit:
 		return a.Free > b.Free
-	case DurationBestFit:
+	case PolicyDurationBestFit:
 		return a.length() < b.length()
-	case DurationWorstFit:
+	case PolicyDurationWorstFit:
 		return a.length() > b.length()
-	case PEDurationBestFit:
+	case PolicyPEDurationBestFit:
 		return a.area() < b.area()
-	case PEDurationWorstFit:
+	case PolicyPEDurationWorstFit:
 		return a.area() > b.area()
 	default: // FirstFit
 		return false

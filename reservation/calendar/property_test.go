@@ -119,13 +119,13 @@ func TestTheCalendarIsThePapersList(t *testing.T) {
 
 // choices are the rules of paper 003 section 5 as the value that is to be smallest.
 var choices = map[calendar.Policy]func(calendar.Candidate) int64{
-	calendar.FirstFit:           func(c calendar.Candidate) int64 { return int64(c.Start) },
-	calendar.PEBestFit:          func(c calendar.Candidate) int64 { return int64(c.Free) },
-	calendar.PEWorstFit:         func(c calendar.Candidate) int64 { return -int64(c.Free) },
-	calendar.DurationBestFit:    func(c calendar.Candidate) int64 { return int64(c.End - c.Begin) },
-	calendar.DurationWorstFit:   func(c calendar.Candidate) int64 { return -int64(c.End - c.Begin) },
-	calendar.PEDurationBestFit:  func(c calendar.Candidate) int64 { return int64(c.Free) * int64(c.End-c.Begin) },
-	calendar.PEDurationWorstFit: func(c calendar.Candidate) int64 { return -int64(c.Free) * int64(c.End-c.Begin) },
+	calendar.PolicyFirstFit:           func(c calendar.Candidate) int64 { return int64(c.Start) },
+	calendar.PolicyPEBestFit:          func(c calendar.Candidate) int64 { return int64(c.Free) },
+	calendar.PolicyPEWorstFit:         func(c calendar.Candidate) int64 { return -int64(c.Free) },
+	calendar.PolicyDurationBestFit:    func(c calendar.Candidate) int64 { return int64(c.End - c.Begin) },
+	calendar.PolicyDurationWorstFit:   func(c calendar.Candidate) int64 { return -int64(c.End - c.Begin) },
+	calendar.PolicyPEDurationBestFit:  func(c calendar.Candidate) int64 { return int64(c.Free) * int64(c.End-c.Begin) },
+	calendar.PolicyPEDurationWorstFit: func(c calendar.Candidate) int64 { return -int64(c.Free) * int64(c.End-c.Begin) },
 }
 
 func TestEveryPolicyChoosesAsThePaperSays(t *testing.T) {
@@ -228,7 +228,7 @@ func TestAnExhaustiveSearchAgrees(t *testing.T) {
 			}
 			windows[len(windows)-1].LatestStart = start
 		}
-		if got, ok := s.calendar.Find(q, calendar.FirstFit); ok != found || got != first {
+		if got, ok := s.calendar.Find(q, calendar.PolicyFirstFit); ok != found || got != first {
 			t.Errorf("first fit: %d (found: %v), want %d (%v)", got, ok, first, found)
 		}
 		if got := s.calendar.MostFree(q); got != most {

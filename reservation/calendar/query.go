@@ -7,24 +7,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Query asks for Quantity hosts that are free at the same time, for Duration
-// seconds, somewhere in [Ready, Deadline). It is the request of paper 003
-// section 3; Now is its arrival time.
+// Query is a search for Quantity hosts that are free at the same time, for Duration seconds,
+// within [Ready, Deadline). It is the request of paper 003 section 3; Now is its arrival time.
 type Query struct {
 	Now, Ready, Deadline span.Instant
 	Duration             int64
 	Quantity             int
-	// Hosts are those that may serve; nil is every host.
+	// Hosts are the eligible hosts; nil is every host.
 	Hosts hostset.Set
-	// AvailableFrom says for each host from when it can be used at all, as for
-	// one that must boot first; nil means that all can be used at any time.
+	// AvailableFrom is the instant from which each host can be used at all, for hosts that must
+	// boot first; nil means that all can be used at any time.
 	AvailableFrom []span.Instant
 }
 
-// latest is the latest start.
+// latest returns the latest start.
 func (q *Query) latest() span.Instant { return q.Deadline - span.Instant(q.Duration) }
 
-// Window is the span that a start at s takes.
+// Window returns the span of the query with start s.
 func (q *Query) Window(s span.Instant) span.Span { return span.New(s, q.Duration) }
 
 func (q *Query) availableFrom(host int) span.Instant {
@@ -34,26 +33,25 @@ func (q *Query) availableFrom(host int) span.Instant {
 	return q.AvailableFrom[host]
 }
 
-// Candidate is a feasible start with its availability rectangle: Free hosts are
-// free throughout [Begin, End), which covers the start and the duration. Begin is
-// not before the query's Now. Where all of them are free for ever, End is the
-// later of the deadline and the last slot (E003-4).
+// Candidate is a feasible start with its availability rectangle: Free hosts are free throughout
+// [Begin, End), which covers the start and the duration. Begin is not before the query's Now.
+// If all of them are free forever, End is the later of the deadline and the last slot (E003-4).
 type Candidate struct {
 	Start, Begin, End span.Instant
 	Free              int
 }
 
-// Window is a maximal run of feasible starts: every start from Start to
-// LatestStart will do. Free is the number of hosts free at Start.
+// Window is a maximal run of feasible starts, from Start to LatestStart. Free is the number of
+// hosts free at Start.
 type Window struct {
 	Start, LatestStart span.Instant
 	Free               int
 }
 
-// Find gives the start that the policy chooses, false where none is feasible.
-// Equal rectangles go to the earliest start.
+// Find returns the start that the policy chooses, false if none is feasible. The earliest start
+// wins among equal rectangles.
 func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
-	if p == FirstFit {
+	if p == PolicyFirstFit {
 		return c.earliest(c.complete(q))
 	}
 	var best Candidate
@@ -66,7 +64,7 @@ func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
 	return best.Start, found
 }
 
-// FreeAt gives the hosts that can serve the query from start on.
+// FreeAt returns the hosts that are free for the query from start on.
 func (c *Calendar) FreeAt(q Query, start span.Instant) hostset.Set {
 	q = c.complete(q)
 	free := c.Free(q.Window(start), q.Hosts)
@@ -80,9 +78,8 @@ func (c *Calendar) FreeAt(q Query, start span.Instant) hostset.Set {
 	return free
 }
 
-// FirstFree gives the first hosts of order that can serve the query from start
-// on, as many as its Quantity where there are so many. Where all hosts are asked,
-// it is FreeAt in the given order, and looks at few lanes.
+// FirstFree returns the first hosts of order that are free for the query from start on, at most
+// Quantity. With all hosts in order it equals FreeAt in that order, but reads few lanes.
 func (c *Calendar) FirstFree(q Query, start span.Instant, order iter.Seq[int]) []int {
 	q = c.complete(q)
 	w := q.Window(start)
@@ -99,9 +96,9 @@ func (c *Calendar) FirstFree(q Query, start span.Instant, order iter.Seq[int]) [
 	return found
 }
 
-// Candidates walks the feasible starts in ascending order (paper 003 Algorithm
-// 3): the ready time, the latest start, and each slot boundary and each boundary
-// minus the duration between them.
+// Candidates iterates over the feasible starts in ascending order (paper 003 Algorithm 3): the
+// ready time, the latest start, and each slot boundary and each boundary minus the duration
+// between them.
 func (c *Calendar) Candidates(q Query) iter.Seq[Candidate] {
 	q = c.complete(q)
 	return func(yield func(Candidate) bool) {
@@ -117,7 +114,7 @@ func (c *Calendar) Candidates(q Query) iter.Seq[Candidate] {
 	}
 }
 
-// Windows walks the maximal runs of feasible starts in ascending order.
+// Windows iterates over the maximal runs of feasible starts in ascending order.
 func (c *Calendar) Windows(q Query) iter.Seq[Window] {
 	q = c.complete(q)
 	return func(yield func(Window) bool) {
@@ -137,8 +134,8 @@ func (c *Calendar) Windows(q Query) iter.Seq[Window] {
 	}
 }
 
-// MostFree is the largest number of hosts that are free together at any feasible
-// start of the query, whatever its Quantity.
+// MostFree returns the largest number of hosts that are free together at any feasible start of
+// the query, whatever its Quantity.
 func (c *Calendar) MostFree(q Query) int {
 	q = c.complete(q)
 	most := 0
@@ -148,7 +145,7 @@ func (c *Calendar) MostFree(q Query) int {
 	return most
 }
 
-// complete fills in the hosts where the query names none.
+// complete sets all hosts if the query names none.
 func (c *Calendar) complete(q Query) Query {
 	if q.Hosts == nil {
 		q.Hosts = hostset.Full(c.Hosts())

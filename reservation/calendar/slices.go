@@ -7,32 +7,31 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Affinity is how the slices of one request lie on hosts.
+// Affinity is how the slices of one request are distributed over hosts.
 type Affinity string
 
 // The affinities.
 const (
-	AnyHosts       Affinity = "none"      // wherever they fit
-	SameHost       Affinity = "same"      // all on one host
-	DifferentHosts Affinity = "different" // at most one on a host
+	AffinityNone      Affinity = "none"      // wherever they fit
+	AffinitySame      Affinity = "same"      // all on one host
+	AffinityDifferent Affinity = "different" // at most one on a host
 )
 
-// SliceQuery asks for Quantity slices of one shape at the same time; the rest is
-// as in Query.
+// SliceQuery is a search for Quantity slices of one shape at the same time; the other fields
+// are those of Query.
 type SliceQuery struct {
 	Query
 	Shape    resource.Vector
 	Affinity Affinity
 }
 
-// Room is how many slices of a shape a host can take.
+// Room is the number of slices of a shape that fit on a host.
 type Room struct {
 	Host, Slices int
 }
 
-// EarliestSlices returns the smallest start from which the slices fit, false where
-// there is none. It is the ready time, or a time at which a claim ends or a host
-// becomes usable.
+// EarliestSlices returns the smallest start from which the slices fit, false if there is none.
+// It is the ready time, or a time at which a claim ends or a host becomes usable.
 func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	for at, room := range c.room(&q, q.Quantity, q.Quantity) {
 		if room >= q.Quantity {
@@ -42,17 +41,17 @@ func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	return 0, false
 }
 
-// MostSlices returns the largest number of slices that fit together from any start of
-// the query, whatever its Quantity. Of one host at most limit count.
+// MostSlices returns the largest number of slices that fit together from any start of the
+// query, whatever its Quantity. At most limit slices of one host count.
 func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	most := 0
-	if q.Affinity != SameHost {
+	if q.Affinity != AffinitySame {
 		for _, room := range c.room(&q, limit, 1) {
 			most = max(most, room)
 		}
 		return most
 	}
-	q.Query, q.Affinity = c.complete(q.Query), AnyHosts
+	q.Query, q.Affinity = c.complete(q.Query), AffinityNone
 	for host := range q.Hosts.All() {
 		for s := c.stairs(&q, host, limit); s != nil; s = s.climbed() {
 			most = max(most, int(s.counted))
@@ -61,8 +60,8 @@ func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	return most
 }
 
-// SliceWindows returns the maximal runs of starts from which the slices fit; Free
-// counts slices up to the query's Quantity on each host.
+// SliceWindows returns the maximal runs of starts from which the slices fit. Free counts at
+// most the query's Quantity on each host.
 func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	var windows []Window
 	open := false
@@ -79,12 +78,12 @@ func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	return windows
 }
 
-// RoomAt returns the hosts that can take slices from start on, by host number, and
-// how many each can, up to the query's Quantity.
+// RoomAt returns the hosts on which slices fit from start on, by host number, with how many, at
+// most the query's Quantity.
 func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	q.Query = c.complete(q.Query)
 	limit, w := int64(q.Quantity), q.Window(start)
-	if q.Affinity == DifferentHosts {
+	if q.Affinity == AffinityDifferent {
 		limit = 1
 	}
 	var rooms []Room
@@ -99,9 +98,9 @@ func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	return rooms
 }
 
-// room walks the starts at which the room changes, with the number of slices that
-// fit from then on, each host counted up to limit. It walks none where fewer than least
-// fit even on empty hosts.
+// room iterates over the starts at which the room changes, with the number of slices that fit
+// from then on; each host counts up to limit. It yields none if fewer than least fit even on
+// empty hosts.
 func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant, int] {
 	q.Query = c.complete(q.Query)
 	return func(yield func(span.Instant, int) bool) {
@@ -110,7 +109,7 @@ func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant,
 		}
 		total, changes := c.roomAtFirst(q, limit)
 		level := func() int {
-			if q.Affinity == SameHost {
+			if q.Affinity == AffinitySame {
 				return int(min(total, int64(limit)))
 			}
 			return int(total)
@@ -131,7 +130,7 @@ func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant,
 	}
 }
 
-// roomWhenEmpty returns how many slices fit on hosts that nothing else is held of.
+// roomWhenEmpty returns how many slices fit on hosts without other claims.
 func (c *Calendar) roomWhenEmpty(q *SliceQuery, limit int) int64 {
 	total := int64(0)
 	for host := range q.Hosts.All() {
@@ -141,7 +140,7 @@ func (c *Calendar) roomWhenEmpty(q *SliceQuery, limit int) int64 {
 	return total
 }
 
-// roomAtFirst returns the room at the ready time and what changes it later.
+// roomAtFirst returns the room at the ready time and the later changes.
 func (c *Calendar) roomAtFirst(q *SliceQuery, limit int) (total int64, changes changes) {
 	for host := range q.Hosts.All() {
 		s := c.stairs(q, host, limit)
@@ -161,16 +160,16 @@ func (c *Calendar) roomAtFirst(q *SliceQuery, limit int) (total int64, changes c
 
 // mostOn returns how many slices on one host matter.
 func (q *SliceQuery) mostOn(limit int) int64 {
-	if q.Affinity == DifferentHosts {
+	if q.Affinity == AffinityDifferent {
 		return 1
 	}
 	return int64(limit)
 }
 
-// count returns how many of the slices that fit on one host count: with affinity SameHost
-// all or none.
+// count returns how many of the slices that fit on one host count: with affinity SameHost, all
+// or none.
 func (q *SliceQuery) count(room int64, limit int) int64 {
-	if q.Affinity == SameHost && room < int64(limit) {
+	if q.Affinity == AffinitySame && room < int64(limit) {
 		return 0
 	}
 	return room

@@ -56,13 +56,13 @@ func TestAffinity(t *testing.T) {
 		want     span.Instant
 		wantNone bool
 	}{
-		"any hosts take what fits":              {calendar.AnyHosts, 9, 0, false},
-		"any hosts wait for room":               {calendar.AnyHosts, 10, 100, false},
-		"more than all hosts hold":              {calendar.AnyHosts, 13, 0, true},
-		"one host takes four of two vCPUs":      {calendar.SameHost, 4, 0, false},
-		"one host never takes five":             {calendar.SameHost, 5, 0, true},
-		"three hosts take one each":             {calendar.DifferentHosts, 3, 0, false},
-		"four of different hosts are not there": {calendar.DifferentHosts, 4, 0, true},
+		"any hosts take what fits":              {calendar.AffinityNone, 9, 0, false},
+		"any hosts wait for room":               {calendar.AffinityNone, 10, 100, false},
+		"more than all hosts hold":              {calendar.AffinityNone, 13, 0, true},
+		"one host takes four of two vCPUs":      {calendar.AffinitySame, 4, 0, false},
+		"one host never takes five":             {calendar.AffinitySame, 5, 0, true},
+		"three hosts take one each":             {calendar.AffinityDifferent, 3, 0, false},
+		"four of different hosts are not there": {calendar.AffinityDifferent, 4, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := calendar.SliceQuery{
@@ -142,7 +142,7 @@ func checkSlices(t *rapid.T, c *calendar.Calendar, room func(int, span.Span) int
 			Quantity: rapid.IntRange(1, 9).Draw(t, "quantity"),
 		},
 		Shape:    cpus(rapid.Int64Range(1, 3).Draw(t, "shape")),
-		Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+		Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 	}
 	q.Deadline = q.Ready.Add(q.Duration) + span.Instant(rapid.IntRange(0, horizon/2).Draw(t, "slack"))
 	const limit = 100
@@ -156,7 +156,7 @@ func checkSlices(t *rapid.T, c *calendar.Calendar, room func(int, span.Span) int
 				hosts++
 			}
 		}
-		fit := map[calendar.Affinity]int{calendar.AnyHosts: sum, calendar.SameHost: largest, calendar.DifferentHosts: hosts}[q.Affinity]
+		fit := map[calendar.Affinity]int{calendar.AffinityNone: sum, calendar.AffinitySame: largest, calendar.AffinityDifferent: hosts}[q.Affinity]
 		most = max(most, fit)
 		if fit >= q.Quantity {
 			feasible++

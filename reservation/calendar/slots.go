@@ -8,16 +8,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Slot is a record of the paper's availability list: the hosts that are busy
-// from Time until the next slot.
+// Slot is an entry of the paper's availability list: the hosts that are busy from Time until
+// the next slot.
 type Slot struct {
 	Time span.Instant
 	Busy []int
 }
 
-// Slots gives the calendar as the availability list of paper 003 section 4.1:
-// times strictly increase, neighbours differ, the first slot is not empty and
-// the last one is.
+// Slots returns the calendar as the availability list of paper 003 section 4.1: times strictly
+// increase, neighbors differ, the first slot is not empty and the last one is.
 func (c *Calendar) Slots() []Slot {
 	type change struct {
 		at    span.Instant

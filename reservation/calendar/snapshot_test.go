@@ -94,7 +94,7 @@ func (m *mixedCalendar) check(t *rapid.T) {
 	q := calendar.SliceQuery{
 		Query:    calendar.Query{Ready: 5, Duration: rapid.Int64Range(1, 7).Draw(t, "duration"), Deadline: mixedHorizon, Quantity: rapid.IntRange(1, 8).Draw(t, "quantity")},
 		Shape:    drawShape(t, 1),
-		Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+		Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 	}
 	if rapid.Bool().Draw(t, "some hosts sleep") {
 		q.AvailableFrom = []span.Instant{0, span.Instant(rapid.IntRange(0, mixedHorizon).Draw(t, "usable from")), span.Forever}
@@ -108,7 +108,7 @@ func (m *mixedCalendar) check(t *rapid.T) {
 				continue
 			}
 			room := m.room(host, q.Window(start), q.Shape)
-			if q.Affinity == calendar.DifferentHosts {
+			if q.Affinity == calendar.AffinityDifferent {
 				room = min(room, 1)
 			}
 			sum, largest = sum+room, max(largest, room)
@@ -116,7 +116,7 @@ func (m *mixedCalendar) check(t *rapid.T) {
 				free = append(free, host)
 			}
 		}
-		if q.Affinity == calendar.SameHost {
+		if q.Affinity == calendar.AffinitySame {
 			sum = largest
 		}
 		if most = max(most, sum); sum >= q.Quantity && !found {

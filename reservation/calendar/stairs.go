@@ -7,34 +7,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// stairs walks the starts of a query at which the number of slices that fit on one host
+// stairs iterates over the starts of a query at which the number of slices that fit on one host
 // changes. The number is the least room at any instant of the window of a start: a sliding
-// minimum over the steps of the host's usage, which costs O(1) amortized for each step.
+// minimum over the steps of the host's usage, at amortized O(1) per step.
 type stairs struct {
 	query *SliceQuery
 	limit int
 	lane  *lane
 	shape shape
 
-	at      span.Instant // the start that it has reached
+	at      span.Instant // the current start
 	counted int64        // slices that count from there on
 
-	// window has the stretches of equal room that share an instant with the window of at,
-	// less those that a later one with as little room or less makes irrelevant: their room rises.
+	// window has the stretches of equal room that overlap the window of at, without those that
+	// a later one with no more room makes irrelevant: their room rises.
 	window []stretch
-	until  span.Instant // what has been read of the lane
+	until  span.Instant // end of the part of the lane that was read
 	step   int          // of held, at until
 	whole  int          // the first whole-host claim that ends after until
 }
 
-// stretch is a time throughout which the room is the same.
+// stretch is a span of constant room that ends at end.
 type stretch struct {
 	end  span.Instant
 	room int64
 }
 
-// stairs returns the stairs at the first start of the query at which the host can be used,
-// nil where it never can.
+// stairs returns the stairs at the first start of the query at which the host is usable, nil if
+// it never is.
 func (c *Calendar) stairs(q *SliceQuery, host, limit int) *stairs {
 	l, first := c.lanes[host], max(q.Ready, q.availableFrom(host))
 	if first > q.latest() {
@@ -49,8 +49,8 @@ func (c *Calendar) stairs(q *SliceQuery, host, limit int) *stairs {
 	return s
 }
 
-// climbed returns s at the next start from which another number of slices counts, nil
-// where there is none.
+// climbed returns s at the next start from which another number of slices counts, nil if there
+// is none.
 func (s *stairs) climbed() *stairs {
 	for {
 		s.at = min(s.window[0].end, s.until-span.Instant(s.query.Duration)+1)
@@ -95,7 +95,7 @@ func (s *stairs) stretch() stretch {
 		next.end = w.Start
 	}
 	for s.step+1 < len(held.at) && held.at[s.step+1] <= s.until {
-		s.step++ // more than one only behind a whole-host claim
+		s.step++ // more than one only after a whole-host claim
 	}
 	if s.step >= 0 {
 		next.room = s.shape.fits(held.step(s.step))
@@ -116,7 +116,8 @@ type change struct {
 // changes has the next change of each of the stairs of a query, as a heap: the first comes first.
 type changes []change
 
-// with adds the next change of s, where there is one; the order is to be made.
+// with appends the next change of s, if there is one. The heap order must be restored
+// afterward.
 func (c changes) with(s *stairs) changes {
 	before := s.counted
 	if s.climbed() == nil {
@@ -129,7 +130,7 @@ func (c changes) order() {
 	slices.SortFunc(c, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 }
 
-// next replaces the first change by the one that follows on the same stairs.
+// next replaces the first change by the next one of the same stairs.
 func (c changes) next() changes {
 	first := &c[0]
 	first.before = first.of.counted

@@ -10,14 +10,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// survey is what all feasible starts of a query are told from.
+// survey is the data from which all feasible starts of a query follow.
 type survey struct {
 	openings []opening      // sorted by begin
-	starts   []span.Instant // the starts to look at, sorted, each once
+	starts   []span.Instant // the possible starts, sorted, each once
 	lastSlot span.Instant   // the last slot boundary of the queried hosts
 }
 
-// survey walks the lanes of the queried hosts once.
+// survey reads the lanes of the queried hosts once.
 func (c *Calendar) survey(q *Query) survey {
 	hosts := q.Hosts.Count()
 	s := survey{openings: make([]opening, 0, hosts), starts: make([]span.Instant, 0, 2+hosts), lastSlot: never}
@@ -34,9 +34,8 @@ func (c *Calendar) survey(q *Query) survey {
 	return s
 }
 
-// sortStarts sorts the starts, all in [from, to], and drops repetitions. Where
-// they lie close together it marks them in a set of seconds, which is a third of
-// the work.
+// sortStarts sorts the starts, all in [from, to], and removes duplicates. Starts that are dense
+// are marked in a set of seconds, which is a third of the work.
 func (s *survey) sortStarts(from, to span.Instant) {
 	if seconds := int64(to-from) + 1; 0 < seconds && seconds <= 64*int64(len(s.starts)) {
 		marked := hostset.New(int(seconds))
@@ -53,7 +52,7 @@ func (s *survey) sortStarts(from, to span.Instant) {
 	s.starts = slices.Compact(s.starts)
 }
 
-// boundaries adds the starts that come from the slot boundaries of one lane.
+// boundaries adds the starts that follow from the slot boundaries of one lane.
 func (s *survey) boundaries(q *Query, busy spans) {
 	if len(busy) == 0 {
 		return
@@ -75,12 +74,12 @@ func (s *survey) boundaries(q *Query, busy spans) {
 	}
 }
 
-// candidates walks the starts once, keeping the openings that hold the start.
-// They enter by begin and leave by end, so the one that entered last and is still
-// there began last, and the next to leave ends first: the sides of the rectangle.
+// candidates iterates over the starts once, keeping the openings that contain the start. They
+// enter by begin and leave by end, so the last that entered and is still there began last, and
+// the next to leave ends first: these are the sides of the rectangle.
 func (s *survey) candidates(q *Query) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
-		var entered []opening // the last that has not left is the one that began last
+		var entered []opening // the last that has not left began last
 		var ends endHeap
 		next := 0
 		for _, start := range s.starts {
@@ -111,7 +110,7 @@ func (s *survey) candidates(q *Query) iter.Seq[Candidate] {
 	}
 }
 
-// endHeap gives the smallest end first.
+// endHeap has the smallest end on top.
 type endHeap []span.Instant
 
 func (h endHeap) Len() int           { return len(h) }

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// usage is what slices hold of one host over time, as a step function. Step i lasts
-// from at[i] to at[i+1], the last one forever; before at[0] nothing is held, as in the
-// last step. Neighboring steps differ.
+// usage is the resources of one host that slices hold over time, as a step function. Step i
+// lasts from at[i] to at[i+1], the last one forever; before at[0] and in the last step nothing
+// is held. Neighboring steps differ.
 type usage struct {
 	classes []string // the custom resource classes that some slice has held
 	at      []span.Instant
@@ -78,7 +78,7 @@ func (u *usage) change(w span.Span, demand resource.Vector, sign int64) {
 	u.join(from)
 }
 
-// row returns demand as a row of amounts, and makes columns for classes without one.
+// row returns demand as a row of amounts, and adds columns for new classes.
 func (u *usage) row(demand resource.Vector) []int64 {
 	for class, amount := range demand.Custom {
 		if amount != 0 && !slices.Contains(u.classes, class) {
@@ -116,7 +116,7 @@ func (u *usage) cut(t span.Instant) int {
 	return i + 1
 }
 
-// join removes step i where it is as the one before it.
+// join removes step i if it equals the one before it.
 func (u *usage) join(i int) {
 	before := make([]int64, u.width())
 	if i > 0 {
@@ -128,20 +128,20 @@ func (u *usage) join(i int) {
 	}
 }
 
-// shape is what one slice takes of one host, ready to be held against its usage.
+// shape is the needs of one slice on one host, prepared for comparison with its usage.
 type shape struct {
-	// most is how many slices the host holds while nothing is held.
+	// most is how many slices fit on the empty host.
 	most  int64
 	needs []need // of resources that slices hold too
 }
 
-// need is what one slice takes of the resource in a column of the usage.
+// need is the amount that one slice needs of the resource in a column of the usage.
 type need struct {
 	column          int
 	amount, offered int64
 }
 
-// shapeOf returns the shape for a host of that capacity, of which at most limit slices count.
+// shapeOf returns the shape for a host of that capacity, on which at most limit slices count.
 func (u *usage) shapeOf(demand, capacity resource.Vector, limit int64) shape {
 	s := shape{most: min(capacity.Times(demand), limit)}
 	add := func(column int, amount, offered int64) {
@@ -158,7 +158,7 @@ func (u *usage) shapeOf(demand, capacity resource.Vector, limit int64) shape {
 	return s
 }
 
-// fits returns how many slices fit beside what is held.
+// fits returns how many slices fit beside the held amounts.
 func (s *shape) fits(held []int64) int64 {
 	room := s.most
 	for i := range s.needs {

@@ -8,10 +8,9 @@ import (
 )
 
 // FindWithin returns the start that the policy chooses among those from which the whole
-// duration lies in one of the spans, which are in order and apart from each other; false
-// where none is feasible. The first and the last start in each span count as the ready
-// time and the latest start of a query do. Within a span that has the whole window it is
-// Find.
+// duration is in one of the spans, which are in order and apart from each other; false if none
+// is feasible. The first and the last start in each span count like the ready time and the
+// latest start of a query. With a span that contains the whole window it equals Find.
 func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Instant, bool) {
 	starts, all := q.startsWithin(within)
 	switch {
@@ -19,8 +18,8 @@ func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Insta
 		return c.Find(q, p)
 	case len(starts) == 0:
 		return 0, false
-	case p == FirstFit:
-		find := func(q Query) (span.Instant, bool) { return c.Find(q, FirstFit) }
+	case p == PolicyFirstFit:
+		find := func(q Query) (span.Instant, bool) { return c.Find(q, PolicyFirstFit) }
 		return firstWithin(q, starts, find, c.Windows)
 	}
 	q = c.complete(q)
@@ -40,7 +39,7 @@ func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Insta
 }
 
 // EarliestSlicesWithin returns the smallest start of EarliestSlices from which the whole
-// duration lies in one of the spans, as in FindWithin.
+// duration is in one of the spans, as in FindWithin.
 func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.Instant, bool) {
 	starts, all := q.startsWithin(within)
 	switch {
@@ -55,8 +54,8 @@ func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.
 		func(part Query) iter.Seq[Window] { return slices.Values(c.SliceWindows(of(part))) })
 }
 
-// startsWithin returns the runs of the query's starts from which the whole duration lies
-// in one of the spans; all reports that these are all its starts.
+// startsWithin returns the runs of the query's starts from which the whole duration is in one
+// of the spans; all reports whether these are all its starts.
 func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) {
 	every := span.Span{Start: q.Ready, End: q.latest() + 1}
 	for _, w := range within {
@@ -68,9 +67,9 @@ func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) 
 	return starts, len(starts) == 1 && starts[0] == every
 }
 
-// firstWithin returns the first feasible start of q that lies in one of the runs. Often the
-// first one from the first run on does, which find returns at little cost; else it walks all
-// windows of the rest once, whatever their number and that of the runs.
+// firstWithin returns the first feasible start of q in one of the runs. Often that is the first
+// start from the first run on, which find returns at little cost; otherwise it iterates over
+// all later windows once.
 func firstWithin(
 	q Query, runs []span.Span, find func(Query) (span.Instant, bool), windows func(Query) iter.Seq[Window],
 ) (span.Instant, bool) {
@@ -94,7 +93,7 @@ func firstWithin(
 	return 0, false
 }
 
-// lies reports whether a start lies in one of the runs, which are in order.
+// lies reports whether a start is in one of the runs, which are in order.
 func lies(start span.Instant, runs []span.Span) bool {
 	i := spans(runs).endingAfter(start)
 	return i < len(runs) && runs[i].Contains(start)

@@ -45,12 +45,12 @@ func TestTheFirstStartWithinSpansIsFound(t *testing.T) {
 		q, within := s.query(t), s.drawWithin(t)
 		want, feasible := span.Instant(0), false
 		for _, start := range s.startsOf(q, within) {
-			if _, ok := s.calendar.Find(exactly(q, start), calendar.FirstFit); ok {
+			if _, ok := s.calendar.Find(exactly(q, start), calendar.PolicyFirstFit); ok {
 				want, feasible = start, true
 				break
 			}
 		}
-		if got, ok := s.calendar.FindWithin(q, calendar.FirstFit, within); ok != feasible || got != want {
+		if got, ok := s.calendar.FindWithin(q, calendar.PolicyFirstFit, within); ok != feasible || got != want {
 			t.Fatalf("within %v: %v, %v; want %v, %v", within, got, ok, want, feasible)
 		}
 	})
@@ -80,7 +80,7 @@ func TestAPolicyChoosesAmongTheStartsWithinSpans(t *testing.T) {
 			switch {
 			case !slices.Contains(s.startsOf(q, within), start) || free < q.Quantity:
 				t.Fatalf("%s starts at %v with %d of %d, within %v", p, start, free, q.Quantity, within)
-			case p == calendar.PEWorstFit && free != most:
+			case p == calendar.PolicyPEWorstFit && free != most:
 				t.Fatalf("%s starts where %d are free, want %d", p, free, most)
 			}
 		}
@@ -119,7 +119,7 @@ func TestTheFirstStartOfSlicesWithinSpansIsFound(t *testing.T) {
 		}
 		q := calendar.SliceQuery{
 			Query: s.query(t), Shape: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "shape"))},
-			Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+			Affinity: rapid.SampledFrom([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 		}
 		within := s.drawWithin(t)
 		want, feasible := span.Instant(0), false

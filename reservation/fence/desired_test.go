@@ -230,7 +230,7 @@ func TestAHostThatHasLeftTheCloudIsInNothing(t *testing.T) {
 
 func TestAHostInTroubleStaysWhereItIs(t *testing.T) {
 	h := host("a", 1, 1, 1)
-	h.Trouble = "its nova-compute is down"
+	h.Problem = "its nova-compute is down"
 	l := fence.Desired([]reservation.Reservation{booked("r1", "a")}, snapshot(t, h), start, fence.Rules{})
 	if a := l.Aggregates["almanac-reservation-r1"]; !slices.Equal(a.Hosts, []string{"a"}) {
 		t.Errorf("the aggregate has %v", a.Hosts)

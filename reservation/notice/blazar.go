@@ -169,9 +169,9 @@ func leaseReservationOf(r *reservation.Reservation) leaseReservation {
 		Amount: r.Quantity, FlavorID: r.ID,
 	}
 	switch r.Affinity {
-	case calendar.SameHost:
+	case calendar.AffinitySame:
 		out.Affinity = new(true)
-	case calendar.DifferentHosts:
+	case calendar.AffinityDifferent:
 		out.Affinity = new(false)
 	}
 	return out

@@ -46,7 +46,7 @@ func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 
 func TestInstancesAreBlazarsVirtualInstances(t *testing.T) {
 	for affinity, want := range map[calendar.Affinity]any{
-		calendar.AnyHosts: nil, calendar.SameHost: true, calendar.DifferentHosts: false,
+		calendar.AffinityNone: nil, calendar.AffinitySame: true, calendar.AffinityDifferent: false,
 	} {
 		r := booked()
 		r.Kind, r.Affinity = reservation.Instances, affinity

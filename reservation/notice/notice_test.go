@@ -74,7 +74,7 @@ func booked() reservation.Reservation {
 	return reservation.Reservation{
 		ID: "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", ProjectID: "p1", UserID: "u1",
 		Terms: reservation.Terms{
-			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.FirstFit,
+			Name: "night <run> ä", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.PolicyFirstFit,
 			HostProperties: `["=", "$gpu", "a100"]`, OnEnd: reservation.OnEndDelete, BeforeEnd: 600,
 		},
 		Status: reservation.Pending, Span: hour,
@@ -252,7 +252,7 @@ func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 
 func TestOursSayTheShapeOfInstancesAndHowManyAHostTakes(t *testing.T) {
 	r := booked()
-	r.Kind, r.Affinity, r.Image = reservation.Instances, calendar.SameHost, "debian-12"
+	r.Kind, r.Affinity, r.Image = reservation.Instances, calendar.AffinitySame, "debian-12"
 	r.Resources = resource.Vector{VCPUs: 2, MemoryMB: 512, Custom: map[string]int64{"CUSTOM_FPGA": 1}}
 	r.Claims = []reservation.Claim{{Host: "node-1", Span: r.Span, Slices: 2}}
 	got := decoded(t, told(t, changeOf(r, reservation.ActionCreate), notice.Almanac))

@@ -81,7 +81,7 @@ func (m *modelCloud) inventory() *inventory.Snapshot {
 				h.Instances = append(h.Instances, m.guests[id].Instance)
 			}
 		}
-		h.Guests = len(h.Instances)
+		h.InstanceCount = len(h.Instances)
 		hosts = append(hosts, h)
 	}
 	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)

@@ -196,7 +196,7 @@ func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
 
 func TestTheEndDoesNotWaitForEverForAHostThatHasFailed(t *testing.T) {
 	w := running(t, reservation.OnEndStop, "a", "b")
-	w.ails["b"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+	w.ails["b"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	w.stuck["own-b"] = true
 	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
 		t.Errorf("%v, left %v", err, w.traces(1))

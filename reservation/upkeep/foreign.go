@@ -148,7 +148,7 @@ func (w watch) needsCheck(hosts *inventory.Snapshot, live []reservation.Reservat
 	}
 	h := hosts.Host(at)
 	soon := now < w.start && now >= w.start.Add(-rules.Eviction)
-	unknown := h.Instances == nil && h.Guests > 0
+	unknown := h.Instances == nil && h.InstanceCount > 0
 	return soon || unknown || len(w.toEvict(h.Instances, live, now, rules)) > 0
 }
 

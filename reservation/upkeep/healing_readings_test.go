@@ -36,9 +36,9 @@ func (r *readings) Hidden(context.Context) (map[string]bool, error) { return nil
 // begin starts a process that reads these hosts, and gives what lets seconds pass in it.
 func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	t.Helper()
-	k, err := inventory.OpenKeeper(t.Context(), r, inventory.KeeperOptions{
+	k, err := inventory.OpenSnapshotCache(t.Context(), r, inventory.SnapshotCacheOptions{
 		Hosts: r, Properties: r, Now: func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
-		Rules: inventory.DoubtRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120},
+		Rules: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	k.Follow(r.desk.Observe)
 	r.desk.Observe(k.Snapshot())
 	job := upkeep.Healing(upkeep.HealingOptions{
-		Desk: r.desk, Leases: &r.others, Doubt: func() string { return k.Doubt(r.now) }, Read: k.ReadAt,
+		Desk: r.desk, Leases: &r.others, Doubt: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,
 		Rules: upkeep.HealingRules{Grace: 60, Settle: 600, Window: 3600},
 		Now:   func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -78,12 +78,12 @@ func TestAHostThatWasSeenDownOnceOnlyIsNotReplaced(t *testing.T) {
 	id := r.book(t, 1, 0)
 	pass := r.begin(t)
 	pass(10)
-	r.hosts["h0"].Trouble = "its nova-compute is down"
+	r.hosts["h0"].Problem = "its nova-compute is down"
 	pass(5)
 	r.away = errors.New("nova does not answer")
 	pass(300)
 	r.want(t, id, false, "h0")
-	r.hosts["h0"].Trouble, r.away = "", nil
+	r.hosts["h0"].Problem, r.away = "", nil
 	pass(300)
 	r.want(t, id, false, "h0")
 }
@@ -100,10 +100,10 @@ func TestARestartInDoubtHealsNothingThatHasNotSettled(t *testing.T) {
 	pass(120)
 	pass = r.begin(t)
 	pass(70)
-	r.hosts["h6"].Trouble = "its nova-compute is down"
+	r.hosts["h6"].Problem = "its nova-compute is down"
 	other := r.book(t, 1, 300) // of hosts that the process has seen well
 	r.want(t, other, false, "h5")
-	r.hosts["h5"].Trouble, r.hosts["h6"].Trouble = "its nova-compute is down", ""
+	r.hosts["h5"].Problem, r.hosts["h6"].Problem = "its nova-compute is down", ""
 	pass(530)
 	r.want(t, id, false, "h0", "h1")
 	r.want(t, other, false, "h6")
@@ -118,7 +118,7 @@ func TestHostsThatFailByAndByAreNotReplacedBeforeTheyHaveSettled(t *testing.T) {
 	pass := r.begin(t)
 	pass(10)
 	for _, name := range names[:7] {
-		r.hosts[name].Trouble = "its nova-compute is down"
+		r.hosts[name].Problem = "its nova-compute is down"
 		pass(20)
 	}
 	pass(580)

@@ -45,7 +45,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: w.memory, Keys: w.memory, Reader: w.memory,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return w.now },
 		NewID:    func() string { ids++; return fmt.Sprint("r", ids) },
 	}, w.snapshot(t))
@@ -127,9 +127,9 @@ func (w *ward) want(t *testing.T, id string, degraded bool, hosts ...string) {
 
 func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 	for name, fail := range map[string]func(w *ward){
-		"its nova-compute is down":       func(w *ward) { w.hosts["a"].Trouble = "its nova-compute is down" },
+		"its nova-compute is down":       func(w *ward) { w.hosts["a"].Problem = "its nova-compute is down" },
 		"it has left the cloud":          func(w *ward) { delete(w.hosts, "a") },
-		"it is disabled: a disk is full": func(w *ward) { w.hosts["a"].Trouble = "it is disabled: a disk is full" },
+		"it is disabled: a disk is full": func(w *ward) { w.hosts["a"].Problem = "it is disabled: a disk is full" },
 		"it is marked as failed":         func(w *ward) { w.hosts["a"].Power = inventory.PowerFailed },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,20 +156,20 @@ func TestAHostThatIsOffOnPurposeIsNotReplaced(t *testing.T) {
 	for _, power := range []inventory.Power{inventory.PowerSleeping, inventory.PowerWaking} {
 		w := newWard(t, "a", "b")
 		id := w.book(t, 1, 600)
-		w.hosts["a"].Power, w.hosts["a"].Trouble = power, "its nova-compute is down"
+		w.hosts["a"].Power, w.hosts["a"].Problem = power, "its nova-compute is down"
 		w.pass(t, 300)
 		w.want(t, id, false, "a")
 	}
 }
 
 func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
-	down := func(w *ward) { w.hosts["a"].Trouble = "its nova-compute is down" }
+	down := func(w *ward) { w.hosts["a"].Problem = "its nova-compute is down" }
 	for name, tc := range map[string]struct {
 		interrupt func(t *testing.T, w *ward) // after 50 s of it
 		after     int64                       // it is replaced so many seconds later, no sooner
 	}{
 		"nothing":       {func(*testing.T, *ward) {}, 15},
-		"back for once": {func(t *testing.T, w *ward) { w.hosts["a"].Trouble = ""; w.pass(t, 5); down(w) }, 65},
+		"back for once": {func(t *testing.T, w *ward) { w.hosts["a"].Problem = ""; w.pass(t, 5); down(w) }, 65},
 		"doubt": {func(t *testing.T, w *ward) {
 			w.doubt = "8 of 10 hosts have gone"
 			w.pass(t, 3600)
@@ -210,7 +210,7 @@ func TestWhatStartsFirstIsHealedFirst(t *testing.T) {
 	second, first := w.book(t, 1, 600), w.book(t, 1, 300)
 	w.want(t, second, false, "a")
 	w.want(t, first, false, "b")
-	w.hosts["a"].Trouble, w.hosts["b"].Trouble, w.hosts["d"].Reservable = "its nova-compute is down", "its nova-compute is down", false
+	w.hosts["a"].Problem, w.hosts["b"].Problem, w.hosts["d"].Reservable = "its nova-compute is down", "its nova-compute is down", false
 	w.pass(t, 65)
 	w.want(t, first, false, "c")
 	w.want(t, second, true, "a")
@@ -222,13 +222,13 @@ func TestWhatStartsFirstIsHealedFirst(t *testing.T) {
 func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T) {
 	w := newWard(t, "a")
 	id := w.book(t, 1, 0)
-	w.hosts["a"].Trouble = "its nova-compute is down"
+	w.hosts["a"].Problem = "its nova-compute is down"
 	w.pass(t, 65)
 	w.want(t, id, true, "a")
 	w.restart(w.desk) // which has not seen since when
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
-	w.hosts["a"].Trouble = ""
+	w.hosts["a"].Problem = ""
 	w.doubt = "nobody has looked for 20 minutes"
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
@@ -250,7 +250,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 func TestAReplicaWithoutTheLeaseWatchesAndHealsOnceItHasIt(t *testing.T) {
 	w := newWard(t, "a", "b")
 	id := w.book(t, 1, 0)
-	w.hosts["a"].Trouble, w.others.taken = "its nova-compute is down", true
+	w.hosts["a"].Problem, w.others.taken = "its nova-compute is down", true
 	w.pass(t, 300)
 	w.want(t, id, false, "a")
 	w.others.taken = false
@@ -282,7 +282,7 @@ func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
 	first, second := w.book(t, 1, 300), w.book(t, 1, 600)
 	f := &frail{Service: w.desk, id: first}
 	w.restart(f)
-	w.hosts["a"].Trouble, w.hosts["b"].Trouble = "its nova-compute is down", "its nova-compute is down"
+	w.hosts["a"].Problem, w.hosts["b"].Problem = "its nova-compute is down", "its nova-compute is down"
 	w.pass(t, 60)
 	w.now += 5
 	if err := w.job.Step(t.Context()); err == nil || err.Error() != "heal reservation "+first+": the database is away" {

@@ -141,7 +141,7 @@ func TestAStartKeepsTheOwnerOffSkippedHostsWithStrangers(t *testing.T) {
 		w.prepare()
 		w.putStranger("theirs", "b", nil)
 		for _, host := range []string{"b", "c"} {
-			w.ails[host] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+			w.ails[host] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 		}
 		w.pass(40)
 		if err := w.begin(1, reservation.StartEvent); err != nil {

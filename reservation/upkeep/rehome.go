@@ -67,7 +67,7 @@ func (s *Enforcer) occupiedHosts(r *reservation.Reservation, hosts *inventory.Sn
 	own, crowded := r.HostNames(), map[string]bool{}
 	for _, h := range hosts.Hosts() {
 		switch {
-		case h.Guests == 0 && len(h.Instances) == 0, slices.Contains(own, h.Name):
+		case h.InstanceCount == 0 && len(h.Instances) == 0, slices.Contains(own, h.Name):
 		case h.Instances == nil:
 			crowded[h.Name] = true
 		default:

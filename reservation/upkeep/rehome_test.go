@@ -35,7 +35,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: memory, Keys: memory, Reader: memory, Cloud: carry,
-		Defaults: booking.Defaults{Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return q.now },
 		NewID:    func() string { ids++; return id(ids) },
 	}, q.snapshot())

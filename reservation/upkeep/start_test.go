@@ -171,7 +171,7 @@ func TestAStartWaitsForAPreemptibleInstanceToGo(t *testing.T) {
 func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
 	w := newTown(t, "a", "b", "c")
 	w.book(1, 0, "a", "b", "c")
-	w.ails["b"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" }
+	w.ails["b"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	w.gone["c"] = true
 	w.putStranger("stuck", "b", nil) // which is healing's
 	if err := w.begin(1, reservation.StartEvent); err != nil || !w.admitted(1) {
@@ -181,7 +181,7 @@ func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
 
 func TestAStartWithoutAWellHostFails(t *testing.T) {
 	for words, ail := range map[string]func(*town){
-		"its nova-compute is down":        func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Trouble = "its nova-compute is down" } },
+		"its nova-compute is down":        func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" } },
 		"it has left the cloud":           func(w *town) { w.gone["a"] = true },
 		"is sleeping; the start waits u":  func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerSleeping } },
 		"is waking up; the start waits u": func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking } },

@@ -20,7 +20,7 @@ type Bench struct {
 	*Cloud
 	*dispatch.Dispatcher
 	*eviction.Evictor
-	Board   *inventory.Board
+	Board   *inventory.LiveState
 	Decided Kept
 	// Seen returns how many VCPU host i has for a Look.
 	Seen func(i int) int64
@@ -28,9 +28,9 @@ type Bench struct {
 
 // New returns a Bench whose waits call wait.
 func New(t interface{ Fatal(...any) }, c *Cloud, wait func() error) *Bench {
-	b := &Bench{Cloud: c, Board: inventory.NewBoard()}
+	b := &Bench{Cloud: c, Board: inventory.NewLiveState()}
 	b.Seen = func(i int) int64 { return b.Limit[Provider(i)] }
-	mark := b.Board.Begin()
+	mark := b.Board.BeginRead()
 	var rows []inventory.HostState
 	for i := range len(c.Limit) {
 		rows = append(rows, inventory.HostState{
@@ -41,7 +41,7 @@ func New(t interface{ Fatal(...any) }, c *Cloud, wait func() error) *Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Board.Take(mark, states, nil)
+	b.Board.Replace(mark, states, nil)
 	now, log := func() time.Time { return c.At }, slog.New(slog.DiscardHandler)
 	pass := func(_ context.Context, d time.Duration) error {
 		c.Passes(d)
@@ -75,7 +75,7 @@ func (b *Bench) Look(_ context.Context, hosts []string) error {
 	}
 	for i := range len(b.Limit) {
 		if slices.Contains(hosts, Host(i)) {
-			b.Board.Correct(b.Board.Begin(), Host(i), b.Stocks(i), b.Holds(i))
+			b.Board.CorrectHost(b.Board.BeginRead(), Host(i), b.Stocks(i), b.Holds(i))
 		}
 	}
 	return nil

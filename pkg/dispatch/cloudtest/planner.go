@@ -22,7 +22,7 @@ func (FirstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, 
 		if pick, ok := evicting(s, instance, r); ok && len(fitting) == 0 {
 			plan.Picks = append(plan.Picks, pick)
 			plan.Decision.Placements = append(plan.Decision.Placements, placing.Placement{Instance: instance, Host: s.Host(pick.Take.Host).Name})
-			s = s.With([]inventory.Take{pick.Take})
+			s = s.WithTaken([]inventory.Take{pick.Take})
 			continue
 		}
 		if len(fitting) == 0 {
@@ -32,7 +32,7 @@ func (FirstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, 
 		pick.Alternates = fitting[1:min(3, len(fitting))]
 		plan.Picks = append(plan.Picks, pick)
 		plan.Decision.Placements = append(plan.Decision.Placements, placing.Placement{Instance: instance, Host: s.Host(fitting[0]).Name})
-		s = s.With([]inventory.Take{pick.Take})
+		s = s.WithTaken([]inventory.Take{pick.Take})
 	}
 	return plan
 }
@@ -47,7 +47,7 @@ func evicting(s *inventory.States, instance string, r *placing.Request) (pick sc
 			}
 			pick.Take.Victims, pick.Victims.Instances = append(pick.Take.Victims, one.ID), append(pick.Victims.Instances, &one)
 			pick.Victims.Costs = append(pick.Victims.Costs, 1)
-			with = with.With([]inventory.Take{{Host: i, Victims: []string{one.ID}}})
+			with = with.WithTaken([]inventory.Take{{Host: i, Victims: []string{one.ID}}})
 			if fits(with, i, r) {
 				return pick, !r.Preemptible
 			}

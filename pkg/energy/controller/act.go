@@ -203,7 +203,7 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 	switch h := w.hostOf(host); {
 	case h == nil:
 		return "", fault.New(fault.Unavailable, "the inventory does not know it")
-	case h.Guests > 0 || !h.Used.IsZero():
+	case h.InstanceCount > 0 || !h.Used.IsZero():
 		return "there are instances on it", nil
 	}
 	return "", nil

@@ -521,7 +521,7 @@ func (r *rack) Snapshot() *inventory.Snapshot {
 	var hosts []inventory.Host
 	for _, one := range r.servers {
 		h := one.host
-		h.Guests = one.guests
+		h.InstanceCount = one.guests
 		h.Used = resource.Vector{VCPUs: int64(one.guests)}
 		hosts = append(hosts, h)
 	}
@@ -532,7 +532,7 @@ func (r *rack) Snapshot() *inventory.Snapshot {
 	return s
 }
 
-func (r *rack) Doubt(span.Instant) string {
+func (r *rack) Untrusted(span.Instant) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.doubt

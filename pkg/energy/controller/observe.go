@@ -52,7 +52,7 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
 		return nil, nil
 	}
-	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Doubt(now)
+	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
 	w.claimed = claims(w.live, now)
 	w.access, w.twice = c.Agents.Access()
@@ -199,7 +199,7 @@ const (
 func (c *Controller) collapse(w *world) string {
 	m, guests := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
-		guests += h.Guests
+		guests += h.InstanceCount
 	}
 	m.guests = slices.DeleteFunc(m.guests, func(h headcount) bool { return h.at <= w.now.Add(-recently) })
 	if w.measure || len(m.guests) == 0 {
@@ -224,7 +224,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 	}
 	for host, r := range w.records {
 		if _, there := w.hosts.Index(host); !there && r.Phase != energy.Awake {
-			all = append(all, c.machine(w, &inventory.Host{Name: host, Trouble: "the inventory does not know it any more"}))
+			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "the inventory does not know it any more"}))
 		}
 	}
 	slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -234,7 +234,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
 	m := energy.Machine{
-		Name: h.Name, Phase: r.Phase, Closed: h.Trouble != "", Busy: h.Guests > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
+		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.InstanceCount > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
 		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
 		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
 		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,
@@ -279,8 +279,8 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 		return "no agent can switch it"
 	case w.twice[h.Name] != "":
 		return "two agents say that they switch it: " + w.twice[h.Name]
-	case h.Trouble != "" && r.Phase == energy.Awake:
-		return h.Trouble
+	case h.Problem != "" && r.Phase == energy.Awake:
+		return h.Problem
 	case !read || reading.Problem != "" || reading.State == "":
 		return "its machine cannot be read: " + cmp.Or(reading.Problem, "it does not tell its state")
 	case reading.State != energy.On && r.Phase == energy.Awake:

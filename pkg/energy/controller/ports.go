@@ -91,5 +91,5 @@ type Promises interface {
 // Hosts are those of the inventory.
 type Hosts interface {
 	Snapshot() *inventory.Snapshot
-	Doubt(now span.Instant) string
+	Untrusted(now span.Instant) string
 }

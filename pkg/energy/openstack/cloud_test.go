@@ -227,7 +227,7 @@ func TestWhatCannotBeKnownIsDoubt(t *testing.T) {
 	for _, tc := range []struct{ name, pattern, text, want string }{
 		{"no provider", "GET /resource_providers", `{"resource_providers": []}`, "has no provider of its hypervisor"},
 		{"no inventory", "GET " + provider + "/inventories", `{"inventories": {}}`, "has no inventory"},
-		{"no allocations", "GET " + provider + "/allocations", `{}`, "no allocations in it"},
+		{"no allocations", "GET " + provider + "/allocations", `{}`, "no allocations"},
 	} {
 		l.between.MeddleTimes(1, tc.pattern, labtest.Text(tc.text))
 		by, err := l.Occupied(t.Context(), l.host)

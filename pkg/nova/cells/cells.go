@@ -1,6 +1,5 @@
-// Package cells tells in which cell of Nova each host is: the UUID of the cell by the
-// name of the host's nova-compute. Nova's API tells nobody; nova-scheduler has it from
-// the API database.
+// Package cells returns the cell of each host: the UUID of the cell by the name of the host's
+// nova-compute. Nova's API does not contain it; nova-scheduler reads it from the API database.
 package cells
 
 import (
@@ -13,8 +12,7 @@ import (
 // Single is a cloud whose hosts are all in one cell.
 type Single struct{ cell string }
 
-// NewSingle gives the cloud with the cell. It fails with an Invalid fault where cell is
-// no UUID.
+// NewSingle returns a cloud with one cell. It returns an Invalid fault if cell is not a UUID.
 func NewSingle(cell string) (Single, error) {
 	if !placing.IsUUID(cell) {
 		return Single{}, fault.Field("cell", "must be the UUID of a cell, as `nova-manage cell_v2 list_cells` prints it, not %q", cell)
@@ -22,10 +20,10 @@ func NewSingle(cell string) (Single, error) {
 	return Single{cell}, nil
 }
 
-// AnyHost stands for every host that is not named.
+// AnyHost is the key for all hosts that are not listed.
 const AnyHost = ""
 
-// Cells gives the cell of AnyHost.
+// Cells returns the cell for AnyHost.
 func (s Single) Cells(context.Context) (map[string]string, error) {
 	return map[string]string{AnyHost: s.cell}, nil
 }

@@ -179,7 +179,7 @@ func TestAFileIsReadAgain(t *testing.T) {
 func TestAFileThatIsNoTableIsRefusedByLine(t *testing.T) {
 	whole := tabled(row("cell1", one, "cmp-001"), row("cell1", one, "cmp-002"))
 	for text, want := range map[string]string{
-		"":                                      "whole table",
+		"":                                      "complete table",
 		"nova-manage: command not found":        "line 1",
 		"WARNING x\n" + whole:                   "line 1",
 		tabled("| cell1 | " + one + " |"):       "line 4",
@@ -187,10 +187,10 @@ func TestAFileThatIsNoTableIsRefusedByLine(t *testing.T) {
 		tabled(row("cell1", one, "")):           "line 4",
 		tabled("  cell1   " + one + "  cmp-1 "): "line 4",
 		tabled(row("cell1", one, "a"), row("cell2", other, "a")): "line 5",
-		whole[:strings.LastIndex(whole, "\n+")+1]:                "whole table",
+		whole[:strings.LastIndex(whole, "\n+")+1]:                "complete table",
 		whole[:strings.Index(whole, "cmp-002")+3]:                "line 5",
-		whole[:strings.Index(whole, "| cell1")+1]:                "whole table",
-		whole[:63]:                             "whole table",
+		whole[:strings.Index(whole, "| cell1")+1]:                "complete table",
+		whole[:63]:                             "complete table",
 		"\x00\xff" + strings.Repeat("x", 1000): "line 1",
 	} {
 		_, err := written(t, text).Cells(t.Context())

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// answerTime bounds a reading; 10,000 hosts take some hundredths of a second.
+	// answerTime bounds a query; 10,000 hosts need some hundredths of a second.
 	answerTime = 10 * time.Second
-	// query leaves the columns of cell_mappings alone that hold passwords of the cells
+	// query does not read the columns of cell_mappings that contain passwords of the cells
 	// (nova/db/api/models.py CellMapping).
 	query = "SELECT h.host, c.uuid FROM host_mappings h JOIN cell_mappings c ON c.id = h.cell_id WHERE NOT c.disabled"
 )
@@ -21,10 +21,10 @@ const (
 // Database is Nova's API database. It is safe for concurrent use.
 type Database struct{ pool *sql.DB }
 
-// OpenDatabase gives the database of the connection, such as [api_database] connection
-// in Nova's configuration. A user will do who may read host and cell_id of host_mappings,
-// and id, uuid and disabled of cell_mappings; nothing is ever written. It connects to nothing yet,
-// and fails with an Invalid fault about a connection that cannot work.
+// OpenDatabase returns the database of the connection, as in [api_database] connection in
+// Nova's configuration. The user needs to read host and cell_id of host_mappings, and id, uuid
+// and disabled of cell_mappings; Almanac never writes. OpenDatabase does not connect yet. It
+// returns an Invalid fault for an unusable connection.
 func OpenDatabase(connection string, log *slog.Logger) (*Database, error) {
 	pool, err := store.OpenForeign(connection, log)
 	if err != nil {
@@ -35,17 +35,17 @@ func OpenDatabase(connection string, log *slog.Logger) (*Database, error) {
 	return &Database{pool}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (d *Database) Close() error { return d.pool.Close() }
 
-// Cells gives the cell of each host that nova-manage cell_v2 discover_hosts has found,
-// without those of disabled cells, which get no instances. It fails with an Unavailable fault.
+// Cells returns the cell of each host that nova-manage cell_v2 discover_hosts has found, except
+// for disabled cells, which get no instances. It returns Unavailable faults.
 func (d *Database) Cells(ctx context.Context) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	all, err := d.read(ctx)
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Unavailable, Message: "Nova's API database does not tell in which cells the hosts are", Err: err}
+		return nil, &fault.Error{Kind: fault.Unavailable, Message: "the cells of the hosts cannot be read from Nova's API database", Err: err}
 	}
 	return all, nil
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// File is a file with what `nova-manage cell_v2 list_hosts` prints: a table with the
-// name of a cell, its UUID and a host in each row (nova/cmd/manage.py list_hosts).
+// File is a file with the output of `nova-manage cell_v2 list_hosts`: a table whose rows
+// contain the name of a cell, its UUID and a host (nova/cmd/manage.py list_hosts).
 type File struct{ path string }
 
-// NewFile gives the file at path, which it does not read yet.
+// NewFile returns the file at path, without reading it.
 func NewFile(path string) File { return File{path} }
 
-// Cells reads the file, as it is now. It fails with an Unavailable fault where it cannot
-// be read, and with an Invalid one, which names the line, where it holds something else
-// or only a part of the table, as while it is being written.
+// Cells reads the file in its present state. It returns an Unavailable fault if the file cannot
+// be read, and an Invalid fault, with the line, if it is not such a table or incomplete, for
+// instance while it is being written.
 func (f File) Cells(context.Context) (map[string]string, error) {
 	text, err := os.ReadFile(f.path)
 	if err != nil {
@@ -35,18 +35,18 @@ func (f File) Cells(context.Context) (map[string]string, error) {
 		}
 	}
 	if t.borders < 3 || !t.closed {
-		return nil, f.wrong("it does not hold a whole table")
+		return nil, f.wrong("it does not contain a complete table")
 	}
 	return t.cells, nil
 }
 
 func (f File) wrong(format string, args ...any) error {
-	return fault.Field("cells_file", "%s: %s; write what `nova-manage cell_v2 list_hosts` prints into it anew",
+	return fault.Field("cells_file", "%s: %s; write the output of `nova-manage cell_v2 list_hosts` to it again",
 		f.path, fmt.Sprintf(format, args...))
 }
 
-// table is what is read of a table: a border, the heads of the columns, a border, the
-// rows, a border.
+// table is the state of reading a table: a border, the column headers, a border, the rows, a
+// border.
 type table struct {
 	cells   map[string]string
 	borders int
@@ -68,7 +68,7 @@ func (t *table) read(line string) error {
 	if !ok || !ok2 || last < 2 {
 		return fmt.Errorf("%q is not a row of three columns", shortened(line))
 	}
-	if !t.headed { // in the language of who has called nova-manage
+	if !t.headed { // in the language of the user who called nova-manage
 		t.headed = true
 		return nil
 	}
@@ -80,13 +80,13 @@ func (t *table) read(line string) error {
 		return fmt.Errorf("it names no host")
 	}
 	if other, twice := t.cells[host]; twice && other != cell {
-		return fmt.Errorf("host %q is in another cell before", shortened(host))
+		return fmt.Errorf("host %q is in another cell in an earlier row", shortened(host))
 	}
 	t.cells[host] = cell
 	return nil
 }
 
-// shortened keeps a message legible where the file is something else altogether.
+// shortened keeps messages readable if the file is something else entirely.
 func shortened(text string) string {
 	const most = 60
 	if len(text) > most {

@@ -10,7 +10,7 @@ type flavor struct {
 	reader
 	name       string
 	extraSpecs map[string]string
-	// amounts are what its extra specs say of resource classes, 0 included.
+	// amounts are the amounts of resource classes in its extra specs, including 0.
 	amounts map[string]int64
 }
 
@@ -27,7 +27,7 @@ func readFlavor(r reader) flavor {
 		}
 		amount, ok, tooLarge := parseAmount(value)
 		if tooLarge {
-			f.wrong("extra_specs", "asks for more of "+name+" than Placement can count")
+			f.wrong("extra_specs", "requires more of "+name+" than Placement can count")
 		}
 		if ok {
 			f.amounts[name] = amount
@@ -36,8 +36,8 @@ func readFlavor(r reader) flavor {
 	return f
 }
 
-// placementKey takes an extra spec for Placement apart (nova/scheduler/utils.py
-// XS_KEYPAT): "resources1:VGPU" is resources, 1 and VGPU. Of any other it gives nothing.
+// placementKey splits an extra spec for Placement (nova/scheduler/utils.py XS_KEYPAT):
+// "resources1:VGPU" is resources, 1 and VGPU. For any other it returns empty strings.
 func placementKey(key string) (kind, group, name string) {
 	head, name, ok := strings.Cut(key, ":")
 	if !ok {
@@ -53,8 +53,8 @@ func placementKey(key string) (kind, group, name string) {
 
 const groupLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// parseAmount reads an amount as Python's int does. What is none, or negative, Nova
-// ignores (nova/objects/request_spec.py add_resource).
+// parseAmount parses an amount as Python's int does. Nova ignores values that are not numbers,
+// or negative (nova/objects/request_spec.py add_resource).
 func parseAmount(text string) (amount int64, ok, tooLarge bool) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
 	plain := strings.ReplaceAll(text, "_", "")
@@ -72,8 +72,8 @@ func parseAmount(text string) (amount int64, ok, tooLarge bool) {
 	return number.Int64(), true, false
 }
 
-// resources gives what an instance takes by resource class. Extra specs go before what the
-// flavor has, and 0 takes a class away. bfv says that its root disk is a volume.
+// resources returns the amounts that an instance needs, by resource class. Extra specs override
+// the flavor, and 0 removes a class. bfv means that its root disk is a volume.
 func (f flavor) resources(bfv bool) map[string]int64 {
 	amounts := map[string]int64{
 		"VCPU": f.amount("vcpus"), "MEMORY_MB": f.amount("memory_mb"),
@@ -101,13 +101,13 @@ func (f flavor) resources(bfv bool) map[string]int64 {
 	return amounts
 }
 
-// judged says whether a resource class is one that a host has itself, so that its stock
-// alone tells whether there is enough.
+// judged reports whether the host's own inventory of a resource class decides whether there is
+// enough.
 func judged(class string) bool {
 	return class == "VCPU" || class == "MEMORY_MB" || class == "DISK_GB" || strings.HasPrefix(class, "CUSTOM_")
 }
 
-// traits gives the traits that the flavor requires and forbids.
+// traits returns the traits that the flavor requires and forbids.
 func (f flavor) traits() (required, forbidden []string) {
 	for key, value := range f.extraSpecs {
 		if kind, group, name := placementKey(key); kind == "trait" && group == "" {

@@ -128,7 +128,7 @@ func read(t testing.TB, raw json.RawMessage) object.RequestSpec {
 	return spec
 }
 
-func request(t testing.TB, raw json.RawMessage, o object.Options) (placing.Request, object.Beyond) {
+func request(t testing.TB, raw json.RawMessage, o object.Options) (placing.Request, object.Unsupported) {
 	t.Helper()
 	r, beyond, err := read(t, raw).Request(o)
 	if err != nil {

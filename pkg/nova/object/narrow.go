@@ -9,22 +9,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Narrowing is what a request is narrowed by before it is passed on.
+// Narrowing is what Almanac adds to a request before passing it on.
 type Narrowing struct {
-	// Aggregates asks for a host that is in one aggregate of each list,
-	// ForbiddenAggregates for one that is in none; aggregates by UUID.
+	// Aggregates requires a host in one aggregate of each list, ForbiddenAggregates a host in
+	// none of them; aggregates by UUID.
 	Aggregates          [][]string
 	ForbiddenAggregates []string
 	IgnoreHosts         []string // by name
-	// Host is the only one that will do, by name; empty is any.
+	// Host is the only acceptable host, by name; empty is any.
 	Host       string
 	ExtraSpecs map[string]string
 }
 
-// Narrow returns the RequestSpec with n added to what it asks for already, without hints
-// that only Nova may give, and all else as it came, credentials included: it is for
-// nova-scheduler and for no log. Where the flavor has another value for an extra spec it is
-// a Conflict, since either would break a promise.
+// Narrow returns the RequestSpec with n added, without the hints that only Nova may use.
+// Everything else is unchanged, including credentials: the result is for nova-scheduler and
+// must not be logged. A flavor with another value for an extra spec is a Conflict fault, since
+// either value would break a promise.
 func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
 	if s.object == nil {
 		return nil, fault.New(fault.Invalid, "there is no RequestSpec to narrow")
@@ -39,13 +39,13 @@ func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
 	return o.MarshalJSON()
 }
 
-// privateHint begins the names of the hints by which Nova's services tell each other what a
-// request is. A tenant's hint of that name reaches a Nova without the fix of OSSN-2026-022.
+// privateHint is the prefix of the hints with which Nova's services tell each other the purpose
+// of a request. A tenant's hint of that name reaches a Nova without the fix of OSSN-2026-022.
 const privateHint = "_nova"
 
-// dropPrivateHints takes private hints out of a request that forces no host. Nova itself
-// gives one for a rebuild only, and forces the instance's host then (nova/compute/api.py
-// rebuild); without that host, nova-scheduler would ask Placement nothing and claim nothing.
+// dropPrivateHints removes private hints from a request that forces no host. Nova itself sends
+// one only for a rebuild, and then forces the instance's host (nova/compute/api.py rebuild);
+// without that host, nova-scheduler would neither query Placement nor claim anything.
 func dropPrivateHints(spec *Object, _ Narrowing) error {
 	if forced, err := textsOf(spec, "force_hosts"); err != nil || len(forced) > 0 {
 		return err
@@ -63,8 +63,8 @@ func dropPrivateHints(spec *Object, _ Narrowing) error {
 	return spec.set(field, kept)
 }
 
-// narrowDestination narrows requested_destination. A new one says no more than it must, as
-// one that nova-scheduler's own request filters make.
+// narrowDestination narrows requested_destination. A new one contains only what is needed, like
+// those of nova-scheduler's own request filters.
 func narrowDestination(spec *Object, n Narrowing) error {
 	if len(n.Aggregates) == 0 && len(n.ForbiddenAggregates) == 0 && n.Host == "" {
 		return nil
@@ -95,8 +95,8 @@ func narrowDestination(spec *Object, n Narrowing) error {
 		}
 	}
 	if n.Host != "" {
-		// Without a node nova-scheduler takes any of the host, and may not ask whether there is
-		// one (nova/scheduler/host_manager.py _get_hosts_matching_request).
+		// Without a node nova-scheduler accepts any of the host, and may not check whether
+		// there is one (nova/scheduler/host_manager.py _get_hosts_matching_request).
 		for name, value := range map[string]any{"host": n.Host, "node": nil} {
 			if err := destination.set(name, value); err != nil {
 				return err
@@ -129,7 +129,7 @@ func narrowFlavor(spec *Object, n Narrowing) error {
 	})
 }
 
-// changeExtraSpecs has change edit the extra specs of the RequestSpec's flavor.
+// changeExtraSpecs applies change to the extra specs of the RequestSpec's flavor.
 func changeExtraSpecs(spec *Object, change func(extraSpecs map[string]string) error) error {
 	f, err := splitObject(spec.Data["flavor"])
 	if err != nil {
@@ -148,8 +148,8 @@ func changeExtraSpecs(spec *Object, change func(extraSpecs map[string]string) er
 	return spec.set("flavor", f)
 }
 
-// WithoutExtraSpecs returns the RequestSpec without those extra specs of its flavor that
-// drop names by their keys.
+// WithoutExtraSpecs returns the RequestSpec without the extra specs of its flavor for whose
+// keys drop returns true.
 func (s RequestSpec) WithoutExtraSpecs(drop func(key string) bool) (RequestSpec, error) {
 	if s.object == nil {
 		return RequestSpec{}, fault.New(fault.Invalid, "there is no RequestSpec to change")
@@ -166,8 +166,8 @@ func (s RequestSpec) WithoutExtraSpecs(drop func(key string) bool) (RequestSpec,
 	return RequestSpec{func() *Object { return &o }}, nil
 }
 
-// appendTexts adds those texts to a list of o that it does not have, and says whether
-// there were any. A list that is unset or null is empty.
+// appendTexts adds those texts that are missing in a list of o, and reports whether there were
+// any. A list that is unset or null is empty.
 func appendTexts(o *Object, field string, texts []string) (added bool, err error) {
 	if len(texts) == 0 {
 		return false, nil
@@ -187,7 +187,7 @@ func appendTexts(o *Object, field string, texts []string) (added bool, err error
 	return true, o.set(field, has)
 }
 
-// textsOf returns a list of strings of o; empty where it is unset or null.
+// textsOf returns a list of strings of o; empty if it is unset or null.
 func textsOf(o *Object, field string) (list []string, err error) {
 	if !isNull(o.Data[field]) && json.Unmarshal(o.Data[field], &list) != nil {
 		return nil, fault.Field(field, "must be a list of strings")
@@ -195,7 +195,6 @@ func textsOf(o *Object, field string) (list []string, err error) {
 	return list, nil
 }
 
-// set sets a field.
 func (o *Object) set(field string, value any) error {
 	raw, err := encode(value)
 	if err != nil {

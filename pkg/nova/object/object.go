@@ -1,10 +1,10 @@
-// Package object reads and writes the versioned objects that Nova's services send each
-// other (oslo_versionedobjects/base.py obj_to_primitive), as far as scheduling needs
-// them: what nova-conductor asks for (RequestSpec), what it is answered (Selection), and
-// what schedulers are told of hosts, instances and aggregates.
+// Package object reads and writes the versioned objects that Nova's services exchange
+// (oslo_versionedobjects/base.py obj_to_primitive), as far as scheduling needs them:
+// nova-conductor's request (RequestSpec), the reply (Selection), and the news about hosts,
+// instances and aggregates that schedulers receive.
 //
-// A RequestSpec may hold the credentials of a cell's database and message broker. Nothing
-// here prints them: an object shows its name and its version only.
+// A RequestSpec may contain the credentials of a cell's database and message broker. Nothing
+// here prints them: an object shows only its name and version.
 package object
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Bounds on what is read. Nova's own objects are some 20 KiB, nested some ten deep.
+// Bounds on the input. Nova's own objects have about 20 KiB and a nesting depth of about ten.
 const (
 	maxSize  = 16 << 20 // bytes
 	maxDepth = 100      // objects and lists inside each other
@@ -34,8 +34,8 @@ const (
 	keyChanges   = "nova_object.changes"
 )
 
-// Object is any versioned object. Data has the fields that are set, as they came: a field
-// that is null is set, and numbers keep all their digits.
+// Object is any versioned object. Data has the fields that are set, in their original form: a
+// field that is null is set, and numbers keep all their digits.
 type Object struct {
 	Name      string // "RequestSpec"
 	Namespace string // "nova"
@@ -43,10 +43,10 @@ type Object struct {
 	Data      map[string]json.RawMessage
 	Changes   []string // the fields that have changed since they were stored
 
-	more map[string]json.RawMessage // further parts, which nobody knows
+	more map[string]json.RawMessage // unknown further parts
 }
 
-// UnmarshalJSON reads an object. Its fields are not looked into.
+// UnmarshalJSON reads an object, without parsing its fields.
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	read, err := readObject(raw)
 	if err == nil {
@@ -55,7 +55,7 @@ func (o *Object) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// readObject reads an object of which it is not known whether it is JSON.
+// readObject reads an object from untrusted input.
 func readObject(raw []byte) (Object, error) {
 	if err := bounded(raw); err != nil {
 		return Object{}, err
@@ -66,7 +66,7 @@ func readObject(raw []byte) (Object, error) {
 	return splitObject(bytes.Clone(raw))
 }
 
-// splitObject reads an object that is JSON. Its fields share the memory of raw.
+// splitObject reads an object from valid JSON. Its fields share the memory of raw.
 func splitObject(raw []byte) (o Object, err error) {
 	parts, ok := members(raw)
 	if !ok {
@@ -99,7 +99,7 @@ func splitObject(raw []byte) (o Object, err error) {
 	return o, nil
 }
 
-// MarshalJSON writes the object as Nova does: without changes where there are none.
+// MarshalJSON writes the object as Nova does; empty changes are omitted.
 func (o Object) MarshalJSON() ([]byte, error) {
 	b := append([]byte{'{'}, `"`+keyName+`":`...)
 	b = appendText(b, o.Name)
@@ -144,16 +144,16 @@ func appendText(b []byte, text string) []byte {
 	return append(b, quoted...)
 }
 
-// String gives name and version: "RequestSpec 1.14".
+// String returns name and version: "RequestSpec 1.14".
 func (o Object) String() string { return o.Name + " " + o.Version }
 
 // Format prints the same for every verb.
 func (o Object) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.String()) }
 
-// LogValue gives the same to slog.
+// LogValue returns the same for slog.
 func (o Object) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-// encode is json.Marshal that leaves <, > and & as they are.
+// encode is json.Marshal without escaping <, > and &.
 func encode(value any) (json.RawMessage, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -164,7 +164,7 @@ func encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
 }
 
-// isNull says whether a field is unset or null.
+// isNull reports whether a field is unset or null.
 func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null"
 }

@@ -8,34 +8,33 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Prefilters says which of Nova's request filters run that require traits of a host, or
-// ask Neutron (nova/scheduler/request_filter.py). compute_status_filter and
-// ephemeral_encryption_filter always do; those that know aggregates are in package
-// filters.
+// Prefilters states which of Nova's request filters run that require traits of a host, or ask
+// Neutron (nova/scheduler/request_filter.py). compute_status_filter and
+// ephemeral_encryption_filter always run; those about aggregates are in package filters.
 type Prefilters struct {
-	// ImageTypes requires that a host takes the disk format of the image ([scheduler]
+	// ImageTypes requires a host that supports the disk format of the image ([scheduler]
 	// query_placement_for_image_type_support).
 	ImageTypes bool
-	// ImageMetadata requires that a host has the devices and the architecture that the
-	// image names ([scheduler] image_metadata_prefilter).
+	// ImageMetadata requires a host with the devices and the architecture that the image names
+	// ([scheduler] image_metadata_prefilter).
 	ImageMetadata bool
 	// RoutedNetworks keeps an instance to the segments of its networks ([scheduler]
-	// query_placement_for_routed_network_aggregates). Only Neutron knows which, so that
-	// requests with networks are beyond judgement.
+	// query_placement_for_routed_network_aggregates). Only Neutron knows these, so Almanac
+	// cannot judge requests with networks.
 	RoutedNetworks bool
-	// PackedVirtqueues (since 29.0.0) and Sound (since 32.0.0) say that the release of Nova
-	// has packed_virtqueue_filter and virtio_sound_filter. Without, requests for these are
-	// beyond judgement.
+	// PackedVirtqueues (since 29.0.0) and Sound (since 32.0.0) state that the release of Nova
+	// has packed_virtqueue_filter and virtio_sound_filter. Without them Almanac cannot judge
+	// requests for these.
 	PackedVirtqueues, Sound bool
 }
 
-// traits gives the traits that the request filters require of the host of a request, each
-// once, and what keeps them from telling. Where a flavor and an image contradict each
-// other, Nova fails with an exception, which is for Nova to say.
-func (f Prefilters) traits(r, image reader, p *placing.Request) (required []string, beyond Beyond) {
+// traits returns the traits that the request filters require of the host, each once, and what
+// it cannot judge. If a flavor and an image contradict each other, Nova fails with an
+// exception; nova-scheduler then answers.
+func (f Prefilters) traits(r, image reader, p *placing.Request) (required []string, beyond Unsupported) {
 	if f.ImageTypes && !r.yes("is_bfv") {
 		if image.null("disk_format") {
-			beyond = append(beyond, "the request does not say of which type its image is")
+			beyond = append(beyond, "the request does not contain the type of its image")
 		}
 		if trait := "COMPUTE_IMAGE_TYPE_" + strings.ToUpper(image.text("disk_format")); standard(trait) {
 			required = append(required, trait)
@@ -43,7 +42,7 @@ func (f Prefilters) traits(r, image reader, p *placing.Request) (required []stri
 	}
 	if f.ImageMetadata {
 		if image.null("properties") {
-			beyond = append(beyond, "the request does not say which properties its image has")
+			beyond = append(beyond, "the request does not contain the properties of its image")
 		}
 		required = append(required, ofImage(p.ImageProperties)...)
 	}
@@ -66,17 +65,17 @@ func (f Prefilters) traits(r, image reader, p *placing.Request) (required []stri
 	return sorted(required), append(beyond, asks.beyond...)
 }
 
-// prefiltered are the extra specs that traits reads always.
+// prefiltered are the extra specs that traits always reads.
 var prefiltered = []string{"hw:ephemeral_encryption", "hw:ephemeral_encryption_format"}
 
-// asks is what a flavor and an image ask for with the extra spec hw:KEY and the property
-// hw_KEY (nova/virt/hardware.py _get_flavor_image_meta).
+// asks is what a flavor and an image require by the extra spec hw:KEY and the property hw_KEY
+// (nova/virt/hardware.py _get_flavor_image_meta).
 type asks struct {
 	p      *placing.Request
-	beyond Beyond
+	beyond Unsupported
 }
 
-// yes gives whether either says so. They must not contradict each other.
+// yes reports whether either of them requires it. They must not contradict each other.
 func (a *asks) yes(key string) bool {
 	flavor, inFlavor := a.p.ExtraSpecs["hw:"+key]
 	image, inImage := a.p.ImageProperties["hw_"+key]
@@ -86,7 +85,7 @@ func (a *asks) yes(key string) bool {
 	return isTrue(flavor) || isTrue(image)
 }
 
-// one gives the one of values that either says, or nothing.
+// one returns the value that either of them requires, or "".
 func (a *asks) one(key string, values ...string) string {
 	flavor, image := a.p.ExtraSpecs["hw:"+key], a.p.ImageProperties["hw_"+key]
 	if flavor != "" && image != "" && flavor != image {
@@ -106,14 +105,14 @@ func (a *asks) contradict(key string) {
 	a.beyond = append(a.beyond, fmt.Sprintf("the flavor's extra spec hw:%s and the image's property hw_%[1]s contradict each other", key))
 }
 
-// isTrue reads a word for yes (oslo_utils/strutils.py bool_from_string).
+// isTrue reports whether text is a word for true (oslo_utils/strutils.py bool_from_string).
 func isTrue(text string) bool {
 	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(text)))
 }
 
-// ofImage gives the traits for the properties of an image. Where one has no trait none
-// counts: Nova gives up at the first, and hw_viommu_model never has one, since the traits
-// begin with COMPUTE_VIOMMU_MODEL.
+// ofImage returns the traits for the properties of an image. If one has no trait, none counts:
+// Nova stops at the first such property, and hw_viommu_model never has a trait, since the
+// existing ones begin with COMPUTE_VIOMMU_MODEL.
 func ofImage(properties map[string]string) (required []string) {
 	for property, start := range propertyTraits {
 		value, has := properties[property]
@@ -129,7 +128,7 @@ func ofImage(properties map[string]string) (required []string) {
 	return required
 }
 
-// propertyTraits are the starts of the names of the traits by property of an image.
+// propertyTraits maps image properties to the prefixes of trait names.
 var propertyTraits = map[string]string{
 	"hw_cdrom_bus":              "COMPUTE_STORAGE_BUS",
 	"hw_disk_bus":               "COMPUTE_STORAGE_BUS",
@@ -140,8 +139,8 @@ var propertyTraits = map[string]string{
 	"hw_viommu_model":           "COMPUTE_VIOMMU",
 }
 
-// standardTraits are the ends of the names of the traits of os-traits, which Placement
-// has always, by their start.
+// standardTraits maps the prefixes to the suffixes of the traits in os-traits, which always
+// exist in Placement.
 var standardTraits = map[string]string{
 	"COMPUTE_IMAGE_TYPE":     "AKI AMI ARI ISO PLOOP QCOW2 RAW VDI VHD VHDX VMDK",
 	"COMPUTE_STORAGE_BUS":    "FDC IDE LXC SATA SCSI UML USB VIRTIO XEN",
@@ -152,7 +151,7 @@ var standardTraits = map[string]string{
 	"COMPUTE_ARCH": "AARCH64 MIPSEL PPC64LE RISCV64 S390X X86_64",
 }
 
-// standard says whether a trait that begins like one of standardTraits is one.
+// standard reports whether a trait with one of these prefixes exists.
 func standard(trait string) bool {
 	for start, ends := range standardTraits {
 		if end, begins := strings.CutPrefix(trait, start+"_"); begins && slices.Contains(strings.Fields(ends), end) {

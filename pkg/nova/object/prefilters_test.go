@@ -291,8 +291,8 @@ func TestWhatTheRequestFiltersCannotSeeIsPassedOn(t *testing.T) {
 	}})
 	all := object.Prefilters{ImageTypes: true, ImageMetadata: true, RoutedNetworks: true}
 	for want, values := range map[string]map[string]any{
-		"of which type its image is":              {"image.disk_format": nil, "requested_networks": nil},
-		"which properties its image has":          {"image.properties": nil, "requested_networks": nil},
+		"the type of its image":                   {"image.disk_format": nil, "requested_networks": nil},
+		"the properties of its image":             {"image.properties": nil, "requested_networks": nil},
 		"only Neutron knows the segments":         {"requested_networks": network},
 		"hw:ephemeral_encryption_format has the ": {"flavor.extra_specs": map[string]string{"hw:ephemeral_encryption": "1", "hw:ephemeral_encryption_format": "rot13"}, "requested_networks": nil},
 		"": {"requested_networks": nil, "is_bfv": true, "image.disk_format": nil},

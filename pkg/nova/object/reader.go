@@ -7,17 +7,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// reader reads the fields of one object. A field that is unset or null reads as the zero
-// value. The first that is of a wrong type is kept, and from then on all read as zero.
+// reader reads the fields of one object. A field that is unset or null reads as the zero value.
+// The first field of a wrong type is the error; from then on all fields read as zero.
 type reader struct {
-	path string // before the name of a field, as "flavor."
+	path string // prefix of field names in errors, such as "flavor."
 	data map[string]json.RawMessage
-	err  *error // of all readers of one message
+	err  *error // shared by all readers of one message
 }
 
-// newReader gives the reader of the JSON object raw, which must be of kind: its name and
-// its major version, as "InstanceList 2". Nova changes the major version where a reader of
-// the old one would misunderstand the new.
+// newReader returns the reader of the JSON object raw, which must have the kind: its name and
+// major version, such as "InstanceList 2". Nova changes the major version if a reader of the
+// old one would misunderstand the new one.
 func newReader(path, kind string, raw json.RawMessage) (reader, error) {
 	if isNull(raw) {
 		return reader{}, fault.Field(path, "is missing")
@@ -29,7 +29,7 @@ func newReader(path, kind string, raw json.RawMessage) (reader, error) {
 	return r, *r.err
 }
 
-// open gives the reader of raw, an object inside r or r itself.
+// open returns the reader of raw, an object inside r or r itself.
 func (r reader) open(path, kind string, raw json.RawMessage) reader {
 	opened := reader{path: path + ".", err: r.err}
 	if isNull(raw) || *r.err != nil {
@@ -46,21 +46,21 @@ func (r reader) open(path, kind string, raw json.RawMessage) reader {
 	return opened
 }
 
-// mustBe refuses an object of another kind.
+// mustBe returns an error for an object of another kind.
 func (o *Object) mustBe(path, kind string) error {
 	name, major, _ := strings.Cut(kind, " ")
 	if o.Name != name {
 		return fault.Field(path, "must be a %s, and is a %.100q", name, o.Name)
 	}
 	if got, _, _ := strings.Cut(o.Version, "."); got != major {
-		return fault.Field(path, "is a %s of version %.100q; only %s.x is known", name, o.Version, major)
+		return fault.Field(path, "is a %s of version %.100q; only %s.x is supported", name, o.Version, major)
 	}
 	return nil
 }
 
 func (r reader) null(field string) bool { return isNull(r.data[field]) }
 
-// read reads a field into value; what says what it should be: "a string".
+// read reads a field into value; what names the expected type: "a string".
 func (r reader) read(field, what string, value any) {
 	if r.null(field) || *r.err != nil {
 		return
@@ -111,14 +111,14 @@ func (r reader) yes(field string) (yes bool) {
 	return yes
 }
 
-// maxAmount is the largest number that Nova and Placement keep.
+// maxAmount is the largest number that Nova and Placement store.
 const maxAmount = 1<<31 - 1
 
-// amount reads a whole number that is not negative.
+// amount reads an integer that is not negative.
 func (r reader) amount(field string) (amount int64) {
-	r.read(field, "a whole number", &amount)
+	r.read(field, "an integer", &amount)
 	if amount < 0 || amount > maxAmount {
-		r.wrong(field, "must lie between 0 and 2147483647")
+		r.wrong(field, "must be between 0 and 2147483647")
 		return 0
 	}
 	return amount

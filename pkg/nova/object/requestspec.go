@@ -13,21 +13,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// RequestSpec is what nova-conductor asks a place for
-// (nova/objects/request_spec.py RequestSpec): version 1.x of any x, of which it keeps what
-// it does not know.
+// RequestSpec is nova-conductor's request for a host (nova/objects/request_spec.py
+// RequestSpec): version 1.x of any x. It keeps unknown fields.
 type RequestSpec struct {
-	// object is a function, so that fmt cannot print what it gives, wherever it finds it.
+	// object is a function, so that fmt cannot print its contents, wherever fmt meets it.
 	object func() *Object
 }
 
-// Options are what a request says beside its RequestSpec.
+// Options are the parts of a request outside its RequestSpec.
 type Options struct {
 	ID string // of the API request, from the context of the message
-	// Instances are the instance_uuids of the call. Without any, as in version 4.3 of the
-	// call, it is for the one instance of the RequestSpec.
+	// Instances are the instance_uuids of the call. If empty, as in version 4.3 of the call,
+	// the request is for the instance in the RequestSpec.
 	Instances []string
-	// Alternates is how many further hosts are wanted beside each that is chosen.
+	// Alternates is the number of further hosts wanted for each chosen one.
 	Alternates  int
 	Preemptible inventory.PreemptibleRule
 	Prefilters  Prefilters
@@ -46,7 +45,7 @@ func ReadRequestSpec(raw json.RawMessage) (RequestSpec, error) {
 	return RequestSpec{func() *Object { return &o }}, nil
 }
 
-// String gives name and version: "RequestSpec 1.14".
+// String returns name and version: "RequestSpec 1.14".
 func (s RequestSpec) String() string {
 	if s.object == nil {
 		return "RequestSpec"
@@ -57,7 +56,7 @@ func (s RequestSpec) String() string {
 // Format prints the same for every verb.
 func (s RequestSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// LogValue gives the same to slog.
+// LogValue returns the same for slog.
 func (s RequestSpec) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 func (s RequestSpec) reader() reader {
@@ -68,11 +67,10 @@ func (s RequestSpec) reader() reader {
 	return r
 }
 
-// Request gives what is to be placed, as nova-scheduler would ask Placement and its filters
-// for it (nova/scheduler/utils.py ResourceRequest.from_request_spec and
-// resources_from_request_spec, request_filter.py), and what of it cannot be judged here.
-// Where Beyond is not empty, the Request lacks that.
-func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
+// Request returns the request as nova-scheduler would send it to Placement and its filters
+// (nova/scheduler/utils.py ResourceRequest.from_request_spec and resources_from_request_spec,
+// request_filter.py), and what Almanac cannot judge about it, which the Request then lacks.
+func (s RequestSpec) Request(o Options) (placing.Request, Unsupported, error) {
 	r := s.reader()
 	f := readFlavor(r)
 	image := r.object("image", "ImageMeta 1")
@@ -87,14 +85,14 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 		ImageID: image.text("id"), ImageProperties: imageProperties(properties),
 	}
 	destination(r.object("requested_destination", "Destination 1"), &p)
-	// A rebuild forces the host of its instance (nova/compute/api.py rebuild). Without, the
-	// hint is not Nova's.
+	// A rebuild forces the host of its instance (nova/compute/api.py rebuild). Without a forced
+	// host, the hint is not Nova's.
 	p.Rebuild = slices.Equal(p.Hints["_nova_check_type"], []string{"rebuild"}) && len(p.ForceHosts) > 0
 	p.Required, p.Forbidden = f.traits()
 	p.Required = sorted(append(p.Required, properties.texts("traits_required")...))
-	var doubts Beyond
+	var doubts Unsupported
 	if !p.Rebuild {
-		// What Nova asks of Placement in every request, request_filter.py compute_status_filter.
+		// Nova adds this to every query of Placement: request_filter.py compute_status_filter.
 		p.Forbidden = append(p.Forbidden, "COMPUTE_STATUS_DISABLED")
 		var required []string
 		required, doubts = o.Prefilters.traits(r, image, &p)
@@ -107,7 +105,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Beyond, error) {
 	p.Preemptible = o.Preemptible.Marks(&inventory.Instance{
 		ProjectID: p.ProjectID, Flavor: inventory.Flavor{ExtraSpecs: p.ExtraSpecs}, Hints: p.Hints,
 	})
-	beyond := append(beyondOf(r, &p, o.Prefilters), doubts...)
+	beyond := append(unsupportedIn(r, &p, o.Prefilters), doubts...)
 	if *r.err != nil {
 		return placing.Request{}, nil, fmt.Errorf("read RequestSpec: %w", *r.err)
 	}
@@ -119,7 +117,7 @@ func sorted(texts []string) []string {
 	return slices.Compact(texts)
 }
 
-// instances gives the ids of the instances that are to be placed.
+// instances returns the ids of the instances to place.
 func instances(r reader, given []string) []string {
 	if len(given) > 0 {
 		return given
@@ -131,8 +129,8 @@ func instances(r reader, given []string) []string {
 	return []string{id}
 }
 
-// destination reads where the request wants to go. Its cell is only a wish where the
-// instance may leave it (nova/scheduler/host_manager.py get_host_states_by_uuids).
+// destination reads the requested destination. Its cell is only a preference if the instance
+// may leave it (nova/scheduler/host_manager.py get_host_states_by_uuids).
 func destination(d reader, p *placing.Request) {
 	p.Host, p.Node = d.text("host"), d.text("node")
 	for _, either := range d.texts("aggregates") {
@@ -146,7 +144,7 @@ func destination(d reader, p *placing.Request) {
 	*cell = d.object("cell", "CellMapping 1").text("uuid")
 }
 
-// hints reads the scheduler hints: lists of strings. A value by itself is a list of one.
+// hints reads the scheduler hints: lists of strings. A single value is a list of one.
 func hints(r reader) map[string][]string {
 	var raws map[string]json.RawMessage
 	r.read("scheduler_hints", "a map of lists", &raws)
@@ -158,7 +156,7 @@ func hints(r reader) map[string][]string {
 		elements := []json.RawMessage{raw}
 		if raw[0] == '[' || isNull(raw) {
 			elements = nil
-			_ = json.Unmarshal(raw, &elements) // it is part of what could be read
+			_ = json.Unmarshal(raw, &elements) // part of JSON that was valid
 		}
 		values := make([]string, len(elements))
 		for i, element := range elements {
@@ -173,7 +171,7 @@ func hints(r reader) map[string][]string {
 	return read
 }
 
-// scalar gives a string, a number or a truth value as Python's str does.
+// scalar returns a string, a number or a bool as Python's str does.
 func scalar(raw json.RawMessage) (text string, ok bool) {
 	switch {
 	case isNull(raw) || raw[0] == '[' || raw[0] == '{':
@@ -219,7 +217,7 @@ func group(r reader) *placing.Group {
 	if most, ok := r.textMap("_rules")["max_server_per_host"]; ok {
 		number, ok, tooLarge := parseAmount(most)
 		if !ok || tooLarge {
-			r.wrong("_rules", "has max_server_per_host, which must be a whole number")
+			r.wrong("_rules", "has max_server_per_host, which must be an integer")
 		}
 		g.MaxPerHost = int(number)
 	}

@@ -7,28 +7,28 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Selection is a host that was chosen for an instance, or an alternate
-// (nova/objects/selection.py Selection 1.1).
+// Selection is a host for an instance, or an alternate (nova/objects/selection.py Selection
+// 1.1).
 type Selection struct {
-	ComputeNode string // UUID of the compute node, which is that of its root provider
+	ComputeNode string // UUID of the compute node and its root provider
 	Host, Node  string
 	Cell        string // UUID
-	// AllocationRequest is what claims the host: the body of PUT /allocations/{instance}
-	// without project, user and generation. nil is null, as where nothing is claimed.
+	// AllocationRequest claims the host: the body of PUT /allocations/{instance} without
+	// project, user and generation. nil is null, if nothing is claimed.
 	AllocationRequest json.RawMessage
-	// Version is the microversion of AllocationRequest, Zone the availability zone of the
-	// host. Empty is null.
+	// Version is the microversion of AllocationRequest, Zone the availability zone of the host.
+	// Empty is null.
 	Version, Zone string
 }
 
-// selectionFields are the fields of a Selection: all of them have always changed.
+// selectionFields are the fields of a Selection; Nova always lists all of them as changed.
 var selectionFields = []string{
 	"allocation_request", "allocation_request_version", "availability_zone", "cell_uuid",
 	"compute_node_uuid", "limits", "nodename", "service_host",
 }
 
-// noLimits is what a host may be filled to, as its nova-compute is told; only NUMA
-// topologies have any (nova/objects/request_spec.py SchedulerLimits).
+// noLimits is the limits of a host for its nova-compute; only NUMA topologies have any
+// (nova/objects/request_spec.py SchedulerLimits).
 var noLimits = json.RawMessage(`{"nova_object.name":"SchedulerLimits","nova_object.namespace":"nova","nova_object.version":"1.0",` +
 	`"nova_object.data":{"numa_topology":null,"vcpu":null,"disk_gb":null,"memory_mb":null},` +
 	`"nova_object.changes":["disk_gb","memory_mb","numa_topology","vcpu"]}`)
@@ -64,10 +64,10 @@ func orNull(text string) any {
 	return text
 }
 
-// Answer gives the answer of select_destinations, as JSON encodes it: for each instance the
-// host that was chosen and then its alternates. Without objects, as return_objects says, it
-// is what callers before version 4.5 understand: a map for each instance
-// (nova/scheduler/manager.py select_destinations, objects/selection.py to_dict).
+// Answer returns the reply of select_destinations, for JSON encoding: for each instance the
+// chosen host and then its alternates. Without objects (return_objects) it is the form for
+// callers before version 4.5: a map for each instance (nova/scheduler/manager.py
+// select_destinations, objects/selection.py to_dict).
 func Answer(selections [][]Selection, objects bool) any {
 	if objects {
 		return selections
@@ -79,7 +79,7 @@ func Answer(selections [][]Selection, objects bool) any {
 	return hosts
 }
 
-// ReadAnswer reads an answer of select_destinations, of either form.
+// ReadAnswer reads a reply of select_destinations in either form.
 func ReadAnswer(raw json.RawMessage) ([][]Selection, error) {
 	var instances []json.RawMessage
 	if err := json.Unmarshal(raw, &instances); err != nil {
@@ -101,7 +101,7 @@ func ReadAnswer(raw json.RawMessage) ([][]Selection, error) {
 		for _, one := range all {
 			selection, err := readSelection(one)
 			if err != nil {
-				return nil, fmt.Errorf("read answer of select_destinations: %w", err)
+				return nil, fmt.Errorf("read the reply of select_destinations: %w", err)
 			}
 			answer[i] = append(answer[i], selection)
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// bounded refuses what is larger or nested deeper than anything Nova sends: the fields of
-// an object are looked through anew on each level, so that the time would grow with the
-// square of the depth.
+// bounded returns an error for input that is larger or nested deeper than anything Nova sends:
+// each level parses the fields of its objects again, so the time would grow with the square of
+// the depth.
 func bounded(raw []byte) error {
 	if len(raw) > maxSize {
 		return fault.New(fault.Invalid, "a versioned object of Nova has at most %d MiB, and this one has %d bytes", maxSize>>20, len(raw))
@@ -29,9 +29,9 @@ func bounded(raw []byte) error {
 	return nil
 }
 
-// members splits a JSON object, which must be valid, into its members; they share its
-// memory. It reads a spec several times as fast as encoding/json, which checks each
-// level again. ok is false for any other value.
+// members splits a valid JSON object into its members, which share its memory. It is several
+// times as fast as encoding/json, which validates each level again. ok is false for any other
+// value.
 func members(raw []byte) (parts map[string]json.RawMessage, ok bool) {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
@@ -44,7 +44,7 @@ func members(raw []byte) (parts map[string]json.RawMessage, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		start := space(raw, space(raw, end)+1) // behind the colon
+		start := space(raw, space(raw, end)+1) // after the colon
 		if start >= len(raw) {
 			return nil, false
 		}
@@ -57,7 +57,7 @@ func members(raw []byte) (parts map[string]json.RawMessage, ok bool) {
 	return parts, true
 }
 
-// unquote reads a JSON string.
+// unquote parses a JSON string.
 func unquote(raw []byte) (text string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -68,7 +68,7 @@ func unquote(raw []byte) (text string, ok bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// plain says whether a text is the same inside a JSON string and outside.
+// plain reports whether a text is the same inside and outside a JSON string.
 func plain[T string | []byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -78,7 +78,7 @@ func plain[T string | []byte](text T) bool {
 	return true
 }
 
-// space gives where, from i on, there is no white space.
+// space returns the index of the first character from i on that is not white space.
 func space(raw []byte, i int) int {
 	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r') {
 		i++
@@ -86,7 +86,7 @@ func space(raw []byte, i int) int {
 	return i
 }
 
-// endOfString gives where the string ends that begins at i.
+// endOfString returns the end of the string that begins at i.
 func endOfString(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -99,7 +99,7 @@ func endOfString(raw []byte, i int) int {
 	return len(raw)
 }
 
-// endOfValue gives where the value ends that begins at i.
+// endOfValue returns the end of the value that begins at i.
 func endOfValue(raw []byte, i int) int {
 	for depth := 0; i < len(raw); i++ {
 		switch raw[i] {

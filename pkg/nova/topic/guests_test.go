@@ -17,11 +17,11 @@ import (
 
 // guests are what was saved, by the instance's id.
 type guests struct {
-	saved map[string]inventory.Guest
+	saved map[string]inventory.InstanceRecord
 	err   error
 }
 
-func (g *guests) SaveGuests(ctx context.Context, instances []string, guest inventory.Guest, at span.Instant) error {
+func (g *guests) SaveInstanceRecords(ctx context.Context, instances []string, guest inventory.InstanceRecord, at span.Instant) error {
 	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > 2*time.Second || at != now {
 		return errors.New("the request would wait, or the time is wrong")
 	}
@@ -31,7 +31,7 @@ func (g *guests) SaveGuests(ctx context.Context, instances []string, guest inven
 	return g.err
 }
 
-func (g *guests) Guests(context.Context, ...string) (map[string]inventory.Guest, error) {
+func (g *guests) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	return g.saved, g.err
 }
 
@@ -52,9 +52,9 @@ func (f following) Place(ctx context.Context, r *placing.Request) (dispatch.Plac
 func TestWhatAHintSaysIsStoredBeforeTheAnswer(t *testing.T) {
 	two := args(t, hint("own"), nil)
 	two["instance_uuids"] = []string{"i1", "i2"}
-	own, foreign := inventory.Guest{Reservation: "own"}, args(t, hint("foreign"), nil)
+	own, foreign := inventory.InstanceRecord{Reservation: "own"}, args(t, hint("foreign"), nil)
 	foreign["instance_uuids"] = []string{"i3"}
-	g := &guests{saved: map[string]inventory.Guest{}}
+	g := &guests{saved: map[string]inventory.InstanceRecord{}}
 	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
 	if _, err := b.ask(t, two); err != nil {
 		t.Fatal(err)
@@ -74,20 +74,20 @@ func TestWhatAHintSaysIsStoredBeforeTheAnswer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if d := cmp.Diff(map[string]inventory.Guest{"i1": own, "i2": own, "i4": {Preemptible: true}}, g.saved); d != "" {
+	if d := cmp.Diff(map[string]inventory.InstanceRecord{"i1": own, "i2": own, "i4": {Preemptible: true}}, g.saved); d != "" {
 		t.Errorf("saved are (-want +got):\n%s", d)
 	}
 }
 
 func TestAPromiseThatCannotBeStoredIsNotGiven(t *testing.T) {
-	g := &guests{saved: map[string]inventory.Guest{}, err: errors.New("the database is away")}
+	g := &guests{saved: map[string]inventory.InstanceRecord{}, err: errors.New("the database is away")}
 	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
 	_, err := b.ask(t, args(t, hint("own"), nil))
-	checkRefusal(t, err, "NoValidHost", novaException, "What the hints of the request are for cannot be stored now; try again later.")
+	checkRefusal(t, err, "NoValidHost", novaException, "The hints of the request cannot be stored now; try again later.")
 }
 
 func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
-	g := &guests{saved: map[string]inventory.Guest{"moved": {Reservation: "ended"}, "waits": {Reservation: "ending"}}}
+	g := &guests{saved: map[string]inventory.InstanceRecord{"moved": {Reservation: "ended"}, "waits": {Reservation: "ending"}}}
 	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
 	ask := func(instance, reservation string) error {
 		one := args(t, hint(reservation), nil)
@@ -100,7 +100,7 @@ func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
 	if err := ask("moved", "ended"); err != nil {
 		t.Errorf("a server of a reservation that is over: %v", err)
 	}
-	if d := cmp.Diff(map[string]inventory.Guest{"moved": {}, "waits": {Reservation: "ending"}}, g.saved); d != "" {
+	if d := cmp.Diff(map[string]inventory.InstanceRecord{"moved": {}, "waits": {Reservation: "ending"}}, g.saved); d != "" {
 		t.Errorf("remembered are (-want +got):\n%s", d)
 	}
 	// Nova sends the hint for ever.

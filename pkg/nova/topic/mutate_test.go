@@ -134,8 +134,8 @@ func options(t testing.TB, mode string) topic.Options {
 	if mode == "interpose" {
 		return o
 	}
-	board := inventory.NewBoard()
-	board.Take(board.Begin(), cloud(t), nil)
+	board := inventory.NewLiveState()
+	board.Replace(board.BeginRead(), cloud(t), nil)
 	list, err := filters.New(append(slices.Clone(filters.Enabled), "AvailabilityZoneFilter"), filters.Options{
 		OwnTraits: fence.OwnPrefix, DefaultAvailabilityZone: "nova", EnableIsolatedAggregateFiltering: true,
 		Reservation: filters.Reservation{Promises: promised, Fence: filters.FenceAlways, Class: fence.OwnName},

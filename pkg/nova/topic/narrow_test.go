@@ -129,7 +129,7 @@ func TestWhatIsLeftOfAReservationOfInstancesPlacementCounts(t *testing.T) {
 		return nil, &oslo.RemoteError{Class: "NoValidHost", Module: novaException, Message: "No valid host was found. "}
 	}
 	_, err = b.ask(t, args(t, hint("shared"), nil))
-	checkRefusal(t, err, "NoValidHost", novaException, "Reservation shared has room for 0 more instances, 1 are asked for.")
+	checkRefusal(t, err, "NoValidHost", novaException, "Reservation shared has room for 0 more instances, 1 are requested.")
 }
 
 func TestTheAnswerOfNovaSchedulerComesBackAsItIs(t *testing.T) {

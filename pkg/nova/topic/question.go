@@ -22,7 +22,7 @@ type question struct {
 	spec    object.RequestSpec
 	request placing.Request
 	// beyond lists what Almanac cannot judge.
-	beyond  object.Beyond
+	beyond  object.Unsupported
 	objects bool // the caller understands Selections
 	// held is the reservation that the request names; nil is none.
 	held *reservation.Reservation

@@ -62,7 +62,7 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	if q.request.Rebuild {
 		return "" // it keeps its host
 	}
-	by := admission.Admission{Promises: s.Promises, Guests: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
+	by := admission.Admission{Promises: s.Promises, Records: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
 	entry, refusal := by.Resolve(ctx, &q.request, now)
 	if refusal != "" {
 		return refusal
@@ -84,10 +84,10 @@ func (s *Service) beyond(q *question, states *inventory.States) bool {
 	if s.Behind == nil { // the filters refuse what they cannot judge, host by host
 		return len(q.beyond) > 0
 	}
-	if what := filters.Beyond(s.Filters, states, &q.request); what != "" {
+	if what := filters.Unsupported(s.Filters, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
-	if what := weighers.Beyond(s.Weighers, states, &q.request); what != "" {
+	if what := weighers.Unsupported(s.Weighers, states, &q.request); what != "" {
 		q.beyond = append(q.beyond, what)
 	}
 	return len(q.beyond) > 0
@@ -165,6 +165,6 @@ func sentence(text string) string {
 }
 
 // beyondSentence returns the tenant's message for what neither scheduler can judge.
-func beyondSentence(beyond object.Beyond) string {
+func beyondSentence(beyond object.Unsupported) string {
 	return fmt.Sprintf("%s; this cannot be judged without a nova-scheduler to pass it on to.", strings.TrimSuffix(sentence(strings.Join(beyond, "; ")), "."))
 }

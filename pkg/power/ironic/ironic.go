@@ -67,7 +67,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	return power.Reading{State: states[node.Power], Untouchable: untouchable(node, ours)}, nil
 }
 
-var states = map[ironic.Power]energy.State{ironic.On: energy.On, ironic.Off: energy.Off}
+var states = map[ironic.Power]energy.State{ironic.PowerOn: energy.On, ironic.PowerOff: energy.Off}
 
 func (m *Machine) show(ctx context.Context) (ironic.Node, error) {
 	if m.node != "" {

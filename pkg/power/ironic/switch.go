@@ -41,10 +41,10 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 }
 
 func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.PowerOffMode) error {
-	want := ironic.On
+	want := ironic.PowerOn
 	switch to {
 	case energy.Off:
-		want = ironic.Off
+		want = ironic.PowerOff
 	case energy.On:
 	default:
 		return fault.New(fault.Denied, "Ironic does not bring nodes to %s", to)
@@ -59,17 +59,17 @@ func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.St
 		_, err := m.await(ctx, node.ID, want, how.Patience)
 		return err
 	}
-	order, timeout := ironic.On, time.Duration(0)
+	order, timeout := ironic.PowerOn, time.Duration(0)
 	switch {
-	case want == ironic.On && node.Power == ironic.On && how.Hard:
-		order = ironic.Reboot
-	case want == ironic.Off && how.Hard && how.Patience <= 0:
-		order = ironic.Off
-	case want == ironic.Off:
-		order, timeout = ironic.SoftOff, how.Patience
+	case want == ironic.PowerOn && node.Power == ironic.PowerOn && how.Hard:
+		order = ironic.PowerReboot
+	case want == ironic.PowerOff && how.Hard && how.Patience <= 0:
+		order = ironic.PowerOff
+	case want == ironic.PowerOff:
+		order, timeout = ironic.PowerSoftOff, how.Patience
 	}
 	failed, err := m.order(ctx, node.ID, order, want, timeout)
-	if failed && order == ironic.SoftOff && how.Hard {
+	if failed && order == ironic.PowerSoftOff && how.Hard {
 		err = m.cut(ctx, node.ID)
 	}
 	return err
@@ -82,10 +82,10 @@ func (m *Machine) cut(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if why := untouchable(node, ironic.Off); why != "" {
+	if why := untouchable(node, ironic.PowerOff); why != "" {
 		return fault.New(fault.Denied, "%s", why)
 	}
-	_, err = m.order(ctx, id, ironic.Off, ironic.Off, 0)
+	_, err = m.order(ctx, id, ironic.PowerOff, ironic.PowerOff, 0)
 	return err
 }
 

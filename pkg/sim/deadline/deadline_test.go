@@ -41,16 +41,16 @@ func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 			return v
 		}
 		of := func(p calendar.Policy) float64 { return most(acceptance, p) }
-		if of(calendar.PEWorstFit) < of(calendar.DurationBestFit)-0.005 {
-			t.Errorf("%v: PE_W accepts %v, Du_B %v", s, of(calendar.PEWorstFit), of(calendar.DurationBestFit))
+		if of(calendar.PolicyPEWorstFit) < of(calendar.PolicyDurationBestFit)-0.005 {
+			t.Errorf("%v: PE_W accepts %v, Du_B %v", s, of(calendar.PolicyPEWorstFit), of(calendar.PolicyDurationBestFit))
 		}
-		high, mid := min(of(calendar.PEWorstFit), of(calendar.DurationBestFit)), most(acceptance, middle...)
-		if low := most(acceptance, append(slices.Clone(lower), calendar.FirstFit)...); high <= mid || mid <= low {
+		high, mid := min(of(calendar.PolicyPEWorstFit), of(calendar.PolicyDurationBestFit)), most(acceptance, middle...)
+		if low := most(acceptance, append(slices.Clone(lower), calendar.PolicyFirstFit)...); high <= mid || mid <= low {
 			t.Errorf("%v: the groups accept %v, %v and %v", s, high, mid, low)
 		}
-		for _, p := range others(calendar.FirstFit) {
-			if most(slowdown, calendar.FirstFit) >= most(slowdown, p) {
-				t.Errorf("%v: the slowdown of FF is %v, that of %s %v", s, most(slowdown, calendar.FirstFit), p, most(slowdown, p))
+		for _, p := range others(calendar.PolicyFirstFit) {
+			if most(slowdown, calendar.PolicyFirstFit) >= most(slowdown, p) {
+				t.Errorf("%v: the slowdown of FF is %v, that of %s %v", s, most(slowdown, calendar.PolicyFirstFit), p, most(slowdown, p))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 		{arrival: 2, ready: 100, duration: 50, latestEnd: 199, hosts: 2},  // finds no place
 		{arrival: 3, ready: 150, duration: 20, latestEnd: 170, hosts: 1},  // at 150, beside the second
 	}
-	got, err := trial(t.Context(), 2, calendar.FirstFit, requests)
+	got, err := trial(t.Context(), 2, calendar.PolicyFirstFit, requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +230,8 @@ func TestFindingsFollowFromTheResults(t *testing.T) {
 		}
 	}
 	asThePaper := map[calendar.Policy]float64{
-		calendar.FirstFit: 0.5, calendar.PEBestFit: 0.4, calendar.PEWorstFit: 0.9, calendar.DurationBestFit: 0.89,
-		calendar.DurationWorstFit: 0.4, calendar.PEDurationBestFit: 0.7, calendar.PEDurationWorstFit: 0.69,
+		calendar.PolicyFirstFit: 0.5, calendar.PolicyPEBestFit: 0.4, calendar.PolicyPEWorstFit: 0.9, calendar.PolicyDurationBestFit: 0.89,
+		calendar.PolicyDurationWorstFit: 0.4, calendar.PolicyPEDurationBestFit: 0.7, calendar.PolicyPEDurationWorstFit: 0.69,
 	}
 	accept(asThePaper)
 	for _, f := range r.findings()[:1] {
@@ -239,7 +239,7 @@ func TestFindingsFollowFromTheResults(t *testing.T) {
 			t.Errorf("%s: %s, %s", f.Claim, f.Verdict, f.Seen)
 		}
 	}
-	asThePaper[calendar.FirstFit] = 1
+	asThePaper[calendar.PolicyFirstFit] = 1
 	accept(asThePaper)
 	if f := r.findings()[0]; f.Verdict != sim.Counted(65, 78) {
 		t.Errorf("%s: %s", f.Claim, f.Verdict)

@@ -58,10 +58,10 @@ func differences(a, b []float64) []float64 {
 
 // The groups of the paper.
 var (
-	upper  = []calendar.Policy{calendar.PEWorstFit, calendar.DurationBestFit}
-	middle = []calendar.Policy{calendar.PEDurationBestFit, calendar.PEDurationWorstFit}
-	lower  = []calendar.Policy{calendar.PEBestFit, calendar.DurationWorstFit}
-	first  = []calendar.Policy{calendar.FirstFit}
+	upper  = []calendar.Policy{calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit}
+	middle = []calendar.Policy{calendar.PolicyPEDurationBestFit, calendar.PolicyPEDurationWorstFit}
+	lower  = []calendar.Policy{calendar.PolicyPEBestFit, calendar.PolicyDurationWorstFit}
+	first  = []calendar.Policy{calendar.PolicyFirstFit}
 )
 
 // others are all policies but one.
@@ -186,24 +186,24 @@ func (r *results) findings() []sim.Finding {
 	mild, free := flexibility.settings[0], flexibility.settings[len(flexibility.settings)-1]
 	gain := comparing{statement: "PE_W gains on Du_B as flexibility increases (6.2.3)"}
 	gain.larger("the lead of PE_W at {5,5} over that at {1,1}",
-		differences(r.values(acceptance, free, calendar.PEWorstFit), r.values(acceptance, free, calendar.DurationBestFit)),
-		differences(r.values(acceptance, mild, calendar.PEWorstFit), r.values(acceptance, mild, calendar.DurationBestFit)))
+		differences(r.values(acceptance, free, calendar.PolicyPEWorstFit), r.values(acceptance, free, calendar.PolicyDurationBestFit)),
+		differences(r.values(acceptance, mild, calendar.PolicyPEWorstFit), r.values(acceptance, mild, calendar.PolicyDurationBestFit)))
 	return []sim.Finding{
-		r.above("PE_W accepts the most, everywhere (figures 2, 4, 6)", acceptance, all, upper[:1], others(calendar.PEWorstFit)).
+		r.above("PE_W accepts the most, everywhere (figures 2, 4, 6)", acceptance, all, upper[:1], others(calendar.PolicyPEWorstFit)).
 			Since("With small jobs and a low load PE_W and Du_B may be level."),
-		r.above("FF has the lowest slowdown, everywhere (figures 3, 5, 7)", slowdown, all, others(calendar.FirstFit), first),
+		r.above("FF has the lowest slowdown, everywhere (figures 3, 5, 7)", slowdown, all, others(calendar.PolicyFirstFit), first),
 		r.above("Three groups: PE_W and Du_B accept more than PEDu_B and PEDu_W", acceptance, all, upper, middle),
 		r.above("Three groups: PEDu_B and PEDu_W accept more than PE_B and Du_W", acceptance, all, middle, lower),
 		r.above("All but PE_B and Du_W accept more than FF", acceptance, all, slices.Concat(upper, middle), first),
 		r.above("PE_B and Du_W accept less than FF", acceptance, all, first, lower).
 			Since("FF, PE_B and Du_W may be nearly level wherever there is little to choose from: with large jobs, which leave few feasible starts, and with little flexibility."),
-		r.near("PE_W and Du_B accept almost the same", acceptance, all, 0.02, calendar.PEWorstFit, calendar.DurationBestFit),
-		r.near("PEDu_B and PEDu_W accept almost the same", acceptance, all, 0.02, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
+		r.near("PE_W and Du_B accept almost the same", acceptance, all, 0.02, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit),
+		r.near("PEDu_B and PEDu_W accept almost the same", acceptance, all, 0.02, calendar.PolicyPEDurationBestFit, calendar.PolicyPEDurationWorstFit).
 			Since("Their order may change with the load, with the one ahead where there is much room and the other where there is little."),
-		r.near("PE_B and Du_W accept almost the same", acceptance, all, 0.02, calendar.PEBestFit, calendar.DurationWorstFit),
-		r.near("PE_W and Du_B have a similar slowdown", slowdown, all, 0.1, calendar.PEWorstFit, calendar.DurationBestFit),
-		r.near("PE_B and Du_W have a similar slowdown", slowdown, all, 0.1, calendar.PEBestFit, calendar.DurationWorstFit),
-		r.differ("The slowdowns of PEDu_B and PEDu_W differ", slowdown, all, calendar.PEDurationBestFit, calendar.PEDurationWorstFit).
+		r.near("PE_B and Du_W accept almost the same", acceptance, all, 0.02, calendar.PolicyPEBestFit, calendar.PolicyDurationWorstFit),
+		r.near("PE_W and Du_B have a similar slowdown", slowdown, all, 0.1, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit),
+		r.near("PE_B and Du_W have a similar slowdown", slowdown, all, 0.1, calendar.PolicyPEBestFit, calendar.PolicyDurationWorstFit),
+		r.differ("The slowdowns of PEDu_B and PEDu_W differ", slowdown, all, calendar.PolicyPEDurationBestFit, calendar.PolicyPEDurationWorstFit).
 			Since("Their order may change with the load here too, so that their curves cross; and where they cross they do not differ."),
 		r.along("Acceptance falls with UMed (figure 2)", acceptance, sizes, -1, calendar.Policies...),
 		r.along("Slowdown rises with UMed (figure 3)", slowdown, sizes, 1, calendar.Policies...),
@@ -211,8 +211,8 @@ func (r *results) findings() []sim.Finding {
 		r.along("Slowdown rises with the arrival factor (figure 5)", slowdown, arrivals, 1, calendar.Policies...),
 		r.along("Slowdown rises with flexibility (figure 7)", slowdown, flexibility, 1, calendar.Policies...),
 		gain.found(),
-		r.linear("Acceptance of PE_W, Du_B and PEDu_B rises almost linearly with flexibility (figure 6)", flexibility, calendar.PEWorstFit, calendar.DurationBestFit, calendar.PEDurationBestFit).
+		r.linear("Acceptance of PE_W, Du_B and PEDu_B rises almost linearly with flexibility (figure 6)", flexibility, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit, calendar.PolicyPEDurationBestFit).
 			Since("It may depend on how jobs arrive; see \"Beside the paper\" below."),
-		r.unsteady("The other four do not rise steadily (figure 6)", flexibility, calendar.FirstFit, calendar.PEBestFit, calendar.DurationWorstFit, calendar.PEDurationWorstFit),
+		r.unsteady("The other four do not rise steadily (figure 6)", flexibility, calendar.PolicyFirstFit, calendar.PolicyPEBestFit, calendar.PolicyDurationWorstFit, calendar.PolicyPEDurationWorstFit),
 	}
 }

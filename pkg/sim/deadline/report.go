@@ -77,13 +77,13 @@ var arrivalsInWords = map[string]string{
 }
 
 var preference = map[calendar.Policy]string{
-	calendar.FirstFit:           "the earliest time",
-	calendar.PEBestFit:          "the fewest free hosts",
-	calendar.PEWorstFit:         "the most free hosts",
-	calendar.DurationBestFit:    "the shortest rectangle",
-	calendar.DurationWorstFit:   "the longest rectangle",
-	calendar.PEDurationBestFit:  "the smallest area",
-	calendar.PEDurationWorstFit: "the largest area",
+	calendar.PolicyFirstFit:           "the earliest time",
+	calendar.PolicyPEBestFit:          "the fewest free hosts",
+	calendar.PolicyPEWorstFit:         "the most free hosts",
+	calendar.PolicyDurationBestFit:    "the shortest rectangle",
+	calendar.PolicyDurationWorstFit:   "the longest rectangle",
+	calendar.PolicyPEDurationBestFit:  "the smallest area",
+	calendar.PolicyPEDurationWorstFit: "the largest area",
 }
 
 func (r *results) tellFindings(report *sim.Report) {
@@ -166,7 +166,7 @@ func (r *results) gain(from, to setting) sim.Estimate {
 
 // gains are the same by run.
 func (r *results) gains(from, to setting) []float64 {
-	return differences(r.values(acceptance, to, calendar.PEWorstFit), r.values(acceptance, from, calendar.PEWorstFit))
+	return differences(r.values(acceptance, to, calendar.PolicyPEWorstFit), r.values(acceptance, from, calendar.PolicyPEWorstFit))
 }
 
 // tellChoices says what the paper leaves open.

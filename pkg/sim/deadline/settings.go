@@ -89,6 +89,6 @@ func (s setting) String() string {
 
 // paperName is what the paper calls a policy.
 var paperName = map[calendar.Policy]string{
-	calendar.FirstFit: "FF", calendar.PEBestFit: "PE_B", calendar.PEWorstFit: "PE_W", calendar.DurationBestFit: "Du_B",
-	calendar.DurationWorstFit: "Du_W", calendar.PEDurationBestFit: "PEDu_B", calendar.PEDurationWorstFit: "PEDu_W",
+	calendar.PolicyFirstFit: "FF", calendar.PolicyPEBestFit: "PE_B", calendar.PolicyPEWorstFit: "PE_W", calendar.PolicyDurationBestFit: "Du_B",
+	calendar.PolicyDurationWorstFit: "Du_W", calendar.PolicyPEDurationBestFit: "PEDu_B", calendar.PolicyPEDurationWorstFit: "PEDu_W",
 }

@@ -123,12 +123,12 @@ func (c *cloud) apply(e *event, one *inventory.Instance) {
 	}
 	host := pick.Take.Host
 	one.Host = c.states.Host(host).Name
-	c.states = c.states.With([]inventory.Take{pick.Take})
+	c.states = c.states.WithTaken([]inventory.Take{pick.Take})
 	row := *c.states.Host(host)
 	row.IOOps = 0 // it is running already
 	row.Instances = slices.Clone(row.Instances)
 	row.Instances[len(row.Instances)-1] = *one
-	c.states = c.states.Renewed(host, row)
+	c.states = c.states.WithHostRead(host, row)
 	c.running[one.ID] = host
 	e.placed = one
 }
@@ -152,7 +152,7 @@ func (c *cloud) end(id string) error {
 	row.Instances = slices.Delete(slices.Clone(row.Instances), at, at+1)
 	e := event{at: c.timeline.Now(), before: c.states, ended: &one}
 	c.tally.left(e.at, &one)
-	c.states = c.states.Renewed(host, row)
+	c.states = c.states.WithHostRead(host, row)
 	return c.tell(&e)
 }
 

@@ -213,8 +213,8 @@ func TestTheStatesAreThoseOfAReading(t *testing.T) {
 		}
 		for class := range amounts(o.Host) {
 			got, want := e.before.Column(class), read.Column(class)
-			if !slices.Equal(got.Used, want.Used) || !slices.Equal(got.Yield, want.Yield) {
-				return fmt.Errorf("%s: used %v, yield %v; want %v, %v", class, got.Used, got.Yield, want.Used, want.Yield)
+			if !slices.Equal(got.Used, want.Used) || !slices.Equal(got.Evictable, want.Evictable) {
+				return fmt.Errorf("%s: used %v, yield %v; want %v, %v", class, got.Used, got.Evictable, want.Used, want.Evictable)
 			}
 		}
 		return nil

@@ -169,7 +169,7 @@ func (o Options) measure(list []contender, s scene, states *inventory.States) ([
 			if n >= unmeasured {
 				took[k] = append(took[k], float64(lasted.Nanoseconds())/1000)
 			}
-			each[k] = each[k].With([]inventory.Take{plan.Picks[0].Take})
+			each[k] = each[k].WithTaken([]inventory.Take{plan.Picks[0].Take})
 		}
 	}
 	var all []timing

@@ -77,7 +77,7 @@ func TestSettingsAreReadFromYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	careful := DefaultSetting()
-	careful.Name, careful.Policy, careful.Patience = "careful", calendar.PEWorstFit, 2*24*3600
+	careful.Name, careful.Policy, careful.Patience = "careful", calendar.PolicyPEWorstFit, 2*24*3600
 	careful.Limits = booking.Limits{Duration: 3 * 24 * 3600, StartAhead: 30 * 24 * 3600, Hosts: 64, HostSeconds: 5000 * 3600}
 	rules := careful.Energy.Rules // the service's own
 	rules.Horizon, rules.IdleNeeded, rules.SpareHosts = 1200, 3, 2
@@ -86,7 +86,7 @@ func TestSettingsAreReadFromYAML(t *testing.T) {
 		BootTime: 152, ShutdownTime: 6, BootSpread: 0.2, Forecaster: "last_value", Window: 3600,
 	}
 	best := DefaultSetting()
-	best.Name, best.Policy, best.DeadlineFactor = "duration-best-fit", calendar.DurationBestFit, 3.5
+	best.Name, best.Policy, best.DeadlineFactor = "duration-best-fit", calendar.PolicyDurationBestFit, 3.5
 	if diff := cmp.Diff([]Setting{careful, best}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -159,7 +159,7 @@ func TestReplaysOfRealLogsRunThrough(t *testing.T) {
 	if testing.Short() {
 		jobs = 500
 	}
-	settings := []Setting{named("first-fit", nil), named("pe-worst-fit", func(s *Setting) { s.Policy = calendar.PEWorstFit })}
+	settings := []Setting{named("first-fit", nil), named("pe-worst-fit", func(s *Setting) { s.Policy = calendar.PolicyPEWorstFit })}
 	for name, o := range map[string]Options{
 		"KTH-SP2":          {Traces: []string{folder + "/pwa/KTH-SP2-1996-2.swf.gz"}, ProcsPerHost: 1},
 		"Blue with leases": {Traces: []string{folder + "/haizea/blue-30days.swf.gz", leasesOf(t, folder)}, ProcsPerHost: 8, Hosts: 144},

@@ -102,7 +102,7 @@ func TestLateStartsAreCountedAndCutJobsShort(t *testing.T) {
 // The desk alone and the site of package site are two ways to a cloud whose hosts are always
 // on: what they give is the same.
 func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
-	for _, policy := range []calendar.Policy{calendar.FirstFit, calendar.PEWorstFit} {
+	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit} {
 		o := of(t, 8, workdays(6, 40), named("s", func(s *Setting) { s.Policy = policy }))
 		hosts, in, err := o.prepare(t.Context())
 		if err != nil {
@@ -131,7 +131,7 @@ func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 }
 
 func TestTheSameReplayGivesTheSameBytes(t *testing.T) {
-	o := of(t, 8, workdays(2, 20), named("on", nil), named("off", func(s *Setting) { switched(s); s.Energy.BootSpread = 0.5 }), named("wide", func(s *Setting) { s.Policy = calendar.PEWorstFit }))
+	o := of(t, 8, workdays(2, 20), named("on", nil), named("off", func(s *Setting) { switched(s); s.Energy.BootSpread = 0.5 }), named("wide", func(s *Setting) { s.Policy = calendar.PolicyPEWorstFit }))
 	var folders [2]string
 	for i := range folders {
 		folders[i] = t.TempDir()
@@ -157,7 +157,7 @@ func TestTheSameReplayGivesTheSameBytes(t *testing.T) {
 
 func TestTheReportSaysWhatWasSkippedAndWhatIsMadeUp(t *testing.T) {
 	o := Defaults()
-	o.Hosts, o.Settings = 6, []Setting{named("a", nil), named("b", func(s *Setting) { s.Policy = calendar.PEWorstFit })}
+	o.Hosts, o.Settings = 6, []Setting{named("a", nil), named("b", func(s *Setting) { s.Policy = calendar.PolicyPEWorstFit })}
 	o.Traces = []string{file(t, "reservations.log", "# a comment\n7\t1081771500\t-1\n841\t1084363551\t1084364024\n895\t1084363552\t1084364024\nbroken\n")}
 	text := run(t, o).Markdown()
 	for _, want := range []string{

@@ -61,7 +61,7 @@ func DefaultSetting() Setting {
 		panic(err) // the service's own defaults
 	}
 	return Setting{
-		Policy: calendar.FirstFit, Patience: 7 * 24 * 3600,
+		Policy: calendar.PolicyFirstFit, Patience: 7 * 24 * 3600,
 		Energy: Energy{
 			Mode: energy.ModeOff, Rules: rules, BootTime: 152, ShutdownTime: 6,
 			MeasureInterval: int64(service.MeasureInterval / time.Second), PlanInterval: int64(service.PlanInterval / time.Second),
@@ -73,7 +73,7 @@ func DefaultSetting() Setting {
 // DefaultSettings compares three of the policies with all hosts on, and first fit with idle
 // hosts switched off: by the service's defaults, and by the rules of paper 004.
 func DefaultSettings() (all []Setting) {
-	for _, policy := range []calendar.Policy{calendar.FirstFit, calendar.PEWorstFit, calendar.DurationBestFit} {
+	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit} {
 		s := DefaultSetting()
 		s.Name, s.Policy = string(policy), policy
 		all = append(all, s)

@@ -24,7 +24,7 @@ type Site struct {
 	timeline *sim.Timeline
 	desk     *sim.Desk
 	list     []inventory.Host // by name, without guests
-	hosts    *inventory.Keeper
+	hosts    *inventory.SnapshotCache
 	fleet    fleet
 	ledger   ledger
 	step     func(ctx context.Context) error // the controller's; nil where nothing is switched
@@ -57,7 +57,7 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	s.ledger.records, s.ledger.now = map[string]energy.Record{}, t.Now
 	s.equip()
 	var err error
-	s.hosts, err = inventory.OpenKeeper(ctx, (*source)(s), inventory.KeeperOptions{
+	s.hosts, err = inventory.OpenSnapshotCache(ctx, (*source)(s), inventory.SnapshotCacheOptions{
 		Hosts: &s.ledger, Properties: &s.ledger, Powers: (*source)(s), Now: t.Now, Log: silent,
 	})
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
 	hosts := slices.Clone(c.list)
 	for i := range hosts {
 		if h := &hosts[i]; c.fleet.all[i].state == busy {
-			h.Guests, h.Used = 1, h.Capacity
+			h.InstanceCount, h.Used = 1, h.Capacity
 		}
 	}
 	return hosts, nil

@@ -20,7 +20,7 @@ func booked(id string) reservation.Reservation {
 		ID: id, ProjectID: "demo", UserID: "ada", Status: reservation.Pending, Span: held,
 		Terms: reservation.Terms{
 			Name: "night run", Kind: reservation.Hosts, Quantity: 2,
-			Policy: calendar.FirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 3600,
+			Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 3600,
 		},
 		Claims: []reservation.Claim{{Host: "node-1", Span: held}, {Host: "node-2", Span: held}},
 		Events: []reservation.Event{
@@ -57,7 +57,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				HostProperties: rapid.String().Draw(t, "host properties"),
 				Policy:         rapid.SampledFrom(calendar.Policies).Draw(t, "policy"),
 				Resources:      anyVector().Draw(t, "resources"),
-				Affinity:       rapid.SampledFrom([]calendar.Affinity{"", calendar.AnyHosts, calendar.SameHost, calendar.DifferentHosts}).Draw(t, "affinity"),
+				Affinity:       rapid.SampledFrom([]calendar.Affinity{"", calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity"),
 				Image:          name().Draw(t, "image"),
 				OnEnd:          rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"),
 				BeforeEnd:      rapid.Int64Min(0).Draw(t, "before end"),

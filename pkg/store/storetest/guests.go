@@ -15,17 +15,17 @@ func testGuests(t *testing.T, open func(t *testing.T) Subject) {
 }
 
 // remember stores a guest for instances.
-func remember(t *testing.T, s guests, g inventory.Guest, at span.Instant, instances ...string) {
+func remember(t *testing.T, s guests, g inventory.InstanceRecord, at span.Instant, instances ...string) {
 	t.Helper()
-	if err := s.SaveGuests(t.Context(), instances, g, at); err != nil {
+	if err := s.SaveInstanceRecords(t.Context(), instances, g, at); err != nil {
 		t.Fatalf("remember %v: %v", instances, err)
 	}
 }
 
 // wantGuests compares what is stored of instances, or of all where none is named.
-func wantGuests(t *testing.T, s guests, want map[string]inventory.Guest, instances ...string) {
+func wantGuests(t *testing.T, s guests, want map[string]inventory.InstanceRecord, instances ...string) {
 	t.Helper()
-	got, err := s.Guests(t.Context(), instances...)
+	got, err := s.InstanceRecords(t.Context(), instances...)
 	if err != nil {
 		t.Fatalf("guests: %v", err)
 	}
@@ -36,20 +36,20 @@ func wantGuests(t *testing.T, s guests, want map[string]inventory.Guest, instanc
 
 func testRemembered(t *testing.T, subject Subject) {
 	s := offered[guests](t, subject)
-	wantGuests(t, s, map[string]inventory.Guest{})
-	r1, r2, spot := inventory.Guest{Reservation: "r1", Preemptible: true}, inventory.Guest{Reservation: "r2"}, inventory.Guest{Preemptible: true}
+	wantGuests(t, s, map[string]inventory.InstanceRecord{})
+	r1, r2, spot := inventory.InstanceRecord{Reservation: "r1", Preemptible: true}, inventory.InstanceRecord{Reservation: "r2"}, inventory.InstanceRecord{Preemptible: true}
 	remember(t, s, r1, 10, "a", "b")
 	remember(t, s, spot, 20, "c")
 	remember(t, s, r2, 20, "b", "A")
-	all := map[string]inventory.Guest{"a": r1, "b": r2, "c": spot, "A": r2}
+	all := map[string]inventory.InstanceRecord{"a": r1, "b": r2, "c": spot, "A": r2}
 	wantGuests(t, s, all)
-	wantGuests(t, s, map[string]inventory.Guest{"b": r2, "c": spot}, "b", "c", "d")
-	wantGuests(t, s, map[string]inventory.Guest{}, "d")
+	wantGuests(t, s, map[string]inventory.InstanceRecord{"b": r2, "c": spot}, "b", "c", "d")
+	wantGuests(t, s, map[string]inventory.InstanceRecord{}, "d")
 }
 
 func testManyGuests(t *testing.T, subject Subject) {
 	s, id := offered[guests](t, subject), numbered("i")
-	g, want := inventory.Guest{Reservation: "r"}, map[string]inventory.Guest{}
+	g, want := inventory.InstanceRecord{Reservation: "r"}, map[string]inventory.InstanceRecord{}
 	var ids []string
 	for range 2500 {
 		ids = append(ids, id())
@@ -62,7 +62,7 @@ func testManyGuests(t *testing.T, subject Subject) {
 
 func testForgotten(t *testing.T, subject Subject) {
 	s := offered[guests](t, subject)
-	g := inventory.Guest{Reservation: "r"}
+	g := inventory.InstanceRecord{Reservation: "r"}
 	remember(t, s, g, 98, "again", "old")
 	remember(t, s, g, 97, "gone")
 	remember(t, s, g, 100, "young", "again")
@@ -73,5 +73,5 @@ func testForgotten(t *testing.T, subject Subject) {
 	if err := s.ForgetGuests(t.Context(), job.Lease{}, []string{"gone", "again", "unknown"}, 100); err != nil {
 		t.Errorf("forget: %v", err)
 	}
-	wantGuests(t, s, map[string]inventory.Guest{"old": g, "young": g, "again": g})
+	wantGuests(t, s, map[string]inventory.InstanceRecord{"old": g, "young": g, "again": g})
 }

@@ -66,8 +66,8 @@ type (
 		SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
 	}
 	guests interface {
-		inventory.Guests
-		SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+		inventory.InstanceRecords
+		SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 		OldGuests(ctx context.Context, before span.Instant) ([]string, error)
 		ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
 	}

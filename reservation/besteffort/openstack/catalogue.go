@@ -116,7 +116,7 @@ func (c *Cloud) Image(ctx context.Context, by requests.Caller, named string) (st
 		return state.Named{}, err
 	case one.ID == "":
 		return state.Named{}, fault.Field("image", "there is no image %.100q that you may use", named)
-	case one.Status != glance.Active:
+	case one.Status != glance.StatusActive:
 		return state.Named{}, fault.Field("image", "%.100q cannot be used: it is %s", named, one.Status)
 	}
 	return state.Named{ID: one.ID, Name: one.Name}, nil

@@ -36,7 +36,7 @@ const (
 
 // Guests stores which servers are preemptible.
 type Guests interface {
-	SaveGuests(ctx context.Context, instances []string, g inventory.Guest, at span.Instant) error
+	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
 // Scripts are the user_data of requests.
@@ -115,7 +115,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 // EndedByOwner implements controller.Servers: Nova records the project in whose name a server was
 // deleted.
 func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
-	acts, err := c.Compute.ActsOf(ctx, server)
+	acts, err := c.Compute.ActionsOf(ctx, server)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -184,7 +184,7 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 
 // Remember implements controller.ServerActions.
 func (c *Cloud) Remember(ctx context.Context, server string) error {
-	return c.Guests.SaveGuests(ctx, []string{server}, inventory.Guest{Preemptible: true}, c.Now())
+	return c.Guests.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
 }
 
 // Do implements controller.ServerActions.

@@ -300,7 +300,7 @@ func (s *scene) Snapshot() *inventory.Snapshot {
 }
 
 // Doubt implements controller.Hosts.
-func (s *scene) Doubt(span.Instant) string { return "" }
+func (s *scene) Untrusted(span.Instant) string { return "" }
 
 // states gives where an image of a reservation stands, by host.
 func (s *scene) states(id string) map[string]controller.State {

@@ -92,7 +92,7 @@ func imagesOf(live []reservation.Reservation) map[string]bool {
 
 // exists returns whether a host is in the cloud; in doubt each is.
 func (c *Controller) exists(now span.Instant) func(host string) bool {
-	if c.Hosts.Doubt(now) != "" {
+	if c.Hosts.Untrusted(now) != "" {
 		return func(string) bool { return true }
 	}
 	hosts := c.Hosts.Snapshot()

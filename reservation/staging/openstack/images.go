@@ -35,7 +35,7 @@ func (i Images) Find(ctx context.Context, text, project string) (controller.Imag
 	case err != nil:
 		return controller.Image{}, fmt.Errorf("look up image %q: %w", text, err)
 	}
-	if found.Status != glance.Active || found.Size == nil || *found.Size <= 0 {
+	if found.Status != glance.StatusActive || found.Size == nil || *found.Size <= 0 {
 		return controller.Image{}, fault.Field("image", "image %s is %s and has no data yet; upload it first", found.ID, found.Status)
 	}
 	return known(found), nil
@@ -70,7 +70,7 @@ func (i Images) meant(ctx context.Context, text, project string) (glance.Image, 
 	}
 	var ready []glance.Image
 	for _, one := range seen {
-		if one.Status == glance.Active {
+		if one.Status == glance.StatusActive {
 			ready = append(ready, one)
 		}
 	}
@@ -93,7 +93,7 @@ const mostShared = 20
 // named gives the images of a name that a user of a project sees in lists: public ones and
 // those of the project, and where there is none, those that others share with it.
 func (i Images) named(ctx context.Context, name, project string) (seen []glance.Image, err error) {
-	filters := []glance.Filter{{Visibility: glance.Public}}
+	filters := []glance.Filter{{Visibility: glance.VisibilityPublic}}
 	if project != "" {
 		filters = append(filters, glance.Filter{Owner: project})
 	}
@@ -111,7 +111,7 @@ func (i Images) named(ctx context.Context, name, project string) (seen []glance.
 	if len(seen) > 0 {
 		return seen, nil
 	}
-	shared, err := i.Glance.Among(ctx, name, glance.Filter{Visibility: glance.Shared})
+	shared, err := i.Glance.Among(ctx, name, glance.Filter{Visibility: glance.VisibilityShared})
 	if err != nil {
 		return nil, err
 	}
@@ -133,15 +133,15 @@ func (i Images) named(ctx context.Context, name, project string) (seen []glance.
 // sees says whether a user of a project sees an image: in lists, or only by its id.
 func (i Images) sees(ctx context.Context, image glance.Image, project string, listed bool) (bool, error) {
 	switch {
-	case image.Visibility == glance.Public, image.Owner == project && project != "":
+	case image.Visibility == glance.VisibilityPublic, image.Owner == project && project != "":
 		return true, nil
-	case image.Visibility == glance.Community:
+	case image.Visibility == glance.VisibilityCommunity:
 		return !listed, nil
-	case image.Visibility != glance.Shared:
+	case image.Visibility != glance.VisibilityShared:
 		return false, nil
 	}
 	status, err := i.Glance.MemberStatus(ctx, image.ID, project)
-	return status == glance.Accepted || status != "" && !listed, err
+	return status == glance.MemberAccepted || status != "" && !listed, err
 }
 
 // Look implements controller.Glance.
@@ -155,5 +155,5 @@ func (i Images) Look(ctx context.Context, id string) (one controller.Image, gone
 	case err != nil:
 		return controller.Image{}, false, err
 	}
-	return known(found), found.Status != glance.Active, nil
+	return known(found), found.Status != glance.StatusActive, nil
 }

@@ -19,7 +19,7 @@ type Cloud struct {
 	placement   *placement.Client
 	hosts       func() *inventory.Snapshot
 	preemptible inventory.PreemptibleRule
-	guests      inventory.Guests
+	guests      inventory.InstanceRecords
 	resting     Resting
 	turns       turns
 	traits      traits
@@ -35,7 +35,7 @@ type Options struct {
 	// Preemptible decides which instances make room.
 	Preemptible inventory.PreemptibleRule
 	// Guests knows which instances were placed by a hint; nil means none.
-	Guests inventory.Guests
+	Guests inventory.InstanceRecords
 	// Resting knows which servers best-effort work has suspended; nil means none.
 	Resting Resting
 }

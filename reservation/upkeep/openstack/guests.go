@@ -40,7 +40,7 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	if err != nil {
 		return nil, err
 	}
-	if h, there := c.host(host); there && h.Guests == 0 && len(h.Instances) == 0 && len(consumers) == 0 {
+	if h, there := c.host(host); there && h.InstanceCount == 0 && len(h.Instances) == 0 && len(consumers) == 0 {
 		return nil, nil
 	}
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Host: host})
@@ -91,12 +91,12 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 	if c.guests == nil || len(ids) == 0 {
 		return nil
 	}
-	known, err := c.guests.Guests(ctx, ids...)
+	known, err := c.guests.InstanceRecords(ctx, ids...)
 	if err != nil {
 		return err
 	}
 	for n := range instances {
-		instances[n].Recognize(known[instances[n].ID])
+		instances[n].AddRecord(known[instances[n].ID])
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
 		}
 	}
 	known("", false)
-	l.guests[i.ID] = inventory.Guest{Reservation: r.ID, Preemptible: true}
+	l.guests[i.ID] = inventory.InstanceRecord{Reservation: r.ID, Preemptible: true}
 	known(r.ID, true)
 	for id, want := range map[string]bool{i.ID: true, uuid.NewString(): false} {
 		if there, err := l.cloud.Exists(t.Context(), id); there != want || err != nil {

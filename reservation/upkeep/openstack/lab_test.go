@@ -39,10 +39,10 @@ type lab struct {
 }
 
 // remembered are guests by their instance's id.
-type remembered map[string]inventory.Guest
+type remembered map[string]inventory.InstanceRecord
 
-func (r remembered) Guests(_ context.Context, instances ...string) (map[string]inventory.Guest, error) {
-	some := map[string]inventory.Guest{}
+func (r remembered) InstanceRecords(_ context.Context, instances ...string) (map[string]inventory.InstanceRecord, error) {
+	some := map[string]inventory.InstanceRecord{}
 	for _, id := range instances {
 		if g, known := r[id]; known {
 			some[id] = g

@@ -7,42 +7,42 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// SameHost keeps a request to the hosts of the instances that its hint same_host names
+// SameHost keeps a request to the hosts of the instances in its hint same_host
 // (nova/scheduler/filters/affinity_filter.py).
-type SameHost struct{ once }
+type SameHost struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (SameHost) Name() string { return "SameHostFilter" }
 
 // For prepares the filter.
 func (SameHost) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	ids := r.Hints["same_host"]
-	if unasked(r) || empty(ids) {
+	if skipsNovaFilters(r) || empty(ids) {
 		return nil
 	}
-	return sieve{hostsOf(s, ids), func(int) string { return "none of the instances that the hint same_host names is on the host" }}
+	return subset{hostsOf(s, ids), func(int) string { return "none of the instances that the hint same_host names is on the host" }}
 }
 
-// DifferentHost keeps a request off the hosts of the instances that its hint
-// different_host names (nova/scheduler/filters/affinity_filter.py).
-type DifferentHost struct{ once }
+// DifferentHost keeps a request off the hosts of the instances in its hint different_host
+// (nova/scheduler/filters/affinity_filter.py).
+type DifferentHost struct{ oncePerRequest }
 
-// Name is the filter's name.
+// Name returns the filter's name.
 func (DifferentHost) Name() string { return "DifferentHostFilter" }
 
 // For prepares the filter.
 func (DifferentHost) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	ids := r.Hints["different_host"]
-	if unasked(r) || empty(ids) {
+	if skipsNovaFilters(r) || empty(ids) {
 		return nil
 	}
 	others := s.All().Clone()
 	others.Subtract(hostsOf(s, ids))
-	return sieve{others, func(int) string { return "an instance that the hint different_host names is on the host" }}
+	return subset{others, func(int) string { return "an instance that the hint different_host names is on the host" }}
 }
 
-// empty says that a hint has nothing in it: Nova's filters see the only value of a list
-// by itself (nova/objects/request_spec.py get_scheduler_hint).
+// empty reports whether a hint has no value. Nova's filters see the single value of a list
+// without the list (nova/objects/request_spec.py get_scheduler_hint).
 func empty(hint []string) bool { return len(hint) == 0 || len(hint) == 1 && hint[0] == "" }
 
 func hostsOf(s *inventory.States, instances []string) hostset.Set {

@@ -16,10 +16,10 @@ func cpus(used int64) stocks {
 	return stocks{"VCPU": {Total: 100, Ratio: 1, Used: used}}
 }
 
-func board(t testing.TB, rows ...inventory.HostState) *inventory.Board {
+func board(t testing.TB, rows ...inventory.HostState) *inventory.LiveState {
 	t.Helper()
-	b := inventory.NewBoard()
-	b.Take(b.Begin(), states(t, rows), nil)
+	b := inventory.NewLiveState()
+	b.Replace(b.BeginRead(), states(t, rows), nil)
 	return b
 }
 
@@ -30,7 +30,7 @@ func taking(i int, instance string, n int64) func(*inventory.States) ([]inventor
 	}
 }
 
-func place(t testing.TB, b *inventory.Board, plan func(*inventory.States) ([]inventory.Take, error)) *inventory.Hold {
+func place(t testing.TB, b *inventory.LiveState, plan func(*inventory.States) ([]inventory.Take, error)) *inventory.Hold {
 	t.Helper()
 	h, err := b.Place(t.Context(), "project", plan)
 	if err != nil {
@@ -40,45 +40,45 @@ func place(t testing.TB, b *inventory.Board, plan func(*inventory.States) ([]inv
 }
 
 // used gives what is used of the VCPUs, by place.
-func used(b *inventory.Board) []int64 { return b.Load().Column("VCPU").Used }
+func used(b *inventory.LiveState) []int64 { return b.Load().Column("VCPU").Used }
 
 func TestABoardHasNoStatesBeforeTheFirstReading(t *testing.T) {
-	b := inventory.NewBoard()
+	b := inventory.NewLiveState()
 	if b.Load() != nil {
 		t.Error("there are states")
 	}
-	b.Correct(b.Begin(), "a", cpus(1), nil)
+	b.CorrectHost(b.BeginRead(), "a", cpus(1), nil)
 	if _, err := b.Place(t.Context(), "project", taking(0, "x", 1)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v", err)
 	}
-	b.Freed("a")
-	b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
-	if used(b)[0] != 3 || len(b.Unclear()) > 0 {
-		t.Errorf("used %v, unclear %v", used(b), b.Unclear())
+	b.InstanceLeft("a")
+	b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
+	if used(b)[0] != 3 || len(b.UncertainHosts()) > 0 {
+		t.Errorf("used %v, unclear %v", used(b), b.UncertainHosts())
 	}
 }
 
 func TestAHostThatAnInstanceHasLeftIsUnclearUntilItIsRead(t *testing.T) {
 	hosts := []inventory.HostState{{Name: "a", Stocks: cpus(1)}, {Name: "b", Stocks: cpus(1)}, {Name: "c", Stocks: cpus(1)}}
 	b := board(t, hosts...)
-	early := b.Begin()
+	early := b.BeginRead()
 	for _, host := range []string{"C", "a", "nobody"} {
-		b.Freed(host)
+		b.InstanceLeft(host)
 	}
 	expect := func(when string, want ...string) {
 		t.Helper()
-		if got := b.Unclear(); !slices.Equal(got, want) {
+		if got := b.UncertainHosts(); !slices.Equal(got, want) {
 			t.Errorf("%s %v are unclear, want %v", when, got, want)
 		}
 	}
 	expect("at first", "a", "c")
-	b.Correct(b.Begin(), "a", cpus(0), nil)
+	b.CorrectHost(b.BeginRead(), "a", cpus(0), nil)
 	expect("after a look at a", "c")
-	b.Take(early, states(t, hosts), nil)
+	b.Replace(early, states(t, hosts), nil)
 	expect("after a reading that began before", "c")
-	b.Freed("a")
+	b.InstanceLeft("a")
 	expect("when another has left a", "a", "c")
-	b.Take(b.Begin(), states(t, hosts), nil)
+	b.Replace(b.BeginRead(), states(t, hosts), nil)
 	expect("after a reading")
 }
 
@@ -91,11 +91,11 @@ func TestWhatIsPlacedCountsAtOnce(t *testing.T) {
 	other := place(t, b, taking(0, "y", 4))
 	h.Undo()
 	h.Undo()
-	h.Settle()
+	h.Confirm()
 	if used(b)[0] != 5 || len(b.Load().InstancesOn(0)) != 1 {
 		t.Errorf("after Undo: used %v, instances %v", used(b), b.Load().InstancesOn(0))
 	}
-	other.Settle()
+	other.Confirm()
 	other.Undo()
 	if used(b)[0] != 5 {
 		t.Errorf("after Settle: used %v", used(b))
@@ -114,10 +114,10 @@ func TestAPlanThatFailsHoldsNothing(t *testing.T) {
 
 func TestAReadingOfBeforeIsDropped(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(1)})
-	old, late := b.Begin(), b.Begin()
-	b.Take(late, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(2)}}), nil)
-	b.Take(old, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
-	b.Correct(old, "a", cpus(4), nil)
+	old, late := b.BeginRead(), b.BeginRead()
+	b.Replace(late, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(2)}}), nil)
+	b.Replace(old, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
+	b.CorrectHost(old, "a", cpus(4), nil)
 	if used(b)[0] != 2 {
 		t.Errorf("used %v", used(b))
 	}
@@ -127,7 +127,7 @@ func TestAHoldIsOnItsHostWhereverThatLies(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "b", Stocks: cpus(1)}, inventory.HostState{Name: "c", Stocks: cpus(1)})
 	place(t, b, taking(1, "x", 2))
 	place(t, b, taking(0, "y", 5))
-	b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(7)}, {Name: "c", Stocks: cpus(8)}}), nil)
+	b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(7)}, {Name: "c", Stocks: cpus(8)}}), nil)
 	if !slices.Equal(used(b), []int64{7, 10}) {
 		t.Errorf("used %v", used(b))
 	}
@@ -135,12 +135,12 @@ func TestAHoldIsOnItsHostWhereverThatLies(t *testing.T) {
 
 func TestACorrectionReplacesAllStocksOfItsHost(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: stocks{"VCPU": {Total: 8, Ratio: 1, Used: 5}, "CUSTOM_OLD": {Total: 1, Ratio: 1}}}, inventory.HostState{Name: "b", Stocks: cpus(9)})
-	place(t, b, taking(0, "settled", 1)).Settle()
-	m := b.Begin()
-	place(t, b, taking(0, "later", 2)).Settle()
+	place(t, b, taking(0, "settled", 1)).Confirm()
+	m := b.BeginRead()
+	place(t, b, taking(0, "later", 2)).Confirm()
 	want := stocks{"VCPU": {Total: 4, Ratio: 1, Used: 1}, "CUSTOM_NEW": {Total: 6, Ratio: 1}}
-	b.Correct(m, "a", want, nil)
-	b.Correct(m, "gone", want, nil)
+	b.CorrectHost(m, "a", want, nil)
+	b.CorrectHost(m, "gone", want, nil)
 	s := b.Load()
 	if got := []int64{s.Column("VCPU").Limit[0], s.Column("VCPU").Used[0], s.Column("VCPU").Used[1], s.Column("CUSTOM_NEW").Limit[0],
 		s.Column("CUSTOM_OLD").Limit[0], int64(len(s.InstancesOn(0)))}; !slices.Equal(got, []int64{4, 3, 9, 6, 0, 2}) {
@@ -150,17 +150,17 @@ func TestACorrectionReplacesAllStocksOfItsHost(t *testing.T) {
 
 func TestALookAtWhatIsUnclearTellsWhetherAClaimCountsTwice(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)}, inventory.HostState{Name: "b", Stocks: cpus(0)})
-	m := b.Begin()
-	place(t, b, taking(0, "x", 2)).Settle()
-	place(t, b, taking(0, "y", 1)).Settle()
+	m := b.BeginRead()
+	place(t, b, taking(0, "x", 2)).Confirm()
+	place(t, b, taking(0, "y", 1)).Confirm()
 	place(t, b, taking(1, "z", 1)) // of which nobody knows yet
-	b.Take(m, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}, {Name: "b", Stocks: cpus(0)}}), nil)
-	if diff := cmp.Diff([]string{"a"}, b.Unclear()); diff != "" || used(b)[0] != 6 {
+	b.Replace(m, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}, {Name: "b", Stocks: cpus(0)}}), nil)
+	if diff := cmp.Diff([]string{"a"}, b.UncertainHosts()); diff != "" || used(b)[0] != 6 {
 		t.Errorf("used %v, unclear (-want +got):\n%s", used(b), diff)
 	}
-	b.Correct(b.Begin(), "a", cpus(3), nil)
-	if b.Unclear() != nil || used(b)[0] != 3 {
-		t.Errorf("used %v, unclear %v", used(b), b.Unclear())
+	b.CorrectHost(b.BeginRead(), "a", cpus(3), nil)
+	if b.UncertainHosts() != nil || used(b)[0] != 3 {
+		t.Errorf("used %v, unclear %v", used(b), b.UncertainHosts())
 	}
 }
 
@@ -170,8 +170,8 @@ func TestALookTellsWhichVictimsHaveLeft(t *testing.T) {
 	}})
 	expect := func(when string, used, yield int64) {
 		t.Helper()
-		if c := b.Load().Column("VCPU"); c.Used[0] != used || c.Yield[0] != yield {
-			t.Errorf("%s %d are used, %d of them yield; want %d and %d", when, c.Used[0], c.Yield[0], used, yield)
+		if c := b.Load().Column("VCPU"); c.Used[0] != used || c.Evictable[0] != yield {
+			t.Errorf("%s %d are used, %d of them yield; want %d and %d", when, c.Used[0], c.Evictable[0], used, yield)
 		}
 	}
 	evicting := func(victim string) *inventory.Hold {
@@ -184,28 +184,28 @@ func TestALookTellsWhichVictimsHaveLeft(t *testing.T) {
 	expect("with a plan", 4, 3)
 	evicting("v").Undo()
 	expect("with a plan that had the same victim", 4, 3)
-	first.Settle()
-	b.Correct(b.Begin(), "a", cpus(4), map[string]map[string]int64{"w": {"VCPU": 3}, "for v": {"VCPU": 1}})
+	first.Confirm()
+	b.CorrectHost(b.BeginRead(), "a", cpus(4), map[string]map[string]int64{"w": {"VCPU": 3}, "for v": {"VCPU": 1}})
 	expect("after a look", 4, 3)
 	back := place(t, b, taking(0, "v", 4))
 	expect("with a victim that comes back", 8, 3)
-	back.Settle()
-	b.Correct(b.Begin(), "a", cpus(7), map[string]map[string]int64{"v": {"VCPU": 4}, "w": {"VCPU": 3}})
+	back.Confirm()
+	b.CorrectHost(b.BeginRead(), "a", cpus(7), map[string]map[string]int64{"v": {"VCPU": 4}, "w": {"VCPU": 3}})
 	expect("when it has come back", 7, 7)
 	evicting("w").Undo()
 	expect("after a plan that was undone", 7, 7)
-	b.Correct(b.Begin(), "a", cpus(7), nil)
+	b.CorrectHost(b.BeginRead(), "a", cpus(7), nil)
 	expect("when others have evicted all", 7, 0)
 }
 
 func TestAnInstanceOnItsWayStaysOnItsHost(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)})
 	for _, id := range []string{"on its way", "nowhere", "there"} {
-		place(t, b, taking(0, id, 1)).Settle()
+		place(t, b, taking(0, id, 1)).Confirm()
 	}
 	underWay := func(id string) bool { return id == "on its way" }
 	for range 2 {
-		b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3), Instances: []inventory.Instance{{ID: "there"}}}}), underWay)
+		b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3), Instances: []inventory.Instance{{ID: "there"}}}}), underWay)
 		var ids []string
 		for _, i := range b.Load().InstancesOn(0) {
 			ids = append(ids, i.ID)

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Sparing gives the states in which none of these instances, each with its host, can be
-// evicted.
-func (s *States) Sparing(hosts map[string]string) *States {
+// WithProtected returns the states in which none of these instances, by id with its host, can
+// be evicted.
+func (s *States) WithProtected(hosts map[string]string) *States {
 	if len(hosts) == 0 {
 		return s
 	}
@@ -26,7 +26,7 @@ func (s *States) Sparing(hosts map[string]string) *States {
 		h := next.Host(i).copied()
 		next.rows.put(s.rows, i, h)
 		for class, amount := range h.Instances[at].Holds {
-			next.use(s, i, class, 0, -amount)
+			next.addUsed(s, i, class, 0, -amount)
 		}
 		h.Instances = slices.Clone(h.Instances)
 		h.Instances[at].Protected = true

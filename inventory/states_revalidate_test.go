@@ -32,7 +32,7 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 	before := read(nothing)
 	for what, now := range map[string]*inventory.States{
 		"nothing has changed":      before,
-		"another host is taken":    before.With([]inventory.Take{{Host: 0, Instance: "x", Resources: amounts{"VCPU": 95}}}),
+		"another host is taken":    before.WithTaken([]inventory.Take{{Host: 0, Instance: "x", Resources: amounts{"VCPU": 95}}}),
 		"the same was read again":  read(nothing),
 		"another host has come":    states(t, append(rows(nothing), inventory.HostState{Name: "aa"}), zone("z")),
 		"another host has gone":    states(t, rows(nothing)[1:], zone("z")),
@@ -46,13 +46,13 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 			return all
 		}),
 	} {
-		moved, standing := now.Standing(before, plan)
+		moved, standing := now.Revalidate(before, plan)
 		if !standing || now.Host(moved[0].Host).Name != "b" || moved[0].Instance != "new" {
 			t.Errorf("%s: it stands: %v, as %v", what, standing, moved)
 		}
 	}
 	for what, now := range map[string]*inventory.States{
-		"the host is taken":       before.With([]inventory.Take{{Host: 1, Instance: "x"}}),
+		"the host is taken":       before.WithTaken([]inventory.Take{{Host: 1, Instance: "x"}}),
 		"the host has gone":       states(t, rows(nothing)[:1], zone("z")),
 		"its aggregate is other":  states(t, rows(nothing), zone("other")),
 		"more is used":            read(func(b *inventory.HostState) { b.Stocks = cpus(95) }),
@@ -62,14 +62,14 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 		"it has lost a trait":     read(func(b *inventory.HostState) { b.Traits = nil }),
 		"there is more work":      read(func(b *inventory.HostState) { b.IOOps = 3 }),
 		"an instance has come":    instances(func(all []inventory.Instance) []inventory.Instance { return append(all, inventory.Instance{ID: "x"}) }),
-		"the victim is spared":    before.Sparing(map[string]string{"v": "b"}),
+		"the victim is spared":    before.WithProtected(map[string]string{"v": "b"}),
 		"the victim has gone":     instances(func(all []inventory.Instance) []inventory.Instance { return all[1:] }),
-		"the victim makes room":   before.With([]inventory.Take{{Host: 1, Instance: "other", Victims: []string{"v"}}}),
+		"the victim makes room":   before.WithTaken([]inventory.Take{{Host: 1, Instance: "other", Victims: []string{"v"}}}),
 		"the victim holds less":   instances(func(all []inventory.Instance) []inventory.Instance { all[0].Holds = amounts{"VCPU": 2}; return all }),
 		"all stocks are unknown":  read(func(b *inventory.HostState) { b.Stocks = nil }),
-		"it cannot be judged now": read(func(b *inventory.HostState) { b.Beyond = "it has shares" }),
+		"it cannot be judged now": read(func(b *inventory.HostState) { b.Unsupported = "it has shares" }),
 	} {
-		if _, standing := now.Standing(before, plan); standing {
+		if _, standing := now.Revalidate(before, plan); standing {
 			t.Errorf("%s: it still stands", what)
 		}
 	}
@@ -96,9 +96,9 @@ func TestWhatStandsStillHasRoomAndVictims(t *testing.T) {
 			now = read()
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "others") {
-			now = now.With([]inventory.Take{drawTake(t, now)})
+			now = now.WithTaken([]inventory.Take{drawTake(t, now)})
 		}
-		moved, standing := now.Standing(before, plan)
+		moved, standing := now.Revalidate(before, plan)
 		if !standing {
 			return
 		}

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// guests say on which hosts of one NewStates the instances are. They are gathered when
-// somebody asks first: most requests do not.
-type guests struct {
+// locations maps the instances of one NewStates to their hosts. The first lookup builds it, since
+// most requests need none.
+type locations struct {
 	rows   rows
 	gather sync.Once
-	// on is the place of the host of each instance by its id, the first where there are
-	// several; others are the rest, of instances on their way from one to another.
+	// on is the index of each instance's host by instance id, the first if there are several;
+	// others are the further hosts of instances on their way from one to another.
 	on     map[string]int
 	others map[string][]int
 }
 
-func (g *guests) of(instance string) []int {
+func (g *locations) of(instance string) []int {
 	g.gather.Do(func() {
 		count := 0
 		for _, h := range g.rows.all() {
@@ -41,10 +41,10 @@ func (g *guests) of(instance string) []int {
 	return append([]int{first}, g.others[instance]...)
 }
 
-// HostsOf gives the places of the hosts that an instance is on, or on its way to, in
-// ascending order; none of one that nobody knows.
+// HostsOf returns the indices of the hosts that an instance is on or on its way to, ascending;
+// none for an unknown instance.
 func (s *States) HostsOf(instance string) []int {
-	hosts := slices.AppendSeq(s.guests.of(instance), s.received.All())
+	hosts := slices.AppendSeq(s.locations.of(instance), s.received.All())
 	slices.Sort(hosts)
 	return slices.DeleteFunc(slices.Compact(hosts), func(i int) bool {
 		return !slices.ContainsFunc(s.Host(i).Instances, func(o Instance) bool { return o.ID == instance })

@@ -35,7 +35,7 @@ func TestAnInstanceIsFoundOnEachOfItsHosts(t *testing.T) {
 			if hosts := from.HostsOf(victim); len(hosts) > 0 && rapid.Bool().Draw(t, "is evicted") {
 				take.Host, take.Victims = hosts[0], []string{victim}
 			}
-			all = append(all, from.With([]inventory.Take{take}))
+			all = append(all, from.WithTaken([]inventory.Take{take}))
 		}
 		for _, s := range all {
 			for n := range 7 {

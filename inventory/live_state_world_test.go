@@ -15,7 +15,7 @@ import (
 // world is a cloud with a board in front of it: a Placement and a Nova of lists. Its steps
 // come in any order.
 type world struct {
-	b         *inventory.Board
+	b         *inventory.LiveState
 	consumers []*consumer // all there ever were
 	readings  []*ownReading
 	looks     []*ownReading // of one host each
@@ -109,7 +109,7 @@ func (c *consumer) refused() {
 // ownReading reads what Nova shows first, and then what consumers hold of hosts, one host
 // after the other.
 type ownReading struct {
-	mark     inventory.Mark
+	mark     inventory.ReadVersion
 	hosts    []int // still to be read
 	lacks    int   // this host; -1 is none
 	on       [hosts][]inventory.Instance
@@ -118,7 +118,7 @@ type ownReading struct {
 }
 
 func (w *world) begin(some []int, lacks int) *ownReading {
-	r := &ownReading{mark: w.b.Begin(), hosts: some, lacks: lacks, underWay: map[string]bool{}}
+	r := &ownReading{mark: w.b.BeginRead(), hosts: some, lacks: lacks, underWay: map[string]bool{}}
 	for _, c := range w.consumers {
 		if c.there {
 			r.on[c.host] = append(r.on[c.host], inventory.Instance{ID: c.id, Status: "ACTIVE", Preemptible: c.preemptible, Locked: c.locked})
@@ -170,7 +170,7 @@ func (w *world) take(t *rapid.T, r *ownReading) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.b.Take(r.mark, s, func(id string) bool { return r.underWay[id] })
+	w.b.Replace(r.mark, s, func(id string) bool { return r.underWay[id] })
 	if w.taken == nil || r.mark >= w.taken.mark {
 		w.taken = r
 	}
@@ -178,7 +178,7 @@ func (w *world) take(t *rapid.T, r *ownReading) {
 
 func (w *world) correct(r *ownReading) {
 	host := slices.IndexFunc(r.held[:], func(held map[string]map[string]int64) bool { return held != nil })
-	w.b.Correct(r.mark, fmt.Sprint(host), stocksWith(r.held[host]), r.held[host])
+	w.b.CorrectHost(r.mark, fmt.Sprint(host), stocksWith(r.held[host]), r.held[host])
 	if look := w.looked[host]; r.mark >= w.taken.mark && (look == nil || r.mark >= look.mark) {
 		w.looked[host] = r
 	}
@@ -241,7 +241,7 @@ func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
 				firm += c.amounts[class]
 			}
 		}
-		used, yield := s.Column(class).Used[i], s.Column(class).Yield[i]
+		used, yield := s.Column(class).Used[i], s.Column(class).Evictable[i]
 		if used < all || used-yield < firm || yield < 0 {
 			t.Fatalf("of host %d %d %s is shown as used, %d of it yields; at least %d is, and %d does not yield", host, used, class, yield, all, firm)
 		}
@@ -392,7 +392,7 @@ func (w *world) ofClaims() map[string]func(*rapid.T) {
 		"land": func(t *rapid.T) { w.pick(t, (*consumer).landable).land() },
 		"settle": func(t *rapid.T) {
 			c := w.pick(t, func(c *consumer) bool { return c.has && c.hold != nil })
-			c.hold.Settle()
+			c.hold.Confirm()
 			c.hold = nil
 		},
 		"undo": func(t *rapid.T) {
@@ -406,7 +406,7 @@ func (w *world) ofClaims() map[string]func(*rapid.T) {
 					!slices.ContainsFunc(c.victims, func(v *consumer) bool { return !v.there || v.hold != nil })
 			})
 			for _, v := range c.victims {
-				v.hold = w.b.Charge([]string{fmt.Sprint(v.host)}, []inventory.Take{{Instance: v.id, Resources: v.amounts}})
+				v.hold = w.b.AddClaims([]string{fmt.Sprint(v.host)}, []inventory.Take{{Instance: v.id, Resources: v.amounts}})
 				v.placed, v.left = true, false
 			}
 			c.returning = true
@@ -440,7 +440,7 @@ func (w *world) finish(t *rapid.T) {
 		switch {
 		case c.hold == nil:
 		case c.has:
-			c.hold.Settle()
+			c.hold.Confirm()
 			c.hold = nil
 		default:
 			c.giveUp()
@@ -451,7 +451,7 @@ func (w *world) finish(t *rapid.T) {
 
 func TestABoardNeverOffersWhatItHasGivenAway(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{b: inventory.NewBoard()}
+		w := &world{b: inventory.NewLiveState()}
 		for range rapid.IntRange(0, 6).Draw(t, "consumers") {
 			c := w.come(t, drawHost(t))
 			c.has, c.there = true, true
@@ -477,8 +477,8 @@ func TestABoardNeverOffersWhatItHasGivenAway(t *testing.T) {
 						}
 					}
 				}
-				if got := s.Column(class); got.Used[i] != used || got.Yield[i] != yield {
-					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Yield[i], used, yield)
+				if got := s.Column(class); got.Used[i] != used || got.Evictable[i] != yield {
+					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Evictable[i], used, yield)
 				}
 			}
 		}

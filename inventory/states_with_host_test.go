@@ -49,7 +49,7 @@ func TestReadingHostsAnewGivesWhatReadingAllGives(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "readings") {
 			i := rapid.IntRange(0, len(rows)-1).Draw(t, "host")
 			rows[i] = rowOf(t, rows[i].Name)
-			s = s.With([]inventory.Take{{Host: i, Instance: "on its way", Resources: amounts{"VCPU": 1}}}).Renewed(i, rows[i])
+			s = s.WithTaken([]inventory.Take{{Host: i, Instance: "on its way", Resources: amounts{"VCPU": 1}}}).WithHostRead(i, rows[i])
 		}
 		want, err := inventory.NewStates(rows, nil)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestReadingHostsAnewGivesWhatReadingAllGives(t *testing.T) {
 func TestReadingAHostAnewLeavesTheStatesBefore(t *testing.T) {
 	row := inventory.HostState{Name: "h", IOOps: 1, Stocks: stocks{"VCPU": {Total: 8, Ratio: 1, Used: 3}}}
 	before := states(t, []inventory.HostState{row})
-	after := before.Renewed(0, inventory.HostState{Name: "another", Stocks: stocks{"DISK_GB": {Total: 8, Ratio: 1, Used: 5}}})
+	after := before.WithHostRead(0, inventory.HostState{Name: "another", Stocks: stocks{"DISK_GB": {Total: 8, Ratio: 1, Used: 5}}})
 	if used := before.Column("VCPU").Used[0]; used != 3 || before.IOOps()[0] != 1 || before.Column("DISK_GB").Used[0] != 0 {
 		t.Errorf("%d VCPUs, %d operations", used, before.IOOps()[0])
 	}

@@ -62,25 +62,25 @@ func racked(names ...string) []inventory.Host {
 }
 
 // settings are those of c, at a time that stands still.
-func settings(c *cloud) inventory.KeeperOptions {
-	return inventory.KeeperOptions{
+func settings(c *cloud) inventory.SnapshotCacheOptions {
+	return inventory.SnapshotCacheOptions{
 		Hosts: c, Properties: c, Now: func() span.Instant { return 1000 }, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
-func keep(t *testing.T, c *cloud) *inventory.Keeper {
+func keep(t *testing.T, c *cloud) *inventory.SnapshotCache {
 	t.Helper()
 	if c.overrides == nil {
 		c.overrides, c.hidden = make(map[string]inventory.Override), make(map[string]bool)
 	}
-	k, err := inventory.OpenKeeper(t.Context(), c, settings(c))
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, settings(c))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func rack(t *testing.T, k *inventory.Keeper, host string) any {
+func rack(t *testing.T, k *inventory.SnapshotCache, host string) any {
 	t.Helper()
 	i, ok := k.Snapshot().Index(host)
 	if !ok {
@@ -141,7 +141,7 @@ func TestHostsAreAsOldAsTheReadingThatGaveThem(t *testing.T) {
 
 func TestACloudWithoutHostsDoesNotOpen(t *testing.T) {
 	c := &cloud{}
-	if _, err := inventory.OpenKeeper(t.Context(), c, settings(c)); err == nil {
+	if _, err := inventory.OpenSnapshotCache(t.Context(), c, settings(c)); err == nil {
 		t.Error("opened without hosts")
 	}
 }
@@ -165,7 +165,7 @@ func TestAHiddenPropertyIsKnownToAdminsOnly(t *testing.T) {
 }
 
 // settle refreshes and gives how many snapshots that published.
-func settle(t *testing.T, k *inventory.Keeper, published *int) int {
+func settle(t *testing.T, k *inventory.SnapshotCache, published *int) int {
 	t.Helper()
 	before := *published
 	if err := k.Refresh(t.Context()); err != nil {
@@ -236,7 +236,7 @@ func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 
 func TestSettingsThatCannotBeReadLeaveTheSnapshot(t *testing.T) {
 	stored := &cloud{}
-	k, err := inventory.OpenKeeper(t.Context(), &cloud{hosts: racked("a")}, settings(stored))
+	k, err := inventory.OpenSnapshotCache(t.Context(), &cloud{hosts: racked("a")}, settings(stored))
 	if err != nil {
 		t.Fatal(err)
 	}

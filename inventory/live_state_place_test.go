@@ -54,7 +54,7 @@ type placed struct {
 	err  error
 }
 
-func placing(ctx context.Context, b *inventory.Board, p plan) <-chan placed {
+func placing(ctx context.Context, b *inventory.LiveState, p plan) <-chan placed {
 	done := make(chan placed, 1)
 	go func() {
 		h, err := b.Place(ctx, "project", p)
@@ -80,14 +80,14 @@ func atOnce(t *testing.T, what string, work func()) {
 
 // everythingButPlans does all on a board that is not to wait for plans: a look, the end of
 // what is held, and what is given back.
-func everythingButPlans(t *testing.T, b *inventory.Board, held *inventory.Hold) {
+func everythingButPlans(t *testing.T, b *inventory.LiveState, held *inventory.Hold) {
 	t.Helper()
-	atOnce(t, "a look", func() { b.Correct(b.Begin(), "b", cpus(2), nil) })
-	atOnce(t, "a claim that ends", held.Settle)
-	atOnce(t, "what is given back", b.Charge([]string{"b"}, []inventory.Take{{Instance: "back", Resources: amounts{"VCPU": 1}}}).Undo)
+	atOnce(t, "a look", func() { b.CorrectHost(b.BeginRead(), "b", cpus(2), nil) })
+	atOnce(t, "a claim that ends", held.Confirm)
+	atOnce(t, "what is given back", b.AddClaims([]string{"b"}, []inventory.Take{{Instance: "back", Resources: amounts{"VCPU": 1}}}).Undo)
 	atOnce(t, "who asks what is unclear", func() {
-		b.Freed("b")
-		b.Unclear()
+		b.InstanceLeft("b")
+		b.UncertainHosts()
 	})
 }
 
@@ -100,7 +100,7 @@ func TestAPlanThatTakesLongDelaysNobody(t *testing.T) {
 	<-long.begun
 	atOnce(t, "another plan", func() { place(t, b, taking(1, "other", 1)).Undo() })
 	everythingButPlans(t, b, held)
-	atOnce(t, "a reading", func() { b.Take(b.Begin(), states(t, hosts), nil) })
+	atOnce(t, "a reading", func() { b.Replace(b.BeginRead(), states(t, hosts), nil) })
 	long.end <- struct{}{}
 	if got := <-done; got.err != nil || used(b)[0] != 5 {
 		t.Errorf("used %v, error %v", used(b), got.err)
@@ -150,7 +150,7 @@ func TestAPlanThatReadingsSpoilEachTimeIsGivenUp(t *testing.T) {
 	plans := 0
 	_, err := b.Place(t.Context(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 		plans++
-		b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(int64(plans))}}), nil)
+		b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(int64(plans))}}), nil)
 		return taking(0, "x", 1)(s)
 	})
 	if plans != 10 || !fault.Is(err, fault.Unavailable) || len(b.Entered()) > 0 {
@@ -164,7 +164,7 @@ func TestAPlanOutlivesAReadingThatFindsTheSame(t *testing.T) {
 	plans := 0
 	place(t, b, func(s *inventory.States) ([]inventory.Take, error) {
 		plans++
-		b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(1)}, {Name: "b", Stocks: cpus(2)}}), nil)
+		b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(1)}, {Name: "b", Stocks: cpus(2)}}), nil)
 		return taking(0, "x", 4)(s)
 	}).Undo()
 	if plans != 1 || !slices.Equal(used(b), []int64{1, 2}) {
@@ -173,13 +173,13 @@ func TestAPlanOutlivesAReadingThatFindsTheSame(t *testing.T) {
 }
 
 func TestWhatIsChargedCountsOnceItsHostIsThere(t *testing.T) {
-	inventory.NewBoard().Charge([]string{"a"}, []inventory.Take{{Instance: "x"}}).Undo() // before the first reading
+	inventory.NewLiveState().AddClaims([]string{"a"}, []inventory.Take{{Instance: "x"}}).Undo() // before the first reading
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(99)})
-	h := b.Charge([]string{"A", "b"}, []inventory.Take{{Instance: "x", Resources: amounts{"VCPU": 4}}, {Instance: "y", Resources: amounts{"VCPU": 2}}})
+	h := b.AddClaims([]string{"A", "b"}, []inventory.Take{{Instance: "x", Resources: amounts{"VCPU": 4}}, {Instance: "y", Resources: amounts{"VCPU": 2}}})
 	if used(b)[0] != 103 {
 		t.Errorf("used %v", used(b))
 	}
-	b.Take(b.Begin(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(9)}, {Name: "b", Stocks: cpus(1)}}), nil)
+	b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(9)}, {Name: "b", Stocks: cpus(1)}}), nil)
 	if !slices.Equal(used(b), []int64{13, 3}) {
 		t.Errorf("when its host has come: used %v", used(b))
 	}
@@ -211,7 +211,7 @@ func (w wish) plan(s *inventory.States) (takes []inventory.Take, err error) {
 			return nil, errNoPlace
 		}
 		take := inventory.Take{Host: w.order[at], Instance: instance, Group: w.group, Resources: amounts{"VCPU": w.vcpus}}
-		takes, s = append(takes, take), s.With([]inventory.Take{take})
+		takes, s = append(takes, take), s.WithTaken([]inventory.Take{take})
 	}
 	return takes, nil
 }
@@ -238,13 +238,13 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 		for i := range hosts {
 			rows = append(rows, inventory.HostState{Name: fmt.Sprint(i), Stocks: cpus(rapid.Int64Range(0, 80).Draw(t, "used"))})
 		}
-		b, serial := inventory.NewBoard(), inventory.NewBoard()
-		for _, one := range []*inventory.Board{b, serial} {
+		b, serial := inventory.NewLiveState(), inventory.NewLiveState()
+		for _, one := range []*inventory.LiveState{b, serial} {
 			s, err := inventory.NewStates(slices.Clone(rows), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			one.Take(one.Begin(), s, nil)
+			one.Replace(one.BeginRead(), s, nil)
 		}
 		wishes := make([]wish, rapid.IntRange(2, 8).Draw(t, "callers"))
 		for n := range wishes {
@@ -279,7 +279,7 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 }
 
 // together places all wishes at the same time: at first each plan is made before any enters.
-func together(b *inventory.Board, wishes []wish) []error {
+func together(b *inventory.LiveState, wishes []wish) []error {
 	errs := make([]error, len(wishes))
 	var planned, all sync.WaitGroup
 	planned.Add(len(wishes))

@@ -15,14 +15,14 @@ import (
 )
 
 // rules of the tests: of 10 hosts, two may change.
-var rules = inventory.DoubtRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 300}
+var rules = inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 300}
 
 // fleet gives n hosts a, b, c, … with a guest each.
 func fleet(n int) []inventory.Host {
 	hosts := make([]inventory.Host, n)
 	for i := range hosts {
 		hosts[i] = inventory.Host{
-			Name: string(rune('a' + i)), Capacity: resource.Vector{VCPUs: 8}, Used: resource.Vector{VCPUs: 1}, Guests: 1,
+			Name: string(rune('a' + i)), Capacity: resource.Vector{VCPUs: 8}, Used: resource.Vector{VCPUs: 1}, InstanceCount: 1,
 		}
 	}
 	return hosts
@@ -39,13 +39,13 @@ func having(hosts []inventory.Host, names string, change func(h *inventory.Host)
 	return changed
 }
 
-func down(h *inventory.Host)   { h.Trouble = "its nova-compute is down" }
+func down(h *inventory.Host)   { h.Problem = "its nova-compute is down" }
 func failed(h *inventory.Host) { h.Power = inventory.PowerFailed }
 func asleep(h *inventory.Host) {
-	h.Power, h.Trouble = inventory.PowerSleeping, "its nova-compute is down"
+	h.Power, h.Problem = inventory.PowerSleeping, "its nova-compute is down"
 }
-func bare(h *inventory.Host)  { h.Guests = 0 }
-func empty(h *inventory.Host) { h.Guests, h.Used = 0, resource.Vector{} }
+func bare(h *inventory.Host)  { h.InstanceCount = 0 }
+func empty(h *inventory.Host) { h.InstanceCount, h.Used = 0, resource.Vector{} }
 
 const everyHost = "abcdefghij"
 
@@ -72,7 +72,7 @@ func TestASuddenLossIsNotBelieved(t *testing.T) {
 		"for another reason":      {trusted: having(ten, everyHost, down), listed: having(ten, everyHost, failed)},
 		"well again":              {trusted: having(ten, everyHost, down), listed: ten},
 		"asleep":                  {trusted: ten, listed: having(ten, everyHost, asleep)},
-		"no guest left":           {trusted: ten, listed: having(ten, everyHost, bare), want: "no host has a guest, where there were 10, but what they took is not free"},
+		"no guest left":           {trusted: ten, listed: having(ten, everyHost, bare), want: "all 10 instances are gone, but their resources are not free"},
 		"one guest left":          {trusted: ten, listed: having(ten, everyHost[1:], bare)},
 		"guests gone for good":    {trusted: ten, listed: having(ten, everyHost, empty)},
 		"there was no guest":      {trusted: having(ten, everyHost, bare), listed: having(ten, everyHost, bare)},
@@ -105,7 +105,7 @@ func powered(names string, power inventory.Power) map[string]inventory.Override 
 
 // watched is a keeper over a cloud, with a clock and a log.
 type watched struct {
-	*inventory.Keeper
+	*inventory.SnapshotCache
 	cloud *cloud
 	now   span.Instant
 	log   strings.Builder
@@ -115,7 +115,7 @@ func watch(t *testing.T, hosts []inventory.Host) *watched {
 	t.Helper()
 	w := &watched{cloud: &cloud{hosts: hosts}, now: 1000}
 	var err error
-	w.Keeper, err = inventory.OpenKeeper(t.Context(), w.cloud, inventory.KeeperOptions{
+	w.SnapshotCache, err = inventory.OpenSnapshotCache(t.Context(), w.cloud, inventory.SnapshotCacheOptions{
 		Hosts: w.cloud, Properties: w.cloud, Rules: rules, Now: func() span.Instant { return w.now },
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
@@ -133,7 +133,7 @@ func (w *watched) after(t *testing.T, seconds span.Instant, hosts []inventory.Ho
 	if err := w.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return w.Doubt(w.now)
+	return w.Untrusted(w.now)
 }
 
 func TestDoubtEndsWhenAReadingHasSettledOrTheHostsAreBack(t *testing.T) {
@@ -179,7 +179,7 @@ func TestWithoutASettleTimeEveryReadingIsBelieved(t *testing.T) {
 	w := &cloud{hosts: fleet(10)}
 	o := settings(w)
 	o.Rules.SettleTime = 0
-	k, err := inventory.OpenKeeper(t.Context(), w, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestWithoutASettleTimeEveryReadingIsBelieved(t *testing.T) {
 	if err := k.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := k.Doubt(1000); got != "" {
+	if got := k.Untrusted(1000); got != "" {
 		t.Errorf("doubt is %q", got)
 	}
 }
@@ -200,14 +200,14 @@ func TestHostsThatCannotBeReadGrowDoubtful(t *testing.T) {
 		if err := w.Refresh(t.Context()); err == nil {
 			t.Error("the cloud is away, and nobody says so")
 		}
-		if got := w.Doubt(w.now); got != want {
+		if got := w.Untrusted(w.now); got != want {
 			t.Errorf("after %d s: doubt is %q, want %q", age, got, want)
 		}
 	}
 	if got := w.after(t, 0, fleet(2)); got != "" {
 		t.Errorf("once read, doubt is %q", got)
 	}
-	if got := w.Doubt(w.now + 301); got == "" {
+	if got := w.Untrusted(w.now + 301); got == "" {
 		t.Error("a keeper that is never refreshed is believed for ever")
 	}
 }
@@ -218,7 +218,7 @@ func TestAnEmptyListingKeepsTheHostsAndIsDoubt(t *testing.T) {
 	if err := w.Refresh(t.Context()); err == nil || w.Snapshot().Len() != 2 {
 		t.Errorf("error %v, %d hosts", err, w.Snapshot().Len())
 	}
-	if got := w.Doubt(w.now); got != "the inventory lists no hosts" {
+	if got := w.Untrusted(w.now); got != "the inventory lists no hosts" {
 		t.Errorf("doubt is %q", got)
 	}
 	if got := w.after(t, 10, fleet(2)); got != "" {
@@ -268,7 +268,7 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 	c := &cloud{hosts: fleet(2)}
 	o := settings(c)
 	o.Rules = rules
-	k, err := inventory.OpenKeeper(t.Context(), borrowed{c, 200}, o)
+	k, err := inventory.OpenSnapshotCache(t.Context(), borrowed{c, 200}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 		t.Errorf("read at %d, want 800", got)
 	}
 	for after, doubtful := range map[span.Instant]bool{0: false, 100: false, 101: true} {
-		if got := k.Doubt(1000 + after); (got != "") != doubtful {
+		if got := k.Untrusted(1000 + after); (got != "") != doubtful {
 			t.Errorf("after %d s: doubt is %q", after, got)
 		}
 	}
@@ -294,8 +294,8 @@ func TestTheLogSaysOnceThatDoubtBeginsAndThatItEnds(t *testing.T) {
 		got = append(got, entry)
 	}
 	want := []string{
-		`WARN msg="the inventory is in doubt: nothing is healed, cleaned up or switched off" doubt="3 of 10 hosts are gone: a, b, c"`,
-		`INFO msg="the inventory is believed again"`,
+		`WARN msg="the inventory is untrusted: nothing is healed, cleaned up or switched off" reason="3 of 10 hosts are gone: a, b, c"`,
+		`INFO msg="the inventory is trusted again"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

@@ -23,8 +23,8 @@ func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	yields := func(s *inventory.States) []int64 { return s.Column("VCPU").Yield }
-	spared := s.Sparing(map[string]string{"a": "h", "c": "h", "locked": "h", "d": "h", "gone": "h", "b": "elsewhere"})
+	yields := func(s *inventory.States) []int64 { return s.Column("VCPU").Evictable }
+	spared := s.WithProtected(map[string]string{"a": "h", "c": "h", "locked": "h", "d": "h", "gone": "h", "b": "elsewhere"})
 	if got := yields(spared); !slices.Equal(got, []int64{2, 3}) {
 		t.Errorf("with a and c spared the hosts yield %v, want [2 3]", got)
 	}
@@ -39,7 +39,7 @@ func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
 	if used := spared.Column("VCPU").Used; !slices.Equal(used, []int64{20, 20}) {
 		t.Errorf("%v are used, want what was", used)
 	}
-	if s.Sparing(nil) != s {
+	if s.WithProtected(nil) != s {
 		t.Error("where nobody is spared the states are others")
 	}
 }

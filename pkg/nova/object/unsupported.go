@@ -8,29 +8,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Beyond are sentences that say what of a request cannot be judged here, so that a
-// nova-scheduler must; empty where all can.
-type Beyond []string
+// Unsupported lists, as sentences, what Almanac cannot judge about a request, so that
+// nova-scheduler must; empty if it can judge all.
+type Unsupported []string
 
-// Matter is something that a request may ask for and that cannot be judged here, since
-// it depends on more of a host than its stocks and traits, or since Nova translates it
+// Matter is something that a request may require and that Almanac cannot judge, because it
+// depends on more than the host's resources and traits, or because Nova translates it
 // (nova/scheduler/utils.py ResourceRequest, request_filter.py, virt/hardware.py).
 type Matter struct {
 	What string // "PCI devices"
-	// ExtraSpecs of the flavor, ImageProperties and fields of the RequestSpec ask for it,
-	// with * at the end for any ending.
+	// ExtraSpecs of the flavor, ImageProperties and fields of the RequestSpec require it; * at
+	// the end matches any ending.
 	ExtraSpecs, ImageProperties, Fields []string
-	// Unless are values with which they do not, in lower case. Neither do empty ones.
+	// Unless are values, in lower case, that do not require it. Nor do empty values.
 	Unless []string
-	// judged says whether it can be judged with these request filters; nil is never.
+	// judged reports whether Almanac can judge it with these request filters; nil is never.
 	judged func(Prefilters) bool
 }
 
-// Matters gives all that cannot be judged here, in the order of the documentation. An
-// extra spec "hw:…" that no Matter names and of which nothing is known counts as one too.
+// Matters returns everything that Almanac cannot judge, in the order of the documentation. An
+// unknown extra spec "hw:…" that no Matter names counts as well.
 func Matters() []Matter { return slices.Clone(matters) }
 
-// untrue are the words for no (oslo_utils/strutils.py bool_from_string).
+// untrue are the words for false (oslo_utils/strutils.py bool_from_string).
 var untrue = []string{"0", "f", "false", "off", "n", "no"}
 
 var matters = []Matter{
@@ -76,7 +76,7 @@ var matters = []Matter{
 	{What: "traits of the root provider, or a common subtree", Fields: []string{"request_level_params"}},
 }
 
-// harmless are the extra specs "hw:…" that do not matter to where an instance goes
+// harmless are the extra specs "hw:…" that do not affect the choice of a host
 // (nova/api/validation/extra_specs/hw.py).
 var harmless = []string{
 	"hw:boot_menu", "hw:cpu_cores", "hw:cpu_max_cores", "hw:cpu_max_sockets", "hw:cpu_max_threads", "hw:cpu_sockets",
@@ -85,18 +85,18 @@ var harmless = []string{
 	"hw:vif_multiqueue_enabled", "hw:viommu_model", "hw:watchdog_action",
 }
 
-// beyondOf gives what of a request cannot be judged.
+// unsupportedIn returns what Almanac cannot judge about a request.
 //
-// The network metadata of a request matters only with a NUMA topology, and a port that
-// needs more than a network has a request group or a PCI request for it.
-func beyondOf(r reader, p *placing.Request, filters Prefilters) Beyond {
+// The network metadata of a request matters only with a NUMA topology. A port that needs more
+// than a network has a request group or a PCI request.
+func unsupportedIn(r reader, p *placing.Request, filters Prefilters) Unsupported {
 	asked := map[string]bool{
 		"numa_topology":        !r.null("numa_topology"),
 		"pci_requests":         len(r.object("pci_requests", "InstancePCIRequests 1").list("requests")) > 0,
 		"requested_resources":  len(r.list("requested_resources")) > 0,
 		"request_level_params": hasParams(r.object("request_level_params", "RequestLevelParams 1")),
 	}
-	var beyond Beyond
+	var beyond Unsupported
 	for _, m := range matters {
 		if m.judged != nil && m.judged(filters) {
 			continue
@@ -105,7 +105,7 @@ func beyondOf(r reader, p *placing.Request, filters Prefilters) Beyond {
 		beyond = append(beyond, m.inMap(p.ImageProperties, m.ImageProperties, "the image's property")...)
 		for _, field := range m.Fields {
 			if asked[field] {
-				beyond = append(beyond, fmt.Sprintf("the request's %s asks for %s", field, m.What))
+				beyond = append(beyond, fmt.Sprintf("the request's %s requires %s", field, m.What))
 			}
 		}
 	}
@@ -116,23 +116,23 @@ func hasParams(r reader) bool {
 	return len(r.list("root_required"))+len(r.list("root_forbidden"))+len(r.list("same_subtree")) > 0
 }
 
-// inMap gives a sentence for each key of values, sorted, that asks for m.
+// inMap returns a sentence for each key of values that requires m, sorted.
 func (m Matter) inMap(values map[string]string, signs []string, where string) []string {
 	var sentences []string
 	for key, value := range values {
 		if m.asks(key, value, signs) {
-			sentences = append(sentences, fmt.Sprintf("%s %.100s asks for %s", where, key, m.What))
+			sentences = append(sentences, fmt.Sprintf("%s %.100s requires %s", where, key, m.What))
 		}
 	}
 	slices.Sort(sentences)
 	return sentences
 }
 
-// asks says whether a key with that value is one of signs.
+// asks reports whether a key with that value is one of signs.
 func (m Matter) asks(key, value string, signs []string) bool {
 	switch kind, group, name := placementKey(key); {
 	case group != "":
-		// Whatever its value: 0 in a group takes away what the flavor has of that class.
+		// Any value counts: 0 in a group removes what the flavor has of that class.
 		return slices.Contains(signs, kind+"<group>:*")
 	case kind != "":
 		amount, ok, _ := parseAmount(value)
@@ -148,13 +148,13 @@ func named(key string, signs []string) bool {
 	})
 }
 
-// unknown gives a sentence for each extra spec of Nova's own that nothing is known of.
+// unknown returns a sentence for each extra spec of Nova's own that Almanac does not know.
 func unknown(extraSpecs map[string]string) []string {
 	var sentences []string
 	for key := range extraSpecs {
 		known := func(m Matter) bool { return named(key, m.ExtraSpecs) }
 		if strings.HasPrefix(key, "hw:") && !slices.Contains(harmless, key) && !slices.Contains(prefiltered, key) && !slices.ContainsFunc(matters, known) {
-			sentences = append(sentences, fmt.Sprintf("the flavor's extra spec %.100s is not known", key))
+			sentences = append(sentences, fmt.Sprintf("the flavor's extra spec %.100s is unknown", key))
 		}
 	}
 	slices.Sort(sentences)

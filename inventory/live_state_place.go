@@ -1,0 +1,107 @@
+package inventory
+
+import (
+	"context"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
+
+// mostPlans bounds how often Place plans. From its second plan on, other plans wait, so that
+// only readings, corrections and restored allocations on the chosen hosts can invalidate it.
+const mostPlans = 10
+
+// Place calls plan with the current states and counts the allocations that it returns from then
+// on. It returns the error of plan, and then holds nothing. It returns an Unavailable fault before
+// the first reading, when ctx ends while it waits, and when the hosts change faster than plan
+// chooses.
+//
+// Plans run in parallel, each on immutable states, so a slow plan delays nobody. A plan is
+// accepted if its hosts are still as it saw them (States.Revalidate): nobody has taken anything
+// from them since. It is then as good as a plan made now, because whether a host may be chosen
+// depends on that host alone: accepted plans do not take more than there is, share no victim, and
+// each has seen the instances that others have put on its hosts. A change of another host can only
+// mean that a better one exists. A plan that is not accepted is made again while other plans wait,
+// so other plans invalidate each plan at most once, however long it takes. Waiting plans take
+// turns by project. Place therefore calls plan more than once; only the last result counts.
+//
+// The caller must call Confirm or Undo: until then the hold counts, through all readings.
+func (b *LiveState) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
+	s := b.Load()
+	if s == nil {
+		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+	}
+	takes, err := plan(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.entry.Enter(ctx, project); err != nil {
+		return nil, outOfTime(err)
+	}
+	defer b.entry.Leave(project)
+	for plans := 1; ; plans++ {
+		if h := b.accept(s, takes); h != nil {
+			return h, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, outOfTime(err)
+		}
+		if plans == mostPlans {
+			return nil, fault.New(fault.Unavailable, "the hosts change faster than Almanac can choose among them; try again in a moment")
+		}
+		s = b.Load()
+		if takes, err = plan(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func outOfTime(err error) error {
+	return &fault.Error{Kind: fault.Unavailable, Message: "other instances were being placed until the time was up; try again", Err: err}
+}
+
+// accept counts the allocations, which were planned on s, if their hosts are unchanged.
+// Otherwise it returns nil.
+func (b *LiveState) accept(s *States, takes []Take) *Hold {
+	for {
+		now := b.Load()
+		takes, standing := now.Revalidate(s, takes)
+		if !standing {
+			return nil
+		}
+		claims := make([]*claim, len(takes))
+		for i, t := range takes {
+			claims[i] = &claim{host: now.Host(t.Host).Name, take: t}
+		}
+		if next := now.WithTaken(takes); b.replaceCurrent(now, next, claims) {
+			return &Hold{state: b, claims: claims}
+		}
+	}
+}
+
+// replaceCurrent makes next, which is now plus the claims, the current states. It returns false
+// if now is no longer current.
+func (b *LiveState) replaceCurrent(now, next *States, claims []*claim) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Load() != now {
+		return false
+	}
+	b.claims = append(b.claims, claims...)
+	b.current.Store(next)
+	return true
+}
+
+// AddClaims counts allocations[i] on the host named hosts[i], whether there is room or not:
+// someone else has decided it. The Host fields are ignored. An allocation on an unknown host
+// counts as soon as the host is known.
+func (b *LiveState) AddClaims(hosts []string, takes []Take) *Hold {
+	h := &Hold{state: b, claims: make([]*claim, len(takes))}
+	for i, t := range takes {
+		h.claims[i] = &claim{host: hosts[i], take: t}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.claims = append(b.claims, h.claims...)
+	b.rebuildHosts(hosts...)
+	return h
+}
