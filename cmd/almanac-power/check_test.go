@@ -44,7 +44,7 @@ func TestCheckTellsHowAMachineIsAndWhatToDo(t *testing.T) {
 	}{
 		"on":            {printing("on 190"), "h1", 0, []string{"state   on", "watts   190", "[on off]"}},
 		"without watts": {printing("off"), "h1", 0, []string{"state   off", "watts   not known"}},
-		"a bad status":  {printing("perhaps"), "h1", exitFailed, []string{"To fix this, run the status program manually", "perhaps"}},
+		"a bad status":  {printing("perhaps"), "h1", exitFailed, []string{"To fix this, run the status program by hand", "perhaps"}},
 		"no such host":  {printing("on"), "h2", exitNotFound, []string{"no machine of host h2"}},
 		"no file":       {"", "h1", exitUsage, []string{"lists no machines"}},
 	} {

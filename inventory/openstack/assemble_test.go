@@ -117,7 +117,7 @@ func TestTroubleSaysWhyAHostTakesNoInstances(t *testing.T) {
 		"it is disabled: kernel update":   func(c *cloud) { c.services[0].Disabled, c.services[0].Reason = true, "kernel update" },
 		"it has no nova-compute":          func(c *cloud) { c.services = c.services[1:] },
 		"Placement does not know it":      func(c *cloud) { c.providers = c.providers[1:] },
-		"Placement has no room on it": func(c *cloud) {
+		"Placement has no inventory of it": func(c *cloud) {
 			c.holdings["pa"].inventories["MEMORY_MB"] = placement.Inventory{Total: 8192, Reserved: 8192, Ratio: 1}
 		},
 	} {

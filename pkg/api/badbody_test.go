@@ -154,7 +154,7 @@ func TestAWrongFilterIsToldItsRule(t *testing.T) {
 		"in of one":                {`["in", 8]`, "", "in takes two or more", false},
 		"not of two":               {`["not", ["=", 1, 1], ["=", 1, 1]]`, "", "not takes exactly one", false},
 		"and of none":              {`["and"]`, "", "and takes one or more", false},
-		"and of a value":           {`["and", true]`, "", "gives true to and", false},
+		"and of a value":           {`["and", true]`, "", "passes true to and", false},
 		"an empty list":            {`[]`, "", "[] is not an expression", false},
 		"an empty list as text":    {`"[]"`, "", "[] is not an expression", true},
 		"too long":                 {fmt.Sprintf(`["=", "$zone", %q]`, strings.Repeat("z", 16<<10)), "", "at most 16384", true},

@@ -37,7 +37,7 @@ var documented = placing.Decision{
 	Considered: 4, Filters: []placing.FilterCount{{Filter: "ComputeFilter", Left: 3}, {Filter: "ReservationFilter", Left: 2}},
 	Refused: []placing.RefusedHost{
 		{Host: "node-01", Filter: "ComputeFilter", Reason: "its nova-compute is down"},
-		{Host: "gpu-01", Filter: "ReservationFilter", Reason: "the host is reserved from 2026-12-01T10:00:00Z on"},
+		{Host: "gpu-01", Filter: "ReservationFilter", Reason: "the host is reserved from 2026-12-01T10:00:00Z"},
 	},
 	Ranked: []placing.RankedHost{
 		{Host: "node-02", Weight: 1.5, Parts: map[string]float64{"RAMWeigher": 1, "CPUWeigher": 0.5}},

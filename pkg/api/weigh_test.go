@@ -48,7 +48,7 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 	got := c.weighs(`["C", "B", "unknown", "A"]`, `{"project_id": "demo"}`)
 	if diff := cmp.Diff(v1.WeighAnswer{
 		Hosts:   []string{"C", "unknown", "A"},
-		Refused: map[string]string{"B": "the host is reserved from " + at(24*3600) + " on"},
+		Refused: map[string]string{"B": "the host is reserved from " + at(24*3600)},
 		Weights: map[string]float64{"A": 11, "B": 5.5, "C": 10, "unknown": 10},
 	}, got); diff != "" {
 		t.Errorf("outside (-want +got):\n%s", diff)

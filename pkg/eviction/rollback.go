@@ -84,7 +84,7 @@ func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) erro
 }
 
 // errUnsure is the error of a rollback whose answer was lost.
-var errUnsure = errors.New("Placement may still carry out a request to restore allocations")
+var errUnsure = errors.New("the answer of Placement to a restored allocation was lost, so it may still be carried out")
 
 // rollBack takes the steps of a rollback that can be taken now, and reports whether none is
 // left.

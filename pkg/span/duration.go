@@ -3,48 +3,43 @@ package span
 import (
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
-var errNoDuration = errors.New(`must be whole seconds, or have units, such as 90, 2h30m, 3d or 1w12h`)
+var errNoDuration = errors.New(`must be whole seconds, or amounts with units from weeks to seconds, such as 90, 2h30m, 3d or 1w12h`)
 
-// longUnits are the units that the package time does not know, in seconds.
-var longUnits = []struct {
-	name    string
-	seconds int64
-}{{"w", 7 * 86_400}, {"d", 86_400}}
+// unitOrder matches a duration with units. unitSeconds has the seconds of each group.
+var (
+	unitOrder   = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$`)
+	unitSeconds = []int64{7 * 86_400, 86_400, 3600, 60, 1}
+)
 
-// ParseDuration returns the seconds of a duration: a whole number of seconds ("90",
-// "-5"), or amounts with units ("2h30m", "1w12h"). Weeks (w) and days (d) come first
-// and are whole numbers; the rest is in the units of time.ParseDuration (h, m, s), not
-// negative. The sum must be whole seconds. Durations in the configuration, in the API
-// and its filters, on the command line and in YAML files are written this way.
+// ParseDuration returns the seconds of a duration: a whole number of seconds ("90", "-5"), or
+// whole amounts of weeks (w), days (d), hours (h), minutes (m) and seconds (s) in this order
+// ("2h30m", "1w12h"). Durations in the configuration, in the API and its filters, on the
+// command line and in YAML files are written this way.
 func ParseDuration(text string) (seconds int64, err error) {
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(text, "+") {
 		return seconds, nil
 	}
-	rest := text
-	for _, unit := range longUnits {
-		amount, after, found := strings.Cut(rest, unit.name)
-		if !found {
-			continue
-		}
-		n, err := strconv.ParseUint(amount, 10, 32)
-		if err != nil {
-			return 0, errNoDuration
-		}
-		seconds, rest = seconds+int64(n)*unit.seconds, after
-	}
-	if rest == "" && text != "" {
-		return seconds, nil
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || strings.ContainsAny(rest, "+-") || d%time.Second != 0 {
+	amounts := unitOrder.FindStringSubmatch(text)
+	if text == "" || amounts == nil {
 		return 0, errNoDuration
 	}
-	return seconds + int64(d/time.Second), nil
+	for i, amount := range amounts[1:] {
+		if amount == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err != nil || n > (math.MaxInt64-seconds)/unitSeconds[i] {
+			return 0, errNoDuration
+		}
+		seconds += n * unitSeconds[i]
+	}
+	return seconds, nil
 }
 
 // FormatDuration writes seconds in days, hours, minutes and seconds, as ParseDuration

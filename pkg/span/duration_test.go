@@ -11,7 +11,7 @@ import (
 func TestDurationsAreWholeSeconds(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "90": 90, "-5": -5, "2h30m": 9000, "30d": 30 * 86_400, "1d12h": 36 * 3600, "1w12h": 7*86_400 + 12*3600,
-		"2w3d": 17 * 86_400, "1.5h": 5400, "2000ms": 2, "9223372036854775807": 9223372036854775807,
+		"2w3d": 17 * 86_400, "9223372036854775807": 9223372036854775807,
 	} {
 		got, err := span.ParseDuration(text)
 		if err != nil || got != want {
@@ -19,7 +19,7 @@ func TestDurationsAreWholeSeconds(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "w", "d", "x", "1x", "100ms", "1.5", "1.5d", "-1d", "-2h", "+2h", "1d-5h", "1d5", "1h1d", "1d1w", "2 h", "9999999999d", "9999999999999999999", "9999999999999h",
+		"", "w", "d", "x", "1x", "100ms", "2000ms", "1.5", "1.5h", "1.5d", "+5", "30m2h", "-1d", "-2h", "+2h", "1d-5h", "1d5", "1h1d", "1d1w", "2 h", "99999999999999999d", "9999999999999999999", "9999999999999999h",
 	} {
 		if got, err := span.ParseDuration(text); err == nil {
 			t.Errorf("%q is accepted as %d s", text, got)
