@@ -10,94 +10,97 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Switching says how hosts are switched. Times are seconds.
+// Switching sets how hosts are switched. Times are in seconds.
 type Switching struct {
-	Settle      int64 // for how long a host is closed before it is looked at and switched off
-	OffPatience int64 // for how long its operating system may take to stop
-	Hard        bool  // the power may be cut after that
-	BootTimeout int64 // within which it must be up
-	Retries     int   // how often a boot that failed is tried again
-	Backoff     int64 // before the first of these; it doubles
-	Probe       int64 // after which a Failed host is tried again
+	Settle      int64 // time from closing a host to the check whether it is empty
+	OffPatience int64 // time that its operating system may need to stop
+	Hard        bool  // the power may be cut after OffPatience
+	BootTimeout int64 // time within which it must be up
+	Retries     int   // further attempts after a failed boot
+	Backoff     int64 // time before the first further attempt; it doubles each time
+	Probe       int64 // time after which a Failed host is tried again
 }
 
-// Glitch is for how many looks in a row a machine must be as it should not be, so that it
-// is believed.
+// Glitch is the number of observations in a row that confirm an unexpected state of a
+// machine.
 const Glitch = 2
 
-// Facts are what is known of a host when its record is advanced.
+// Facts are the observations of a host from which its record advances.
 type Facts struct {
 	Now     span.Instant
-	Machine Reading // the zero Reading where it was not asked
-	// Agent says that an agent can switch the host now.
+	Machine Reading // the zero Reading if it was not read
+	// Agent reports whether an agent can switch the host now.
 	Agent bool
-	// Service is its nova-compute; nil where Nova did not say, and where there is no cloud
-	// (Cloudless): there a machine that is on is up.
+	// Service is the nova-compute of the host; nil if Nova did not answer, or if there is
+	// no cloud (Cloudless). In a Cloudless inventory a machine that is on is up.
 	Service   *ServiceFact
 	Cloudless bool
-	// BootSeconds is what a boot takes of a Cloudless host, where nothing tells that it is over.
+	// BootSeconds is the boot time of a Cloudless host, where nothing reports the end of a
+	// boot.
 	BootSeconds int64
-	// Outcome is what became of the record's order; nil where nobody said.
+	// Outcome is the result of the record's order; nil if its agent did not answer.
 	Outcome *Outcome
-	// Want is what should become of the host; nil leaves it as it is.
+	// Want is the switch that is wanted; nil leaves the host as it is.
 	Want *Switch
-	// Halt says why it must not be switched off now, or go on being, a sentence.
+	// Halt is the reason, as a sentence, why the host must not be switched off now; empty
+	// if it may.
 	Halt string
-	// Looked says that both sources were asked whether it is empty; Occupied is what they
-	// said, and Doubt why they could not.
+	// Looked reports that Nova and Placement were asked whether the host is empty. Occupied
+	// is what they found on it, and Doubt why they could not answer.
 	Looked          bool
 	Occupied, Doubt string
-	// ID is a new one, for an operation or an order.
+	// ID is a new id for an operation or an order.
 	ID    string
 	Epoch int64
 }
 
-// ServiceFact is the nova-compute of a host as far as it matters here.
+// ServiceFact is the nova-compute of a host, as far as Advance needs it.
 type ServiceFact struct {
 	Up, Disabled bool
-	Ours         bool // it was disabled by us
+	Ours         bool // Almanac has disabled it
 	Reported     span.Instant
 }
 
-// Action is something that the controller does once a record is stored.
+// Action is something that the controller does after it has stored a record.
 type Action string
 
 // The actions.
 const (
-	Close  Action = "close"  // disable the host's service, with the record's operation
-	Open   Action = "open"   // enable it, if it was disabled by us for that operation
-	Reopen Action = "reopen" // enable it, if it was disabled by us for any
-	Send   Action = "send"   // the record's order
+	Close  Action = "close"  // disable the host's service, with the record's operation as reason
+	Open   Action = "open"   // enable it, if Almanac disabled it for that operation
+	Reopen Action = "reopen" // enable it, if Almanac disabled it for any operation
+	Send   Action = "send"   // send the record's order
 )
 
-// Step is what follows from the facts for a record.
+// Step is the result of Advance: the next record, the audit entries and the actions.
 type Step struct {
 	Record  Record
 	Entries []Entry
 	Actions []Action
-	// Woke and Failed say that a boot has just succeeded or failed for good.
+	// Woke and Failed report that a boot has just succeeded, or has failed for the last
+	// time.
 	Woke, Failed bool
 }
 
-// Nothing reports whether nothing follows from the facts, before being the record until then.
+// Nothing reports whether the step changes nothing. before is the record before it.
 func (s *Step) Nothing(before *Record) bool {
 	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
-// MustLook says that before the next step both sources have to be asked whether the host
-// is empty.
+// MustLook reports whether Nova and Placement must be asked whether the host is empty
+// before the next step.
 func (r *Record) MustLook(f Facts, how Switching) bool {
 	return r.Phase == Draining && f.Halt == "" && f.closed() && r.Closed != 0 && f.Now >= r.Closed.Add(how.Settle)
 }
 
-// closed says that no new instance can come to the host, because of us.
+// closed reports whether Almanac keeps new instances off the host.
 func (f *Facts) closed() bool {
 	return f.Cloudless || f.Service != nil && f.Service.Disabled && f.Service.Ours
 }
 
 // Advance returns the next record of a host, from the facts. The caller stores the record
-// before it carries out the actions; actions that were not carried out are in the next step
-// again.
+// before it carries out the actions. The next step repeats actions that were not carried
+// out.
 func Advance(r Record, f Facts, how Switching) Step {
 	s := stepping{Step: Step{Record: r}, f: f, how: how}
 	switch r.Phase {
@@ -117,7 +120,7 @@ func Advance(r Record, f Facts, how Switching) Step {
 	return s.Step
 }
 
-// stepping is a step in the making.
+// stepping is a step in progress.
 type stepping struct {
 	Step
 	f   Facts
@@ -130,10 +133,10 @@ func (s *stepping) tell(kind EntryKind, format string, args ...any) {
 	})
 }
 
-// Almanac is who the controller is in the audit.
+// Almanac names the controller in the audit.
 const Almanac = "almanac"
 
-// become gives the host another phase.
+// become moves the host to another phase.
 func (s *stepping) become(p Phase, reason string) {
 	r := &s.Record
 	r.Phase, r.Since, r.Reason, r.Mismatches, r.Heartbeats = p, s.f.Now, reason, 0, 0
@@ -144,7 +147,7 @@ func (p Phase) word() string { return cmp.Or(string(p), "awake") }
 
 func (s *stepping) do(a Action) { s.Actions = append(s.Actions, a) }
 
-// wantsDown gives where the host should be switched off to.
+// wantsDown returns the state in which the host should be switched off, if it should be.
 func (s *stepping) wantsDown() (State, bool) {
 	w := s.f.Want
 	if w == nil || w.To == On || s.f.Halt != "" {
@@ -174,13 +177,13 @@ func (s *stepping) awake() {
 	s.do(Close)
 }
 
-// held says that one of these manual orders is in force.
+// held reports whether one of these manual orders is in force.
 func (s *stepping) held(actions ...ManualAction) bool {
 	h := s.Record.Hold
 	return h.Holds(s.f.Now) && slices.Contains(actions, h.Action)
 }
 
-// abort leaves a host on that was about to be switched off.
+// abort keeps a host on that was about to be switched off.
 func (s *stepping) abort(reason string) {
 	r := &s.Record
 	s.tell(EntryAborted, "it stays on: %s", reason)
@@ -190,7 +193,8 @@ func (s *stepping) abort(reason string) {
 	s.do(Open)
 }
 
-// endTest ends the wake test, if it is one; what was ordered by hand meanwhile stays.
+// endTest ends a wake test, if there is one. A manual order that has replaced the test
+// stays.
 func (s *stepping) endTest() {
 	r := &s.Record
 	if r.Testing && r.Hold != nil && r.Hold.Action == Test {
@@ -217,7 +221,7 @@ func (s *stepping) draining() {
 		s.do(Close)
 	case r.Closed == 0:
 		r.Closed = f.Now
-	case !f.Looked || f.Doubt != "": // too early, or asked again
+	case !f.Looked || f.Doubt != "": // too early, or the answer was in doubt: the next step asks again
 	case f.Occupied != "":
 		s.abort(f.Occupied)
 	default:
@@ -226,10 +230,10 @@ func (s *stepping) draining() {
 	}
 }
 
-// drainFor is for how many seconds beyond the settling time a host may stay Draining.
+// drainFor is the number of seconds beyond the settling time that a host may stay Draining.
 const drainFor = 300
 
-// order gives the host's machine a new order.
+// order makes a new order for the host's machine.
 func (s *stepping) order(to State, why string) {
 	r, f := &s.Record, &s.f
 	within := int64(onFor)
@@ -240,21 +244,21 @@ func (s *stepping) order(to State, why string) {
 	r.RetryAt, r.Accepted = 0, false
 	r.Order = &Order{
 		ID: f.ID, Epoch: f.Epoch, Number: r.Number, Host: r.Host, State: to,
-		// What somebody else has switched on, as for a rescue, keeps its power.
+		// A host that Almanac did not switch on, for example for a rescue, keeps its power.
 		Hard: s.how.Hard && (to != On || r.Attempt > 0 && !r.Found), Patience: s.how.OffPatience, Deadline: f.Now.Add(within),
 	}
 	s.tell(EntryOrder, "ordered %s (order %s): %s", to, r.Order.ID, why)
 	s.do(Send)
 }
 
-// How many seconds an order may wait for its agent. One to switch off stands on a look at the
-// host that was just made.
+// These are the seconds that an order may wait for its agent. An order to switch off is
+// valid for a short time only, because it relies on a check that the host is empty.
 const (
 	onFor  = 60
 	offFor = 15
 )
 
-// progress is how far the order is.
+// progress returns the progress of the order; empty if the agent has not answered.
 func (s *stepping) progress() Progress {
 	if s.f.Outcome == nil {
 		return ""
@@ -262,12 +266,13 @@ func (s *stepping) progress() Progress {
 	return s.f.Outcome.Progress
 }
 
-// lost says that the order will not begin any more, and nobody says whether it has.
+// lost reports that the deadline of the order has passed and that its agent has not
+// reported whether it began.
 func (s *stepping) lost() bool {
 	return s.progress() == "" && s.f.Now > s.Record.Order.Deadline
 }
 
-// reason is what the agent says of an order that failed.
+// reason returns why the order failed, as the agent reports it.
 func (s *stepping) reason() string {
 	if s.f.Outcome == nil {
 		return "its agent did not answer the order"
@@ -277,7 +282,7 @@ func (s *stepping) reason() string {
 
 func (s *stepping) stopping() {
 	r, f := &s.Record, &s.f
-	if r.Order == nil { // what was stored is not whole
+	if r.Order == nil { // the stored record is incomplete
 		s.lookAgain("it was not ordered")
 		return
 	}
@@ -286,7 +291,7 @@ func (s *stepping) stopping() {
 	r.Accepted = r.Accepted || p == OrderAccepted || p == OrderDone || p == OrderFailed
 	off := f.Machine.State == Off || f.Machine.State == Standby
 	over := p == OrderDone || p == OrderFailed || p == OrderRefused || s.lost()
-	// One that was told to stop may yet do so after its agent has given up.
+	// A machine that was ordered to stop may still stop after its agent has given up.
 	late := f.Now > r.Order.Deadline.Add(2*r.Order.Patience+offFor)
 	switch {
 	case off && over:
@@ -303,11 +308,11 @@ func (s *stepping) stopping() {
 	case over && late && f.Machine.State == "" && f.Service != nil && f.Service.Up && r.Heartbeats > Glitch:
 		s.offFailed("it runs, and its machine cannot be read: " + s.reason())
 	case over && late && f.Machine.State == "" && f.Service != nil && !f.Service.Up:
-		s.fellAsleep() // for all that is known
+		s.fellAsleep() // nothing shows that it still runs
 	}
 }
 
-// lookAgain takes an order back that was not taken. The host is closed as before.
+// lookAgain withdraws an order that the agent did not accept. The host stays closed.
 func (s *stepping) lookAgain(reason string) {
 	r := &s.Record
 	s.tell(EntryOutcome, "the order was not taken: %s", reason)
@@ -326,23 +331,24 @@ func (s *stepping) fellAsleep() {
 	}
 }
 
-// switched counts a switch among those of the last day.
+// switched adds a switch to those of the last day.
 func (r *Record) switched(now span.Instant) {
 	recent := r.Switches[len(r.Switches)-r.SwitchedToday(now):]
 	r.Switches = append(slices.Clone(recent), now)
 }
 
-// SwitchedToday is how often the host was switched within a day before now.
+// SwitchedToday returns the number of switches of the host within the day before now.
 func (r *Record) SwitchedToday(now span.Instant) int {
 	i, _ := slices.BinarySearch(r.Switches, now.Add(-24*3600)+1)
 	return len(r.Switches) - i
 }
 
-// mostOffFailed is after how many failures in a row to switch it off a host is left alone.
+// mostOffFailed is the number of failures in a row to switch a host off that puts it in
+// quarantine.
 const mostOffFailed = 3
 
-// offFailed takes a host back that could not be switched off. It counts as switched on
-// now, so that it is left alone for a while.
+// offFailed returns a host to service that could not be switched off. The host counts as
+// switched on now, so that MinOn protects it from another attempt for a while.
 func (s *stepping) offFailed(reason string) {
 	r := &s.Record
 	r.OffFailed++
@@ -400,9 +406,9 @@ func (s *stepping) wake(reason string) {
 	}
 }
 
-// hear notes what Nova says of the service. Nova takes it for up for a while after it has
-// stopped, so that being up is no sign of life; and what Nova says of when it has reported
-// changes with everything that is changed of it (nova/servicegroup/drivers/db.py).
+// hear records what Nova reports of the service. Nova shows a service as up for a while
+// after it has stopped, so that up alone is no sign of life. Any change to the service also
+// changes the time of its last report (nova/servicegroup/drivers/db.py).
 func (s *stepping) hear() {
 	r, told := &s.Record, s.f.Service
 	switch {
@@ -416,7 +422,8 @@ func (s *stepping) hear() {
 	r.Reported = told.Reported
 }
 
-// found takes a host that runs, though we have not switched it on, for one that does.
+// found handles a host that runs although Almanac has not switched it on: it counts as
+// waking.
 func (s *stepping) found(reason string) {
 	r := &s.Record
 	r.Target, r.Order, r.Begun, r.Found = On, nil, 0, true
@@ -425,8 +432,8 @@ func (s *stepping) found(reason string) {
 	s.become(Waking, reason)
 }
 
-// up says that the host runs: its service has reported since it was switched off, whatever
-// its machine says.
+// up reports whether the host runs: its service has reported since it was switched off,
+// whatever its machine reports.
 func (s *stepping) up() bool {
 	f, r := &s.f, &s.Record
 	if f.Cloudless {
@@ -456,18 +463,19 @@ func (s *stepping) waking() {
 	case s.progress() == OrderFailed || s.progress() == OrderRefused:
 		s.wakeFailed(s.reason())
 	case s.lost():
-		// Not the host's fault: it is ordered again for as long as it takes.
+		// The agent is at fault, not the host: the order is repeated until an agent
+		// answers.
 		if f.Agent {
 			s.order(On, "its agent did not answer the order before")
 		}
-	case f.Service == nil && !f.Cloudless: // who knows whether it is up?
+	case f.Service == nil && !f.Cloudless: // without Nova's answer nothing shows whether it is up
 	case s.progress() != "" && f.Now > r.Order.Deadline.Add(s.how.BootTimeout-onFor):
 		s.wakeFailed(fmt.Sprintf("it was not up after %v", time.Duration(s.how.BootTimeout)*time.Second))
 	}
 }
 
-// foundWaking waits for a host that somebody else has switched on; one that goes off again
-// is asleep.
+// foundWaking waits for a host that Almanac did not switch on. If the host goes off again,
+// it is asleep.
 func (s *stepping) foundWaking() {
 	r, f := &s.Record, &s.f
 	known := f.Cloudless || f.Service != nil
@@ -485,7 +493,7 @@ func (s *stepping) foundWaking() {
 	}
 }
 
-// mostBoots bounds how many boots are remembered.
+// mostBoots is the number of boots that a record keeps.
 const mostBoots = 50
 
 func (s *stepping) wokeUp() {
@@ -493,7 +501,7 @@ func (s *stepping) wokeUp() {
 	reason := r.Reason
 	if r.Begun != 0 {
 		took := int64(f.Now - r.Begun)
-		if r.Attempt == 0 && took <= s.how.BootTimeout { // else it is not the boot that took so long
+		if r.Attempt == 0 && took <= s.how.BootTimeout { // a longer time is not that of the boot alone
 			r.Boots = append(r.Boots[max(0, len(r.Boots)-mostBoots+1):len(r.Boots):len(r.Boots)], took)
 		}
 		r.LastWakeTest = &WakeTest{At: f.Now, Woke: true, Seconds: took}
@@ -502,7 +510,7 @@ func (s *stepping) wokeUp() {
 		s.tell(EntryOutcome, "it woke up within %v", time.Duration(took)*time.Second)
 	}
 	if r.Testing {
-		r.Quarantine = "" // it has been shown that it wakes
+		r.Quarantine = "" // the test has shown that it wakes
 	}
 	s.endTest()
 	r.LastOn, r.Order, r.Attempt, r.Closed, r.Begun, r.Urgent, r.RetryAt, r.Found = f.Now, nil, 0, 0, 0, false, 0, false
@@ -519,7 +527,7 @@ func (s *stepping) wakeFailed(reason string) {
 		r.RetryAt = f.Now.Add(s.how.Backoff << min(r.Attempt-1, 10))
 		return
 	}
-	s.Failed = r.LastWakeTest == nil || r.LastWakeTest.Woke // one that fails at each trial is one host
+	s.Failed = r.LastWakeTest == nil || r.LastWakeTest.Woke // a host that fails at each attempt counts once
 	r.LastWakeTest = &WakeTest{At: f.Now, Reason: reason}
 	r.RetryAt = f.Now.Add(s.how.Probe)
 	s.endTest()
@@ -538,12 +546,12 @@ func (s *stepping) failed() {
 		r.Attempt, r.Begun, r.Testing = 0, f.Now, s.held(Test)
 		s.wake("ordered by hand")
 	case s.held(HoldOff, HoldStandby):
-		r.RetryAt = f.Now.Add(s.how.Probe) // nobody is surprised by it, hands inside
-	case r.Quarantine == "": // it was released
+		r.RetryAt = f.Now.Add(s.how.Probe) // an operator may be at work on it: it is not woken
+	case r.Quarantine == "": // an operator has released it
 		r.Attempt, r.Begun = 0, f.Now
 		s.wake("released by hand")
 	case f.Now >= r.RetryAt:
-		r.Attempt, r.Begun = s.how.Retries, f.Now // one attempt
+		r.Attempt, r.Begun = s.how.Retries, f.Now // so that there is only one attempt
 		s.wake("it is tried again after a while")
 	}
 }

@@ -9,29 +9,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Watched is a host as alarms see it.
+// Watched is what Alarms needs to know of a host.
 type Watched struct {
 	Record     Record
 	Machine    Machine
 	Reading    Reading
 	Agent      bool   // an agent can switch it
-	Service    *bool  // its nova-compute is up; nil is not known
-	Twice      string // the agents that both say they switch it
-	Mismatches int    // measurements in a row in which an awake host's machine said that it is off
+	Service    *bool  // its nova-compute is up; nil is unknown
+	Twice      string // the names of two agents that both announce it
+	Mismatches int    // measurements in a row in which the machine of an awake host was off
 	How        Switching
 }
 
-// Watch is all that alarms are raised from.
+// Watch is the input of Alarms.
 type Watch struct {
 	Hosts   []Watched
 	Agents  []Agent
 	Breaker *Stop
-	// Halt says why nothing is switched off, where something might be.
+	// Halt is the reason why nothing is switched off; empty if hosts may be, or if no mode
+	// allows it anyway.
 	Halt string
 }
 
-// Alarms gives the alarms that there are at now, without Since: those of hosts by host and
-// kind, then the others.
+// Alarms returns the alarms in force at now, without Since: first those of hosts, by host
+// and kind, then the others.
 func Alarms(now span.Instant, w Watch, rules Rules) []Alarm {
 	all := hostAlarms(now, w.Hosts, rules)
 	for _, a := range w.Agents {
@@ -65,7 +66,7 @@ func hostAlarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
 
 type raise func(kind AlarmKind, format string, args ...any)
 
-// promise raises what puts a reservation in danger.
+// promise raises the alarms about reservations that may start late.
 func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 	m, r := &w.Machine, &w.Record
 	if m.Claimed == span.Forever || r.Phase == Awake {
@@ -76,7 +77,7 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 		return
 	}
 	up := now.Add(m.BootSeconds)
-	// A few boots take a little longer than the others.
+	// BootSeconds is a percentile, so a few boots need a little longer than it.
 	if r.Phase == Waking && r.Attempt == 0 && r.Begun != 0 && now < r.Begun.Add(m.BootSeconds+rules.BootMargin) {
 		up = max(now, r.Begun.Add(m.BootSeconds))
 	}
@@ -88,7 +89,7 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 
 func clock(t span.Instant) string { return t.Time().UTC().Format(time.RFC3339) }
 
-// trouble raises what is wrong with the host itself.
+// trouble raises the alarms about the host itself.
 func (w *Watched) trouble(now span.Instant, raise raise) {
 	r := &w.Record
 	if w.Twice != "" {
@@ -118,7 +119,7 @@ func (w *Watched) trouble(now span.Instant, raise raise) {
 	}
 }
 
-// limit is for how many seconds the host may have its phase; 0 is for any time.
+// limit returns how many seconds the host may stay in its phase; 0 is without limit.
 func (w *Watched) limit() int64 {
 	switch how := w.How; w.Record.Phase {
 	case Draining:

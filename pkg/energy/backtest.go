@@ -29,13 +29,14 @@ type Trial struct {
 	Worst           int // the largest number of hosts missed at once
 	WorstAt         span.Instant
 	Score           float64 // Weight·Missed + Surplus, in host-hours: less is better
-	// Required is the hosts that the plan at each measurement required.
+	// Required is the number of hosts that the plan at each measurement required.
 	Required []int
 }
 
 // Run replays the measurements, which are in the order of time, through each of the
-// forecasters and returns their trials, the best first, equal ones in the order of names. It
-// counts nothing within Ahead of the first measurement. The error is an Invalid fault.
+// forecasters and returns their trials, the best first; trials with equal scores keep the
+// order of names. It counts nothing within Ahead of the first measurement. The error is an
+// Invalid fault.
 func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	switch {
 	case b.Ahead < 1:

@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Use is a time during which hosts are in use.
+// Use is a span with a number of hosts in use.
 type Use struct {
 	Span  span.Span
 	Hosts int
 }
 
-// DemandOf returns how many hosts are in use, at each instant at which the number changes.
+// DemandOf returns the number of hosts in use at each instant at which the number changes.
 func DemandOf(uses []Use) (series []Demand) {
 	type change struct {
 		at span.Instant
@@ -37,8 +37,8 @@ func DemandOf(uses []Use) (series []Demand) {
 // mostSamples bounds the run time of a backtest.
 const mostSamples = 5_000_000
 
-// Sample returns the latest measurement at every step seconds. The error is an Invalid fault
-// if these are too many.
+// Sample returns the latest measurement every step seconds. The error is an Invalid fault
+// if there would be too many samples.
 func Sample(series []Demand, step int64) ([]Demand, error) {
 	if len(series) == 0 {
 		return nil, nil
@@ -68,8 +68,8 @@ func MostInUse(series []Demand) (most int) {
 	return most
 }
 
-// Busiest returns the part of the series, at most length seconds long, with the largest sum of
-// hosts in use, as the indexes of its first measurement and of the one after its last.
+// Busiest returns the part of the series, at most length seconds long, with the largest sum
+// of hosts in use: the index of its first measurement and the index after its last.
 func Busiest(series []Demand, length int64) (first, last int) {
 	from, sum, most := 0, 0, -1
 	for i, d := range series {

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// BreakEven is for how many seconds a machine must be off so that less energy is taken
-// than if it had stayed on idle: the energy of a boot over the watts saved. +Inf where
-// being off saves nothing, and false where the draw is not known.
+// BreakEven returns how many seconds a machine must be off to save energy compared with
+// staying on idle: the energy of a boot divided by the watts saved. It is +Inf if being off
+// saves nothing; known is false if the power is unknown.
 func (d *Draw) BreakEven() (seconds float64, known bool) {
 	switch {
 	case d.Idle <= 0 || d.Off <= 0 || d.BootJoules <= 0:
@@ -22,9 +22,9 @@ func (d *Draw) BreakEven() (seconds float64, known bool) {
 	return d.BootJoules / (d.Idle - d.Off), true
 }
 
-// depth gives the state in which a machine should wait out its idle time, expected until
-// it is woken for its first claim; On, with why, where no other is worth it. A state that
-// its driver lacks is never given.
+// depth returns the state in which a machine should spend the idle time that is expected
+// until it is woken for its first claim. It returns On, with the reason, if no other state
+// is worth it. It never returns a state that the driver lacks.
 func (r *Rules) depth(m *Machine, now span.Instant) (State, string) {
 	expected := int64(span.Forever)
 	if at := r.WakeAt(m); at != span.Forever {

@@ -9,17 +9,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// WakeAt is when a machine is to be woken for its first claim: the horizon before it
-// starts, or earlier if its boot takes longer. Forever where it has no claim, and in the
-// past where the claim runs.
+// WakeAt returns when a machine must be woken for its first claim: the horizon before the
+// claim starts, or earlier if its boot needs longer. It returns Forever for a machine
+// without a claim, and an instant in the past if the claim has started.
 func (r Rules) WakeAt(m *Machine) span.Instant {
 	return before(m.Claimed, max(r.Horizon, r.lead(m)))
 }
 
-// bootBy is when the machine has to be woken at the latest, so that it is up in time.
+// bootBy returns the latest instant at which the machine can be woken and still be up in
+// time.
 func (r *Rules) bootBy(m *Machine) span.Instant { return before(m.Claimed, r.lead(m)) }
 
-// lead is how long before it is needed a machine has to be woken.
+// lead returns the seconds that a machine needs to be up, with the margin.
 func (r *Rules) lead(m *Machine) int64 { return m.BootSeconds + r.BootMargin }
 
 func before(start span.Instant, seconds int64) span.Instant {
@@ -29,14 +30,15 @@ func before(start span.Instant, seconds int64) span.Instant {
 	return start.Add(-max(seconds, 0))
 }
 
-// reserved says that a claim on the machine runs, or is so near that the machine must be
-// on for it (Res_reserv of paper 004; what starts at the horizon is in it, E004-12).
+// reserved reports whether a claim on the machine has started, or starts so soon that the
+// machine must be on for it (Res_reserv of paper 004, including a start exactly at the
+// horizon, E004-12).
 func (r *Rules) reserved(m *Machine, now span.Instant) bool {
 	at := r.WakeAt(m)
 	return at != span.Forever && at <= now
 }
 
-// efficiency is what hosts are ordered by; what makes no sense is unknown.
+// efficiency returns the FLOPS/W of the machine; invalid values count as unknown.
 func (m *Machine) efficiency() float64 {
 	if math.IsNaN(m.FlopsPerWatt) || m.FlopsPerWatt < 0 {
 		return 0
@@ -44,24 +46,25 @@ func (m *Machine) efficiency() float64 {
 	return m.FlopsPerWatt
 }
 
-// holds says that one of the manual orders is in force.
+// holds reports whether one of these manual orders is in force.
 func (m *Machine) holds(now span.Instant, actions ...ManualAction) bool {
 	return m.Hold.Holds(now) && slices.Contains(actions, m.Hold.Action)
 }
 
-// heldDown says that a manual order keeps the machine off, or lets it go off for a test.
+// heldDown reports whether a manual order keeps the machine off or orders a wake test.
 func (m *Machine) heldDown(now span.Instant) bool { return m.holds(now, HoldOff, HoldStandby, Test) }
 
-// Due gives the wakes that cannot wait for the next plan, the most pressing first: of
-// hosts whose claim is near (WakeAt), and of those that an operator has ordered on. Hosts
-// that are about to be switched off are among them. MostBooting puts off only those that
-// would still be up in time.
+// Due returns the wakes that cannot wait for the next plan, the most urgent first: hosts
+// whose claim is near (WakeAt), and hosts that an operator has ordered on. They include
+// hosts that are about to be switched off. MostBooting delays only hosts that would still
+// be up in time.
 func (r Rules) Due(s Situation) []Switch {
 	switches, _ := r.due(&s)
 	return switches
 }
 
-// due gives also why reserved hosts are not switched on that should be, by name.
+// due returns also the reserved hosts that should be on and cannot be woken, with the
+// reasons.
 func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 	booting := 0
 	var needed []*Machine
@@ -96,16 +99,16 @@ func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 	return switches, hindered
 }
 
-// orderedOn says that an operator wants a host awake that is not. A wake test of a host
-// that sleeps already is to wake it.
+// orderedOn reports whether an operator has ordered on a host that is not on. A wake test
+// of a host that already sleeps wakes it.
 func (r *Rules) orderedOn(m *Machine, now span.Instant) bool {
 	return m.holds(now, HoldOn) || m.Phase == Asleep && m.holds(now, Test)
 }
 
-// hindrance says why a machine cannot be switched on, whoever needs it.
+// hindrance returns why a machine cannot be switched on; empty if it can.
 func (m *Machine) hindrance(now span.Instant) string {
 	switch {
-	case m.Phase == Draining: // it is on
+	case m.Phase == Draining: // a Draining host is on
 		return ""
 	case m.holds(now, HoldOff, HoldStandby):
 		return "an operator holds it off"
@@ -128,7 +131,7 @@ func (r *Rules) wakeReason(m *Machine, now span.Instant) string {
 	}
 }
 
-// ordered says what an operator has ordered.
+// ordered returns the manual order as a clause.
 func (h *Hold) ordered() string {
 	if h.Action == Test {
 		return "an operator has ordered a wake test"
@@ -136,7 +139,7 @@ func (h *Hold) ordered() string {
 	return "an operator has ordered it " + string(h.Action)
 }
 
-// because gives the reason of a manual order as the end of a sentence.
+// because returns the reason of a manual order as the end of a sentence.
 func (h *Hold) because() string {
 	if h.Reason == "" {
 		return ""
@@ -144,17 +147,19 @@ func (h *Hold) because() string {
 	return ": " + h.Reason
 }
 
-// mostEfficient compares for who is switched on first: by FLOPS/W, ties by name.
+// mostEfficient orders machines for switching on: by FLOPS/W, the largest first, then by
+// name.
 func mostEfficient(a, b *Machine) int {
 	return cmp.Or(cmp.Compare(b.efficiency(), a.efficiency()), cmp.Compare(a.Name, b.Name))
 }
 
-// leastEfficient compares for who is switched off first (E004-10).
+// leastEfficient orders machines for switching off: by FLOPS/W, the smallest first, then by
+// name (E004-10).
 func leastEfficient(a, b *Machine) int {
 	return cmp.Or(cmp.Compare(a.efficiency(), b.efficiency()), cmp.Compare(a.Name, b.Name))
 }
 
-// first compares two of which those that have something come before those that have not.
+// first orders true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:

@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Explain says why a host is on or off, and what would change it, in sentences. kept is
-// what the last plan said of it; empty where it said nothing.
+// Explain returns why a host is on or off, and what would change that, in sentences. kept
+// is the reason in the last plan why the host stays on; empty if the plan has none.
 func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

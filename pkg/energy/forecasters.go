@@ -9,11 +9,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// DefaultForecaster is the one that lost least on the recorded reservations of Grid'5000
-// (docs/energy-forecast.md).
+// DefaultForecaster is the forecaster with the best score on the recorded reservations of
+// Grid'5000 (docs/energy-forecast.md).
 const DefaultForecaster = "moving_maximum"
 
-// Forecasters are the names of all of them, the simplest first.
+// Forecasters are the names of all forecasters, the simplest first.
 var Forecasters = func() (names []string) {
 	for _, f := range forecasters {
 		names = append(names, f.name)
@@ -36,14 +36,14 @@ type options struct {
 	weeks  int
 }
 
-// ForecasterOption changes how a forecaster works; those that it is not for have nothing
-// of it.
+// ForecasterOption sets an option of a forecaster. Forecasters without the option ignore
+// it.
 type ForecasterOption func(*options)
 
-// Window is for how many seconds moving_maximum looks back; an hour if it is not given.
+// Window sets how many seconds moving_maximum looks back; the default is one hour.
 func Window(seconds int64) ForecasterOption { return func(o *options) { o.window = seconds } }
 
-// Weeks is how many weeks time_of_week looks back; 4 if it is not given.
+// Weeks sets how many weeks time_of_week looks back; the default is 4.
 func Weeks(n int) ForecasterOption { return func(o *options) { o.weeks = n } }
 
 const (
@@ -53,9 +53,9 @@ const (
 	mostSeconds = 30 * day
 )
 
-// NewForecaster gives the forecaster of a name. All of them take little time for a
-// measurement and bounded memory, and give the same for the same measurements.
-// The error is an Invalid fault that names the known ones.
+// NewForecaster returns the forecaster with this name. All forecasters need little time per
+// measurement and bounded memory, and are deterministic. The error is an Invalid fault; for
+// an unknown name it lists the known ones.
 func NewForecaster(name string, given ...ForecasterOption) (Forecaster, error) {
 	o := options{window: 4 * quarter, weeks: 4}
 	for _, set := range given {
@@ -73,22 +73,22 @@ func NewForecaster(name string, given ...ForecasterOption) (Forecaster, error) {
 	return forecasters[known].make(o), nil
 }
 
-// lastValue says that what is in use stays so (E004-7).
+// lastValue predicts that as many hosts stay in use as are now (E004-7).
 type lastValue struct{ last int }
 
 func (f *lastValue) Observe(_ span.Instant, inUse int) { f.last = max(inUse, 0) }
 
 func (f *lastValue) Forecast(int64) int { return f.last }
 
-// movingMaximum says that there will be as many as there were at most of late.
+// movingMaximum predicts the largest number in use within the window.
 type movingMaximum struct {
 	window int64
-	// peaks are measurements of the window after which there was none as large, the
-	// largest first.
+	// peaks are the measurements of the window with no later one as large, the largest
+	// first.
 	peaks []Demand
 }
 
-// mostPeaks bounds what is kept of measurements that are very close to each other.
+// mostPeaks bounds the memory for measurements in quick succession.
 const mostPeaks = 1 << 16
 
 func (f *movingMaximum) Observe(at span.Instant, inUse int) {

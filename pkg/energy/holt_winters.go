@@ -6,28 +6,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// daily is how many quarters of an hour a day has.
+// daily is the number of quarters of an hour in a day.
 const daily = 24 * 4
 
-// How fast holtWinters learns: its level, its trend, its season and its error; and by how
-// much the trend has died down after each step ahead.
+// These are the smoothing factors of the level, the trend, the season and the error, and
+// the factor that the trend keeps at each step ahead.
 const (
 	learnLevel  = 0.3
 	learnTrend  = 0.02
 	learnSeason = 0.3
 	learnError  = 0.02
 	damping     = 0.9
-	// margin is how many mean errors are added, as those who come too late cost more.
+	// margin is the number of mean errors added to the forecast, because a host that is
+	// missing costs more than a host that idles.
 	margin = 2
 )
 
-// holtWinters is additive exponential smoothing with a damped trend and the day as season,
-// of the most that was in use in each quarter of an hour (Holt-Winters). For the first two
-// days, and after as long without a measurement, what is in use stays so.
+// holtWinters is Holt-Winters: additive exponential smoothing of the largest number in use
+// in each quarter of an hour, with a damped trend and the day as season. For the first two
+// days, and after two days without a measurement, it predicts that as many stay in use as
+// are now.
 type holtWinters struct {
 	last    Demand
-	quarter int64 // that is being measured
-	most    int   // in it
+	quarter int64 // the current quarter
+	most    int   // the largest number in use in it
 	begun   int64 // the first quarter since the last long gap
 
 	level, trend, wrong float64
@@ -49,7 +51,7 @@ func (f *holtWinters) Observe(at span.Instant, inUse int) {
 	f.most = max(f.most, f.last.InUse)
 }
 
-// learn ends a quarter. Those without a measurement are passed over.
+// learn ends a quarter. Quarters without a measurement are skipped.
 func (f *holtWinters) learn(value float64) {
 	season := &f.season[slotOf(f.quarter)]
 	expected := f.level + damping*f.trend + *season

@@ -1,11 +1,11 @@
 package energy
 
-// idle says that a host is on, open and without any work.
+// idle reports whether a host is on and without work.
 func (m *Machine) idle() bool { return m.Phase == Awake && !m.Busy }
 
-// Count counts a measurement: it gives for how many of them, this one included, each
-// machine has been idle without a break, by name. before is what the last measurement
-// gave. One that is not idle, or was not there, has no entry and begins again at 1
+// Count adds a measurement and returns, by name, the number of measurements in a row that
+// each machine has been idle, this one included. before is the result of the last
+// measurement. A machine that is not idle has no entry; once idle again it starts at 1
 // (checkIdle of paper 004, section 004.1, with erratum E004-5).
 func Count(before map[string]int, machines []Machine) map[string]int {
 	now := make(map[string]int, len(machines))

@@ -2,14 +2,14 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Level is how many cores there are of something from an instant on, until the next level.
+// Level is a number of cores from an instant until the next level.
 type Level struct {
 	From  span.Instant
 	Cores int64
 }
 
-// Area gives the core-seconds under the levels, which are in the order of time, until an
-// instant. With the cores that are off it is e_savings of paper 004.
+// Area returns the core-seconds under the levels, which are in the order of time, until an
+// instant. For the cores that are off it is e_savings of paper 004.
 func Area(levels []Level, until span.Instant) (area int64) {
 	for i, l := range levels {
 		end := until
@@ -21,18 +21,18 @@ func Area(levels []Level, until span.Instant) (area int64) {
 	return area
 }
 
-// ResIdle gives res_idle of paper 004: the core-seconds that are on and not in use, which
-// bound what can be saved.
+// ResIdle returns res_idle of paper 004: the core-seconds that are on and not in use. It is
+// the upper bound of the savings.
 func ResIdle(total, used []Level, until span.Instant) int64 {
 	return Area(total, until) - Area(used, until)
 }
 
-// Delayed is a request that had to wait until the last of its hosts had booted. Times are
-// seconds; Boot is 0 where it did not wait.
+// Delayed is a request that waited until the last of its hosts had booted. Times are in
+// seconds; Boot is 0 if it did not wait.
 type Delayed struct{ Cores, Boot, Duration int64 }
 
-// DelayReq gives delay_req of paper 004: the sum of cores × boot time / duration. A
-// request that lasts no time is not counted.
+// DelayReq returns delay_req of paper 004: the sum of cores × boot time / duration.
+// Requests without a duration do not count.
 func DelayReq(requests []Delayed) (delay float64) {
 	for _, r := range requests {
 		if r.Duration > 0 {
@@ -42,15 +42,16 @@ func DelayReq(requests []Delayed) (delay float64) {
 	return delay
 }
 
-// Spell is how a machine has spent the time since the last measurement.
+// Spell is the state of a machine between two measurements.
 type Spell struct {
 	Machine Machine
-	State   State // that it had
-	Booted  bool  // a boot of it began meanwhile
+	State   State // its power state
+	Booted  bool  // a boot of it began in that time
 }
 
-// Add counts a measurement interval, from Until to now. One longer than most seconds was
-// not watched: only most of it is counted. The first call begins the count.
+// Add counts the interval from Until to now. Of an interval longer than most seconds, Add
+// counts only most, because nothing observed the rest. The first call only starts the
+// count.
 func (s *Savings) Add(now span.Instant, most int64, spells []Spell) {
 	if s.Since == 0 {
 		s.Since, s.Until = now, now
@@ -66,7 +67,7 @@ func (s *Savings) add(one *Spell, took int64) {
 	m := &one.Machine
 	if one.Booted {
 		s.Boots++
-		if m.Draw.Idle > 0 && m.Draw.Off > 0 { // else nothing is counted as saved
+		if m.Draw.Idle > 0 && m.Draw.Off > 0 { // without a known power no saving is counted either
 			s.Joules -= m.Draw.BootJoules
 		}
 	}
@@ -84,7 +85,7 @@ func (s *Savings) add(one *Spell, took int64) {
 	}
 }
 
-// saved gives the watts that a machine in the state takes less than an idle one.
+// saved returns the watts that a machine in the state draws less than an idle one.
 func (d *Draw) saved(in State) (watts float64, known bool) {
 	rest := d.Off
 	if in == Standby {

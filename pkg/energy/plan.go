@@ -9,15 +9,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// Plan says what should be switched now: the procedure of paper 004, section 004.1, with
-// errata E004-1 to E004-6, E004-10 and E004-12, under the safety rules. It depends
-// on nothing but s, and not on the order of its machines.
+// Plan returns what should be switched now: the procedure of paper 004, section 004.1, with
+// errata E004-1 to E004-6, E004-10 and E004-12, under the safety rules. It depends on s
+// alone, and not on the order of its machines.
 //
-// First the hosts are woken that are reserved or ordered on (Due), and manual orders to be
-// off are carried out. Then the most efficient of those asleep are woken while fewer are
-// on than are required and spare; a host that is about to be switched off stays on, as if
-// it were asleep. Then the least efficient of the idle ones are switched off while more
-// are on. Each host is looked at once, so that the procedure always ends.
+// Plan first wakes the hosts that are reserved or ordered on (Due) and carries out manual
+// orders to switch off. Then it wakes the most efficient sleeping hosts while fewer hosts
+// are on than are required and spare. A host that is about to be switched off counts as
+// asleep here, and stays on if it is needed. Finally it switches off the least efficient
+// idle hosts while more hosts are on than that. It considers each host once, so that it
+// always ends.
 func (r Rules) Plan(s Situation) Plan {
 	p := newPlanning(r, &s)
 	p.wakeDue()
@@ -33,18 +34,18 @@ type planning struct {
 	Plan
 	r     Rules
 	s     *Situation
-	least []*Machine // all of them, the least efficient first
+	least []*Machine // all machines, the least efficient first
 
-	on, free, booting, off int // as they will be after the switches so far; off counts these
-	// freeCapacity is that of the free hosts: those that are on or waking, without work
-	// and not reserved. It is counted only where a rule asks for it.
+	on, free, booting, off int // after the switches planned so far; off counts the idle hosts switched off
+	// freeCapacity is the capacity of the free hosts: on or waking, without work and not
+	// reserved. It is counted only if a rule needs it.
 	freeCapacity resource.Vector
-	awake        map[member]int // hosts that are Awake by group
+	awake        map[member]int // number of Awake hosts by group
 	ordered      map[string]bool
 	short        []string
 }
 
-// member is a group that hosts belong to.
+// member is one group that hosts belong to.
 type member struct {
 	kind Group
 	name string
@@ -78,18 +79,19 @@ func newPlanning(r Rules, s *Situation) *planning {
 	return p
 }
 
-// counts says that a machine is on, or soon will be, and of use (Res_on).
+// counts reports whether a machine is on or waking, and of use (Res_on).
 func (m *Machine) counts() bool {
 	return m.Phase.Counts() && (m.Phase == Waking || m.Busy || !m.Closed)
 }
 
-// spare is how many of the hosts the rules keep beside those that are required.
+// spare returns the number of hosts that the rules keep on in addition to those required,
+// of a fleet of so many hosts.
 func (r *Rules) spare(hosts int) int {
 	percent := min(max(r.SparePercent, 0), 100)
 	return max(r.SpareHosts, (hosts*percent+99)/100, 0)
 }
 
-// groups are those of the machine of which one host stays on.
+// groups returns the groups of the machine that must keep one host on.
 func (r *Rules) groups(m *Machine) (list []member) {
 	for _, kind := range r.KeepLast {
 		switch kind {
@@ -110,7 +112,8 @@ func (r *Rules) groups(m *Machine) (list []member) {
 	return list
 }
 
-// count adds a machine to the free ones or takes it away, if it is such a one.
+// count adds a machine to the free hosts, or removes it, if it has no work and is not
+// reserved.
 func (p *planning) count(m *Machine, by int64) {
 	if m.Busy || p.r.reserved(m, p.s.Now) {
 		return
@@ -121,7 +124,7 @@ func (p *planning) count(m *Machine, by int64) {
 	}
 }
 
-// order plans a switch.
+// order adds a switch to the plan and updates the counts.
 func (p *planning) order(m *Machine, w Switch) {
 	p.Switches = append(p.Switches, w)
 	p.ordered[m.Name] = true
@@ -155,8 +158,9 @@ func (p *planning) wakeDue() {
 	}
 }
 
-// obey switches off what operators have ordered off. No rule stands in the way of that,
-// but doubt, work, reservations and what is wrong with the machine (Stays) do.
+// obey switches off what operators have ordered off. The limits of the rules do not apply
+// to manual orders. Reservations, work, an inventory in doubt and problems of the machine
+// (Stays) do prevent them.
 func (p *planning) obey() {
 	for _, m := range p.least {
 		if !m.idle() || !m.heldDown(p.s.Now) {
@@ -178,8 +182,9 @@ func (p *planning) obey() {
 	}
 }
 
-// wakeMore wakes the most efficient hosts until there are as many as are required and
-// spare. What is about to be switched off, but is on yet, comes before what has to boot.
+// wakeMore wakes the most efficient hosts until as many are on as are required and spare.
+// Hosts that are about to be switched off are still on, and come before hosts that have to
+// boot.
 func (p *planning) wakeMore() {
 	var asleep []*Machine
 	for _, m := range p.least {
@@ -200,12 +205,12 @@ func (p *planning) wakeMore() {
 	}
 }
 
-// tooEarly says that a machine has not been off for as long as it has to.
+// tooEarly reports whether a machine has been off for less than MinOff.
 func (p *planning) tooEarly(m *Machine) bool {
 	return m.LastOff != 0 && p.s.Now < m.LastOff.Add(p.r.MinOff)
 }
 
-// wants says why one more host has to be woken, and this one would do.
+// wants returns why one more host must be on that this machine can supply; empty if none.
 func (p *planning) wants(m *Machine) string {
 	switch lacking := p.lacking(); {
 	case p.on < p.Required:
@@ -220,12 +225,12 @@ func (p *planning) wants(m *Machine) string {
 	return ""
 }
 
-// lacking is the spare capacity that there is not.
+// lacking returns the spare capacity that the free hosts do not have.
 func (p *planning) lacking() resource.Vector {
 	return p.r.SpareCapacity.Sub(p.freeCapacity).Max(resource.Vector{})
 }
 
-// offers says that there is some of what is lacking.
+// offers reports whether the capacity has some of what is lacking.
 func offers(capacity, lacking resource.Vector) bool {
 	for class, amount := range lacking.Custom {
 		if amount > 0 && capacity.Custom[class] > 0 {
@@ -235,7 +240,7 @@ func offers(capacity, lacking resource.Vector) bool {
 	return lacking.VCPUs > 0 && capacity.VCPUs > 0 || lacking.MemoryMB > 0 && capacity.MemoryMB > 0 || lacking.DiskGB > 0 && capacity.DiskGB > 0
 }
 
-// switchOff switches off the least efficient of the idle hosts, as far as the rules let it.
+// switchOff switches off the least efficient idle hosts, as far as the rules allow.
 func (p *planning) switchOff() {
 	for _, m := range p.least {
 		if !m.idle() || m.heldDown(p.s.Now) {
@@ -259,7 +264,7 @@ func (p *planning) switchOff() {
 	}
 }
 
-// complain says what could not be met.
+// complain sets Short to what the plan cannot meet.
 func (p *planning) complain() {
 	if p.on < p.Required {
 		p.short = append(p.short, fmt.Sprintf("%d hosts are required, and only %d can be on", p.Required, p.on))

@@ -2,69 +2,71 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Record is what Almanac remembers of a host that the controller switches. It is stored
-// before the controller acts on it.
+// Record is the stored state of a host that the controller switches. The controller stores
+// it before it acts on it.
 type Record struct {
 	Host  string       `json:"host"`
 	Phase Phase        `json:"phase,omitempty"`
-	Since span.Instant `json:"since"` // of the phase
-	// Reason is why the host is in the phase, a sentence.
+	Since span.Instant `json:"since"` // when the phase began
+	// Reason explains the phase in a sentence.
 	Reason string `json:"reason,omitempty"`
-	// Target is the state that it is brought to, or has: Off or Standby while Draining,
-	// Stopping and Asleep, else On.
+	// Target is the power state that the host has or is being brought to: Off or Standby in
+	// the phases Draining, Stopping and Asleep, else On.
 	Target State `json:"target,omitempty"`
-	// Operation names what is being done, from Draining until the host is Awake and its
-	// service was seen open again. It is part of the reason with which that is disabled.
+	// Operation is the id of the operation in progress, from Draining until the host is
+	// Awake and its service has been seen enabled. It is part of the reason with which the
+	// service is disabled.
 	Operation string `json:"operation,omitempty"`
-	// Urgent: the host is switched by a manual order, or because it is needed.
+	// Urgent reports that a manual order or a need for the host is the cause of the switch.
 	Urgent bool `json:"urgent,omitempty"`
-	// Testing: it is put to sleep to test whether it wakes.
+	// Testing reports that the host goes to sleep for a wake test.
 	Testing bool `json:"testing,omitempty"`
-	// Found: somebody else switched it on.
+	// Found reports that the controller did not switch the host on, but found it running.
 	Found bool `json:"found,omitempty"`
-	// Closed is since when its service was seen disabled by us; 0 while it was not.
+	// Closed is the instant since which Almanac has the service disabled; 0 while it is
+	// enabled.
 	Closed span.Instant `json:"closed,omitempty"`
-	// Reported is when its service last reported, in Nova's words (updated_at).
+	// Reported is when the service last reported to Nova (updated_at).
 	Reported span.Instant `json:"reported,omitempty"`
-	// Begun is when it was first ordered on since it was asleep; 0 where it was not.
+	// Begun is when the host was first ordered on since it was asleep; 0 if it was not.
 	Begun span.Instant `json:"begun,omitempty"`
 
-	Order *Order `json:"order,omitempty"` // the last one sent; nil once it is over
+	Order *Order `json:"order,omitempty"` // the last order sent; nil once it is over
 	// Accepted reports that the agent has confirmed the order.
 	Accepted bool  `json:"accepted,omitempty"`
-	Number   int64 `json:"number,omitempty"`  // of the last order
-	Attempt  int   `json:"attempt,omitempty"` // how often it has failed to wake since it was asleep
-	// OffFailed is how often in a row it could not be switched off.
+	Number   int64 `json:"number,omitempty"`  // number of the last order
+	Attempt  int   `json:"attempt,omitempty"` // failed attempts to wake it since it was asleep
+	// OffFailed is the number of failures in a row to switch the host off.
 	OffFailed int          `json:"off_failed,omitempty"`
-	RetryAt   span.Instant `json:"retry_at,omitempty"` // of the next attempt; 0 where there is none
-	// Mismatches counts the measurements in a row in which the machine was not in the
-	// state that the record expects.
+	RetryAt   span.Instant `json:"retry_at,omitempty"` // when the next attempt is due; 0 if none is
+	// Mismatches counts the measurements in a row in which the state of the machine
+	// differed from the state that the record expects.
 	Mismatches int `json:"mismatches,omitempty"`
-	// Heartbeats counts the reports of its service to Nova since it was switched off, or
-	// on. One may have been on its way, or somebody may have changed the service; two mean
-	// that the host runs.
+	// Heartbeats counts the reports of the service to Nova since the last switch. A single
+	// report proves nothing: it may have been under way, or a change to the service may
+	// have caused it. Two mean that the host runs.
 	Heartbeats int `json:"heartbeats,omitempty"`
-	// Down reports that Nova has seen its service down since it was switched off: once the
-	// service is up again, it has reported.
+	// Down reports that Nova has seen the service down since the host was switched off. If
+	// the service is up after that, it has reported again.
 	Down bool `json:"down,omitempty"`
 
 	LastOn   span.Instant   `json:"last_on,omitempty"`
 	LastOff  span.Instant   `json:"last_off,omitempty"`
-	Boots    []int64        `json:"boots,omitempty"`    // seconds of its last boots, the latest last
-	Switches []span.Instant `json:"switches,omitempty"` // of the last day
-	Draw     Draw           `json:"draw,omitzero"`      // as measured: idle, standby and off
+	Boots    []int64        `json:"boots,omitempty"`    // durations of the last boots in seconds, the latest last
+	Switches []span.Instant `json:"switches,omitempty"` // when it was switched, within the last day
+	Draw     Draw           `json:"draw,omitzero"`      // measured: idle, standby and off
 	Hold     *Hold          `json:"hold,omitempty"`
-	// LastWakeTest is its last wake test, or another time that it was switched off and woke.
+	// LastWakeTest is the result of the last attempt to wake the host, as a test or not.
 	LastWakeTest *WakeTest `json:"last_wake_test,omitempty"`
-	// Quarantine is why the controller will not switch it off again until an operator
-	// releases it, a sentence; empty where it may.
+	// Quarantine is the reason, as a sentence, why the controller does not switch the host
+	// off again until an operator releases it; empty if it may.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Mode is what an operator has set for this host; empty is that of its aggregates or
-	// of all.
+	// Mode is the mode that an operator has set for this host; empty uses the mode of its
+	// aggregates or of all hosts.
 	Mode Mode `json:"mode,omitempty"`
 }
 
-// WakeTest is whether a host woke when it was last ordered on.
+// WakeTest is the result of an attempt to wake a host.
 type WakeTest struct {
 	At      span.Instant `json:"at"`
 	Woke    bool         `json:"woke"`
@@ -72,25 +74,24 @@ type WakeTest struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// Settings are what operators have set for the controller as a whole, beside the
-// configuration.
+// Settings are what operators have set for all hosts, in addition to the configuration.
 type Settings struct {
-	Mode       Mode            `json:"mode,omitempty"`       // empty: that of the configuration
-	Aggregates map[string]Mode `json:"aggregates,omitempty"` // by aggregate
-	// Stopped is set while an operator has stopped the switching off (the kill switch).
+	Mode       Mode            `json:"mode,omitempty"`       // empty: the mode of the configuration
+	Aggregates map[string]Mode `json:"aggregates,omitempty"` // by name of the aggregate
+	// Stopped is set while an operator has stopped all switching off (the kill switch).
 	Stopped *Stop `json:"stopped,omitempty"`
-	// Breaker is set by the controller after too many failed boots; nothing is switched
-	// off until an operator arms it again. FailedBoots counts those in a row.
+	// Breaker is set by the controller after too many failed boots: no host is switched off
+	// until an operator rearms it. FailedBoots counts the failed boots in a row.
 	Breaker     *Stop `json:"breaker,omitempty"`
 	FailedBoots int   `json:"failed_boots,omitempty"`
-	// Plan is the last plan that was made, and Approved whether an operator approved it.
+	// Plan is the latest plan, and Approved its approval by an operator, if any.
 	PlanID   string    `json:"plan_id,omitempty"`
 	Plan     *Plan     `json:"plan,omitempty"`
 	Approved *Approval `json:"approved,omitempty"`
 	Savings  Savings   `json:"savings"`
 }
 
-// Stop is who stopped something, when and why.
+// Stop records the user who stopped something, with the time and the reason.
 type Stop struct {
 	By     string       `json:"by"`
 	Reason string       `json:"reason,omitempty"`
@@ -102,47 +103,47 @@ type Approval struct {
 	Plan  string       `json:"plan"`
 	By    string       `json:"by"`
 	At    span.Instant `json:"at"`
-	Begun bool         `json:"begun,omitempty"` // it has been, or is being, carried out
+	Begun bool         `json:"begun,omitempty"` // the plan has been or is being carried out
 }
 
-// Entry is one line of the audit: who did what to a host, why, and what came of it. It
-// is never changed.
+// Entry is one line of the audit: an action on a host, its user, its reason and its result.
+// Entries never change.
 type Entry struct {
-	ID   int64 // grows; 0 before it is stored
+	ID   int64 // increases; 0 before it is stored
 	At   span.Instant
-	Host string // empty: all
+	Host string // empty: all hosts
 	Kind EntryKind
-	By   string // "almanac", or the user's id
-	// Operation joins the entries of one going to sleep and waking up.
+	By   string // "almanac" or the id of a user
+	// Operation groups the entries from one going to sleep to the next waking up.
 	Operation string
 	Text      string // a sentence
 }
 
-// EntryKind is what an entry of the audit tells.
+// EntryKind is the kind of an entry of the audit.
 type EntryKind string
 
 // The kinds of entries.
 const (
-	EntryPhase   EntryKind = "phase"   // the host is in another phase
-	EntryOrder   EntryKind = "order"   // an order was given
-	EntryOutcome EntryKind = "outcome" // what came of it
-	EntryAborted EntryKind = "aborted" // the host stays on
-	EntryFound   EntryKind = "found"   // the machine was not as it should be
+	EntryPhase   EntryKind = "phase"   // the phase of the host changed
+	EntryOrder   EntryKind = "order"   // an order was sent
+	EntryOutcome EntryKind = "outcome" // the result of an order
+	EntryAborted EntryKind = "aborted" // the host was not switched off after all
+	EntryFound   EntryKind = "found"   // the machine was in an unexpected state
 	EntryAlarm   EntryKind = "alarm"   // an alarm began or ended
-	EntryManual  EntryKind = "manual"  // an operator ordered something
-	EntrySetting EntryKind = "setting" // an operator changed a mode, stopped or approved
+	EntryManual  EntryKind = "manual"  // a manual order by an operator
+	EntrySetting EntryKind = "setting" // an operator changed a mode, stopped or approved something
 )
 
-// Alarm is something that an operator has to see to.
+// Alarm is a condition that needs an operator.
 type Alarm struct {
 	Kind  AlarmKind    `json:"kind"`
-	Host  string       `json:"host,omitempty"`  // empty: all
-	Agent string       `json:"agent,omitempty"` // of a lost agent; else empty
+	Host  string       `json:"host,omitempty"`  // empty: all hosts
+	Agent string       `json:"agent,omitempty"` // name of the lost agent; else empty
 	Text  string       `json:"text"`            // a sentence that names the remedy
 	Since span.Instant `json:"since"`
 }
 
-// AlarmKind is one kind of alarm.
+// AlarmKind is the kind of an alarm.
 type AlarmKind string
 
 // The kinds of alarms.
@@ -151,38 +152,39 @@ const (
 	AlarmWakeFailed     AlarmKind = "wake_failed"
 	AlarmQuarantined    AlarmKind = "quarantined"
 	AlarmStuck          AlarmKind = "stuck"         // in a phase for too long
-	AlarmFoundOn        AlarmKind = "found_on"      // switched on by somebody else
-	AlarmFoundOff       AlarmKind = "found_off"     // off, and not by us
-	AlarmContradiction  AlarmKind = "contradiction" // the machine and Nova say opposite things
-	AlarmAgentLost      AlarmKind = "agent_lost"    // nobody can switch hosts that sleep
-	AlarmTwoAgents      AlarmKind = "two_agents"    // two agents say that they switch a host
+	AlarmFoundOn        AlarmKind = "found_on"      // on, but not switched on by Almanac
+	AlarmFoundOff       AlarmKind = "found_off"     // off, but not switched off by Almanac
+	AlarmContradiction  AlarmKind = "contradiction" // the machine and Nova report opposite states
+	AlarmAgentLost      AlarmKind = "agent_lost"    // no agent can switch hosts that sleep
+	AlarmTwoAgents      AlarmKind = "two_agents"    // two agents announce the same host
 	AlarmBreaker        AlarmKind = "breaker"       // too many boots failed in a row
-	AlarmHeldOff        AlarmKind = "held_off"      // held off by hand, and reserved
-	AlarmHalted         AlarmKind = "halted"        // the hosts are in doubt
+	AlarmHeldOff        AlarmKind = "held_off"      // reserved, but an operator holds it off
+	AlarmHalted         AlarmKind = "halted"        // nothing is switched off
 )
 
-// Savings are what switching off has saved, and what it cost, since Since. The baseline is
-// that every host that was switched off had been idle meanwhile.
+// Savings are the savings and the costs of switching off since Since. The baseline is that
+// each host would have stayed on idle while it was off.
 type Savings struct {
 	Since span.Instant `json:"since"`
-	Until span.Instant `json:"until"` // up to when they are counted
-	// HostSeconds and CoreSeconds are those of hosts that were off or in standby: the
-	// latter is e_savings of paper 004. Boot time counts as on.
+	Until span.Instant `json:"until"` // the end of the time counted so far
+	// HostSeconds and CoreSeconds are the time that hosts were off or in standby.
+	// CoreSeconds is e_savings of paper 004. Boot time counts as on.
 	HostSeconds int64 `json:"host_seconds"`
 	CoreSeconds int64 `json:"core_seconds"`
-	// IdleCoreSeconds is res_idle: those of hosts that were on and unused.
+	// IdleCoreSeconds is res_idle of paper 004: the core-seconds of hosts that were on and
+	// unused.
 	IdleCoreSeconds int64 `json:"idle_core_seconds"`
-	// Joules are those saved where the draw is known, boots subtracted; Unknown are the
-	// host-seconds for which it is not.
+	// Joules is the energy saved by hosts with known power, minus the energy of boots.
+	// Unknown is the number of host-seconds of hosts without known power.
 	Joules  float64 `json:"joules"`
 	Unknown int64   `json:"unknown"`
 	Boots   int64   `json:"boots"`
-	// Delay is delay_req: the sum of cores × boot time / duration over reservations that
-	// were delayed by a boot.
+	// Delay is delay_req of paper 004: the sum of cores × boot time / duration over the
+	// reservations that a boot delayed.
 	Delay float64 `json:"delay"`
 }
 
-// Demand is how many hosts were in use at an instant.
+// Demand is the number of hosts in use and the number of hosts reserved at an instant.
 type Demand struct {
 	At              span.Instant
 	InUse, Reserved int

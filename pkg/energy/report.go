@@ -2,13 +2,13 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Report is what the controller saw at its last measurement, for those who look on from
-// other processes.
+// Report is what the controller observed at its last measurement. Other processes read it
+// from the database.
 type Report struct {
 	At span.Instant `json:"at"`
-	// Controller names the process that measured.
+	// Controller is the name of the replica that measured.
 	Controller string `json:"controller,omitempty"`
-	// Halt is why nothing is switched off now; empty where hosts may be.
+	// Halt is the reason why nothing is switched off now; empty if hosts may be.
 	Halt   string     `json:"halt,omitempty"`
 	Alarms []Alarm    `json:"alarms,omitempty"`
 	Agents []Agent    `json:"agents,omitempty"`
@@ -19,15 +19,15 @@ type Report struct {
 type Agent struct {
 	Name  string       `json:"name"`
 	Hosts int          `json:"hosts"`
-	Seen  span.Instant `json:"seen"`           // when it was last heard of
-	Lost  bool         `json:"lost,omitempty"` // it has not been heard of for too long
+	Seen  span.Instant `json:"seen"`           // time of its last message
+	Lost  bool         `json:"lost,omitempty"` // its last message is too old
 }
 
-// Observed is a host at a measurement.
+// Observed is the state of a host at a measurement.
 type Observed struct {
 	Machine Machine `json:"machine"`
 	Reading Reading `json:"reading"`
-	Agent   string  `json:"agent,omitempty"` // empty where none switches it
+	Agent   string  `json:"agent,omitempty"` // empty if no agent switches the host
 	Driver  string  `json:"driver,omitempty"`
 	Mode    Mode    `json:"mode,omitempty"` // in force
 	// Explanation is why the host is on or off, and what would change that, in sentences.

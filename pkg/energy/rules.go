@@ -5,75 +5,77 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Rules are by what hosts are switched. Times are seconds; a limit of 0 is none.
+// Rules are the limits and margins of the switch plan. Times are in seconds; a limit of 0
+// is none.
 type Rules struct {
-	Horizon    int64 // how far ahead reservations are committed (paper 004: 900)
-	IdleNeeded int   // measurements for which a host must be idle (paper 004: 5)
+	Horizon    int64 // how far ahead reservations keep hosts on (paper 004: 900)
+	IdleNeeded int   // measurements in a row that a host must be idle (paper 004: 5)
 	// BootMargin is added to the boot time of a host that must be awake in time.
 	BootMargin int64
 
-	// Spare is what stays awake, idle and unreserved beside what is required.
+	// The spare hosts and the spare capacity stay on, idle and unreserved, in addition to
+	// the hosts that are required.
 	SpareHosts    int
-	SparePercent  int             // of the hosts there are
-	SpareCapacity resource.Vector // of the capacity of such hosts together
+	SparePercent  int             // percentage of all hosts
+	SpareCapacity resource.Vector // the sum over such hosts
 
-	// KeepLast are the kinds of group of which one host stays on.
+	// KeepLast are the kinds of groups that keep at least one host on.
 	KeepLast []Group
 
-	MinOn, MinOff int64 // how long a host stays on, or off, once switched
+	MinOn, MinOff int64 // minimum time that a host stays on, or off, once switched
 	MostOff       int   // hosts switched off by one plan
-	MostSwitches  int   // of a host in a day, on and off
-	MostBooting   int   // hosts that boot at once; a reservation whose time has come does not wait
+	MostSwitches  int   // of one host in a day, on and off
+	MostBooting   int   // hosts that boot at once; a reservation that could not wait is exempt
 }
 
-// Group is a kind of group of hosts.
+// Group is a kind of group that hosts belong to.
 type Group string
 
-// The kinds.
+// The kinds of groups.
 const (
 	Zones      Group = "zone"
 	Aggregates Group = "aggregate"
 	Traits     Group = "trait"
 )
 
-// Groups lists all kinds.
+// Groups are all kinds of groups.
 var Groups = []Group{Zones, Aggregates, Traits}
 
-// Paper gives the rules of paper 004, section 004.1: no safety limit at all.
+// Paper returns the rules of paper 004, section 004.1, which have no safety limits.
 func Paper() Rules { return Rules{Horizon: 15 * 60, IdleNeeded: 5} }
 
-// Situation is what a plan is made from.
+// Situation is the input of a plan.
 type Situation struct {
 	Now      span.Instant
-	Machines []Machine // in any order; a name once
-	Forecast int       // hosts that will be in use, with those that are now (E004-7)
-	// Halt says why nothing may be switched off now, in a sentence: the hosts are in
-	// doubt, somebody has stopped the controller …; empty where it may.
+	Machines []Machine // in any order, each name once
+	Forecast int       // predicted hosts in use, those in use now included (E004-7)
+	// Halt is the reason, as a sentence, why nothing may be switched off now: the inventory
+	// is untrusted, an operator has stopped the controller …; empty if it may.
 	Halt string
 }
 
-// Plan is what should be switched now, and why.
+// Plan is what should be switched now, with the reasons.
 type Plan struct {
 	At       span.Instant `json:"at"`
 	Forecast int          `json:"forecast"`
 	Reserved int          `json:"reserved"`
-	On       int          `json:"on"`       // hosts on or waking, before the plan
+	On       int          `json:"on"`       // hosts on or waking before the plan
 	Required int          `json:"required"` // the larger of Forecast and Reserved
-	Spare    int          `json:"spare"`    // hosts that the rules keep beside these
+	Spare    int          `json:"spare"`    // hosts that the rules keep on in addition to these
 	Switches []Switch     `json:"switches,omitempty"`
-	// Kept are the idle hosts that stay on, and why.
+	// Kept are the idle hosts that stay on, with the reasons.
 	Kept []Kept `json:"kept,omitempty"`
-	// Short is what could not be met, a sentence; empty where everything is.
+	// Short is what the plan cannot meet, as a sentence; empty if it meets everything.
 	Short string `json:"short,omitempty"`
 }
 
-// Switch is one host to be switched.
+// Switch is a host that should be switched.
 type Switch struct {
 	Host   string `json:"host"`
 	To     State  `json:"to"`
-	Reason string `json:"reason"` // a sentence
-	// Urgent: a reservation needs it, or an operator has ordered it, so that no limit
-	// and no approval stands in its way.
+	Reason string `json:"reason"` // as a sentence
+	// Urgent reports that a reservation needs the host or that an operator has ordered the
+	// switch: it needs no approval, and most limits do not apply.
 	Urgent bool `json:"urgent,omitempty"`
 }
 

@@ -6,18 +6,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// safeguard says why a machine that is idle stays on; nothing where it may be switched off.
+// safeguard returns why an idle machine stays on; empty if it may be switched off.
 type safeguard func(p *planning, m *Machine) string
 
-// safeguards are the rules that a machine must pass to be switched off, those first that
-// will hold the longest. keptByLimit comes after them all, so that it is said only of a
-// machine that would be switched off without it.
+// safeguards are the rules that a machine must pass to be switched off, ordered so that the
+// reason that lasts longest comes first. keptByLimit is checked after all of them, so that
+// it is the reason only for machines that would otherwise be switched off.
 var safeguards = []safeguard{
 	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptInDoubt, keptFresh,
 	keptRequired, keptSpare, keptSpareCapacity, keptLast, keptMinOn, keptBySwitches,
 }
 
-// firstOf gives the first reason of all why the machine stays on.
+// firstOf returns the first reason why the machine stays on; empty if there is none.
 func firstOf(p *planning, m *Machine, all ...safeguard) string {
 	for _, rule := range all {
 		if why := rule(p, m); why != "" {
@@ -71,9 +71,10 @@ func keptRequired(p *planning, _ *Machine) string {
 	return fmt.Sprintf("%d hosts are required, and %d are on", p.Required, p.on)
 }
 
-// keptSpare keeps hosts both beside those that are required and beside those that are busy
-// or reserved: of a fleet that is reserved and idle, and busy elsewhere, the larger of both
-// alone would leave none.
+// keptSpare keeps spare hosts in addition to the required hosts, and also in addition to
+// the busy and reserved ones. If some hosts are busy and others are reserved but idle,
+// Required is only the larger of the two numbers, so that the first rule alone could leave
+// no free host.
 func keptSpare(p *planning, _ *Machine) string {
 	switch {
 	case p.on <= p.Required+p.Spare:
@@ -111,7 +112,7 @@ func keptMinOn(p *planning, m *Machine) string {
 	return ""
 }
 
-// keptBySwitches leaves room for the wake that will follow, which no limit stops.
+// keptBySwitches reserves one switch for the wake that follows, which no limit stops.
 func keptBySwitches(p *planning, m *Machine) string {
 	if p.r.MostSwitches <= 0 || m.Switches+2 <= p.r.MostSwitches {
 		return ""

@@ -7,9 +7,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Shown gives what the inventory shows of a host's power because of the record. boot is the
-// boot time of a host of which neither the record nor its source has one, and margin what
-// is counted with beside the boot; in seconds.
+// Shown returns the power that the inventory shows of the host because of its record. boot
+// is the boot time in seconds if neither the record nor the inventory has one, and margin
+// is the time in seconds added to the boot.
 func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSetting {
 	set := inventory.PowerSetting{BootSeconds: r.BootSeconds(0), BootOtherwise: boot}
 	switch r.Phase {
@@ -25,10 +25,10 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	default:
 		set.Power, set.WakeDelay = inventory.PowerSleeping, margin
 		if r.Phase == Stopping && r.Order != nil {
-			set.WakeDelay += r.Order.Patience // it has to stop first
+			set.WakeDelay += r.Order.Patience // the machine has to stop first
 		}
 		if h := r.Hold; h.Holds(now) && (h.Action == HoldOff || h.Action == HoldStandby) {
-			// Nobody knows when it will be given back, if no end was set.
+			// A hold without an end may last forever, so the host counts as failed.
 			if h.Until == 0 {
 				set.Power, set.Problem = inventory.PowerFailed, "it is held off by hand"+h.because()
 			} else {
@@ -39,8 +39,8 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	return set
 }
 
-// BootSeconds gives the 95th percentile of the host's boots by nearest rank, so of fewer
-// than 20 the longest; or otherwise where it has none.
+// BootSeconds returns the 95th percentile of the host's boots by nearest rank, which is the
+// longest of fewer than 20 boots; or otherwise if it has none.
 func (r *Record) BootSeconds(otherwise int64) int64 {
 	if len(r.Boots) == 0 {
 		return otherwise

@@ -12,26 +12,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Efficiency is what a table knows of the power of hosts.
+// Efficiency is the efficiency and the power of a host as a table lists them.
 type Efficiency struct {
 	FlopsPerWatt float64 // 0 is unknown
 	Draw         Draw
 }
 
-// Table is an imported table of efficiencies. A row is for a host, or for all that a
-// pattern such as "node-*" matches; the first row that fits counts.
+// Table is an imported table of efficiencies. A row applies to one host, or to all hosts
+// that a pattern such as "node-*" matches; the first row that matches counts.
 type Table struct {
-	names    map[string]tableRow // of one host each
-	patterns []tableRow          // in their order
+	names    map[string]tableRow // rows for a single host, by its name
+	patterns []tableRow          // rows with a pattern, in their order
 }
 
 type tableRow struct {
-	place int // among all rows
+	place int // position among all rows
 	host  string
 	Efficiency
 }
 
-// Of gives what the table knows of a host.
+// Of returns the efficiency of a host; zero if no row matches.
 func (t Table) Of(host string) Efficiency {
 	own, named := t.names[host]
 	for _, row := range t.patterns {
@@ -45,7 +45,7 @@ func (t Table) Of(host string) Efficiency {
 	return own.Efficiency
 }
 
-// add adds a row after the others.
+// add appends a row.
 func (t *Table) add(row tableRow) {
 	if row.place = len(t.names) + len(t.patterns); strings.ContainsAny(row.host, `*?[\`) {
 		t.patterns = append(t.patterns, row)
@@ -54,9 +54,10 @@ func (t *Table) add(row tableRow) {
 	}
 }
 
-// ReadTable reads a CSV table with a header; of its columns host is needed, and
+// ReadTable reads a CSV table with a header. The column host is required; the columns
 // flops_per_watt, idle_watts, full_watts, standby_watts, off_watts and boot_joules are
-// known. An empty cell is unknown. Errors are Invalid faults that name the line.
+// optional. An empty cell is unknown. Errors are Invalid faults; an error in a row names
+// its line.
 func ReadTable(r io.Reader) (Table, error) {
 	lines := csv.NewReader(r)
 	lines.Comment, lines.TrimLeadingSpace = '#', true

@@ -2,18 +2,19 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// quarters is how many quarters of an hour a week has.
+// quarters is the number of quarters of an hour in a week.
 const quarters = 7 * 24 * 4
 
-// timeOfWeek says that there will be as many as there were at most at this time of the
-// week within the last weeks. Where that is not known, what is in use stays so.
+// timeOfWeek predicts the largest number in use at this time of the week within the last
+// weeks. Without a measurement of that time it predicts that as many stay in use as are
+// now.
 type timeOfWeek struct {
 	last    Demand
 	weeks   int64
-	history []peak // of each quarter of an hour of the last weeks and of this one
+	history []peak // one for each quarter of an hour of the last weeks and of this one
 }
 
-// peak is the most that was seen in one quarter of an hour, which counts from 1970.
+// peak is the largest number in use in one quarter of an hour, counted from 1970.
 type peak struct {
 	quarter int64
 	inUse   int
@@ -33,7 +34,7 @@ func (f *timeOfWeek) Observe(at span.Instant, inUse int) {
 	p.inUse = max(p.inUse, f.last.InUse)
 }
 
-// at is where the quarter is kept, or an older one of which it takes the place.
+// at returns the entry of the quarter, which may still hold an older quarter.
 func (f *timeOfWeek) at(quarter int64) *peak {
 	n := int64(len(f.history))
 	return &f.history[((quarter%n)+n)%n]
@@ -54,7 +55,7 @@ func (f *timeOfWeek) Forecast(ahead int64) int {
 	return most
 }
 
-// quarterOf is the quarter of an hour since 1970 that has the instant.
+// quarterOf returns the quarter of an hour since 1970 that contains the instant.
 func quarterOf(at span.Instant) int64 {
 	q := int64(at) / quarter
 	if int64(at)%quarter < 0 {

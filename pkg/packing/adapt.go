@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Adapt changes a placement for a changed workload, and moves no more memory than the
-// budget (section 6.2, which leaves the heuristic open). For a yield it lets every host
-// keep what is there as far as that fits, sends away what costs least to move, and packs
-// that and what is new with MCB8 into what is left; the yield is searched for as MCB does.
-// Then it moves, and swaps, single tasks off the fullest host for as long as that helps and
-// the budget lasts.
+// Adapt changes a placement for a changed workload and moves no more memory than the budget
+// (section 6.2, which leaves the heuristic open). For a yield it keeps the tasks of each
+// host as far as they fit, removes those that are cheapest to move, and packs these and the
+// new tasks with MCB8 into the remaining capacity. It searches for the yield as MCB does.
+// Then it moves and swaps single tasks off the fullest host while that helps and the budget
+// lasts.
 type Adapt struct{}
 
 // Place implements Algorithm.
@@ -47,7 +47,7 @@ func (a Adapt) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, best), nil
 }
 
-// pack gives a placement in which everybody gets the yield; nil where it finds none within
+// pack returns a placement in which every task gets the yield; nil if it finds none within
 // the budget.
 func (a Adapt) pack(p *Problem, tasks []task, yield float64) []int {
 	at := make([]int, len(tasks))
@@ -93,9 +93,9 @@ func (a Adapt) pack(p *Problem, tasks []task, yield float64) []int {
 	return at
 }
 
-// keep divides the tasks that are on a host now into those that stay and those that leave,
-// so that the rest has the yield and its memory there. The one that costs least for the CPU
-// that it frees leaves first, and comes back in the end where there is room after all.
+// keep divides the tasks whose current host is h into those that stay and those that leave,
+// so that those that stay get the yield and their memory. The task with the least price for
+// the CPU that it frees leaves first. In the end tasks return if there is room after all.
 func keep(host Host, tasks []task, h int, yield float64) (kept, gone []int) {
 	cpu, memory := 0.0, 0.0
 	for t := range tasks {
@@ -124,8 +124,8 @@ func keep(host Host, tasks []task, h int, yield float64) (kept, gone []int) {
 	return kept, gone
 }
 
-// cheaper compares tasks by what it costs to free CPU by moving them; what one frees beyond
-// what is over is worth nothing.
+// cheaper compares tasks by the price of the CPU that moving them frees. CPU beyond the
+// excess is worth nothing.
 func cheaper(tasks []task, a, b int, over, yield float64) int {
 	price := func(t int) float64 {
 		frees := yield * tasks[t].cpu
@@ -143,8 +143,8 @@ func cheaper(tasks []task, a, b int, over, yield float64) int {
 	return a - b
 }
 
-// polish improves a placement by single moves, and swaps of two tasks, off the fullest
-// host, each the best for the budget that is left, until none helps.
+// polish improves a placement by single moves and swaps of two tasks off the fullest host.
+// Each step is the best within the remaining budget. It ends when no step helps.
 func polish(ctx context.Context, p *Problem, tasks []task, at []int) {
 	s := newPolishing(p, tasks, at)
 	for ctx.Err() == nil {
@@ -156,17 +156,18 @@ func polish(ctx context.Context, p *Problem, tasks []task, at []int) {
 	}
 }
 
-// polishing is a placement while it is improved.
+// polishing is a placement that polish improves.
 type polishing struct {
 	p           *Problem
 	tasks       []task
 	at          []int
 	cpu, memory []float64
-	left        float64 // of the budget
+	left        float64 // what is left of the budget
 }
 
-// step moves task t to a host, and other, unless it is -1, to where t was. load is that of
-// the fuller of the two hosts then, and cost what it takes of the budget, or gives back.
+// step moves task t to a host, and task other, unless it is -1, to the host of t. load is
+// that of the fuller of the two hosts afterwards. cost is what the step takes of the
+// budget; it is negative if the step returns some.
 type step struct {
 	t, to, other int
 	load, cost   float64
@@ -182,7 +183,7 @@ func newPolishing(p *Problem, tasks []task, at []int) *polishing {
 	return s
 }
 
-// cost is what is moved where t is on h.
+// cost returns the price of having task t on host h.
 func (s *polishing) cost(t, h int) float64 {
 	if from := s.tasks[t].at; from < 0 || from == h {
 		return 0
@@ -192,7 +193,8 @@ func (s *polishing) cost(t, h int) float64 {
 
 func (s *polishing) load(h int, more float64) float64 { return (s.cpu[h] + more) / s.p.Hosts[h].CPU }
 
-// best gives the step that empties the fullest host most; better is false where none does.
+// best returns the step that reduces the load of the fullest host most; better is false if
+// none does.
 func (s *polishing) best() (found step, better bool) {
 	full := 0
 	for h := range s.cpu {
@@ -227,7 +229,7 @@ func (s *polishing) best() (found step, better bool) {
 	return found, better
 }
 
-// swaps considers the steps that exchange a task with one of another host that needs less
+// swaps considers the steps that exchange a task for a task on another host that needs less
 // CPU.
 func (s *polishing) swaps(t int, consider func(step)) {
 	from := s.at[t]

@@ -9,23 +9,22 @@ import (
 	"slices"
 )
 
-// Exact finds a placement with the largest smallest yield there is, by branch and bound:
-// the fullest host shall be as empty as can be. Where tasks are somewhere already, no more
-// than the budget is moved.
+// Exact finds a placement with the largest possible smallest yield by branch and bound: it
+// minimizes the load of the fullest host. It moves tasks that have a current host only
+// within the budget.
 type Exact struct {
-	// Work bounds the search: it is how many hosts it looks at for all the tasks that it tries
-	// to place. 0 is DefaultWork.
+	// Work bounds the search: the number of hosts considered for tasks. 0 is DefaultWork.
 	Work int
 }
 
-// DefaultWork takes a few seconds, however many hosts there are.
+// DefaultWork is a search of a few seconds, whatever the number of hosts.
 const DefaultWork = 100_000_000
 
-// between is how much work there is between two looks at whether the time is up.
+// between is the amount of work between two checks of the context.
 const between = 65_536
 
-// Place implements Algorithm. Where the search was given up it gives the best placement
-// that it has found with an *Unproven.
+// Place implements Algorithm. If the search ends early, it returns the best placement found
+// with an *Unproven.
 func (e Exact) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if crowded := p.crowded(); crowded != nil {
 		return nil, crowded
@@ -54,7 +53,8 @@ func (p *Problem) noPlacement() string {
 	return "there is no placement in which the memory of all tasks fits" + p.within()
 }
 
-// within says what is asked of a placement beside that the memory fits.
+// within returns the constraints on a placement in addition to memory, as the end of a
+// sentence.
 func (p *Problem) within() string {
 	if p.Current == nil {
 		return ""
@@ -62,36 +62,35 @@ func (p *Problem) within() string {
 	return fmt.Sprintf(" and no more is moved than the budget of %.6g", p.Budget)
 }
 
-// Unproven says of a placement that it may not be the best; it is an error that comes with
-// one.
+// Unproven is the error that comes with a placement that may not be the best.
 type Unproven struct {
-	Reason string // why the search was ended
+	Reason string // why the search ended
 }
 
 func (u *Unproven) Error() string { return u.Reason + ": there may be a better placement" }
 
-// branching is the search: tasks are placed one after the other, those that need most CPU
-// first.
+// branching is the search. It places one task after the other, those with the largest CPU
+// needs first.
 type branching struct {
 	ctx   context.Context
 	p     *Problem
 	tasks []task
 	order []int
-	// rest is the memory of the tasks from a place in the order on.
+	// rest is the memory of the tasks from an index in the order to its end.
 	rest        []float64
-	floor       float64 // no fullest host is emptier
+	floor       float64 // lower bound of the load of the fullest host
 	cpu, memory []float64
 	at          []int
-	fresh       []bool // hosts that nobody is on now
-	like        []int  // the first host that has as much
-	seen        []int  // in which turn an empty host was a way, by the first that has as much
+	fresh       []bool // hosts that are no task's current host
+	like        []int  // the first host with the same capacity
+	seen        []int  // the turn that last considered an empty host of this capacity, by the first such host
 	turn        int
-	free        float64 // memory of all hosts
+	free        float64 // free memory of all hosts
 	found       []int
-	best        float64 // load of the fullest host
-	work, most  int     // hosts that were looked at, and may be
-	look        int     // the work after which the context is looked at
-	over        bool    // the search was given up
+	best        float64 // load of the fullest host in found
+	work, most  int     // hosts considered, and the limit
+	look        int     // the work after which the context is checked next
+	over        bool    // the search ended early
 }
 
 func newBranching(ctx context.Context, p *Problem, most int) *branching {
@@ -128,7 +127,7 @@ func newBranching(ctx context.Context, p *Problem, most int) *branching {
 	return s
 }
 
-// seed begins with what the heuristics find.
+// seed starts with the best placement of the heuristics.
 func (s *branching) seed() {
 	algorithms := []Algorithm{MCBs[7].Place, MCBs[4].Place, Greedies[1].Place}
 	if s.p.Current != nil || s.p.May != nil {
@@ -146,7 +145,7 @@ func (s *branching) seed() {
 	}
 }
 
-// ended says why the search was given up.
+// ended returns why the search ended early.
 func (s *branching) ended() string {
 	if s.ctx.Err() != nil {
 		return "the time for the search was up"
@@ -154,7 +153,7 @@ func (s *branching) ended() string {
 	return fmt.Sprintf("the search was ended after it had looked at %d hosts for tasks", s.most)
 }
 
-// flat gives the hosts of all tasks in their order.
+// flat returns the hosts of all tasks in their order.
 func flat(at Placement) []int {
 	var hosts []int
 	for _, of := range at {
@@ -163,8 +162,8 @@ func flat(at Placement) []int {
 	return hosts
 }
 
-// branch places the tasks from depth on; load is that of the fullest host so far, and moved
-// the memory that has been moved.
+// branch places the tasks from depth on. load is that of the fullest host so far, and moved
+// the cost of the moves so far.
 func (s *branching) branch(depth int, load, moved float64) {
 	if depth == len(s.order) {
 		s.best = max(load, s.floor)
@@ -187,8 +186,8 @@ func (s *branching) branch(depth int, load, moved float64) {
 		if max(load, on) >= s.best-slack {
 			continue
 		}
-		// What was is kept rather than taken off again, which would not give the same in
-		// floating point: a host that is empty again shall look so.
+		// Restoring the saved values is exact, while subtraction in floating point is not:
+		// an empty host must be recognized as empty again.
 		cpu, memory, free := s.cpu[h], s.memory[h], s.free
 		s.at[s.order[depth]] = h
 		s.cpu[h], s.memory[h], s.free = cpu+t.cpu, memory+t.memory, free-t.memory
@@ -200,8 +199,8 @@ func (s *branching) branch(depth int, load, moved float64) {
 	}
 }
 
-// giveUp says that the search has looked at as many hosts as it may, or for as long. A step is
-// work, too, where it looks at none.
+// giveUp reports whether the search has reached its limit of work or time. Each call counts
+// as work, even if no host is considered.
 func (s *branching) giveUp() bool {
 	s.work++
 	if s.work > s.look {
@@ -212,8 +211,8 @@ func (s *branching) giveUp() bool {
 	return s.over
 }
 
-// ways gives the hosts to try for the task at depth, the emptiest first: of those that look
-// the same only one, and of tasks that look the same only in one order.
+// ways returns the hosts to try for the task at depth, the least loaded first. It returns
+// only one of several equal empty hosts, and considers equal tasks in one order only.
 func (s *branching) ways(depth int, moved float64) []int {
 	t := &s.tasks[s.order[depth]]
 	from := 0

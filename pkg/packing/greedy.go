@@ -7,20 +7,21 @@ import (
 	"slices"
 )
 
-// Greedy is one of the greedy heuristics of section 3.3: each task goes to the host on
-// which the tasks need least CPU together, of those with the memory for it.
+// Greedy is one of the greedy heuristics of section 3.3: each task goes to the host whose
+// tasks need least CPU, among the hosts with enough memory.
 type Greedy struct {
 	Name string
-	// Sorted takes the tasks with most memory first; else they come in their order.
+	// Sorted places the tasks with the most memory first; otherwise they keep their order.
 	Sorted bool
-	// Backtrack tries other hosts for tasks before, where one finds none.
+	// Backtrack tries other hosts for earlier tasks if a task finds no host.
 	Backtrack bool
 }
 
 // Greedies are GR, SG, GB and SGB.
 var Greedies = []Greedy{{"gr", false, false}, {"sg", true, false}, {"gb", false, true}, {"sgb", true, true}}
 
-// mostAttempts bounds backtracking, in tries to put a task on a host, as in the paper.
+// mostAttempts bounds backtracking: the number of attempts to put a task on a host, as in
+// the paper.
 const mostAttempts = 500_000
 
 // Place implements Algorithm.
@@ -56,19 +57,20 @@ func (g Greedy) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, s.at), nil
 }
 
-// stacking puts tasks on hosts one after the other, and takes them off again.
+// stacking is a placement in progress: it puts tasks on hosts one after the other, and
+// removes them again.
 type stacking struct {
 	ctx         context.Context
 	hosts       []Host
 	tasks       []task
 	order       []int
-	cpu, memory []float64 // in use, by host; cpu as a fraction of what it has
+	cpu, memory []float64 // in use, by host; cpu as a fraction of the host's CPU
 	at          []int
 	attempts    int
 }
 
-// straight puts each task on the first host that has the memory; false is that one found
-// none.
+// straight puts each task on the host with the least load and enough memory. It returns
+// false if a task finds none.
 func (s *stacking) straight() bool {
 	for _, t := range s.order {
 		host := -1
@@ -85,11 +87,12 @@ func (s *stacking) straight() bool {
 	return true
 }
 
-// backtrack takes tasks off again, the last first, where one found no host, and puts them on
-// their next; false is that all was tried, or enough.
+// backtrack puts tasks on hosts. If a task finds no host, backtrack removes earlier tasks,
+// the last first, and puts them on their next host. It returns false if it has tried
+// everything, or mostAttempts times.
 func (s *stacking) backtrack() bool {
-	// A level is the hosts that its task may still be tried on, in their order, and what was
-	// in use of the host that it is on.
+	// A level holds the hosts that remain for its task, in their order, and the use of the
+	// task's host before the task was put there.
 	type level struct {
 		ways        []int
 		cpu, memory float64
@@ -135,7 +138,7 @@ func (s *stacking) put(t, host int) {
 	s.memory[host] += s.tasks[t].memory
 }
 
-// ordered gives the hosts by what the tasks on them need of their CPU.
+// ordered returns the hosts by the load of the tasks on them, the smallest first.
 func (s *stacking) ordered() []int {
 	hosts := make([]int, len(s.hosts))
 	for h := range hosts {

@@ -8,59 +8,59 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Linear is a linear program: maximise the sum of Objective over variables that are 0 or
-// more, and at most Most where that is more than 0, under Rows.
+// Linear is a linear program: maximize the sum of Objective under Rows. Each variable is 0
+// or more, and at most its Most if that is more than 0.
 type Linear struct {
 	Variables int
 	Objective []Term
 	Rows      []Row
-	Most      []float64 // by variable; nil, and 0, are no bound
-	Whole     []bool    // variables that are 0 or 1; nil is none
+	Most      []float64 // by variable; nil and 0 are no bound
+	Whole     []bool    // variables restricted to 0 or 1; nil is none
 }
 
-// Term is a variable times a number.
+// Term is a variable times a factor.
 type Term struct {
 	Variable int
 	Factor   float64
 }
 
-// Row says that a sum is at most, or exactly, a number.
+// Row requires that a sum is at most Is, or exactly Is.
 type Row struct {
 	Terms []Term
 	Exact bool
 	Is    float64
 }
 
-// Optimum is a solution of a Linear; Proven says that there is no better.
+// Optimum is a solution of a Linear; Proven reports that no better one exists.
 type Optimum struct {
 	Value  float64
 	Values []float64
 	Proven bool
 }
 
-// Solver solves linear programs. That there is no solution is an *Infeasible.
+// Solver solves linear programs. If there is no solution, the error is an *Infeasible.
 type Solver interface {
 	Solve(ctx context.Context, l *Linear) (Optimum, error)
 }
 
-// program has the variables of a problem: one for each task on each host, how much of the
-// task is there, and the yield.
+// program is a problem as a linear program. Its variables are, for each task and host, the
+// part of the task on the host and the CPU that the task gets there, and then the yield.
 type program struct {
 	p     *Problem
 	tasks []task
 	Linear
 }
 
-// on is the variable of how much of a task is on a host, share that of the CPU that it is
-// given there.
+// on returns the variable for the part of a task on a host, share the variable for the CPU
+// that the task gets there.
 func (l *program) on(t, h int) int    { return 2 * (t*len(l.p.Hosts) + h) }
 func (l *program) share(t, h int) int { return l.on(t, h) + 1 }
 func (l *program) yield() int         { return 2 * len(l.tasks) * len(l.p.Hosts) }
 
-// newProgram writes the problem as (3) to (11), or (12) to (21), of the paper, without that
-// a task is on one host only. A host gives a task no more
-// CPU than the part of it that is there needs: that is (7) and (10) in one where tasks are
-// whole, and leaves the relaxed optimum of identical hosts as it is.
+// newProgram returns the problem as (3) to (11), or (12) to (21), of the paper, without the
+// constraint that a task is on one host only. A task gets no more CPU on a host than the
+// part of it there needs. For whole tasks that combines (7) and (10), and it does not
+// change the relaxed optimum of identical hosts.
 func newProgram(p *Problem) *program {
 	l := &program{p: p, tasks: p.tasks()}
 	l.Variables = l.yield() + 1
@@ -77,8 +77,8 @@ func newProgram(p *Problem) *program {
 	return l
 }
 
-// placed says that a task is somewhere, gets CPU only where it is and no more than it
-// needs, and the yield of what it needs.
+// placed adds the constraints of a task: it is placed completely, it gets CPU only where it
+// is and no more than it needs, and it gets the yield.
 func (l *program) placed(t int) {
 	var everywhere, given []Term
 	need := l.tasks[t].cpu
@@ -94,7 +94,7 @@ func (l *program) placed(t int) {
 	}
 }
 
-// held bounds what is on a host.
+// held limits CPU and memory on a host.
 func (l *program) held(h int) {
 	var cpu, memory []Term
 	for t := range l.tasks {
@@ -104,7 +104,7 @@ func (l *program) held(h int) {
 	l.Rows = append(l.Rows, Row{Terms: cpu, Is: l.p.Hosts[h].CPU}, Row{Terms: memory, Is: l.p.Hosts[h].Memory})
 }
 
-// parallel gives all tasks of a job the same (20).
+// parallel requires that all tasks of a job get the same CPU (20).
 func (l *program) parallel() {
 	for t := range l.tasks {
 		if l.tasks[t].number == 0 || l.tasks[t].cpu == 0 {
@@ -118,7 +118,7 @@ func (l *program) parallel() {
 	}
 }
 
-// moved bounds what is moved (31).
+// moved limits the cost of moves to the budget (31).
 func (l *program) moved() {
 	var moved []Term
 	for t := range l.tasks {
@@ -133,8 +133,8 @@ func (l *program) moved() {
 	}
 }
 
-// whole lets a task be on one host only, where it may be, and with a placement now bounds
-// what is moved.
+// whole requires that each task is on one host only, and on an allowed one. If there is a
+// current placement, it also limits the moves.
 func (l *program) whole() {
 	l.Whole = make([]bool, l.Variables)
 	for t := range l.tasks {
@@ -150,7 +150,7 @@ func (l *program) whole() {
 	}
 }
 
-// placement reads where tasks are from the values of a whole solution.
+// placement returns the hosts of the tasks in a solution of the integer program.
 func (l *program) placement(values []float64) Placement {
 	hosts := make([]int, len(l.tasks))
 	for t := range hosts {
@@ -163,8 +163,8 @@ func (l *program) placement(values []float64) Placement {
 	return l.p.placement(l.tasks, hosts)
 }
 
-// Relaxed is the largest smallest yield where tasks may be spread over hosts. It is the Bound
-// where hosts are identical, and may be less where they are not.
+// Relaxed returns the largest smallest yield if tasks may be divided among hosts. It equals
+// the Bound if hosts are identical, and may be less if they are not.
 func (p *Problem) Relaxed(ctx context.Context, solver Solver) (float64, error) {
 	if err := p.sized(); err != nil {
 		return 0, err
@@ -173,10 +173,11 @@ func (p *Problem) Relaxed(ctx context.Context, solver Solver) (float64, error) {
 	return found.Value, err
 }
 
-// mostVariables is how many variables a program may have: a solver takes hours for fewer.
+// mostVariables is the largest number of variables in a program; a solver can need hours
+// for less.
 const mostVariables = 200_000
 
-// sized refuses a problem whose program would be too large.
+// sized returns an Invalid fault if the program would be too large.
 func (p *Problem) sized() error {
 	if n := 2*len(p.tasks())*len(p.Hosts) + 1; n > mostVariables {
 		return fault.Field("jobs", "make a linear program of %d variables on %d hosts; at most %d can be solved", n, len(p.Hosts), mostVariables)
@@ -194,11 +195,11 @@ func (l *program) relaxed(ctx context.Context, solver Solver) (Optimum, error) {
 	return found, nil
 }
 
-// Program finds a best placement as a mixed integer linear program, for instances that are
+// Program finds a best placement with a mixed integer linear program, for problems that are
 // too large for Exact.
 type Program struct{ Solver Solver }
 
-// Place implements Algorithm; as that of Exact.
+// Place implements Algorithm, with the same errors as Exact.
 func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if crowded := p.crowded(); crowded != nil {
 		return nil, crowded
@@ -223,7 +224,7 @@ func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return placed, nil
 }
 
-// RaiseExactly is Raise with the largest average that there is, also for parallel jobs.
+// RaiseExactly is Raise with the largest average yield possible, for parallel jobs too.
 func (p *Problem) RaiseExactly(ctx context.Context, solver Solver, at Placement, smallest float64) ([]float64, error) {
 	l := Linear{Variables: len(p.Jobs), Most: make([]float64, len(p.Jobs))}
 	on := make([][]Term, len(p.Hosts))

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MCB is one of the multi-capacity bin packing heuristics of section 3.4: by which key the
-// tasks are ordered.
+// MCB is one of the multi-capacity bin packing heuristics of section 3.4. They differ in
+// the key that orders the tasks.
 type MCB struct {
 	Name       string
 	key        func(cpu, memory float64) float64
@@ -28,7 +28,7 @@ func sum(cpu, memory float64) float64        { return cpu + memory }
 func difference(cpu, memory float64) float64 { return max(cpu, memory) - min(cpu, memory) }
 func larger(cpu, memory float64) float64     { return max(cpu, memory) }
 
-// ratio is infinite where a task takes nothing of one kind (E002-8).
+// ratio is infinite if a task takes no CPU or no memory (E002-8).
 func ratio(cpu, memory float64) float64 {
 	if smaller := min(cpu, memory); smaller > 0 {
 		return max(cpu, memory) / smaller
@@ -36,18 +36,18 @@ func ratio(cpu, memory float64) float64 {
 	return math.Inf(1)
 }
 
-// width is how near to the largest yield that a heuristic reaches the search comes.
+// width is the difference between bounds of the yield at which the search ends.
 const width = 0.001
 
-// hardly is a yield at which CPU is no hindrance. With 0 all ratios would be infinite, and the
-// order of the tasks that of chance.
+// hardly is a yield at which CPU is no constraint. With 0 all ratios would be infinite, and
+// the order of the tasks arbitrary.
 const hardly = 1e-18
 
-// Place searches for the largest yield with which the heuristic packs all tasks, by
-// halving: the bound itself first, then from half of it on. It is possible that one yield
-// fails and a larger one does not (E002-6): the search is the paper's all the same. Only where
-// all that it tries fail, which may be as each is more than anybody can have, the tasks are
-// packed once more so that no more than their memory fits.
+// Place searches for the largest yield at which the heuristic packs all tasks: first the
+// bound itself, then by bisection below it. As in the paper, the search assumes that a
+// heuristic that fails at one yield fails at all larger ones, which is not always so
+// (E002-6). If all yields fail, possibly because each is more than any job can have, Place
+// packs the tasks once more by memory alone.
 func (m MCB) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if crowded := p.crowded(); crowded != nil {
 		return nil, crowded
@@ -59,7 +59,7 @@ func (m MCB) Place(ctx context.Context, p *Problem) (Placement, error) {
 		return p.placement(tasks, found), nil
 	}
 	var best []int
-	near := min(width, high/8) // where a host has to serve a thousand, width is much
+	near := min(width, high/8) // with a thousand jobs on a host, width would be too coarse
 	for low := 0.0; high-low > near; {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -81,25 +81,25 @@ func (m MCB) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, best), nil
 }
 
-// packer packs the same tasks for one yield after the other, in memory that it keeps.
+// packer packs the same tasks at several yields, and reuses its memory.
 type packer struct {
 	hosts []Host
 	mcb   MCB
 	tasks []task
-	lists [2]list // of the tasks that take at least as much CPU as memory, and of the others
-	at    []int   // the host of each task
-	// may says whether a task may be on a host; nil is always.
+	lists [2]list // tasks that take at least as much CPU as memory, and the others
+	at    []int   // host of each task
+	// may reports whether a task may be on a host; nil is always.
 	may func(t *task, host int) bool
 }
 
-// list has the tasks that are still to be placed in their order.
+// list holds the tasks that are not placed yet, in their order.
 type list struct {
 	ranks []uint64
 	items []item
-	least Host // no task takes less CPU, and none less memory
+	least Host // the least CPU and the least memory that any task takes
 }
 
-// item is a task with what it takes at some yield.
+// item is a task with the CPU and the memory that it takes at the current yield.
 type item struct {
 	cpu, memory float64
 	task        int
@@ -113,8 +113,8 @@ func newPacker(hosts []Host, tasks []task, m MCB) *packer {
 	return k
 }
 
-// pack gives the host of each task, each of which gets the yield; nil where one finds no
-// room. The slice is the packer's own.
+// pack returns the host of each task if each gets the yield; nil if the heuristic does not
+// find room for all. The slice belongs to the packer.
 func (k *packer) pack(yield float64) []int {
 	k.sort(yield)
 	left, need, has := len(k.tasks), Host{}, Host{}
@@ -126,7 +126,7 @@ func (k *packer) pack(yield float64) []int {
 	}
 	for h, host := range k.hosts {
 		if need.CPU > has.CPU+slack || need.Memory > has.Memory+slack {
-			return nil // whatever is still done
+			return nil // the tasks left need more than the hosts left have
 		}
 		placed, taken := k.fill(h, host)
 		if left -= placed; left == 0 {
@@ -143,15 +143,16 @@ func (h *Host) add(sign, cpu, memory float64) {
 	h.Memory += sign * memory
 }
 
-// sort divides the tasks into the two lists, each in the order of the heuristic, and of the
-// tasks where keys are equal.
+// sort divides the tasks into the two lists, each in the order of the heuristic. Tasks with
+// equal keys stay in the order of the problem.
 func (k *packer) sort(yield float64) {
 	for l := range k.lists {
 		k.lists[l].ranks, k.lists[l].items, k.lists[l].least = k.lists[l].ranks[:0], k.lists[l].items[:0], Host{math.Inf(1), math.Inf(1)}
 	}
-	// A rank is the key, whose bits are in its order as it is not negative, with the number
-	// of the task in the place of its last bits: numbers are sorted much faster than what
-	// has to be compared. A key of 500 tasks keeps twelve digits.
+	// A rank holds the bits of the key, which sort like the key because it is not negative,
+	// with the number of the task in place of the last bits. Sorting integers is much
+	// faster than sorting with a comparison function. With 500 tasks twelve digits of the
+	// key remain.
 	numbers := uint64(1)<<bits.Len(uint(len(k.tasks))) - 1
 	for i := range k.tasks {
 		t := &k.tasks[i]
@@ -178,10 +179,10 @@ func (k *packer) sort(yield float64) {
 	}
 }
 
-// fill puts tasks on a host until none fits, always of the list that goes against the
-// imbalance of what is left, where one of it fits, and says how many and what they take.
-// What does not fit once never will, as the host only fills up: each list is gone through
-// once.
+// fill puts tasks on a host until none fits. It prefers the list that reduces the imbalance
+// of the free capacity. It returns how many tasks it placed, and what they take. A task
+// that does not fit once never will, because the host only fills up, so fill passes through
+// each list once.
 func (k *packer) fill(h int, host Host) (placed int, taken Host) {
 	free := Host{host.CPU + slack, host.Memory + slack}
 	var seen, kept [2]int
@@ -209,8 +210,8 @@ func (k *packer) fill(h int, host Host) (placed int, taken Host) {
 	return placed, taken
 }
 
-// next takes the next task of a list that fits on host h; nil is none. Those before it that
-// were not taken are moved to the front of the list, of which kept are there then.
+// next returns the next task of a list that fits on host h; nil if there is none. It moves
+// the tasks that it skips to the front of the list, which then begins with kept such tasks.
 func (k *packer) next(h, of int, free Host, seen, kept *[2]int) *item {
 	l := &k.lists[of]
 	if free.CPU < l.least.CPU || free.Memory < l.least.Memory {

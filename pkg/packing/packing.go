@@ -1,7 +1,7 @@
-// Package packing shares hosts among jobs as fairly as can be (paper 002, Stillwell et
-// al., "Resource allocation using virtual clusters"): every job gets its memory, and of
-// the CPU that it could use a fraction, its yield; the smallest yield shall be as large as
-// possible.
+// Package packing shares hosts among jobs as fairly as possible (paper 002, Stillwell et
+// al., "Resource allocation using virtual clusters"). Every job gets its memory, and a
+// fraction of the CPU that it could use, its yield. The goal is to maximize the smallest
+// yield.
 package packing
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Host is what jobs share. The paper's hosts are all Unit.
+// Host is the capacity that jobs share. The hosts of the paper are all Unit. CPU and memory
+// may have any unit that jobs use too.
 type Host struct {
 	CPU, Memory float64
 }
@@ -21,36 +22,36 @@ type Host struct {
 // Unit is a host of the paper: CPU needs and memory are fractions of it.
 var Unit = Host{CPU: 1, Memory: 1}
 
-// Job needs so much of a host's CPU to run at full speed, and so much memory to run at
-// all, for each of its Tasks. All tasks of a job get the same share of CPU.
+// Job is a job with its needs per task: CPU is what a task uses at full speed, and Memory
+// what it requires to run at all. All tasks of a job get the same share of CPU.
 type Job struct {
 	ID          string
 	CPU, Memory float64
 	Tasks       int
 }
 
-// Problem is what is to be packed.
+// Problem is the input of the algorithms.
 type Problem struct {
 	Hosts []Host
 	Jobs  []Job
-	// Current is where the tasks are now, by job; nil, or nil for a job, is nowhere. It is
-	// for Exact and Adapt.
+	// Current is the current placement of the tasks; it is nil, or nil for a job, if they
+	// have no host yet. Only Exact and Adapt use it.
 	Current Placement
-	// Budget is how much memory of the tasks that are somewhere may be moved, or how much
-	// by Price.
+	// Budget is how much memory of the tasks with a current host may be moved, or the sum
+	// of their Price.
 	Budget float64
-	// Price is what it costs to move a task of each job instead of its memory; nil is that.
-	// With 1 for each job Budget is the number of migrations.
+	// Price is the cost of moving a task of each job; nil uses its memory. With 1 for each
+	// job Budget is the number of migrations.
 	Price []float64
-	// May says where the tasks of a job may be, beside where they are now; nil is everywhere.
-	// It is for Exact and Adapt.
+	// May reports whether the tasks of a job may be on a host other than their current one;
+	// nil allows every host. Only Exact and Adapt use it.
 	May func(job, host int) bool
 }
 
-// Placement gives for each job the host of each of its tasks.
+// Placement is the host of each task, by job and task.
 type Placement [][]int
 
-// Identical gives n hosts of the paper.
+// Identical returns n hosts of the paper.
 func Identical(n int) []Host {
 	hosts := make([]Host, n)
 	for i := range hosts {
@@ -59,11 +60,11 @@ func Identical(n int) []Host {
 	return hosts
 }
 
-// slack is how much more than its whole a host may be filled, so that sums of fractions
-// that make one fit (E002-10).
+// slack is how much a host may be filled beyond its capacity, so that rounded fractions
+// with the sum 1 fit (E002-10).
 const slack = 1e-9
 
-// Check refuses what is no problem, with the field.
+// Check returns an Invalid fault with the field if the problem is malformed.
 func (p *Problem) Check() error {
 	if len(p.Hosts) == 0 {
 		return fault.Field("hosts", "must be at least 1")
@@ -128,15 +129,15 @@ func (p *Problem) checkCurrent() error {
 	return nil
 }
 
-// task is one of a job's. Tasks are in the order of the jobs.
+// task is a task of a job. Tasks are in the order of the jobs.
 type task struct {
 	job, number int
 	cpu, memory float64
-	price       float64 // of moving it
-	at          int     // its host now; -1 is none
+	price       float64 // cost of moving it
+	at          int     // its current host; -1 is none
 }
 
-// price is what it costs to move a task of a job.
+// price returns the cost of moving a task of a job.
 func (p *Problem) price(job int) float64 {
 	if p.Price != nil {
 		return p.Price[job]
@@ -144,7 +145,7 @@ func (p *Problem) price(job int) float64 {
 	return p.Jobs[job].Memory
 }
 
-// may says that a task may be on a host.
+// may reports whether a task may be on a host.
 func (p *Problem) may(t *task, host int) bool {
 	return p.May == nil || t.at == host || p.May(t.job, host)
 }
@@ -167,7 +168,8 @@ func (p *Problem) tasks() []task {
 	return tasks
 }
 
-// placement gives where tasks are by the host of each; nil where one has none.
+// placement returns the placement in which each task is on the host with its index; nil if
+// hosts is nil.
 func (p *Problem) placement(tasks []task, hosts []int) Placement {
 	if hosts == nil {
 		return nil
@@ -182,17 +184,17 @@ func (p *Problem) placement(tasks []task, hosts []int) Placement {
 	return placed
 }
 
-// Infeasible says that there is no placement, or that none was found; it is an error.
+// Infeasible is the error of an algorithm that finds no placement.
 type Infeasible struct {
 	Reason string
-	// Proven says that there is none.
+	// Proven reports that no placement exists.
 	Proven bool
 }
 
 func (e *Infeasible) Error() string { return e.Reason }
 
-// crowded says that a task needs more memory than any host has, or all tasks more than
-// all have.
+// crowded returns an error if a task needs more memory than the largest host has, or all
+// tasks together more than all hosts have.
 func (p *Problem) crowded() *Infeasible {
 	need, has, largest := 0.0, 0.0, 0.0
 	for _, h := range p.Hosts {
@@ -211,6 +213,6 @@ func (p *Problem) crowded() *Infeasible {
 	return nil
 }
 
-// Algorithm finds a placement; an error that is no *Infeasible says why it could not even
-// look.
+// Algorithm returns a placement. If it finds none, the error is an *Infeasible; other
+// errors, except *Unproven, mean that it could not search.
 type Algorithm func(ctx context.Context, p *Problem) (Placement, error)

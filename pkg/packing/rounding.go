@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// Chance draws numbers from 0 to less than 1.
+// Chance draws random numbers from 0 to less than 1.
 type Chance interface{ Float64() float64 }
 
-// Rounding is RRND, or RRNZ (section 3.2): the relaxed problem is solved, and each task is
-// put on a host drawn by how much of it is there.
+// Rounding is RRND or RRNZ (section 3.2): it solves the relaxed problem and draws a host
+// for each task. The probability of a host is proportional to the part of the task on it in
+// the relaxed solution.
 type Rounding struct {
 	Name string
-	// Least is the probability that each host has at least: 0 of RRND, 0.01 of RRNZ.
+	// Least is the least probability of each host: 0 for RRND, 0.01 for RRNZ.
 	Least  float64
 	Solver Solver
 	Chance Chance
@@ -39,8 +40,8 @@ func (a Rounding) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return a.Round(p, func(t, h int) float64 { return found.Values[l.on(t, h)] })
 }
 
-// Round draws a host for each task in their order, of those on which its memory still
-// fits. part is how much of a task the relaxed problem has on a host.
+// Round draws a host for each task, in their order, among the hosts on which its memory
+// still fits. part is the part of a task on a host in the relaxed solution.
 func (a Rounding) Round(p *Problem, part func(task, host int) float64) (Placement, error) {
 	tasks := p.tasks()
 	memory := make([]float64, len(p.Hosts))
@@ -66,7 +67,7 @@ func (a Rounding) Round(p *Problem, part func(task, host int) float64) (Placemen
 	return p.placement(tasks, at), nil
 }
 
-// draw gives the first whose chances, with those before it, are more than the point.
+// draw returns the first index at which the sum of the chances up to it exceeds the point.
 func draw(chances []float64, point float64) int {
 	last := 0
 	for h, chance := range chances {

@@ -10,20 +10,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Tools are what some algorithms need beside the problem.
+// Tools are what some algorithms need in addition to the problem.
 type Tools struct {
-	// Solver is needed for RRND and RRNZ, helps Exact where it gives up, and finds the largest
-	// average yield of parallel jobs; nil is none, and Missing may say why.
+	// Solver is required for RRND and RRNZ. It helps Exact when its search ends early, and
+	// finds the largest average yield of parallel jobs. It is nil if there is none; Missing
+	// may then hold the reason.
 	Solver  Solver
 	Missing error
-	Chance  Chance // of RRND and RRNZ
-	Work    int    // of Exact
-	// Limit is how long Exact may search by itself, before it asks the Solver; 0 is for as long
-	// as its Work takes.
+	Chance  Chance // random numbers for RRND and RRNZ
+	Work    int    // limit of Exact's search, see Exact.Work
+	// Limit is the time that Exact may search before it asks the Solver; 0 is without
+	// limit, except its Work.
 	Limit time.Duration
 }
 
-// Names are the algorithms, as users name them.
+// Names returns the names of the algorithms for users.
 func Names() []string {
 	var names []string
 	for _, m := range MCBs {
@@ -38,7 +39,8 @@ func Names() []string {
 	return append(names, "exact", "adapt")
 }
 
-// Named gives an algorithm by its name.
+// Named returns the algorithm with this name. The error is an Invalid fault for an unknown
+// name, and Missing if the algorithm requires a solver and there is none.
 func (t Tools) Named(name string) (Algorithm, error) {
 	for _, m := range MCBs {
 		if m.Name == name {
@@ -67,7 +69,8 @@ func (t Tools) Named(name string) (Algorithm, error) {
 	return nil, fault.Field("algorithm", "%s", fault.Unknown("algorithm", name, Names()))
 }
 
-// exact asks the solver where branch and bound gives up, and keeps the better of both.
+// exact asks the solver if branch and bound ends early, and returns the better of both
+// results.
 func (t Tools) exact(ctx context.Context, p *Problem) (Placement, error) {
 	found, err := t.search(ctx, p)
 	if !gaveUp(err) || t.Solver == nil || p.sized() != nil {
@@ -83,7 +86,7 @@ func (t Tools) exact(ctx context.Context, p *Problem) (Placement, error) {
 	return found, err
 }
 
-// search is Exact without the solver.
+// search runs Exact within the limit, without the solver.
 func (t Tools) search(ctx context.Context, p *Problem) (Placement, error) {
 	if t.Limit > 0 {
 		limited, stop := context.WithTimeout(ctx, t.Limit)
@@ -93,7 +96,7 @@ func (t Tools) search(ctx context.Context, p *Problem) (Placement, error) {
 	return Exact{Work: t.Work}.Place(ctx, p)
 }
 
-// gaveUp says that a search ended before it was through.
+// gaveUp reports whether a search ended before it was complete.
 func gaveUp(err error) bool {
 	if _, is := errors.AsType[*Unproven](err); is {
 		return true
@@ -102,22 +105,23 @@ func gaveUp(err error) bool {
 	return is && !infeasible.Proven
 }
 
-// Outcome is a placement with what everybody gets.
+// Outcome is a placement with the yields of its jobs.
 type Outcome struct {
 	Placement Placement
-	// MinYield is the best smallest yield of the placement, Average that of the jobs after
-	// the second phase.
+	// MinYield is the largest smallest yield that the placement allows, Average that of the
+	// jobs after the second phase.
 	MinYield, Average float64
 	Yields            []float64 // by job
-	// ByProgram says that the second phase was solved as a linear program. Else it was Raise,
-	// also where the solver has failed.
+	// ByProgram reports that the second phase was solved as a linear program. Otherwise
+	// Raise did it, also if the solver failed.
 	ByProgram bool
-	// Unproven says why there may be a better placement, of Exact; empty elsewhere.
+	// Unproven is the reason why a placement of Exact may not be the best; empty if it is,
+	// and for other algorithms.
 	Unproven string
 }
 
-// Solve places the jobs and shares the hosts among them. The error is an *Infeasible where
-// no placement was found.
+// Solve places the jobs and shares the hosts among them. The error is an *Infeasible if the
+// algorithm found no placement.
 func (t Tools) Solve(ctx context.Context, p *Problem, algorithm Algorithm) (Outcome, error) {
 	at, err := algorithm(ctx, p)
 	o := Outcome{Placement: at}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Bound is what the smallest yield of no placement exceeds: the CPU of all hosts for that
-// which all tasks need. With identical hosts on which the memory fits in sum it is reached
-// where tasks may be spread over hosts as one likes (section 3.1).
+// Bound returns an upper bound of the smallest yield of every placement: the CPU of all
+// hosts divided by the needs of all tasks. If hosts are identical, the memory fits in sum,
+// and tasks may be divided among hosts at will, the bound is reached (section 3.1).
 func (p *Problem) Bound() float64 {
 	need, has := 0.0, 0.0
 	for _, j := range p.Jobs {
@@ -22,7 +22,7 @@ func (p *Problem) Bound() float64 {
 	return has / need
 }
 
-// loads are the CPU needs of the tasks on each host, as fractions of what it has.
+// loads returns the CPU needs of the tasks on each host, as fractions of its CPU.
 func (p *Problem) loads(at Placement) []float64 {
 	loads := make([]float64, len(p.Hosts))
 	for i, hosts := range at {
@@ -36,13 +36,13 @@ func (p *Problem) loads(at Placement) []float64 {
 	return loads
 }
 
-// MinYield is the largest that the smallest yield can be with a placement: every job on
-// the fullest host gets the same fraction of what it needs.
+// MinYield returns the largest smallest yield that a placement allows: every job on the
+// fullest host gets the same fraction of what it needs.
 func (p *Problem) MinYield(at Placement) float64 {
 	return min(1, 1/slices.Max(p.loads(at)))
 }
 
-// Fits says that no host holds more memory than it has.
+// Fits reports whether the memory of the tasks fits on every host.
 func (p *Problem) Fits(at Placement) bool {
 	memory := make([]float64, len(p.Hosts))
 	for i, hosts := range at {
@@ -58,8 +58,8 @@ func (p *Problem) Fits(at Placement) bool {
 	return true
 }
 
-// Moved is what it costs to move the tasks that are elsewhere than now: their memory, or
-// by Price.
+// Moved returns the cost of moving the tasks from their current hosts: their memory, or
+// their Price.
 func (p *Problem) Moved(at Placement) float64 {
 	moved := 0.0
 	for i, hosts := range at {
@@ -75,11 +75,11 @@ func (p *Problem) Moved(at Placement) float64 {
 	return moved
 }
 
-// Raise is the second phase (section 3.5): every job has the smallest yield, and what is
-// left of the hosts goes to jobs by how little it takes to serve one fully, so that as many
-// as possible are. It gives the yields, by job. For jobs of one task that is the largest
-// average there is; for parallel jobs, all of whose tasks get the same, it is a heuristic,
-// and RaiseExactly finds the largest.
+// Raise is the second phase (section 3.5). Every job has the smallest yield, and the rest
+// of the hosts goes to jobs in the order of their needs, the smallest first, so that as
+// many as possible get all that they need. It returns the yields, by job. For jobs with one
+// task the average yield is the largest possible. For parallel jobs, whose tasks all get
+// the same, Raise is a heuristic, and RaiseExactly finds the largest average.
 func (p *Problem) Raise(at Placement, smallest float64) []float64 {
 	left := make([]float64, len(p.Hosts))
 	for h := range left {
@@ -101,7 +101,7 @@ func (p *Problem) Raise(at Placement, smallest float64) []float64 {
 	}
 	need := func(i int) float64 { return p.Jobs[i].CPU * float64(p.Jobs[i].Tasks) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(need(a), need(b)) })
-	on := make([]float64, len(p.Hosts)) // what one more of the yield of a job takes of each host
+	on := make([]float64, len(p.Hosts)) // what an increase of a job's yield by 1 takes of each host
 	for _, i := range order {
 		if p.Jobs[i].CPU == 0 {
 			continue
@@ -122,7 +122,7 @@ func (p *Problem) Raise(at Placement, smallest float64) []float64 {
 	return yields
 }
 
-// Mean is the average.
+// Mean returns the average of the yields.
 func Mean(yields []float64) float64 {
 	sum := 0.0
 	for _, y := range yields {
@@ -131,7 +131,7 @@ func Mean(yields []float64) float64 {
 	return sum / float64(len(yields))
 }
 
-// sequential says that every job has one task.
+// sequential reports whether every job has one task.
 func (p *Problem) sequential() bool {
 	return !slices.ContainsFunc(p.Jobs, func(j Job) bool { return j.Tasks > 1 })
 }

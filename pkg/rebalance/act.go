@@ -9,10 +9,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// errOther says that a run has become another one since it was read, as by a stop.
+// errOther reports that the run has changed since it was read, for example by a stop.
 var errOther = errors.New("the run has changed meanwhile")
 
-// begin stores that a move is begun and then tells Nova.
+// begin stores that a move begins, and then sends the order to Nova.
 func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error {
 	m := r.Plan.Moves[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
@@ -38,7 +38,7 @@ func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error
 	})
 	switch {
 	case errors.Is(err, errOther):
-		return nil // the next look is at what it is now
+		return nil // the next step reads the run as it is then
 	case err != nil:
 		return err
 	}
@@ -56,14 +56,14 @@ func busy(s Sight) string {
 	return ", and Nova is busy with it: " + s.Task
 }
 
-// told notes that Nova refuses a move. An error that does not tell whether Nova received the
-// call is returned: the next step looks at the instance.
+// told stores that Nova refuses a move. It returns errors that leave open whether Nova
+// received the call: the next step checks the instance.
 func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
 	if err == nil {
 		return nil
 	}
 	if fault.Is(err, fault.Conflict) && r.Progress[i].Told > 0 {
-		return nil // it may be busy with what it was told before, though it has not answered
+		return nil // it may be busy with an earlier order that it did not answer
 	}
 	switch fault.Of(err).Kind {
 	case fault.Invalid, fault.Conflict, fault.Denied, fault.NotFound:
@@ -73,7 +73,7 @@ func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err er
 	return c.note(ctx, held, r, i, Undone, "Nova refuses: "+fault.Of(err).Message)
 }
 
-// note stores what has become of a move.
+// note stores the final state of a move.
 func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
@@ -89,7 +89,8 @@ func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state 
 	return err
 }
 
-// end ends a run, with the yield that there is then, and says which hosts became empty.
+// end ends a run, with the yield at its end, and adds to the reason which hosts became
+// empty.
 func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
 	yield := 0.0
 	if s, err := c.observe(ctx); err == nil {

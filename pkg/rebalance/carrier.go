@@ -11,21 +11,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CarrierOptions are what a Carrier is made of. Times are seconds where they are not
-// durations.
+// CarrierOptions are the parts and settings of a Carrier. Times are in seconds unless they
+// are durations.
 type CarrierOptions struct {
 	Records Records
 	Archive Archive
 	Leases  job.Leases
 	Cloud   Cloud
-	// Situation reads the cloud anew.
+	// Situation reads the cloud, without a cache.
 	Situation func(ctx context.Context) (Situation, error)
-	// Doubt says why what was read is not to be believed; then nothing is begun.
+	// Doubt returns why the inventory is untrusted; empty if it is trusted. No move begins
+	// while it is untrusted.
 	Doubt func() string
 
-	// Timeout is how long a move may take, and its abortion.
+	// Timeout is the time allowed for a move, and again for aborting it.
 	Timeout int64
-	// MostFailed is after how many moves that fail a run is given up; 0 is any number.
+	// MostFailed is the number of failed moves that ends a run; 0 is without limit.
 	MostFailed int
 
 	Every time.Duration
@@ -33,44 +34,46 @@ type CarrierOptions struct {
 	Log   *slog.Logger
 }
 
-// Carrier carries runs out, one move at a time, where it holds the lease. What it is about
-// to do is stored before Nova is told: another that takes over goes on where it was.
+// Carrier carries out runs, one move at a time, while it holds the lease. It stores each
+// action before it sends the order to Nova, so that a replica that takes over continues
+// from there.
 type Carrier struct {
 	CarrierOptions
 	wake chan struct{}
 	made map[State]*atomic.Int64
 }
 
-// NewCarrier gives a carrier. Job lets it work.
+// NewCarrier returns a carrier. Its Job does the work.
 func NewCarrier(o CarrierOptions) *Carrier {
 	return &Carrier{CarrierOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{Moved: {}, Skipped: {}, Undone: {}}}
 }
 
-// Made is how many moves this process has seen come to the state.
+// Made returns the number of moves that reached the state in this process.
 func (c *Carrier) Made(state State) int64 { return c.made[state].Load() }
 
 const (
 	leaseName = "packing"
 	leaseTTL  = time.Minute
-	// tellTime bounds the time from storing that a move begins to the end of the call to Nova.
+	// tellTime bounds the time from storing the begin of a move to the end of the call to
+	// Nova.
 	tellTime = 45 * time.Second
-	// heard is how many seconds after a move began Nova has received the call, or never will.
+	// heard is the number of seconds after the begin of a move when Nova has received the
+	// call or never will.
 	heard = int64(leaseTTL / time.Second)
-	// mostTold is how often Nova is told to move an instance that does not begin to move.
-	mostTold = 3
-	// mostSteps bounds one step of the job.
+	// mostTold is the number of orders to Nova for a move that does not begin.
+	mostTold  = 3
 	mostSteps = 100
 )
 
-// Wake lets the next step begin at once.
+// Wake starts the next step at once.
 func (c *Carrier) Wake() { job.Poke(c.wake) }
 
-// Job is the carrier's work.
+// Job returns the carrier's periodic work.
 func (c *Carrier) Job() job.Job {
 	return job.Job{Name: "packing", Every: c.Every, Wake: c.wake, Step: c.Step}
 }
 
-// Step does what can be done now, without waiting for Nova.
+// Step does what is possible now, without waiting for Nova.
 func (c *Carrier) Step(ctx context.Context) error {
 	if r, err := c.open(ctx); r == nil {
 		return err
@@ -93,7 +96,7 @@ func (c *Carrier) Step(ctx context.Context) error {
 	return err
 }
 
-// advance does one thing; more says that the next can be done at once.
+// advance makes one transition; more reports whether the next one is possible at once.
 func (c *Carrier) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
 	i, left := r.next()
 	switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console is what operators plan, begin and stop runs with.
+// Console lets operators plan, apply and stop runs.
 type Console struct {
 	Records   Records
 	Archive   Archive
 	Situation func(ctx context.Context) (Situation, error)
 	Doubt     func() string
-	// Ordered is called when there is something to do.
+	// Ordered is called when the carrier has something to do.
 	Ordered func()
 	Now     func() span.Instant
 	NewID   func() string
 }
 
-// Plan plans and changes nothing. That the inventory is in doubt is among the reasons.
+// Plan returns a plan and changes nothing. An untrusted inventory is among its reasons.
 func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
@@ -37,9 +37,10 @@ func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 	return p, err
 }
 
-// Apply plans, and lets the plan be carried out. Where plan is not empty it is the id of the
-// one that is meant. It fails with a Conflict fault where another one is made by now, where
-// there is nothing to move, where the inventory is in doubt, and while a run is not over.
+// Apply makes a plan and stores a run that carries it out. If plan is not empty, it is the
+// id of the plan that the operator has seen. Apply fails with a Conflict fault if the plan
+// is now another, if there is nothing to move, if the inventory is untrusted, and while
+// another run is not over.
 func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
 	p, err := c.Plan(ctx, o)
 	if err != nil {
@@ -71,7 +72,7 @@ func last(sentences []string) string {
 	return sentences[len(sentences)-1]
 }
 
-// Stop has a run end after the move that is under way. One that is over stays as it is.
+// Stop ends a run after its current move. A run that is over stays as it is.
 func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
 	r, err := c.Records.ChangePackingRun(ctx, job.Lease{}, id, func(r *Run) error {
 		if r.Status == Running {
@@ -83,12 +84,12 @@ func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
 	return r, err
 }
 
-// Run gives a run, and Runs the latest.
+// Run returns the run with this id.
 func (c *Console) Run(ctx context.Context, id string) (Run, error) {
 	return c.Archive.PackingRun(ctx, id)
 }
 
-// Runs gives the latest runs, the last one first.
+// Runs returns the latest runs, the latest first.
 func (c *Console) Runs(ctx context.Context, most int) ([]Run, error) {
 	return c.Archive.PackingRuns(ctx, most)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// consolidate plans to empty hosts, the least efficient first (FLOPS per watt, those of which
-// it is not known before all others, then by name from the last), so that they can be
-// switched off. Nobody else is moved, nothing goes to hosts that are empty, and the smallest
-// yield stays at the floor. A host that cannot become empty within the budget stays as it is,
-// and the next one is tried.
+// consolidate plans to empty hosts so that they can be switched off, the least efficient
+// first: by FLOPS per watt, hosts without a known value before all others, then by name in
+// descending order. It moves only instances on these hosts, moves nothing to empty hosts,
+// and keeps the smallest yield at the floor. A host that cannot become empty within the
+// budget stays as it is, and the next one is considered.
 func (v *view) consolidate(ctx context.Context, p *Plan) error {
 	p.Algorithm = "adapt"
 	floor := cmp.Or(p.Options.Floor, p.Before)
@@ -46,7 +46,7 @@ func (v *view) consolidate(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// leastEfficient gives the hosts with instances, the least efficient first.
+// leastEfficient returns the hosts with instances, the least efficient first.
 func (v *view) leastEfficient() []int {
 	var order []int
 	for h := range v.hosts {
@@ -58,7 +58,8 @@ func (v *view) leastEfficient() []int {
 	return order
 }
 
-// rooted says why a host is not to become empty, whatever room there is elsewhere.
+// rooted returns why a host must not or cannot become empty, whatever room there is
+// elsewhere.
 func (v *view) rooted(h int) string {
 	n := v.hosts[h]
 	switch {
@@ -72,7 +73,8 @@ func (v *view) rooted(h int) string {
 	return ""
 }
 
-// empty packs what is on the leaving hosts onto the others; why says what stands against it.
+// empty packs the instances on the leaving hosts onto the others; why is the reason if that
+// fails.
 func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Options) (done ordered, why string, err error) {
 	problem, hosts := v.without(leaving)
 	if len(hosts) == 0 {
@@ -108,8 +110,9 @@ func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Option
 	return done, "", nil
 }
 
-// without gives the problem of the jobs on the hosts that stay and have instances, and the
-// numbers of these hosts. The jobs of the others are nowhere, and the rest cannot move.
+// without returns the problem without the leaving hosts and the empty ones, and the numbers
+// of the hosts that are left. The jobs of the leaving hosts have no current host, and the
+// others cannot move.
 func (v *view) without(leaving []int) (p *packing.Problem, hosts []int) {
 	whole := v.problem()
 	p = &packing.Problem{Jobs: whole.Jobs, Price: make([]float64, len(v.jobs)), Current: make(packing.Placement, len(v.jobs))}

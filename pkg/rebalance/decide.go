@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Verdict is what becomes of the next move of a run as things are now. The zero Verdict lets
-// it be made.
+// Verdict is the decision about the next move of a run, in the current situation. The zero
+// Verdict allows the move.
 type Verdict struct {
-	Skip string // why this move is left out, a sentence
-	End  string // why nothing more is moved, a sentence
+	Skip string // why this move is left out, as a sentence
+	End  string // why nothing more is moved, as a sentence
 }
 
-// Judge looks anew at move i of a plan, the first that is left: whether the instance is where
-// the plan says and may go where it says, and whether the moves are still worth it.
+// Judge checks move i of a plan, the first that is left, against the current situation:
+// whether the instance is on its source, whether it may go to its destination, and whether
+// the remaining moves still help.
 func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	rest, o := p.Moves[i:], p.Options
 	m := rest[0]
@@ -53,7 +54,8 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	return Verdict{}
 }
 
-// remains says what is left on a host that the moves shall empty; empty where nothing is.
+// remains returns what the moves would leave on a host that they should empty; empty if
+// nothing.
 func (v *view) remains(host string, rest []Move) string {
 	number := v.number(host)
 	if number < 0 {
@@ -70,8 +72,8 @@ func (v *view) remains(host string, rest []Move) string {
 	return ""
 }
 
-// emptied says which hosts have become empty of those that a plan was to empty, as the rest of
-// a sentence; nothing where it was to empty none.
+// emptied returns which of the hosts that a plan should empty are empty, as the end of a
+// sentence. It returns "" if the plan should empty none.
 func (s *Situation) emptied(p *Plan) string {
 	if len(p.Emptied) == 0 {
 		return ""
@@ -88,7 +90,7 @@ func (s *Situation) emptied(p *Plan) string {
 	return "; empty are " + strings.Join(empty, ", ")
 }
 
-// displaced says that the instance is not where the move begins.
+// displaced returns why the instance is not on the source of the move; empty if it is.
 func (s *Situation) displaced(m Move) string {
 	var on []string
 	for _, i := range s.States.HostsOf(m.Instance) {
@@ -105,7 +107,7 @@ func (s *Situation) displaced(m Move) string {
 	return "it is on " + strings.Join(on, " and ") + " by now"
 }
 
-// whyStays says why an instance is none of the jobs.
+// whyStays returns why an instance is not a job of the problem.
 func (v *view) whyStays(m Move) string {
 	for _, stay := range v.stay {
 		if stay.Instance == m.Instance {
@@ -115,7 +117,8 @@ func (v *view) whyStays(m Move) string {
 	return fmt.Sprintf("%s is not up, enabled and on any more, or cannot be judged", m.From)
 }
 
-// number gives that of the host with the name; -1 where it is no part of the problem.
+// number returns the number of the host with this name; -1 if it is not part of the
+// problem.
 func (v *view) number(host string) int {
 	place, known := v.States.Index(host)
 	if number, is := v.at[place]; known && is {
@@ -124,7 +127,7 @@ func (v *view) number(host string) int {
 	return -1
 }
 
-// Yield is the smallest yield as it is.
+// Yield returns the current smallest yield.
 func (s *Situation) Yield() float64 {
 	v := s.view()
 	return v.yield(v.now())

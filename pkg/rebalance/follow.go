@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// follow looks what has become of a move.
+// follow checks the state of a move that has begun.
 func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (more bool, err error) {
 	m, p := r.Plan.Moves[i], r.Progress[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
@@ -31,14 +31,15 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	case ours || sight.Host != m.From:
 		return true, c.note(ctx, held, r, i, Undone, fmt.Sprintf("Nova has ended it as %s, and the instance is on %s",
 			cmp.Or(sight.Migration.Status, "unknown"), cmp.Or(sight.Host, "no host")))
-	case c.Now() < p.Begun.Add(heard): // who began it may still tell Nova
+	case c.Now() < p.Begun.Add(heard): // the replica that began it may still call Nova
 		return false, nil
 	case p.Told >= mostTold:
 		return true, c.note(ctx, held, r, i, Undone, "Nova does not begin it")
-	case r.Status == Stopping: // Nova has not heard of it
+	case r.Status == Stopping: // Nova has not received the order
 		return true, c.note(ctx, held, r, i, Skipped, "the run was stopped")
 	}
-	// Nova never heard of it, since somebody died before; what has happened meanwhile counts.
+	// Nova never received the order, because the process that began the move ended first.
+	// The move waits again, so that the next step judges it in the current situation.
 	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Progress[i].State = Waiting
 		return nil
@@ -46,12 +47,13 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	return true, err
 }
 
-// patience is until when a move, or its abortion, is waited for.
+// patience returns the instant until which a move, or aborting it, may take.
 func (c *Carrier) patience(p Progress) span.Instant {
 	return max(p.Begun, p.Aborted).Add(c.Timeout)
 }
 
-// wait leaves a move that is under way alone, until that takes too long.
+// wait does nothing while a move is in progress, until it takes too long. While the move is
+// being aborted, it repeats the order to abort.
 func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error {
 	late := c.Now() >= c.patience(r.Progress[i])
 	switch aborting := r.Progress[i].State == Aborting; {
@@ -64,8 +66,8 @@ func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error 
 	return c.giveUp(ctx, held, r, i, "Nova has neither finished it nor given it up in time; it goes on there")
 }
 
-// giveUp is for a move that has taken too long: Nova is told to give it up, and where that was
-// done before, the run ends.
+// giveUp handles a move that has taken too long: it orders Nova to abort it. If that order
+// was already sent, giveUp ends the run.
 func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
 	if r.Progress[i].State == Aborting {
 		if err := c.note(ctx, held, r, i, Undone, why); err != nil {
@@ -83,8 +85,8 @@ func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why 
 	return err
 }
 
-// abort has Nova give up a migration. It is told so at each look, as nobody knows whether it
-// has heard, and as it refuses while a migration is about to begin.
+// abort orders Nova to abort a migration. Each step repeats the order, because Nova may not
+// have received it, and refuses it while a migration is about to begin.
 func (c *Carrier) abort(ctx context.Context, held *job.Held, r Run, i int) {
 	instance := r.Plan.Moves[i].Instance
 	err := held.Ensure(ctx)

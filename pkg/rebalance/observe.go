@@ -8,7 +8,7 @@ import (
 // readLimit bounds one reading of the cloud.
 const readLimit = 5 * time.Minute
 
-// open returns the run that is not over; nil where there is none.
+// open returns the run that is not over; nil if there is none.
 func (c *Carrier) open(ctx context.Context) (*Run, error) {
 	last, err := c.Archive.PackingRuns(ctx, 1)
 	if err != nil || len(last) == 0 || last[0].Over() {
@@ -17,7 +17,7 @@ func (c *Carrier) open(ctx context.Context) (*Run, error) {
 	return &last[0], nil
 }
 
-// observe reads the cloud. The lease is renewed meanwhile.
+// observe reads the cloud, for readLimit at most.
 func (c *Carrier) observe(ctx context.Context) (Situation, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()

@@ -7,21 +7,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// ordered is a placement brought into an order in which each move can be made.
+// ordered is a placement as a sequence of moves that can be made one after the other.
 type ordered struct {
 	moves   []Move
-	at      []int     // of each job, in the end
-	loads   []float64 // in the end
+	at      []int     // host of each job at the end
+	loads   []float64 // at the end
 	dropped []drop
 }
 
-// drop is a move that cannot be made.
 type drop struct {
 	job, to int
 	why     string
 }
 
-// walk is the cloud while moves are made.
+// walk is the simulated cloud while moves are made.
 type walk struct {
 	*view
 	states *inventory.States
@@ -32,7 +31,7 @@ type walk struct {
 	left   budget
 }
 
-// budget is what may still be moved.
+// budget is what the moves may still cost.
 type budget struct {
 	migrations int
 	memory     float64
@@ -54,7 +53,7 @@ func (v *view) walk(o Options) *walk {
 	return w
 }
 
-// refuses says why a job cannot go to a host now.
+// refuses returns why a job cannot go to a host now; empty if it can.
 func (w *walk) refuses(j, to int) string {
 	one := &w.jobs[j]
 	switch {
@@ -70,7 +69,8 @@ func (w *walk) refuses(j, to int) string {
 	return w.Situation.refuses(w.states, r, w.hosts[to].place)
 }
 
-// inGroup gives the request with the hosts on which the members of its group are by now.
+// inGroup returns the request with the hosts that the members of its group are on after the
+// moves so far.
 func (w *walk) inGroup(r *placing.Request) *placing.Request {
 	next, group := *r, *r.Group
 	group.Hosts = nil
@@ -87,7 +87,7 @@ func (w *walk) affords(j int) bool {
 	return (w.left.anyNumber || w.left.migrations > 0) && (w.left.anyMemory || w.left.memory >= w.jobs[j].memory-slack)
 }
 
-// after is the load of the fullest host once a job has gone to a host.
+// after returns the load of the fullest host after a job has gone to a host.
 func (w *walk) after(j, to int) float64 {
 	fullest := 0.0
 	for h, load := range w.loads {
@@ -121,13 +121,13 @@ func (w *walk) move(j, to int, between bool) {
 	})
 }
 
-// order makes the moves to a placement one after the other, at each step the one after
-// which the smallest yield is largest: who stops in the middle has most of it. Where none
-// can be made, as each waits for another to leave, one makes room by going elsewhere for a
-// while; where that does not help either, the one with the smallest need is dropped.
+// order puts the moves to a placement in sequence. At each step it chooses the move after
+// which the smallest yield is largest, so that a run that is stopped early has most of the
+// benefit. If no move is possible because each waits for another, a job makes room by going
+// elsewhere for a while. If that does not help, order drops the move of the job with the
+// smallest need.
 //
-// first, where it is not nil, says which jobs go before others: those with the smaller
-// number.
+// If first is not nil, jobs with a smaller first go before others.
 func (v *view) order(at []int, o Options, first func(job int) int) ordered {
 	w := v.walk(o)
 	pending := map[int]int{}
@@ -159,13 +159,13 @@ func (v *view) order(at []int, o Options, first func(job int) int) ordered {
 	return ordered{w.moves, w.at, w.loads, dropped}
 }
 
-// many is how many moves are too many to look for the best of them each time.
+// many is the number of pending moves above which best returns the first possible one.
 const many = 200
 
-// best gives the pending job to be moved next; -1 where none can be.
+// best returns the pending job that moves next; -1 if none can.
 func (w *walk) best(pending map[int]int, first func(int) int) int {
 	best, load, turn := -1, 0.0, 0
-	for j := range w.jobs { // in their order, so that a plan is the same each time
+	for j := range w.jobs { // in their order, so that plans are deterministic
 		to, is := pending[j]
 		if !is || !w.affords(j) {
 			continue
@@ -184,11 +184,11 @@ func (w *walk) best(pending map[int]int, first func(int) int) int {
 	return best
 }
 
-// relieves says that a job leaves a fuller host than another one.
+// relieves reports whether a job leaves a fuller host than another job does.
 func (w *walk) relieves(j, other int) bool { return w.loads[w.at[j]] > w.loads[w.at[other]]+slack }
 
-// stepAside moves a job to a host where it does not stay, so that another one can move. Each
-// does so once at most, and no host becomes fuller than the fullest is.
+// stepAside moves a job to a host where it does not stay, so that another can move. A job
+// does so at most once, and no host becomes fuller than the fullest is now.
 func (w *walk) stepAside(pending map[int]int, around map[int]bool) bool {
 	if !w.left.anyNumber && w.left.migrations <= len(pending) {
 		return false
@@ -226,7 +226,7 @@ func (w *walk) stepAside(pending map[int]int, around map[int]bool) bool {
 	return false
 }
 
-// least gives the pending job with the smallest need.
+// least returns the pending job with the smallest need.
 func (v *view) least(pending map[int]int) int {
 	least := -1
 	for j := range v.jobs {
@@ -237,7 +237,8 @@ func (v *view) least(pending map[int]int) int {
 	return least
 }
 
-// markWays takes back that a move is one of two where the second one was dropped.
+// markWays clears Between on the last move of each instance: its second move may have been
+// dropped.
 func (w *walk) markWays() {
 	last := map[string]int{}
 	for n, m := range w.moves {

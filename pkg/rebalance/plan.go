@@ -15,20 +15,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Options are what is wanted of a plan.
+// Options are an operator's requirements for a plan.
 type Options struct {
-	// Migrations is how many there may be at most, and MemoryMB how much memory they may move
-	// together; 0 is any.
+	// Migrations is the largest number of moves, and MemoryMB the most memory that they may
+	// move together; 0 is without limit.
 	Migrations int   `json:"migrations,omitempty"`
 	MemoryMB   int64 `json:"memory_mb,omitempty"`
-	// Algorithm is adapt or exact; empty is exact where that is quick, else adapt.
+	// Algorithm is adapt or exact; empty uses exact for small problems, else adapt.
 	Algorithm string `json:"algorithm,omitempty"`
-	// Consolidate is how many hosts shall become empty, the least efficient first, instead of
-	// a larger yield; 0 is none. AllThatCan is as many as can be.
+	// Consolidate is the number of hosts that the plan should empty, the least efficient
+	// first, instead of raising the yield; 0 is none. AllThatCan is as many as possible.
 	Consolidate int `json:"consolidate,omitempty"`
-	// Floor is the yield that consolidation does not go under; 0 is the one that is now.
+	// Floor is the smallest yield that consolidation may cause; 0 is the current one.
 	Floor float64 `json:"floor,omitempty"`
-	// Gain is by how much the smallest yield has to grow at least, or nothing is moved.
+	// Gain is the least increase of the smallest yield that justifies any move.
 	Gain float64 `json:"gain,omitempty"`
 }
 
@@ -38,7 +38,7 @@ const AllThatCan = math.MaxInt
 // Algorithms are the values of Options.Algorithm.
 var Algorithms = []string{"adapt", "exact"}
 
-// Check refuses what makes no sense, with the field as REST has it.
+// Check refuses invalid options. The fault names the field as in the API.
 func (o Options) Check() error {
 	switch {
 	case o.Migrations < 0:
@@ -59,31 +59,32 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Plan is what is to be moved, and what comes of it.
+// Plan is a packing plan: moves and their expected effect.
 type Plan struct {
 	At span.Instant `json:"at"`
 	// ID is the same for plans with the same moves.
 	ID        string  `json:"id"`
 	Options   Options `json:"options"`
-	Algorithm string  `json:"algorithm,omitempty"` // that was used
-	// Hosts are those whose yields count, Instances all on hosts that are up, Movable those
-	// that can be moved, and Measured those whose need was measured.
+	Algorithm string  `json:"algorithm,omitempty"` // the algorithm used
+	// Hosts is the number of hosts whose yields count, Instances that of all instances on
+	// hosts that are up, Movable that of jobs that can be moved, and Measured that of jobs
+	// with a measured need.
 	Hosts     int `json:"hosts"`
 	Instances int `json:"instances"`
 	Movable   int `json:"movable"`
 	Measured  int `json:"measured,omitempty"`
-	// Before is the smallest yield as it is, After that when all has been moved, and Bound one
-	// that no placement exceeds, however much is moved.
+	// Before is the current smallest yield, After the one after all moves, and Bound an
+	// upper bound for every placement, whatever the budget.
 	Before  float64  `json:"before"`
 	After   float64  `json:"after"`
 	Bound   float64  `json:"bound"`
 	Moves   []Move   `json:"moves"`
-	Emptied []string `json:"emptied,omitempty"` // hosts
-	// Kept are hosts that should have become empty and cannot, with why.
+	Emptied []string `json:"emptied,omitempty"` // names of hosts
+	// Kept are the hosts that should have become empty and cannot, with the reasons.
 	Kept    []Stay   `json:"kept,omitempty"`
 	Stays   []Stay   `json:"stays,omitempty"`
 	Beyond  []Beyond `json:"beyond,omitempty"`
-	Reasons []string `json:"reasons,omitempty"` // why it is as it is, in sentences
+	Reasons []string `json:"reasons,omitempty"` // why the plan is as it is, in sentences
 }
 
 // Move is a live migration.
@@ -95,14 +96,15 @@ type Move struct {
 	To        string  `json:"to"`
 	VCPUs     int64   `json:"vcpus"`
 	MemoryMB  int64   `json:"memory_mb"`
-	Need      float64 `json:"need"` // in cores
-	// Yield is the smallest one after the move.
+	Need      float64 `json:"need"` // cores that it could use
+	// Yield is the smallest yield after the move.
 	Yield float64 `json:"yield"`
-	// Between reports that the instance goes on to another host later: it makes room meanwhile.
+	// Between reports that the instance moves on to another host later: it only makes room
+	// for now.
 	Between bool `json:"between,omitempty"`
 }
 
-// Memory is how much memory the moves move, in MB.
+// Memory returns the memory that the moves transfer, in MB.
 func (p *Plan) Memory() (sum int64) {
 	for _, m := range p.Moves {
 		sum += m.MemoryMB
@@ -110,9 +112,9 @@ func (p *Plan) Memory() (sum int64) {
 	return sum
 }
 
-// Plan gives what to move within the budget. It fails with an Invalid fault where the
-// options make no sense; that nothing helps is an empty plan. Where ctx ends it gives the
-// best it has found.
+// Plan returns the moves within the budget. It fails with an Invalid fault if the options
+// are invalid. If no move helps, the plan is empty. If ctx ends, Plan returns the best plan
+// found so far.
 func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
@@ -145,7 +147,7 @@ func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 	return p, err
 }
 
-// digest names moves.
+// digest returns an identifier of the moves.
 func digest(moves []Move) string {
 	sum := sha256.New()
 	for _, m := range moves {
@@ -154,10 +156,10 @@ func digest(moves []Move) string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// rounds is how often a plan is made anew that could not be put in order.
+// rounds is the number of attempts to find a placement whose moves can all be put in order.
 const rounds = 8
 
-// level plans for the largest smallest yield.
+// level plans to raise the smallest yield.
 func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) error {
 	o := p.Options
 	if p.Before >= 1 {
@@ -169,7 +171,7 @@ func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) err
 	v.price(problem, o)
 	barred := map[[2]int]string{}
 	problem.May = func(j, host int) bool { _, is := barred[[2]int{j, host}]; return !is && v.may(j, host) }
-	ended := "" // why a search was
+	ended := "" // why a search ended early
 	for range rounds {
 		found, err := algorithm(ctx, problem)
 		if unproven, is := errors.AsType[*packing.Unproven](err); is {
@@ -208,7 +210,8 @@ func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) err
 	return nil
 }
 
-// explain says why there is no more; ended is why the search was given up, or empty.
+// explain adds the reasons why the plan does no more. ended is why the search ended early,
+// or empty.
 func (p *Plan) explain(ended string) {
 	if ended != "" && p.After < p.Bound-slack {
 		p.Reasons = append(p.Reasons, ended+": there may be a better plan")
@@ -225,7 +228,8 @@ func (p *Plan) explain(ended string) {
 	}
 }
 
-// quick is how many pairs of a job and a host the exact search is used for unasked.
+// quick is the largest number of pairs of a job and a host with the exact search as the
+// default.
 const quick = 60
 
 func (v *view) algorithm(o Options) (packing.Algorithm, string) {
@@ -239,9 +243,9 @@ func (v *view) algorithm(o Options) (packing.Algorithm, string) {
 	return packing.Adapt{}.Place, "adapt"
 }
 
-// price sets what moves cost, and the budget, so that both limits are kept: where there are
-// two, a move takes the larger one of its parts of them. What stays costs more than there
-// is.
+// price sets the prices of moves and the budget so that both limits hold: with two limits,
+// the price of a move is the larger of its fractions of them. The price of an instance that
+// stays exceeds the budget.
 func (v *view) price(p *packing.Problem, o Options) {
 	p.Price = make([]float64, len(v.jobs))
 	total := 0.0
@@ -276,7 +280,7 @@ func (v *view) price(p *packing.Problem, o Options) {
 	}
 }
 
-// prune takes jobs back home that have gone for nothing, those with most memory first.
+// prune cancels moves that gain nothing, those with the most memory first.
 func (v *view) prune(at []int) {
 	var gone []int
 	for i, h := range at {

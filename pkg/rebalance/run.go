@@ -6,67 +6,67 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Status is how far a run is.
+// Status is the status of a run.
 type Status string
 
-// The statuses. The last three are for good.
+// The statuses. The last three are final.
 const (
 	Running  Status = "running"
-	Stopping Status = "stopping" // the move under way is the last one
+	Stopping Status = "stopping" // the current move is the last one
 	Done     Status = "done"
 	Stopped  Status = "stopped"
 	Failed   Status = "failed"
 )
 
-// Statuses are all of them.
+// Statuses are all statuses of a run.
 var Statuses = []Status{Running, Stopping, Done, Stopped, Failed}
 
-// State is how far a move is.
+// State is the state of a move.
 type State string
 
-// The states.
+// The states of a move. The last three are final.
 const (
 	Waiting  State = "waiting"
-	Moving   State = "moving"   // it is stored before Nova is told
-	Aborting State = "aborting" // it took too long, and Nova was told to give it up
+	Moving   State = "moving"   // stored before Nova receives the order
+	Aborting State = "aborting" // it took too long, and Nova was ordered to abort it
 	Moved    State = "moved"
 	Skipped  State = "skipped"
 	Undone   State = "failed"
 )
 
-// Run is a plan that is carried out.
+// Run is a plan that an operator has applied.
 type Run struct {
 	ID      string       `json:"id"`
-	By      string       `json:"by"` // the id of the user
+	By      string       `json:"by"` // id of the user
 	Status  Status       `json:"status"`
-	Reason  string       `json:"reason,omitempty"` // why it ended, or ends, as it does; a sentence
+	Reason  string       `json:"reason,omitempty"` // why it ended, or will end, as a sentence
 	Created span.Instant `json:"created"`
-	Ended   span.Instant `json:"ended,omitempty"` // 0 is not yet
+	Ended   span.Instant `json:"ended,omitempty"` // 0 until it has ended
 	Plan    Plan         `json:"plan"`
-	// Progress is that of the moves of the plan, one by one.
+	// Progress is the progress of each move of the plan, by index.
 	Progress []Progress `json:"progress"`
-	// Yield is the smallest yield when the run had ended; 0 is not known.
+	// Yield is the smallest yield at the end of the run; 0 is unknown.
 	Yield float64 `json:"yield,omitempty"`
 }
 
-// Progress is how far one move is.
+// Progress is the progress of one move.
 type Progress struct {
 	State  State        `json:"state"`
-	Reason string       `json:"reason,omitempty"` // why it was skipped, or has failed
-	Begun  span.Instant `json:"begun,omitempty"`  // when Nova was told; 0 where it was not
-	// Aborted is when Nova was first told to abort it; 0 where it was not.
+	Reason string       `json:"reason,omitempty"` // why it was skipped or has failed
+	Begun  span.Instant `json:"begun,omitempty"`  // when Nova was last ordered to move it; 0 if it was not
+	// Aborted is when Nova was first ordered to abort it; 0 if it was not.
 	Aborted span.Instant `json:"aborted,omitempty"`
 	Ended   span.Instant `json:"ended,omitempty"`
-	// Before is the last migration that Nova knew of the instance when it was told: a later
-	// one is ours. Told is how often it was.
+	// Before is the id of the last migration of the instance before the order: a later one
+	// belongs to this move. Told is the number of orders.
 	Before string `json:"before,omitempty"`
 	Told   int    `json:"told,omitempty"`
 }
 
-// Over says that nothing more happens in the run.
+// Over reports whether the run has ended.
 func (r *Run) Over() bool { return r.Status != Running && r.Status != Stopping }
 
-// next gives the place of the first move that is not over; false where all are.
+// next returns the index of the first move that is not over, if there is one.
 func (r *Run) next() (int, bool) {
 	i := slices.IndexFunc(r.Progress, func(p Progress) bool { return !p.over() })
 	return i, i >= 0
@@ -74,7 +74,7 @@ func (r *Run) next() (int, bool) {
 
 func (p *Progress) over() bool { return p.State == Moved || p.State == Skipped || p.State == Undone }
 
-// Count is how many moves have the state.
+// Count returns the number of moves in the state.
 func (r *Run) Count(state State) (n int) {
 	for _, p := range r.Progress {
 		if p.State == state {
@@ -84,7 +84,7 @@ func (r *Run) Count(state State) (n int) {
 	return n
 }
 
-// Floor is the yield that the run is not to go under, where it empties hosts.
+// Floor returns the yield that a run must not go below when it empties hosts.
 func (r *Run) Floor() float64 {
 	if r.Plan.Options.Floor > 0 {
 		return r.Plan.Options.Floor

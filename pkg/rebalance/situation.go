@@ -1,10 +1,10 @@
-// Package rebalance moves instances between hosts so that the smallest yield grows (paper
-// 002, section 6.2), or so that hosts become empty, and carries such a plan out one live
-// migration after the other.
+// Package rebalance moves instances between hosts to raise the smallest yield (paper 002,
+// section 6.2) or to empty hosts. It carries out such a packing plan one live migration
+// after the other.
 //
-// A plan is a pure function of a Situation. Which host may take an instance is for the
-// filters to say that place instances, asked anew for each move of the plan, with what the
-// moves before it have changed.
+// A plan is a pure function of a Situation. The filters for placements decide which host
+// may take an instance. They run for each move of the plan, with the state after the moves
+// before it.
 package rebalance
 
 import (
@@ -22,44 +22,47 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Situation is all that a plan depends on, at one moment.
+// Situation is everything that a plan depends on, at one moment.
 type Situation struct {
 	Now    span.Instant
 	States *inventory.States
-	// Hosts have the power and the efficiency of the hosts.
+	// Hosts holds the power and the efficiency of the hosts.
 	Hosts *inventory.Snapshot
-	// Filters say which hosts may take an instance.
+	// Filters decide which hosts may take an instance.
 	Filters []filters.Filter
-	// Groups are the server groups by the id of each of their members.
+	// Groups are the server groups, by the id of each of their members.
 	Groups map[string]placing.Group
-	// Closed are hosts onto which nothing goes for another reason than those that States,
-	// Hosts and Filters know, as that one will be switched off, each with a sentence.
+	// Closed are hosts that take nothing for a reason that States, Hosts and Filters do not
+	// know, for example because they will be switched off, each with the reason as a
+	// sentence.
 	Closed map[string]string
-	// Share of the vCPUs of its flavor is what an instance needs of which no use was measured.
+	// Share is the fraction of the vCPUs of its flavor that an instance needs if its use
+	// was not measured.
 	Share float64
-	// Use is what instances use, in cores, as far as it was measured, by id.
+	// Use is the measured use of instances, in cores, by id.
 	Use map[string]float64
-	// Kept are instances that stay where they are for a reason of others, with that.
+	// Kept are instances that another part of Almanac keeps where they are, each with the
+	// reason.
 	Kept map[string]string
-	// Told is the key of the metadata by which the owner of an instance is told that it has
-	// to go; empty is none.
+	// Told is the metadata key that notifies the owner of an instance of its eviction;
+	// empty is none.
 	Told string
 }
 
-// The words for where needs come from.
+// The sources of needs.
 const (
 	OfFlavor      = "flavor"
 	OfDiagnostics = "diagnostics"
 )
 
-// Needs lists both.
+// Needs are the sources of needs.
 var Needs = []string{OfFlavor, OfDiagnostics}
 
-// idle are the statuses in which an instance keeps its memory and runs on no CPU.
+// idle are the statuses in which an instance keeps its memory and uses no CPU.
 var idle = []string{"SHUTOFF", "SUSPENDED", "PAUSED", "SHELVED", "SOFT_DELETED"}
 
-// need is how many cores an instance could use. No instance uses more than most, those of
-// the largest host.
+// need returns how many cores an instance could use. most is the number of cores of the
+// largest host: no instance can use more.
 func (s *Situation) need(i *inventory.Instance, most float64) float64 {
 	if slices.Contains(idle, i.Status) {
 		return 0
@@ -70,14 +73,14 @@ func (s *Situation) need(i *inventory.Instance, most float64) float64 {
 	return min(float64(i.Flavor.Resources.VCPUs)*s.Share, most)
 }
 
-// unjudged are the beginnings of extra specs that need more of a host than can be seen
-// here: instances of such flavors stay (nova/virt/hardware.py).
+// unjudged are the prefixes of extra specs with requirements that the filters cannot check:
+// instances with such flavors stay (nova/virt/hardware.py).
 var unjudged = []string{
 	"hw:numa_", "hw:cpu_dedicated_mask", "hw:cpu_thread_policy", "hw:cpu_realtime", "hw:mem_page_size", "hw:pmem", "hw:pci_",
 	"hw:mem_encryption", "hw:tpm_", "hw:emulator_threads_policy", "pci_passthrough:", "accel:", "resources:PCPU", "resources:VGPU",
 }
 
-// stays says why an instance cannot be moved; empty where it can.
+// stays returns why an instance cannot be moved; empty if it can.
 func (s *Situation) stays(i *inventory.Instance) string {
 	group, grouped := s.Groups[i.ID]
 	switch {
@@ -108,7 +111,7 @@ func (s *Situation) stays(i *inventory.Instance) string {
 	return ""
 }
 
-// living is how many of these instances are on some host.
+// living returns how many of these instances are on a host.
 func (s *Situation) living(instances []string) (n int) {
 	for _, id := range instances {
 		if len(s.States.HostsOf(id)) > 0 {
@@ -118,7 +121,7 @@ func (s *Situation) living(instances []string) (n int) {
 	return n
 }
 
-// request is what Nova would ask for an instance that is on host from.
+// request returns the request that Nova would make for an instance on host from.
 func (s *Situation) request(i *inventory.Instance, from *inventory.HostState) *placing.Request {
 	f := i.Flavor
 	r := &placing.Request{
@@ -132,7 +135,8 @@ func (s *Situation) request(i *inventory.Instance, from *inventory.HostState) *p
 	return r
 }
 
-// takes is what an instance takes of its host, by resource class of Placement.
+// takes returns the resources that an instance takes of its host, by resource class of
+// Placement.
 func takes(i *inventory.Instance) map[string]int64 {
 	all := map[string]int64{}
 	add := func(class string, amount int64) {
@@ -149,7 +153,7 @@ func takes(i *inventory.Instance) map[string]int64 {
 	return all
 }
 
-// shut says why nothing may go onto host i, whatever it is; empty where something may.
+// shut returns why no instance may move to host i; empty if one may.
 func (s *Situation) shut(i int) string {
 	h := s.States.Host(i)
 	if why := s.Closed[h.Name]; why != "" {
@@ -168,8 +172,9 @@ func (s *Situation) shut(i int) string {
 	return ""
 }
 
-// refuses asks the filters whether a host may take what is requested; states are those at
-// that moment. It gives the first that refuses it, and why.
+// refuses returns why a host may not take a request: the reason that no instance may move
+// there, or the first filter that refuses with its reason. It is empty if the host may.
+// states is the state at that moment.
 func (s *Situation) refuses(states *inventory.States, r *placing.Request, host int) string {
 	if why := s.shut(host); why != "" {
 		return why
@@ -184,9 +189,10 @@ func (s *Situation) refuses(states *inventory.States, r *placing.Request, host i
 	return ""
 }
 
-// tests are the filters, made ready for a request. That for reservations is asked as for one
-// who makes no room too: a preemptible instance may fill hosts that are reserved, but to move
-// it there is to have it evicted.
+// tests returns the filters, prepared for a request. For a preemptible instance the filter
+// for reservations runs a second time, as for an instance that is not preemptible: a
+// preemptible instance may fill a reserved host, but a move there would lead to its
+// eviction.
 func (s *Situation) tests(states *inventory.States, r *placing.Request) iter.Seq2[filters.Filter, filters.Test] {
 	lasting := *r
 	lasting.Preemptible = false
@@ -205,7 +211,7 @@ func (s *Situation) tests(states *inventory.States, r *placing.Request) iter.Seq
 	}
 }
 
-// open gives the hosts that may take what is requested if only there is room on them.
+// open returns the hosts that may take the request if there is room on them.
 func (s *Situation) open(r *placing.Request) hostset.Set {
 	hosts := s.States.All().Clone()
 	for f, test := range s.tests(s.States, r) {
@@ -218,7 +224,8 @@ func (s *Situation) open(r *placing.Request) hostset.Set {
 	return hosts
 }
 
-// promised gives the hosts that the filter for reservations closes to strangers.
+// promised returns the hosts that the filter for reservations closes to instances outside
+// the reservation.
 func (s *Situation) promised() hostset.Set {
 	left := s.States.All().Clone()
 	for _, f := range s.Filters {
@@ -234,19 +241,18 @@ func (s *Situation) promised() hostset.Set {
 	return closed
 }
 
-// cores gives what of a class is on host i in truth, without what Nova sells more than
-// once.
+// cores returns the number of physical cores of a host, without overcommitment.
 func cores(h *inventory.HostState) float64 { return float64(h.Stocks["VCPU"].Real()) }
 
-// memory gives how much memory instances may have on a host: what is there, or less where
-// Placement gives less away. Where instances have more already, nothing more goes there,
-// and nobody is driven away because of it.
+// memory returns the memory in MB that instances may have on a host: its physical memory,
+// or the limit in Placement if that is less. If instances already have more, the result is
+// what they have: no more fits, and none has to leave.
 func memory(h *inventory.HostState) float64 {
 	stock := h.Stocks["MEMORY_MB"]
 	return float64(max(min(stock.Limit(), stock.Real()), stock.Used))
 }
 
-// moved gives the states after an instance has gone from one host to another.
+// moved returns the states after an instance has moved from one host to another.
 func moved(s *inventory.States, one inventory.Instance, amounts map[string]int64, from, to int) *inventory.States {
 	source, target := *s.Host(from), *s.Host(to)
 	source.Stocks, target.Stocks = with(source.Stocks, amounts, -1), with(target.Stocks, amounts, 1)
@@ -266,7 +272,7 @@ func with(stocks map[string]inventory.Stock, amounts map[string]int64, sign int6
 	return next
 }
 
-// yieldOf is the yield where the fullest host has a load; 1 where nobody needs anything.
+// yieldOf returns the yield if the fullest host has this load; 1 without needs.
 func yieldOf(load float64) float64 {
 	if !(load > 1) {
 		return 1
@@ -274,5 +280,5 @@ func yieldOf(load float64) float64 {
 	return 1 / load
 }
 
-// slack is how much two yields differ at least that are not the same (E002-10).
+// slack is the smallest difference between two yields that counts (E002-10).
 const slack = 1e-9

@@ -10,40 +10,39 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// view is a situation as a problem of package packing: hosts and jobs have numbers of
-// their own.
+// view is a situation as a problem of package packing, which numbers hosts and jobs itself.
 type view struct {
 	*Situation
 	hosts []node
-	at    map[int]int // number of a host by its place in States
+	at    map[int]int // number of a host by its index
 	jobs  []guest
-	// stay are the instances that cannot be moved, and beyond the hosts that are no part of
-	// the problem.
+	// stay are the instances that cannot be moved, and beyond the hosts that are not part
+	// of the problem.
 	stay   []Stay
 	beyond []Beyond
 	all    int // instances on hosts that are up
 }
 
-// node is a host. What it has is in cores and in MB.
+// node is a host. CPU is in cores and memory in MB.
 type node struct {
-	place       int // in States
+	place       int // index in States
 	cpu, memory float64
-	// other is the memory that is used there by what is no job.
+	// other is the memory that is used on the host by anything but jobs.
 	other    float64
-	anybody  bool // has instances, jobs or not
-	rooted   int  // how many of them cannot be moved
+	anybody  bool // has instances, whether jobs or not
+	rooted   int  // number of its instances that cannot be moved
 	promised bool
-	rank     int // of its efficiency; the largest is the least efficient
+	rank     int // rank of its efficiency; the largest is the least efficient
 }
 
-// guest is an instance that uses CPU.
+// guest is an instance that uses CPU: a job of the problem.
 type guest struct {
 	one         inventory.Instance
-	host        int // number
+	host        int // number of its host
 	cpu, memory float64
 	stays       string
 	request     *placing.Request
-	open        hostset.Set // hosts by place that may take it if there is room; nil where it stays
+	open        hostset.Set // hosts by index in States that may take it if there is room; nil if it stays
 }
 
 // Stay is an instance that cannot be moved.
@@ -53,7 +52,7 @@ type Stay struct {
 	Reason   string `json:"reason"`
 }
 
-// Beyond is a host whose yield no move can change.
+// Beyond is a host with a yield that no move can change.
 type Beyond struct {
 	Host   string  `json:"host"`
 	Yield  float64 `json:"yield"`
@@ -87,7 +86,6 @@ func (s *Situation) view() *view {
 	return v
 }
 
-// gather finds the jobs.
 func (v *view) gather() {
 	most := 0.0
 	for _, n := range v.hosts {
@@ -115,12 +113,13 @@ func (v *view) gather() {
 			v.jobs = append(v.jobs, j)
 		}
 	}
-	for i := range v.hosts { // an instance that is on its way here is not in Placement yet
+	for i := range v.hosts { // an instance that is on its way here has no allocation in Placement yet
 		v.hosts[i].other = max(0, v.hosts[i].other)
 	}
 }
 
-// openTo is Situation.open, asked once for instances of which all that counts is the same.
+// openTo returns Situation.open for a job, without the hosts that are not part of the
+// problem. It computes the set once for instances with equal requests.
 func (v *view) openTo(j *guest, same map[string]hostset.Set) hostset.Set {
 	r := j.request
 	key := ""
@@ -142,8 +141,9 @@ func (v *view) openTo(j *guest, same map[string]hostset.Set) hostset.Set {
 	return set
 }
 
-// leaveOut takes hosts out of the problem that are fuller than they should be and from
-// which nothing can be moved: the smallest yield would be theirs whatever is done.
+// leaveOut removes the hosts from the problem that have too few CPUs for their instances
+// and no instance that can be moved: they would determine the smallest yield, whatever is
+// moved.
 func (v *view) leaveOut() {
 	movable := make([]bool, len(v.hosts))
 	for i := range v.jobs {
@@ -176,7 +176,7 @@ func (v *view) leaveOut() {
 	v.hosts = kept
 }
 
-// now gives the host of each job.
+// now returns the current host of each job.
 func (v *view) now() []int {
 	at := make([]int, len(v.jobs))
 	for i := range v.jobs {
@@ -185,7 +185,7 @@ func (v *view) now() []int {
 	return at
 }
 
-// loads gives the needs on each host by what it has.
+// loads returns the CPU needs on each host as a fraction of its CPU.
 func (v *view) loads(at []int) []float64 {
 	loads := make([]float64, len(v.hosts))
 	for i, h := range at {
@@ -197,7 +197,7 @@ func (v *view) loads(at []int) []float64 {
 	return loads
 }
 
-// yield is the smallest yield of a placement.
+// yield returns the smallest yield of a placement.
 func (v *view) yield(at []int) float64 {
 	if len(v.hosts) == 0 {
 		return 1
@@ -205,7 +205,7 @@ func (v *view) yield(at []int) float64 {
 	return yieldOf(slices.Max(v.loads(at)))
 }
 
-// fits says that everybody has his memory.
+// fits reports whether the memory of all jobs fits on their hosts.
 func (v *view) fits(at []int) bool {
 	used := make([]float64, len(v.hosts))
 	for i, h := range at {
@@ -219,19 +219,20 @@ func (v *view) fits(at []int) bool {
 	return true
 }
 
-// may says that a job may be on a host, if there is room.
+// may reports whether a job may be on a host if there is room.
 func (v *view) may(j, host int) bool {
 	return v.jobs[j].host == host || v.jobs[j].open != nil && v.jobs[j].open.Has(v.hosts[host].place)
 }
 
-// problem gives the problem for package packing; nil where there is nothing to pack.
+// problem returns the problem for package packing; nil if there is nothing to pack.
 func (v *view) problem() *packing.Problem {
 	if len(v.jobs) == 0 || len(v.hosts) == 0 {
 		return nil
 	}
 	p := &packing.Problem{May: v.may}
 	for _, n := range v.hosts {
-		// A host whose memory is taken to the last bit by what is no job.
+		// Package packing requires more than 0, also for a host without memory left for
+		// jobs.
 		p.Hosts = append(p.Hosts, packing.Host{CPU: n.cpu, Memory: max(n.memory-n.other, slack)})
 	}
 	for i := range v.jobs {
@@ -242,7 +243,7 @@ func (v *view) problem() *packing.Problem {
 	return p
 }
 
-// index finds the job of an instance.
+// index returns the number of the job of an instance; -1 if there is none.
 func (v *view) index(instance string) int {
 	return slices.IndexFunc(v.jobs, func(j guest) bool { return j.one.ID == instance })
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// hostsAtOnce is how many hosts are seen to at the same time.
+// hostsAtOnce is the number of hosts that advance at the same time.
 const hostsAtOnce = 8
 
-// act continues with every host that is on its way between on and off, or should be.
+// act advances every host that is on its way between on and off, or should be.
 func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
 	var mu sync.Mutex
 	var errs []error
@@ -43,14 +43,14 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 			return nil
 		})
 	}
-	_ = work.Wait() // it gathers none
+	_ = work.Wait() // the errors are in errs
 	if changed && c.Changed != nil {
 		c.Changed()
 	}
 	return errors.Join(errs...)
 }
 
-// concerned gives the hosts there is something to do about, by name.
+// concerned returns the hosts that may need an action, by name.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
 	hosts := map[string]bool{}
 	for host := range wants {
@@ -69,8 +69,8 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 	return slices.Sorted(maps.Keys(hosts))
 }
 
-// rests says that nothing becomes of a host in this step, and that nobody has to be asked to
-// know that: most of those that sleep.
+// rests reports whether nothing changes for a host in this step, without a question to
+// agents, Nova or Placement. Most sleeping hosts rest.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
 	facts := c.known(w, &record, wants)
@@ -83,7 +83,8 @@ func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch
 
 func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
-// advanceHost does one step with one host: what is decided is stored before it is done.
+// advanceHost makes one step with one host. It stores the decision before it carries it
+// out.
 func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
@@ -134,7 +135,7 @@ func (w *world) recordOf(host string) energy.Record {
 	return r
 }
 
-// keep lets what comes after in the same step see the record.
+// keep makes the new record visible to the rest of the step.
 func (w *world) keep(host string, r energy.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,14 +143,15 @@ func (w *world) keep(host string, r energy.Record) {
 	w.records[host] = r
 }
 
-// facts gathers what is known of a host, and what its agent says of its order.
+// facts returns the facts about a host, including its agent's answer about its order.
 func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
 	f := c.known(w, r, wants)
 	if r.Order != nil && f.Agent {
 		o := *r.Order
 		if o.State != energy.On {
-			// To give an order is to ask what has become of it. One to switch off stands on a
-			// look at the host: it is given once, and what is over by now is not begun.
+			// Sending an order again asks for its outcome. An order to switch off relies on
+			// a check that the host is empty, so it is valid only once: with a deadline in
+			// the past the agent does not begin it now.
 			o.Deadline = 0
 		}
 		outcome, err := c.Agents.Order(ctx, o)
@@ -162,7 +164,7 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 	return f
 }
 
-// known gathers what is known of a host without asking anybody.
+// known returns the facts about a host that need no further question.
 func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
 	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
 	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
@@ -180,7 +182,8 @@ func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.S
 	return f
 }
 
-// forbids says why a host that is about to be switched off must stay on now.
+// forbids returns why a host that is about to be switched off must stay on now; empty if it
+// need not.
 func (c *Controller) forbids(w *world, m *energy.Machine) string {
 	switch {
 	case m.Stays != "":
@@ -193,7 +196,8 @@ func (c *Controller) forbids(w *world, m *energy.Machine) string {
 	return ""
 }
 
-// occupied asks both sources, where there are two.
+// occupied asks Nova and Placement what is on a host; without a cloud it asks the
+// inventory.
 func (c *Controller) occupied(ctx context.Context, w *world, host string) (string, error) {
 	if c.Vacancy != nil {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -209,7 +213,7 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 	return "", nil
 }
 
-// do does what was stored. What fails comes again with the next step.
+// do carries out the stored actions. The next step repeats actions that fail.
 func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) error {
 	var errs []error
 	r := &step.Record
@@ -239,7 +243,7 @@ func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) 
 	return errors.Join(errs...)
 }
 
-// count lets the breaker know of boots that succeeded or failed for good.
+// count updates the breaker after a boot that succeeded, or failed for the last time.
 func (c *Controller) count(ctx context.Context, lease job.Lease, step energy.Step) error {
 	if !step.Woke && !step.Failed {
 		return nil
@@ -264,7 +268,7 @@ func (c *Controller) log(ctx context.Context, step energy.Step) {
 	}
 }
 
-// announce tells of a way that has begun, ended or failed.
+// announce sends a notification when switching a host has begun, ended or failed.
 func (c *Controller) announce(ctx context.Context, before *energy.Record, step *energy.Step) {
 	after := &step.Record
 	if c.Notices == nil || before.Phase == after.Phase {

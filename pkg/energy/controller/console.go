@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console is what operators look at and turn, in any process: it reads what the controller
-// has stored, and stores what they order.
+// Console serves operators, in any process: it reads what the controller has stored, and
+// stores what operators order.
 type Console struct {
 	Records    Records
 	Settings   Settings
@@ -25,47 +25,48 @@ type Console struct {
 	Promises   Promises
 	Admission  energy.Admission
 	Rules      energy.Rules
-	Configured energy.Mode // the mode of the configuration
-	Late       int64       // after how many seconds a report is not of now any more
+	Configured energy.Mode // the configured mode
+	Late       int64       // the age in seconds from which a report is out of date
 	Now        func() span.Instant
-	// Ordered is called when something was ordered, so that it is done soon; it may be nil.
+	// Ordered is called after an order, so that the controller acts on it soon; it may be
+	// nil.
 	Ordered func()
 }
 
-// Status is how the controller is.
+// Status is the state of the controller.
 type Status struct {
 	Settings   energy.Settings
-	Configured energy.Mode // that of the configuration
-	Mode       energy.Mode // in force where neither a host nor an aggregate has its own
+	Configured energy.Mode // the configured mode
+	Mode       energy.Mode // in force for hosts without a mode of their own or of an aggregate
 	Report     energy.Report
-	// Late says why Report is not believed to be of now, in a sentence: no process measures,
-	// or it is behind.
+	// Late is the reason, as a sentence, why Report is out of date: no process measures, or
+	// the one that does is behind. It is empty if the report is current.
 	Late string
 }
 
-// Change is what an operator changes of the controller as a whole. What is nil stays.
+// Change is what an operator changes in the settings. Nil fields change nothing.
 type Change struct {
-	Mode *energy.Mode // empty: as the configuration says
-	// Aggregates and Hosts give modes of their own; empty takes one away.
+	Mode *energy.Mode // empty: the configured mode
+	// Aggregates and Hosts set modes of their own; empty removes one.
 	Aggregates, Hosts map[string]energy.Mode
-	// Stop stops switching off (true), or lets it go on.
+	// Stop stops switching off (true) or allows it again (false).
 	Stop *bool
-	// Rearm lets hosts be switched off again after too many failed boots.
+	// Rearm allows switching off again after too many failed boots.
 	Rearm  bool
 	Reason string
 }
 
-// HostStatus is how one host is.
+// HostStatus is the state of one host.
 type HostStatus struct {
 	Record   energy.Record
 	Observed energy.Observed
-	// Halt says why nothing is switched off now; empty where it may be.
+	// Halt is the reason why nothing is switched off now; empty if hosts may be.
 	Halt string
-	// Outcome says in a sentence what the order that was just given comes to.
+	// Outcome is the effect of the order that was just given, as a sentence.
 	Outcome string
 }
 
-// Status gives how the controller is.
+// Status returns the state of the controller.
 func (c *Console) Status(ctx context.Context) (Status, error) {
 	settings, err := c.Settings.EnergySettings(ctx)
 	if err != nil {
@@ -96,8 +97,8 @@ func (c *Console) late(r energy.Report) string {
 	return ""
 }
 
-// Change carries out what by, a user's id, wants changed. It fails with an Invalid fault for
-// modes that there are not, and a NotFound one for hosts.
+// Change applies a change by a user with the id by. It fails with an Invalid fault for an
+// unknown mode, and with a NotFound fault for an unknown host.
 func (c *Console) Change(ctx context.Context, by string, change Change) error {
 	if err := c.check(&change); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (c *Console) ordered() {
 	}
 }
 
-// changed gives modes with that of name, or without it where mode is empty.
+// changed returns modes with that of name set, or removed if mode is empty.
 func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[string]energy.Mode {
 	next := map[string]energy.Mode{}
 	maps.Copy(next, modes)
@@ -202,8 +203,8 @@ func (c *Console) changeHosts(ctx context.Context, by string, change Change) err
 	return nil
 }
 
-// Approve lets the plan with that id be carried out. It fails with a Conflict fault where
-// another plan has been made since.
+// Approve allows the controller to carry out the plan with this id. It fails with a
+// Conflict fault if a newer plan exists.
 func (c *Console) Approve(ctx context.Context, by, plan string) error {
 	now := c.Now()
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
@@ -223,7 +224,7 @@ func (c *Console) Approve(ctx context.Context, by, plan string) error {
 	return nil
 }
 
-// Hosts gives all hosts that the controller has seen, by name.
+// Hosts returns all hosts of the controller's last report and of the inventory, by name.
 func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
 	report, err := c.Reports.EnergyReport(ctx)
 	if err != nil {
@@ -251,7 +252,7 @@ func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
 	return all, nil
 }
 
-// Host gives one host; a NotFound fault where there is none of that name.
+// Host returns one host. It fails with a NotFound fault if no host has that name.
 func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
 	all, err := c.Hosts(ctx)
 	if err != nil {
@@ -264,12 +265,12 @@ func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
 	return all[i], nil
 }
 
-// Audit gives the last entries of a host, or of all; see History.
+// Audit returns the latest entries of a host, or of all hosts; see History.
 func (c *Console) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	return c.History.Audit(ctx, host, before, limit)
 }
 
-// Demand gives the measurements from an instant on.
+// Demand returns the measurements from an instant on.
 func (c *Console) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
 	return c.History.Demand(ctx, from)
 }

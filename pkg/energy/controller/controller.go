@@ -10,35 +10,35 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ReasonPrefix begins the reason for which Almanac disables a service. What is disabled for
-// another reason was disabled by somebody else.
+// ReasonPrefix begins the reason with which Almanac disables a service. A service that is
+// disabled for any other reason was not disabled by Almanac.
 const ReasonPrefix = "almanac energy "
 
-// Reports keep what the controller saw last.
+// Reports store the last report of the controller.
 type Reports interface {
 	SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
 	EnergyReport(ctx context.Context) (energy.Report, error)
 }
 
-// Notices tell the world; their errors are logged.
+// Notices send notifications; the controller logs their errors.
 type Notices interface {
-	// Switched tells of a host that is being switched off or on, has been, or could not be.
+	// Switched notifies that a host is being switched off or on, has been, or could not be.
 	Switched(ctx context.Context, n Switched) error
-	// Alarm tells that an alarm has begun, or has ended.
+	// Alarm notifies that an alarm has begun or ended.
 	Alarm(ctx context.Context, a energy.Alarm, ended bool) error
 }
 
-// Switched is what is told of one host's way between on and off.
+// Switched is the notification of one stage in switching a host.
 type Switched struct {
 	Host, Operation string
 	To              energy.State
 	Stage           Stage
 	Reason          string
 	Urgent          bool
-	Since, At       span.Instant // since when it is on this way, and when this stage was reached
+	Since, At       span.Instant // when this way began, and when it reached this stage
 }
 
-// Stage is how far a host's way is.
+// Stage is how far the switching of a host is.
 type Stage string
 
 // The stages.
@@ -48,39 +48,40 @@ const (
 	Fails  Stage = "error"
 )
 
-// Options are what a Controller is made of. Times are seconds where they are not durations.
+// Options are the parts and settings of a Controller. Times are in seconds unless they are
+// durations.
 type Options struct {
 	Records  Records
 	Settings Settings
 	History  History
-	Reports  Reports // nil: nobody looks on
+	Reports  Reports // nil: no reports are stored
 	Agents   Agents
-	// Cloud and Vacancy are nil where the hosts have no cloud: then a machine that is on is
-	// up, and a host without guests is empty.
+	// Cloud and Vacancy are nil if the hosts have no cloud. Then a machine that is on is
+	// up, and a host without instances is empty.
 	Cloud    Cloud
 	Vacancy  Vacancy
 	Promises Promises
 	Hosts    Hosts
-	Notices  Notices // nil: nobody is told
+	Notices  Notices // nil: no notifications are sent
 	Leases   job.Leases
 
 	Rules      energy.Rules
 	Switching  energy.Switching
 	Admission  energy.Admission
-	Mode       energy.Mode // of the configuration
-	WakeTest   bool        // a host must have been shown to wake up
-	MostFailed int         // hosts in a row that may fail to wake; 0 is any number
-	BootTime   int64       // of a host of which nothing was measured
+	Mode       energy.Mode // the configured mode
+	WakeTest   bool        // only hosts that have passed a wake test are switched off
+	MostFailed int         // failed wakes of hosts in a row that stop switching off; 0 is without limit
+	BootTime   int64       // boot time of a host without a measured one
 	Efficiency func(host string) energy.Efficiency
-	// Watts gives the power of hosts whose machines do not tell it, by host; nil: nobody
-	// does. What it gave stands beside an error.
+	// Watts returns the power of hosts whose machines do not report it, by host; nil if
+	// nothing else measures it. It may return results together with an error.
 	Watts      func(ctx context.Context, hosts []string) (map[string]float64, error)
 	Forecaster func() (energy.Forecaster, error)
 	Keep       int64 // how long the demand is kept
-	// Stopped says why nothing may be switched off, besides what operators have set; nil or
-	// empty where it may.
+	// Stopped returns a reason why nothing may be switched off, in addition to the settings
+	// of operators; empty if hosts may be. It may be nil.
 	Stopped func() string
-	// Changed is called when the records have changed.
+	// Changed is called after the records have changed.
 	Changed func()
 
 	StepEvery               time.Duration
@@ -91,19 +92,19 @@ type Options struct {
 	Log                     *slog.Logger
 }
 
-// Controller switches hosts, where it holds the lease.
+// Controller switches hosts while it holds the lease.
 type Controller struct {
 	Options
 	wake   chan struct{}
-	memory memory // of the lease's epoch; of one step at a time
+	memory memory // valid for the lease's epoch; used by one step at a time
 }
 
-// memory is what a controller knows besides the records; another that takes over begins
-// anew, and so counts idle hosts from 0.
+// memory is the state of a controller besides the records. A controller that takes over
+// starts with an empty one, and so counts idle hosts from 0.
 type memory struct {
 	epoch      int64
 	idle       map[string]int
-	odd        map[string]int // measurements in which an awake host's machine was off
+	odd        map[string]int // measurements in a row in which the machine of an awake host was off
 	readings   map[string]energy.Reading
 	forecaster energy.Forecaster
 	measured   span.Instant
@@ -113,13 +114,13 @@ type memory struct {
 	alarms     map[alarmKey]energy.Alarm
 }
 
-// headcount is how many guests there were.
+// headcount is the number of instances at an instant.
 type headcount struct {
 	at     span.Instant
 	guests int
 }
 
-// alarmKey tells alarms apart.
+// alarmKey identifies an alarm.
 type alarmKey struct {
 	kind        energy.AlarmKind
 	host, agent string
@@ -127,33 +128,33 @@ type alarmKey struct {
 
 func keyOf(a *energy.Alarm) alarmKey { return alarmKey{a.Kind, a.Host, a.Agent} }
 
-// leaseName is the right to switch hosts.
+// leaseName names the lease for switching hosts.
 const leaseName = "energy"
 
 const (
-	// leaseTTL is for how long the lease outlives a controller that has stopped.
+	// leaseTTL is how long the lease outlives a controller that has stopped.
 	leaseTTL = time.Minute
-	// lookTimeout bounds what a step asks of the world before it decides, and answerTimeout
-	// one question about a host; both are well under leaseTTL.
+	// lookTimeout bounds the observation at the start of a step, and answerTimeout one
+	// question about a host. Both are well under leaseTTL.
 	lookTimeout   = 20 * time.Second
 	answerTimeout = 10 * time.Second
 )
 
-// New gives a controller. Job lets it work.
+// New returns a controller. Its Job does the work.
 func New(o Options) *Controller {
 	return &Controller{Options: o, wake: make(chan struct{}, 1)}
 }
 
-// Wake lets the next step begin at once: reservations have changed, or an operator has
-// ordered something.
+// Wake starts the next step at once, after a change to reservations or an order by an
+// operator.
 func (c *Controller) Wake() { job.Poke(c.wake) }
 
-// Job is the controller's work.
+// Job returns the controller's periodic work.
 func (c *Controller) Job() job.Job {
 	return job.Job{Name: "energy", Every: c.StepEvery, Wake: c.wake, Step: job.Leased(c.Leases, leaseName, leaseTTL, c.step)}
 }
 
-// step looks at the world once, and does what follows.
+// step observes the world once, decides and acts.
 func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	now := c.Now()
 	if err := c.resetIfLeaseChanged(ctx, held.Lease, now); err != nil {
@@ -163,7 +164,7 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	if err != nil || w == nil {
 		return err
 	}
-	if err := held.Ensure(ctx); err != nil { // act may repeat orders to agents
+	if err := held.Ensure(ctx); err != nil { // act may send orders to agents again
 		return err
 	}
 	wants, err := c.decide(ctx, held.Lease, w)
@@ -177,7 +178,8 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	return failed
 }
 
-// resetIfLeaseChanged clears what is in memory where another process held the lease in between.
+// resetIfLeaseChanged rebuilds the memory from the history if another process has held the
+// lease in between.
 func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, now span.Instant) error {
 	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
 		m.measured, m.planned = 0, 0
@@ -203,7 +205,7 @@ func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, n
 		}
 	}
 	c.memory = memory{epoch: lease.Epoch, forecaster: forecaster, readings: map[string]energy.Reading{}, alarms: map[alarmKey]energy.Alarm{}, odd: map[string]int{}}
-	for _, a := range last.Alarms { // they have been told of
+	for _, a := range last.Alarms { // these alarms have been announced already
 		c.memory.alarms[keyOf(&a)] = a
 	}
 	c.Log.InfoContext(ctx, "this process controls the power of the hosts", "epoch", lease.Epoch, "measurements", len(before))

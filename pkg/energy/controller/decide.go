@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// decide measures and plans where it is time to, and gives what shall become of which host
-// now.
+// decide measures and plans if either is due, and returns the switches to make now, by
+// host.
 func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map[string]energy.Switch, error) {
 	if w.measure {
 		if err := c.measure(ctx, lease, w); err != nil {
@@ -22,7 +22,7 @@ func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map
 		}
 	}
 	wants := map[string]energy.Switch{}
-	if err := c.approved(ctx, lease, w, wants); err != nil { // before another plan takes its place
+	if err := c.approved(ctx, lease, w, wants); err != nil { // before a new plan replaces the approved one
 		return nil, err
 	}
 	if c.planDue(w) {
@@ -41,7 +41,7 @@ func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map
 	return wants, nil
 }
 
-// measure counts idle hosts, and adds to the history and to the savings.
+// measure counts idle hosts and updates the history and the savings.
 func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) error {
 	m := &c.memory
 	m.idle = energy.Count(m.idle, w.machines)
@@ -76,8 +76,8 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 	})
 }
 
-// save adds the time since the last measurement. What lies further back than two of them
-// was not measured.
+// save adds the time since the last measurement, up to twice the measurement interval:
+// nothing observed a longer gap.
 func (c *Controller) save(s *energy.Savings, w *world) {
 	spells := make([]energy.Spell, len(w.machines))
 	for i, m := range w.machines {
@@ -89,7 +89,7 @@ func (c *Controller) save(s *energy.Savings, w *world) {
 	s.Delay += energy.DelayReq(delayed(w, since))
 }
 
-// delayed gives the reservations since an instant that have to wait for hosts to boot.
+// delayed returns the reservations created since an instant that wait for hosts to boot.
 func delayed(w *world, since span.Instant) (all []energy.Delayed) {
 	for i := range w.live {
 		r := &w.live[i]
@@ -107,8 +107,9 @@ func delayed(w *world, since span.Instant) (all []energy.Delayed) {
 	return all
 }
 
-// weigh remembers what machines take that idle, stand by or are off, where they tell it and
-// it is not what was known: hosts that sleep cannot be asked what they took before.
+// weigh stores the power that machines draw while they are idle, in standby or off, if they
+// report it and it differs from the stored value. Once a host sleeps, its idle power cannot
+// be read.
 func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error {
 	measured := map[string]energy.Draw{}
 	for i := range w.machines {
@@ -137,11 +138,11 @@ func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error
 	})
 }
 
-// noise is by which share the power of a machine that does nothing may vary.
+// noise is the fraction of its power within which an idle machine may vary without a new
+// value being stored.
 const noise = 0.1
 
-// planDue says that it is time for a plan: every PlanEvery, and as soon as an operator has
-// ordered something.
+// planDue reports whether a plan is due: every PlanEvery seconds, and after a manual order.
 func (c *Controller) planDue(w *world) bool {
 	if w.measure && w.now >= c.memory.planned.Add(c.PlanEvery) {
 		return true
@@ -161,7 +162,6 @@ func (c *Controller) situation(w *world) energy.Situation {
 	}
 }
 
-// replan makes a plan and stores it.
 func (c *Controller) replan(ctx context.Context, lease job.Lease, w *world) error {
 	m := &c.memory
 	m.plan, m.planned = c.Rules.Plan(c.situation(w)), w.now
@@ -173,8 +173,8 @@ func (c *Controller) replan(ctx context.Context, lease job.Lease, w *world) erro
 	})
 }
 
-// atOnce says that a switch waits for nobody: it is urgent, or the host's mode is auto.
-// What is switched on does no harm, so nobody is asked about it.
+// atOnce reports whether a switch needs no approval: it is urgent, it switches a host on,
+// which does no harm, or the host's mode is auto.
 func (c *Controller) atOnce(w *world, s energy.Switch) bool {
 	return s.Urgent || s.To == energy.On || c.mode(w, s.Host) == energy.ModeAuto
 }
@@ -187,8 +187,8 @@ func (c *Controller) mode(w *world, host string) energy.Mode {
 	return w.settings.ModeOf(w.records[host].Mode, aggregates, c.Mode)
 }
 
-// approved adds the switches of a plan that an operator has approved, as far as it would
-// still be made, and marks it as carried out.
+// approved adds the switches of a plan that an operator has approved, unless a plan made
+// now would no longer contain them, and marks the plan as carried out.
 func (c *Controller) approved(ctx context.Context, lease job.Lease, w *world, wants map[string]energy.Switch) error {
 	a := w.settings.Approved
 	if a == nil || a.Plan != w.settings.PlanID || w.settings.Plan == nil || a.Begun {
@@ -211,7 +211,7 @@ func (c *Controller) approved(ctx context.Context, lease job.Lease, w *world, wa
 	})
 }
 
-// hostOf gives a host of the inventory; nil where it does not know it.
+// hostOf returns a host of the inventory; nil if the inventory does not know it.
 func (w *world) hostOf(name string) *inventory.Host {
 	if i, known := w.hosts.Index(name); known {
 		return w.hosts.Host(i)

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// world is everything as one step sees it.
+// world is everything that one step observes.
 type world struct {
 	now      span.Instant
 	measure  bool // a measurement is due
@@ -25,21 +25,21 @@ type world struct {
 	settings energy.Settings
 	live     []reservation.Reservation
 	claimed  map[string]span.Instant // by host: see energy.Machine.Claimed
-	services map[string]Service      // nil where Nova did not say
-	silent   error                   // why Nova did not say
+	services map[string]Service      // nil if Nova did not answer
+	silent   error                   // why Nova did not answer
 	access   map[string]energy.Access
 	twice    map[string]string
-	readings map[string]energy.Reading // the last of each machine
-	fresh    map[string]energy.Reading // those of this step
+	readings map[string]energy.Reading // the last reading of each machine
+	fresh    map[string]energy.Reading // the readings of this step
 	halt     string
 	machines []energy.Machine // sorted by name
 
-	mu    sync.Mutex // of what follows, and of records, while hosts are seen to
-	moved bool       // a host is in another phase than before
+	mu    sync.Mutex // guards the fields below, and records, while hosts advance
+	moved bool       // the phase of a host has changed
 }
 
-// observe reads the world; nil where the controller rests. Only records and settings must be
-// readable: the rules handle what else is missing.
+// observe reads the world; it returns nil if the controller has nothing to do. Only records
+// and settings must be readable: the rules handle missing data of other kinds.
 func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, error) {
 	w := &world{now: now, measure: now >= c.memory.measured.Add(c.MeasureEvery)}
 	var err error
@@ -58,14 +58,15 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	w.access, w.twice = c.Agents.Access()
 	c.ask(ctx, w)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // what was not read because of that says nothing
+		return nil, ctx.Err() // data that is missing because of the end of ctx proves nothing
 	}
 	w.halt = c.halt(w)
 	w.machines = c.survey(w)
 	return w, nil
 }
 
-// ask asks Nova and the machines, side by side, and takes no longer than lookTimeout.
+// ask reads the services from Nova and the machines from their agents at the same time,
+// within lookTimeout.
 func (c *Controller) ask(ctx context.Context, w *world) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -82,7 +83,7 @@ func (c *Controller) ask(ctx context.Context, w *world) {
 	asking.Wait()
 }
 
-// busy says that a host is on its way between on and off.
+// busy reports whether a host is on its way between on and off.
 func (c *Controller) busy(w *world) bool {
 	for _, r := range w.records {
 		if moves(&r) {
@@ -92,19 +93,19 @@ func (c *Controller) busy(w *world) bool {
 	return false
 }
 
-// moves says that a host is looked after at each step, and not only when measuring.
+// moves reports whether a host must be observed at each step, and not only at measurements.
 func moves(r *energy.Record) bool {
 	switch r.Phase {
 	case energy.Awake:
-		return r.Operation != "" // it has to be seen open
+		return r.Operation != "" // its service must be seen enabled
 	case energy.Draining, energy.Stopping, energy.Waking:
 		return true
 	}
 	return r.Testing
 }
 
-// read asks the machines: all that can be switched when measuring, else those that are on
-// their way.
+// read reads the machines: at a measurement all that agents can switch, else those that are
+// on their way.
 func (c *Controller) read(ctx context.Context, w *world) {
 	var ask []string
 	for host := range w.access {
@@ -127,7 +128,7 @@ func (c *Controller) read(ctx context.Context, w *world) {
 	w.readings = c.memory.readings
 }
 
-// readWatts asks for the power of the hosts whose machines do not tell it.
+// readWatts asks for the power of the hosts whose machines do not report it.
 func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	silent := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return c.memory.readings[host].Watts > 0 })
 	if len(silent) == 0 {
@@ -144,7 +145,7 @@ func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	}
 }
 
-// claims gives of each host the start of its first claim that has not ended.
+// claims returns the start of the first claim of each host that has not ended.
 func claims(live []reservation.Reservation, now span.Instant) map[string]span.Instant {
 	first := map[string]span.Instant{}
 	for i := range live {
@@ -160,7 +161,7 @@ func claims(live []reservation.Reservation, now span.Instant) map[string]span.In
 	return first
 }
 
-// halt says why nothing may be switched off now.
+// halt returns why nothing may be switched off now; empty if hosts may be.
 func (c *Controller) halt(w *world) string {
 	var why []string
 	if w.doubt != "" {
@@ -187,15 +188,16 @@ func (c *Controller) halt(w *world) string {
 }
 
 const (
-	// recently is for how many seconds a headcount is remembered.
+	// recently is the number of seconds that a headcount is kept.
 	recently = 600
-	// exodus is how many guests must be gone at least to be too many at once, and total
-	// where none is left.
+	// exodus is the number of instances that must disappear together to be suspicious, and
+	// total the number if none is left.
 	exodus, total = 20, 5
 )
 
-// collapse says that suddenly all guests are gone, or more than half of them and more than
-// leave a small cloud on an ordinary day: that may be a database that was wiped.
+// collapse returns a sentence if the instances suddenly disappear: all of them, or more
+// than half. The thresholds ignore the normal changes of a small cloud. A wiped database
+// can be the cause.
 func (c *Controller) collapse(w *world) string {
 	m, guests := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
@@ -215,8 +217,8 @@ func (c *Controller) collapse(w *world) string {
 	return ""
 }
 
-// survey gives all hosts as the plan sees them: those of the inventory, and those that are
-// asleep though it knows them no more.
+// survey returns all hosts as the plan needs them: those of the inventory, and those that
+// are not awake although the inventory no longer knows them.
 func (c *Controller) survey(w *world) []energy.Machine {
 	all := make([]energy.Machine, 0, w.hosts.Len())
 	for _, h := range w.hosts.Hosts() {
@@ -247,13 +249,14 @@ func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	return m
 }
 
-// custom leaves the traits that an operator has made: one that every host has keeps none.
+// custom returns the traits that an operator has made: a trait that every host has keeps
+// none on.
 func custom(traits []string) []string {
 	return slices.DeleteFunc(slices.Clone(traits), func(t string) bool { return !strings.HasPrefix(t, "CUSTOM_") })
 }
 
-// draw takes the power of a host from its properties where the table does not have it, and
-// else from what was measured.
+// draw completes the power of a host: the table comes first, then the host's properties,
+// then measurements.
 func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
 	for _, known := range [...]struct {
 		name  string
@@ -270,7 +273,7 @@ func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
 	return d
 }
 
-// stays says why a host must not be switched off, whatever the rules of the plan say.
+// stays returns why a host must not be switched off, whatever the rules of the plan allow.
 func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string {
 	manual := r.Hold.Holds(w.now)
 	reading, read := w.readings[h.Name]
@@ -291,7 +294,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 		return "an operator has set that it is " + string(h.Power)
 	case c.Admission.Forbids(h) != "":
 		return c.Admission.Forbids(h)
-	case manual: // what follows is for the plan alone
+	case manual: // the checks below are for the plan alone
 		return ""
 	}
 	if why := c.Admission.Refuses(h); why != "" {
@@ -308,7 +311,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 	return ""
 }
 
-// stuck says why a host cannot be switched on.
+// stuck returns why a host cannot be switched on.
 func stuck(w *world, r *energy.Record) string {
 	reading := w.readings[r.Host]
 	switch {

@@ -12,13 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Order stores a manual order of by, a user's id, for a host, and gives the host as it is
-// then. To release a host that the inventory does not know is to forget it. Order fails with
-// a NotFound fault for a host that is not there, and with a Conflict one where the order
-// cannot be carried out or would break a promise: to switch off a host with instances, one
-// whose property forbids it, or one that is reserved before it would be up again. One that
-// is held off without an end counts as failed, so that its reservations are healed: that is
-// refused only where it is reserved now.
+// Order stores a manual order for a host by a user with the id by, and returns the state of
+// the host. The release of a host that the inventory does not know deletes its record.
+//
+// Order fails with a NotFound fault for an unknown host. It fails with a Conflict fault if
+// the order cannot be carried out or would break a promise: switching off a host that has
+// instances, whose property forbids it, or that is reserved before it would be up again. A
+// host that is held off without an end counts as failed, so that its reservations are
+// healed: such an order is refused only if the host is reserved now.
 func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
 	order.By, order.At = by, c.Now()
 	if c.forgets(host, &order) {
@@ -54,8 +55,8 @@ func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold)
 	return status, nil
 }
 
-// Foresee says in a sentence what an order would come to now, and gives the host as it is.
-// It fails as Order would, and stores nothing.
+// Foresee returns the state of the host and the effect that an order would have now, as a
+// sentence. It fails as Order would, and stores nothing.
 func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
 	order.At = c.Now()
 	if c.forgets(host, &order) {
@@ -80,7 +81,7 @@ func (c *Console) forgets(host string, o *energy.Hold) bool {
 	return o.Action == energy.Release && !known
 }
 
-// forget takes away the record of a host that has left the inventory.
+// forget deletes the record of a host that has left the inventory.
 func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
 	err := c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		if reflect.DeepEqual(stored[host], energy.Record{Host: host}) {
@@ -100,8 +101,9 @@ func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (Host
 	return HostStatus{Record: energy.Record{Host: host}}, nil
 }
 
-// asked gives the host that an order is for, and the start of its first claim as it is
-// promised now, which may not be measured yet. It refuses orders that make no sense.
+// asked returns the host of an order and the start of its first claim, read from the
+// reservations because the last measurement may be older. It refuses orders that make no
+// sense.
 func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
 	status, err := c.Host(ctx, host)
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostS
 	return status, claimed, c.sensible(o, &status, claimed)
 }
 
-// sensible refuses orders that cannot be carried out, or that would break a promise.
+// sensible refuses orders that cannot be carried out or would break a promise.
 func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {
@@ -140,8 +142,8 @@ func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) 
 	return c.free(o, h, claimed)
 }
 
-// free refuses to switch off a host that is used, or that is promised before it would be up
-// again.
+// free refuses to switch off a host that is in use, or that is reserved before it would be
+// up again.
 func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m, phase := &h.Observed.Machine, h.Record.Phase
 	boot := m.BootSeconds + c.Rules.BootMargin
@@ -160,7 +162,7 @@ func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) erro
 	return nil
 }
 
-// outcome says what a sensible order comes to.
+// outcome returns the effect of a sensible order, as a sentence.
 func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 	phase := h.Record.Phase
 	up := phase == energy.Awake || phase == energy.Waking

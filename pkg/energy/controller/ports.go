@@ -1,7 +1,7 @@
-// Package controller carries power plans out (paper 004, section 004.1): it reads what is,
-// asks package energy, stores what will be done, and only then gives orders to the agents
-// that can switch hosts. One process at a time does so, under a lease whose epoch goes with
-// every write and every order.
+// Package controller carries out power plans (paper 004, section 004.1): it observes the
+// hosts, asks package energy for a decision, stores the decision, and only then sends
+// orders to the agents that switch hosts. One process at a time does so, under a lease. The
+// lease's epoch goes with every write and every order.
 package controller
 
 import (
@@ -14,81 +14,85 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Records keep what the controller must not forget.
+// Records are the stored records of hosts.
 type Records interface {
-	// PowerRecords gives those of all hosts that have one, by host.
+	// PowerRecords returns the records of all hosts that have one, by host.
 	PowerRecords(ctx context.Context) (map[string]energy.Record, error)
-	// ChangePower replaces the records of the named hosts by what change makes of those
-	// that are stored (of a host without one: the zero Record with its name), and adds
-	// entries to the audit, in one transaction, under the lease; the zero lease guards
-	// nothing. A host that change takes out of the map loses its record. change may be called again. Where it fails nothing is stored.
+	// ChangePower replaces the records of the named hosts with the result of change, which
+	// receives the stored records; a host without one has the zero Record with its name. It
+	// adds the entries to the audit in the same transaction, under the lease; the zero
+	// lease guards nothing. A host that change removes from the map loses its record.
+	// change may be called more than once. If it fails, nothing is stored.
 	ChangePower(ctx context.Context, lease job.Lease, hosts []string, change func(stored map[string]energy.Record) ([]energy.Entry, error)) error
 }
 
-// Settings keep what operators have set.
+// Settings are the stored settings of operators.
 type Settings interface {
 	EnergySettings(ctx context.Context) (energy.Settings, error)
-	// ChangeEnergySettings as Records.ChangePower.
+	// ChangeEnergySettings replaces the settings as Records.ChangePower does records.
 	ChangeEnergySettings(ctx context.Context, lease job.Lease, change func(stored *energy.Settings) ([]energy.Entry, error)) error
 }
 
-// History is what was.
+// History is the audit and the past demand.
 type History interface {
-	// Audit gives the last entries of a host (empty: of all), the latest first, those
-	// before the entry with the id before (0: from the last on); at most limit.
+	// Audit returns the latest entries of a host (empty: of all hosts), the latest first,
+	// at most limit. If before is not 0, it returns only entries before the one with that
+	// id.
 	Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error)
-	// Demand gives the measurements from an instant on, in the order of time.
+	// Demand returns the measurements from an instant on, in the order of time.
 	Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error)
-	// AddDemand adds one, under the lease, and forgets those before keep.
+	// AddDemand adds a measurement, under the lease, and deletes those before keep.
 	AddDemand(ctx context.Context, lease job.Lease, d energy.Demand, keep span.Instant) error
 }
 
-// Agents switch machines.
+// Agents are the power agents.
 type Agents interface {
-	// Access gives how each host can be switched, by host, and the hosts that two agents
-	// say they switch, with both names.
+	// Access returns how each host can be switched, by host, and the hosts that two agents
+	// announce, with the names of both.
 	Access() (hosts map[string]energy.Access, twice map[string]string)
-	// Order gives an order, or asks what has become of it when it was given before. An
-	// error means that nobody knows whether it arrived.
+	// Order sends an order, or asks for the outcome of an order that was sent before. After
+	// an error it is unknown whether the order arrived.
 	Order(ctx context.Context, o energy.Order) (energy.Outcome, error)
-	// Read asks for the hosts' machines. A host whose agent does not answer has a Problem.
+	// Read reads the machines of the hosts. The Reading of a host whose agent does not
+	// answer has a Problem.
 	Read(ctx context.Context, hosts []string) map[string]energy.Reading
-	// Agents gives those that there are, the lost ones too.
+	// Agents returns all known agents, including lost ones.
 	Agents() []energy.Agent
 }
 
 // Service is the nova-compute of a host.
 type Service struct {
 	Up, Disabled bool
-	Reason       string       // why it is disabled
+	Reason       string       // why the service is disabled
 	Reported     span.Instant // when it last reported or was changed, by Nova's clock (updated_at)
 }
 
-// Cloud is the cloud on the hosts.
+// Cloud is the compute service of the hosts.
 type Cloud interface {
-	// Services gives those of all hosts, by host.
+	// Services returns the services of all hosts, by host.
 	Services(ctx context.Context) (map[string]Service, error)
-	// Disable closes the host to new instances, for reason, which begins with ReasonPrefix
-	// and the operation. Enable opens it again after the operation; "" is any of ours. They
-	// do nothing where its reason is another than these by now: then they fail with a
-	// Conflict fault that says so.
+	// Disable closes the host to new instances, for a reason that begins with ReasonPrefix
+	// and the operation. Enable opens it again after the operation; "" is any operation of
+	// the controller. If the host is closed for another reason, both change nothing and
+	// fail with a Conflict fault that names the reason.
 	Disable(ctx context.Context, host, reason string) error
 	Enable(ctx context.Context, host, operation string) error
 }
 
-// Vacancy says whether somebody is on a host.
+// Vacancy checks whether hosts are empty.
 type Vacancy interface {
-	// Occupied asks Nova and Placement freshly, and says what is on the host, or on its
-	// way to it or from it, in a sentence; empty where nothing is. An error is doubt.
+	// Occupied asks Nova and Placement, without a cache, and returns what is on the host,
+	// or on its way to it or from it, as a sentence; empty if nothing is. An error means
+	// doubt.
 	Occupied(ctx context.Context, host string) (string, error)
 }
 
-// Promises are the reservations that hold hosts.
+// Promises are the reservations that hold claims on hosts.
 type Promises interface {
 	Live(w span.Span) []reservation.Reservation
 }
 
-// Hosts are those of the inventory.
+// Hosts is the inventory. Untrusted returns why it is untrusted; empty if it is not.
 type Hosts interface {
 	Snapshot() *inventory.Snapshot
 	Untrusted(now span.Instant) string

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// tell raises and ends alarms, and stores what was seen: with each measurement, and when an
-// alarm has come or gone, or a host is in another phase.
+// tell raises and ends alarms. It stores a report at each measurement, and whenever an
+// alarm has begun or ended or the phase of a host has changed.
 func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error {
 	changed, err := c.alarm(ctx, lease, c.alarms(w), w)
 	if err != nil || c.Reports == nil || !changed && !w.measure && !w.moved {
@@ -21,7 +21,7 @@ func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error 
 	return c.Reports.SaveEnergyReport(ctx, lease, c.report(w))
 }
 
-// alarms gives those that there are now.
+// alarms returns the alarms that are in force now.
 func (c *Controller) alarms(w *world) []energy.Alarm {
 	watched := make([]energy.Watched, 0, len(w.machines))
 	for i := range w.machines {
@@ -46,20 +46,20 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 	return energy.Alarms(w.now, seen, c.Rules)
 }
 
-// calm says that there is nothing to say of a host, as of most: it is on, or sleeps and is not
-// reserved.
+// calm reports whether a host needs no check for alarms, as most do: it is on, or sleeps
+// and is not reserved.
 func (c *Controller) calm(w *world, m *energy.Machine, r *energy.Record) bool {
 	resting := r.Phase == energy.Awake && c.memory.odd[m.Name] == 0 ||
 		r.Phase == energy.Asleep && m.Claimed == span.Forever && w.access[m.Name].States != nil
 	return resting && r.Quarantine == "" && w.twice[m.Name] == ""
 }
 
-// acts says that a host may be switched off by its mode.
+// acts reports whether the mode of any host allows switching off.
 func (c *Controller) acts(w *world) bool {
 	return slices.ContainsFunc(w.machines, func(m energy.Machine) bool { return c.mode(w, m.Name).AtLeast(energy.ModeRecommend) })
 }
 
-// alarm notes which alarms have come and gone since the last step.
+// alarm records which alarms have begun and ended since the last step.
 func (c *Controller) alarm(ctx context.Context, lease job.Lease, now []energy.Alarm, w *world) (changed bool, err error) {
 	current := map[alarmKey]energy.Alarm{}
 	var begun, ended []energy.Alarm
@@ -117,7 +117,6 @@ func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 	}
 }
 
-// report gives what was seen in this step.
 func (c *Controller) report(w *world) energy.Report {
 	r := energy.Report{At: w.now, Controller: c.Replica, Halt: w.halt, Agents: c.Agents.Agents()}
 	r.Alarms = slices.SortedFunc(maps.Values(c.memory.alarms), func(a, b energy.Alarm) int {

@@ -1,5 +1,5 @@
-// Package openstack is the energy controller's view of an OpenStack: it closes hosts in
-// Nova and opens them, and asks Nova and Placement whether somebody is on one.
+// Package openstack connects the energy controller to OpenStack: it disables and enables
+// compute services in Nova, and asks Nova and Placement whether a host is empty.
 package openstack
 
 import (
@@ -24,10 +24,10 @@ var (
 	_ controller.Vacancy = (*Cloud)(nil)
 )
 
-// New gives the cloud that two clients reach.
+// New returns the cloud that the two clients reach.
 func New(n *nova.Client, p *placement.Client) *Cloud { return &Cloud{nova: n, placement: p} }
 
-// Services gives the nova-compute of each host, by host.
+// Services returns the nova-compute of each host, by host.
 func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, error) {
 	all, err := c.nova.Services(ctx)
 	if err != nil {
@@ -42,10 +42,10 @@ func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, er
 	return services, nil
 }
 
-// Disable closes a host to new instances, for a reason that begins with
-// controller.ReasonPrefix. It fails with a Conflict fault where somebody else has closed
-// the host. Nova changes a service whatever it is: of two who close it within the same
-// moment the later one's reason stays.
+// Disable closes a host to new instances. The reason must begin with
+// controller.ReasonPrefix. It fails with a Conflict fault if the host is closed for a
+// reason that is not the controller's. Nova does not check the previous state of a service:
+// if two clients disable a host at the same moment, the later reason remains.
 func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
 	doing := "close host " + host
 	if !ours(reason) {
@@ -63,8 +63,8 @@ func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
 	return during(doing, err)
 }
 
-// Enable opens a host that Disable has closed for an operation, or for any where it is "". It
-// fails with a Conflict fault where somebody else has closed the host, or another operation.
+// Enable opens a host that Disable has closed for the operation, or for any operation if it
+// is "". It fails with a Conflict fault if the host is closed for another reason.
 func (c *Cloud) Enable(ctx context.Context, host, operation string) error {
 	s, err := c.nova.ServiceOf(ctx, host)
 	switch {

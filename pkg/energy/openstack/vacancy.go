@@ -12,19 +12,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// Occupied asks Nova for the servers on a host, in every state, and for the migrations to
-// it or from it that are under way, and then Placement for what anybody holds of the host's
-// providers. It says what it finds first, in a sentence; empty where nothing is.
+// Occupied asks Nova for the instances on a host, in every state, and for the unfinished
+// migrations to it or from it. Then it asks Placement for the allocations of the host's
+// providers. It returns the first thing that it finds, as a sentence; empty if there is
+// nothing.
 //
-// Nova alone does not tell: a server that is being built has no host until its nova-compute
-// has begun with it (nova/compute/resource_tracker.py instance_claim), and a migration has
-// no destination before the scheduler has chosen one. Placement does, since the scheduler
-// claims the room there first (nova/scheduler/manager.py _schedule), and it is asked last:
-// what was on its way while Nova was asked has its allocation by then. An allocation goes
-// only after the server has.
+// Nova alone is not enough: an instance that is being built has no host until its
+// nova-compute has begun with it (nova/compute/resource_tracker.py instance_claim), and a
+// migration has no destination before the scheduler has chosen one. Placement has both,
+// because the scheduler claims the resources there first (nova/scheduler/manager.py
+// _schedule). Placement is asked last: whatever was on its way during the questions to Nova
+// has its allocation then. An allocation disappears only after its instance.
 //
-// An error is doubt, also where the host has no hypervisor, or its provider is not there or
-// has no inventory: then its allocations may be elsewhere.
+// An error means doubt. A host without a hypervisor, a provider or an inventory is an error
+// too, because its allocations may be elsewhere.
 func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 	found, err := c.inNova(ctx, host)
 	if err == nil && found == "" {
@@ -35,7 +36,7 @@ func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 
 func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
 	if _, err := c.nova.ServiceOf(ctx, host); err != nil {
-		return "", err // Nova has no servers on a host whose name is wrong
+		return "", err // for an unknown host Nova would return no servers
 	}
 	servers, err := c.nova.Servers(ctx, nova.ServerQuery{Host: host})
 	if err != nil {
@@ -97,7 +98,8 @@ func (c *Cloud) inPlacement(ctx context.Context, host string) (string, error) {
 	return "", nil
 }
 
-// held says who holds something of a hypervisor's providers.
+// held returns the first consumer of a hypervisor's providers, as a sentence; empty if
+// there is none.
 func held(h nova.Hypervisor, tree []placement.Held) (string, error) {
 	root := slices.IndexFunc(tree, func(p placement.Held) bool { return p.ID == h.ID })
 	switch {

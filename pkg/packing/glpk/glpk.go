@@ -1,5 +1,5 @@
-// Package glpk solves linear programs with glpsol, the command of the GNU Linear Programming
-// Kit, which is in Debian's package glpk-utils.
+// Package glpk solves linear programs with glpsol, the command of the GNU Linear
+// Programming Kit. It is part of Debian's package glpk-utils.
 package glpk
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// Solver runs glpsol, each time in a folder of its own that is gone afterwards.
+// Solver runs glpsol, each time in a new temporary folder.
 type Solver struct {
-	Program string        // empty is glpsol of PATH
-	Limit   time.Duration // of one program, in whole seconds; 0 is none
+	Program string        // empty is glpsol on the PATH
+	Limit   time.Duration // time for one program, in whole seconds; 0 is without limit
 }
 
 var _ packing.Solver = Solver{}
 
-// Find fails with a sentence where glpsol is not there.
+// Find returns an Unavailable fault if glpsol is not installed.
 func (s Solver) Find() error {
 	if _, err := exec.LookPath(cmp.Or(s.Program, "glpsol")); err != nil {
 		return &fault.Error{Kind: fault.Unavailable, Message: "glpsol is needed and not installed: on Debian it is in the package glpk-utils", Err: err}
@@ -36,9 +36,9 @@ func (s Solver) Find() error {
 	return nil
 }
 
-// Solve implements packing.Solver. Where the Limit is up it gives what was found so far, not
-// Proven, and an *packing.Infeasible, not Proven either, where nothing was. The end of ctx
-// ends glpsol at once, and what it has found is lost.
+// Solve implements packing.Solver. When the Limit is reached, it returns the best solution
+// found, not Proven, or an *packing.Infeasible, not Proven either, if there is none. The
+// end of ctx ends glpsol at once, without a result.
 func (s Solver) Solve(ctx context.Context, l *packing.Linear) (packing.Optimum, error) {
 	if err := s.Find(); err != nil {
 		return packing.Optimum{}, err
@@ -54,8 +54,8 @@ func (s Solver) Solve(ctx context.Context, l *packing.Linear) (packing.Optimum, 
 	}
 	arguments := []string{"--lp", program, "--write", answer}
 	if l.Whole == nil {
-		// Where the presolver of linear programs sees that there is no solution, the answer
-		// does not say so.
+		// If the presolver of linear programs finds that there is no solution, the answer
+		// does not show it.
 		arguments = append(arguments, "--nopresol")
 	}
 	if s.Limit > 0 {
@@ -72,13 +72,13 @@ func (s Solver) Solve(ctx context.Context, l *packing.Linear) (packing.Optimum, 
 	return read(found, l)
 }
 
-// last is the last line that glpsol has said.
+// last returns the last line of glpsol's output.
 func last(said []byte) []byte {
 	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
 	return lines[len(lines)-1]
 }
 
-// write gives the program in CPLEX's format of linear programs.
+// write returns the program in CPLEX's format of linear programs.
 func write(l *packing.Linear) []byte {
 	var b bytes.Buffer
 	b.WriteString("Maximize\n value:")
@@ -124,9 +124,9 @@ func sum(b *bytes.Buffer, terms []packing.Term) {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }
 
-// read reads what glpsol has written (GLPK's reference manual, glp_write_sol and
-// glp_write_mip): a line "s bas|mip …" with status and objective, and one "j …" for each
-// column, in the order in which the program names the variables first.
+// read parses the answer of glpsol (GLPK's reference manual, glp_write_sol and
+// glp_write_mip): a line "s bas|mip …" with status and objective, and a line "j …" for each
+// column. The columns are in the order in which the program first names the variables.
 func read(answer []byte, l *packing.Linear) (packing.Optimum, error) {
 	order := columns(l)
 	found := packing.Optimum{Values: make([]float64, l.Variables)}
@@ -155,9 +155,9 @@ func read(answer []byte, l *packing.Linear) (packing.Optimum, error) {
 	return found, nil
 }
 
-// status reads "s bas rows columns primal dual objective", where primal and dual are u for
-// not known, f for feasible and n for that there is none, or "s mip rows columns status
-// objective", where status may also be o for optimal.
+// status parses "s bas rows columns primal dual objective", where primal and dual are u for
+// unknown, f for feasible and n for no solution, or "s mip rows columns status objective",
+// where status may also be o for optimal.
 func status(fields []string, found *packing.Optimum) error {
 	if len(fields) < 6 {
 		return fmt.Errorf("the answer of glpsol has the status %q", strings.Join(fields, " "))
@@ -182,7 +182,8 @@ func status(fields []string, found *packing.Optimum) error {
 	return nil
 }
 
-// column reads "j column value" of an integer program, or "j column status value dual".
+// column parses "j column value" of an integer program, or "j column status value dual" of
+// a linear one.
 func column(fields []string, order []int, found *packing.Optimum) error {
 	value := 2
 	if len(fields) == 5 {
@@ -203,8 +204,8 @@ func column(fields []string, order []int, found *packing.Optimum) error {
 	return nil
 }
 
-// columns gives the variables in the order in which the program names them first, which is
-// that of glpsol's columns.
+// columns returns the variables in the order in which the program first names them, which
+// is the order of glpsol's columns.
 func columns(l *packing.Linear) []int {
 	seen := make([]bool, l.Variables)
 	order := make([]int, 0, l.Variables)

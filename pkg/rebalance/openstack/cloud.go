@@ -1,5 +1,5 @@
-// Package openstack moves instances by Nova, and has it tell what package rebalance needs to
-// know of them.
+// Package openstack moves instances through Nova, and reads from Nova what package
+// rebalance needs to know of them.
 package openstack
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// Cloud is a rebalance.Cloud.
+// Cloud implements rebalance.Cloud.
 type Cloud struct {
 	Compute *nova.Client
 }
 
-// Look implements rebalance.Cloud. The migrations are read before the server: one that is
-// over by then has left the server as it is seen.
+// Look implements rebalance.Cloud. It reads the migrations before the server, so that the
+// server shows the result of every migration that was over.
 func (c Cloud) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
 	migrations, err := c.Compute.MigrationsOf(ctx, instance)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c Cloud) Abort(ctx context.Context, instance string) error {
 	return c.Compute.AbortLiveMigration(ctx, instance)
 }
 
-// Groups gives the server groups by the id of each of their members.
+// Groups returns the server groups, by the id of each of their members.
 func (c Cloud) Groups(ctx context.Context) (map[string]placing.Group, error) {
 	all, err := c.Compute.ServerGroups(ctx)
 	if err != nil {

@@ -14,27 +14,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Diagnostics tell what a server has used, as nova.Client does.
+// Diagnostics reports the CPU time of a server, as nova.Client does.
 type Diagnostics interface {
 	CPUTime(ctx context.Context, id string) (nova.CPUTime, error)
 }
 
-// Meter measures how many cores instances use, by Nova's diagnostics: the CPU time that has
-// passed between two readings. Before there are two it is the mean since the guest was
-// started, where its driver tells since when that is. It is safe for concurrent use.
+// Meter measures how many cores instances use: the CPU time between two readings of Nova's
+// diagnostics. With a single reading it is the mean since the instance was started, if the
+// driver reports its uptime. A Meter is safe for concurrent use.
 //
-// Nova asks the compute service of the server, and waits for it for a minute: where that is
-// dead, which Nova learns late, nothing of the host is asked for a while.
+// Nova asks the compute service of the server and waits up to a minute for it. Nova notices
+// a dead compute service late. After a failure the Meter therefore reads nothing of that
+// host for a while.
 type Meter struct {
 	Compute Diagnostics
 	Now     func() span.Instant
 
 	mu     sync.Mutex
-	last   map[string]reading      // by instance
-	silent map[string]span.Instant // hosts, and instances, that did not tell, and when
+	last   map[string]reading      // by id of the instance
+	silent map[string]span.Instant // hosts and instances that did not answer, with the time
 }
 
-// reading is what an instance had used at a moment, and what followed from that.
+// reading is the CPU time of an instance at an instant, and the use in cores derived from
+// it; -1 is unknown.
 type reading struct {
 	at   span.Instant
 	time nova.CPUTime
@@ -42,25 +44,27 @@ type reading struct {
 }
 
 const (
-	// apart is how many seconds two readings are apart at least: shorter times say little.
+	// apart is the least number of seconds between two readings: shorter intervals are
+	// imprecise.
 	apart = 30
-	// good is for how many seconds the use of a reading counts where there is no later one.
+	// good is the number of seconds that a reading is valid.
 	good = 600
-	// quiet is for how many seconds is not asked again who did not tell.
+	// quiet is the number of seconds without a new question to a host or instance that did
+	// not answer.
 	quiet = 300
-	// atOnce is how many instances are asked for at the same time: half of the calls to Nova
-	// that can be under way, the rest of which is for others.
+	// atOnce is the number of concurrent readings: half of the concurrent calls to Nova, so
+	// that the other half is left for other work.
 	atOnce = 4
-	// perCall bounds the question for one instance, and perReading all of them: those that have
-	// waited longest for it are asked for first.
+	// perCall bounds the reading of one instance, and perReading that of all. The instances
+	// with the oldest readings come first.
 	perCall, perReading = 4 * time.Second, 20 * time.Second
 )
 
-// guest is an instance to be asked for.
+// guest is an instance to read.
 type guest struct{ id, host string }
 
-// Use gives the cores that instances use, those of them for which that could be measured. It
-// gets them by the hosts that they are on.
+// Use returns the cores that instances use, by id, for those that it could measure.
+// instances are the ids by host.
 func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, perReading)
 	defer cancel()
@@ -72,7 +76,7 @@ func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[stri
 			return nil
 		})
 	}
-	_ = asking.Wait() // none of them fails
+	_ = asking.Wait() // none of them returns an error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, use, kept := m.Now(), map[string]float64{}, map[string]reading{}
@@ -91,7 +95,7 @@ func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[stri
 	return use
 }
 
-// due gives those that are to be asked for, the ones with the oldest readings first.
+// due returns the instances to read, those with the oldest readings first.
 func (m *Meter) due(instances map[string][]string) (list []guest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +118,7 @@ func (m *Meter) due(instances map[string][]string) (list []guest) {
 	return list
 }
 
-// ask reads what one instance has used.
+// ask reads the CPU time of one instance.
 func (m *Meter) ask(ctx context.Context, g guest) {
 	if ctx.Err() != nil || m.isSilent(g) {
 		return
@@ -131,7 +135,7 @@ func (m *Meter) ask(ctx context.Context, g guest) {
 			m.last = map[string]reading{}
 		}
 		m.last[g.id], _ = measure(m.last[g.id], t, now)
-	case ctx.Err() != nil: // whether the host would have told is not known
+	case ctx.Err() != nil: // ctx ended: the host may be well
 	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound), fault.Is(err, fault.Denied):
 		m.hush(g.id, now)
 	default:
@@ -154,11 +158,11 @@ func (m *Meter) isSilent(g guest) bool {
 	return host || one
 }
 
-// measure gives the use that follows from a reading and the one before; the zero reading is
-// none.
+// measure returns the reading of the CPU time t at now, with the use derived from it and
+// from the reading before, and whether the use is known. The zero reading is none.
 func measure(before reading, t nova.CPUTime, now span.Instant) (reading, bool) {
 	passed := float64(now - before.at)
-	again := before.at == 0 || t.Busy < before.time.Busy || t.Up > 0 && t.Up < before.time.Up // its guest was started anew
+	again := before.at == 0 || t.Busy < before.time.Busy || t.Up > 0 && t.Up < before.time.Up // the instance was restarted
 	switch {
 	case !again && passed < apart:
 		return before, before.use >= 0
