@@ -54,7 +54,7 @@ type App struct {
 	replicas  atomic.Int64        // live ones, at the last look
 	waiting   *waiting            // nil without notifications
 	recorder  *recorder           // nil without the role api
-	answers   answers             // to Nova, if the role is api
+	answers   answers             // to Nova; empty without the role api
 	evictor   *preemption.Evictor // nil if evictions are off
 	powers    *powers             // nil without the role api
 	switching *switching          // nil without the role api

@@ -13,22 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Status is how the transport is.
+// Status is the state of a transport.
 type Status struct {
-	// Connected says that messages go out and come in; Since when that, or the
-	// contrary, is so.
+	// Connected reports whether messages can be sent and received; Since is the time of its last
+	// change.
 	Connected bool
 	Since     time.Time
-	// LastError is the last trouble with the broker, without passwords; "" if
-	// there was none.
+	// LastError is the last error of the broker or the connection, without passwords; "" if there
+	// was none.
 	LastError string
-	// Reconnects counts connections made again, Unconfirmed the messages whose
-	// publisher was told that nobody knows whether they arrived.
+	// Reconnects counts reconnections, Unconfirmed the messages whose publisher got an error
+	// because their arrival is unknown.
 	Reconnects  int64
 	Unconfirmed int64
 }
 
-// health follows the links of a transport.
+// health tracks the links of a transport.
 type health struct {
 	url  oslo.URL
 	name string // of the transport, for the log
