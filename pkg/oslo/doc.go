@@ -4,7 +4,7 @@
 // This package contains the protocol. A Transport carries its bytes: pkg/oslo/amqp over RabbitMQ,
 // pkg/oslo/memory inside one process; pkg/oslo/oslotest tests that both behave alike. Names of
 // exchanges and queues, their arguments and the bodies are those of
-// oslo_messaging/_drivers/{impl_rabbit,amqpdriver, amqp,common}.py, so that Python services are
+// oslo_messaging/_drivers/{impl_rabbit,amqpdriver,amqp,common}.py, so that Python services are
 // compatible peers.
 //
 // A request is acknowledged once a worker is free for it and before the work, as in oslo: it is

@@ -37,7 +37,7 @@ var schemes = map[string]string{"rabbit": "rabbit", "kombu": "rabbit", "memory":
 
 // ParseURL parses
 //
-// \trabbit://user:password@host:port[,user:password@host:port]/virtual_host[?option=value]
+//	rabbit://user:password@host:port[,user:password@host:port]/virtual_host[?option=value]
 //
 // with user, password and virtual host percent-encoded, or memory:// for messages inside one
 // process (oslo's fake://). Errors are Invalid, name the field transport_url, and contain no
