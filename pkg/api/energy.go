@@ -33,11 +33,12 @@ type EnergyHosts interface {
 	// Order applies a manual order to a host, or releases it, and returns the host's new status.
 	// It ignores the user and the time in hold.
 	Order(ctx context.Context, by, host string, hold energy.Hold) (controller.HostStatus, error)
-	// Foresee returns the effect that an order would have, as a sentence, and applies nothing.
+	// Foresee returns the host's status and the effect that an order would have, as a sentence. It
+	// applies nothing.
 	Foresee(ctx context.Context, host string, hold energy.Hold) (controller.HostStatus, string, error)
 }
 
-// EnergyHistory is the record of past events; *controller.History implements it.
+// EnergyHistory is the record of past events; see controller.History.
 type EnergyHistory interface {
 	Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error)
 	Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error)

@@ -103,8 +103,8 @@ func (s *server) limited(c *gin.Context, wait time.Duration, message string) {
 	})
 }
 
-// proxied is the factor by which the limit of a connection exceeds the limit of each address in
-// its X-Forwarded-For, if proxies are not trusted.
+// proxied is how many times the limit of a single address the limit of a connection is, if the
+// connection may be an untrusted proxy.
 const proxied = 10
 
 // sender is the unit in which wrong tokens are counted.

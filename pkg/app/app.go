@@ -176,7 +176,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
 	err = errors.Join(err, a.drain(server))
 	stop()
-	running.Wait() // the jobs may still give the desk work
+	running.Wait() // the jobs may still start work of the desk
 	if a.desk != nil {
 		a.desk.Wait()
 	}

@@ -33,8 +33,9 @@ const (
 	clockCalm = time.Hour
 )
 
-// clock returns the database's time, so that all replicas agree on what is due. It runs on this
-// machine's stopwatch, which nobody adjusts, and follows the database's answers.
+// clock is the database's clock as this process knows it, so that all replicas agree on what is
+// due. It runs on this machine's stopwatch, which nobody adjusts, and follows the database's
+// answers.
 //
 // It accepts an answer far from the expected time only after several agree, because an end that is
 // carried out too early deletes somebody's servers. Until then it continues as before, and doubt

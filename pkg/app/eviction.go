@@ -71,7 +71,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 		}
 	}
 	err := s.compute.DeleteServerMetadata(ctx, id, evictedAt)
-	if fault.Is(err, fault.Conflict) { // the eviction goes on, or Nova is busy with it
+	if fault.Is(err, fault.Conflict) { // the server leaves anyway, or Nova is busy with it
 		return nil
 	}
 	return err

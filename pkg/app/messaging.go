@@ -167,7 +167,7 @@ func connected(s amqp.Status) error {
 	return errors.New(s.LastError)
 }
 
-// announcements tells replicas about each other's commits before their next poll.
+// announcements signals commits to the other replicas before their next poll.
 type announcements struct {
 	broker  *amqp.Transport
 	client  *oslo.Client

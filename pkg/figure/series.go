@@ -45,7 +45,7 @@ func lookOf(i int) look {
 	return more[i-len(looks)]
 }
 
-// marks is the approximate number of marks on a line.
+// marks is the approximate number of marks on a long line.
 const marks = 14
 
 func (p *Panel) lines(drawn *plot.Plot) error {

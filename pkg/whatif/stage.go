@@ -163,7 +163,7 @@ func Stage(r io.Reader) (StageAnswer, error) {
 	return a, nil
 }
 
-// pendingAlone returns whether the pending transfers can be in time.
+// pendingAlone answers whether the pending transfers can be in time.
 func (q *StageQuestion) pendingAlone(f *staging.Facts) StageAnswer {
 	now := q.shifted(q.Now)
 	state := f.State(now, nil)

@@ -24,7 +24,7 @@ type BestEffort struct {
 	Name      string         `json:"name"`
 	ProjectID string         `json:"project_id"`
 	UserID    string         `json:"user_id"`
-	Status    string         `json:"status"` // waiting, running, suspended, done, failed or cancelled
+	Status    string         `json:"status"` // a Status of package reservation/besteffort/state
 	Flavor    string         `json:"flavor"`
 	Image     string         `json:"image"`
 	Duration  Duration       `json:"duration"`

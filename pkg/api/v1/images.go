@@ -29,6 +29,6 @@ type Image struct {
 	End   *time.Time `json:"end"`
 	// KeptUntil is how long the host keeps the image if nobody uses it.
 	KeptUntil    *time.Time `json:"kept_until"`
-	Reservations []string   `json:"reservations"` // pending ones that need the image on the host
+	Reservations []string   `json:"reservations"` // those that have not begun and need the image here
 	Detail       string     `json:"detail,omitempty"`
 }

@@ -16,7 +16,7 @@ import (
 const (
 	// publishersAtOnce bounds the messages that wait for their confirmation.
 	publishersAtOnce = 32
-	// publishTimeout bounds a Publish whose ctx has no deadline.
+	// publishTimeout bounds every Publish and Inspect; an earlier deadline of ctx counts too.
 	publishTimeout = 30 * time.Second
 )
 
