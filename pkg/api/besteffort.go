@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// BestEffort is the queue of best-effort work, as a *requests.API is.
+// BestEffort is the queue of best-effort requests; *requests.API implements it.
 type BestEffort interface {
 	Submit(ctx context.Context, by requests.Caller, s requests.Submission) (state.Request, error)
 	Cancel(ctx context.Context, id string) error
@@ -127,7 +127,7 @@ func (s *server) listBestEffort(c *gin.Context) {
 
 const bestEffortKey = "besteffort"
 
-// findBestEffort looks the request of the path up, as find does with reservations.
+// findBestEffort loads the request in the path and checks the rule, as find does for reservations.
 func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
@@ -168,7 +168,7 @@ func (s *server) cancelBestEffort(c *gin.Context) {
 	c.Status(http.StatusNoContent)
 }
 
-// expected gives what is expected of those that wait; nothing where that cannot be told.
+// expected returns the expectations for waiting VMs, by VM; none if they cannot be determined.
 func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 	expected, err := s.BestEffort.Expected(c.Request.Context())
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 	return expected
 }
 
-// presentBestEffort gives the request as by may see it.
+// presentBestEffort returns the request with what by may see.
 func (s *server) presentBestEffort(r *state.Request, expected map[string]besteffort.Expectation, by *asker) v1.BestEffort {
 	out := v1.BestEffort{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Status: string(r.Status()), Flavor: r.Flavor.Name,
@@ -213,7 +213,7 @@ func (s *server) presentBestEffort(r *state.Request, expected map[string]besteff
 	return out
 }
 
-// known gives an instant that a person can read, nil where it is not known.
+// known returns the time of an instant; nil if it is unknown or beyond lastYear.
 func known(at span.Instant) *time.Time {
 	if at == span.Forever || at == 0 || at.Time().Year() > lastYear {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// defaultView is how far the calendar and the availability look without an end.
+// defaultView is how many seconds the calendar and the availability cover if a request has no end.
 const defaultView = 7 * 24 * 3600
 
 const mostWindows = 1000
@@ -81,8 +81,7 @@ func (s *server) calendar(c *gin.Context) {
 	c.Data(http.StatusOK, "application/json; charset=utf-8", page.Bytes())
 }
 
-// writeCalendar writes the answer of calendar. It fails with an Invalid fault for a host that
-// is not known.
+// writeCalendar writes the answer of calendar. It fails with an Invalid fault for an unknown host.
 func (s *server) writeCalendar(to io.Writer, w span.Span, asked []string, by *asker) error {
 	claims := s.claims(w, by)
 	known := slices.Sorted(maps.Keys(claims))
@@ -105,8 +104,7 @@ func (s *server) writeCalendar(to io.Writer, w span.Span, asked []string, by *as
 	return nil
 }
 
-// claims gives what is claimed of each host in w, by start: an empty list for a
-// host that is free.
+// claims returns the claims on each host in w, by start: an empty list for a free host.
 func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	claims := make(map[string][]v1.Claim)
 	for _, h := range s.Inventory.Snapshot().Hosts() {
@@ -125,7 +123,7 @@ func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	return claims
 }
 
-// presentedClaim names the reservation only to those who may see it.
+// presentedClaim returns a claim; only callers that may see the reservation learn which it is.
 func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by *asker) v1.Claim {
 	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
 	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)

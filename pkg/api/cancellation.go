@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Guests knows the instances of the cloud.
+// Guests finds instances in the cloud.
 type Guests interface {
-	// Of returns those that were made in the reservation, wherever they are now.
+	// Of returns the instances created in the reservation, wherever they are now.
 	Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error)
 }
 
@@ -45,8 +45,7 @@ func (s *server) deleteReservation(c *gin.Context) {
 	c.Status(http.StatusNoContent)
 }
 
-// cancellation says what giving r up would do. Nobody has servers in a reservation that
-// has not begun.
+// cancellation returns the effect of deleting r. A reservation that has not begun has no servers.
 func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v1.Cancellation, error) {
 	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CancelledServer{}}
 	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
@@ -65,7 +64,7 @@ func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v
 	return foreseen, nil
 }
 
-// becomes is what an end makes of servers.
+// becomes maps on_end to its effect on servers.
 var becomes = map[reservation.OnEnd]string{
 	reservation.OnEndDelete: "deleted", reservation.OnEndStop: "stopped", reservation.OnEndShelve: "shelved", reservation.OnEndLeave: "left",
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// request reads a body into the domain's words. Without a quantity it asks for one.
+// request converts a body to the domain's types. The default quantity is one.
 func (s *server) request(body v1.ReservationRequest) (reservation.Request, error) {
 	if body.Flavor != "" {
 		return reservation.Request{}, fault.Field("flavor", "this cloud has no flavors; give resources instead")
@@ -48,8 +48,8 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 	return r, checkName(body.Name)
 }
 
-// checkName refuses a name that nobody can see. Those of reservations made before names were
-// required may be empty.
+// checkName refuses a blank name. Reservations made before names were required may have an empty
+// one.
 func checkName(name string) error {
 	if strings.TrimSpace(name) == "" {
 		return fault.Field("name", "is needed: what to call the reservation")
@@ -57,8 +57,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// instant cuts a time to the second, nil where it is absent. The very second that
-// stands for "not given" inside becomes its neighbour: it is long past.
+// instant cuts a time to the second; nil if it is absent. The zero instant means "absent" in the
+// domain, so it becomes the next second: both are long past.
 func instant(t *time.Time) *span.Instant {
 	if t == nil {
 		return nil
@@ -70,7 +70,7 @@ func instant(t *time.Time) *span.Instant {
 	return &at
 }
 
-// presented gives the reservation as by may see it.
+// presented returns the reservation with what by may see.
 func presented(r reservation.Reservation, by *asker) v1.Reservation {
 	out := v1.Of(&r)
 	if !seesHosts(&r, by) {
@@ -79,18 +79,17 @@ func presented(r reservation.Reservation, by *asker) v1.Reservation {
 	return out
 }
 
-// seesHosts says whether by may know which hosts the reservation has, where it is
-// theirs at all.
+// seesHosts reports whether by, who may see the reservation, may also see its hosts.
 func seesHosts(r *reservation.Reservation, by *asker) bool {
 	return begun(r) || by.may("reservations:get_hosts", r.ProjectID)
 }
 
-// begun says that the hosts of the reservation are settled.
+// begun reports whether the hosts of the reservation are final.
 func begun(r *reservation.Reservation) bool {
 	return r.Status != reservation.Pending && r.Status != reservation.Starting
 }
 
-// offer gives a plan for project. Its hosts may still change.
+// offer returns a plan for project in the JSON types. Its hosts may still change.
 func offer(p booking.Plan, project string, by *asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),

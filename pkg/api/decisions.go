@@ -11,14 +11,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Decisions gives what was decided about the instance or in the request with that id,
-// the newest first.
+// Decisions returns the decisions about the instance or in the request with that id, newest first.
 type Decisions interface {
 	Decisions(ctx context.Context, id string) ([]placing.Decision, error)
 }
 
-// showDecisions handles GET /v1/decisions/{id}. To those who may not see any of the
-// decisions there are none.
+// showDecisions handles GET /v1/decisions/{id}. If the caller may see none of the decisions, it
+// answers as if there were none.
 func (s *server) showDecisions(c *gin.Context) {
 	by, id := asking(c), pathID(c)
 	found, err := s.Decisions.Decisions(c.Request.Context(), id)
@@ -41,13 +40,13 @@ func (s *server) showDecisions(c *gin.Context) {
 	c.PureJSON(http.StatusOK, answer)
 }
 
-// seesDecisionsOf says whether by may see what was decided about instances of a project.
+// seesDecisionsOf reports whether by may see the decisions about instances of a project.
 func (a *asker) seesDecisionsOf(project string) bool {
 	return project == a.ProjectID || a.may("decisions:get_all_projects", project)
 }
 
-// evictedOf gives of a decision that by may not see what it was for the owner of the
-// instances that had to leave: nothing of those for which they did.
+// evictedOf returns a decision that by may not see, reduced to by's evicted instances: it hides
+// the instances that they made room for.
 func evictedOf(d placing.Decision, by *asker) v1.Decision {
 	out := v1.Decision{Instances: []string{}, Way: d.HandledBy, At: d.At.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{}}
 	for _, p := range d.Placements {
@@ -59,7 +58,7 @@ func evictedOf(d placing.Decision, by *asker) v1.Decision {
 	return out
 }
 
-// victims gives those of a placement that by may see.
+// victims returns the victims of a placement that by may see.
 func victims(p placing.Placement, by *asker) (list []v1.Victim) {
 	for _, v := range p.Victims {
 		if by.seesDecisionsOf(v.ProjectID) {
@@ -69,7 +68,7 @@ func victims(p placing.Placement, by *asker) (list []v1.Victim) {
 	return list
 }
 
-// decided gives a decision, with its hosts or without.
+// decided returns a decision; with hosts only if by may see them.
 func decided(d placing.Decision, by *asker) v1.Decision {
 	withHosts := by.may("decisions:get_hosts", d.ProjectID)
 	out := v1.Decision{

@@ -20,16 +20,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// The largest bodies of the calls that members make, in bytes, so that reading one costs
-// little. All others are made by admins and services, and have MaxBodyBytes.
+// The largest bodies, in bytes, of the calls that members make: small, so that reading one is
+// cheap. All other calls come from admins and services, and their limit is MaxBodyBytes.
 const (
-	reservationBody = 64 << 10  // of its parts a filter is the largest, 16 KiB
+	reservationBody = 64 << 10  // its largest part is a filter, 16 KiB
 	bestEffortBody  = 256 << 10 // user_data of 64 KiB, and metadata
 )
 
-// body reads the request's body, a JSON object of at most so many bytes, into the struct that
-// target points to, and gives it raw. Every mistake is a fault that names the field: an unknown
-// one, one of the wrong type. null is as good as absent, except for a v1.Power and a v1.EnergyMode.
+// body reads the request's body, a JSON object of at most `most` bytes, into the struct that
+// target points to, and also returns it raw. Every mistake is a fault that names the field: an
+// unknown field, or one of the wrong type. null means absent, except for a v1.Power and a
+// v1.EnergyMode.
 func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
 	most = min(most, s.MaxBodyBytes)
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, most))
@@ -53,7 +54,7 @@ func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
 	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
 }
 
-// fields fills the fields of target by their JSON names.
+// fields sets the fields of target by their JSON names.
 func fields(object map[string]json.RawMessage, target reflect.Value, prefix string) error {
 	places := make(map[string]reflect.Value)
 	var known []string
@@ -99,7 +100,7 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 	return nil
 }
 
-// wrong says what a value should have been.
+// wrong returns the sentence that describes the expected type of a value.
 func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -130,7 +131,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	return fmt.Sprintf("must be %s, not %s", want, shorten(raw))
 }
 
-// shorten cuts a value for a message.
+// shorten cuts a value to a length that fits into a message.
 func shorten(raw []byte) string {
 	const most = 60
 	if text := []rune(string(raw)); len(text) > most {

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// Doctor examines whether the reservations, the cloud and its instances agree.
+// Doctor examines whether the reservations, the cloud and its instances are consistent.
 type Doctor interface {
 	Examine(ctx context.Context) (upkeep.Examination, error)
 	Plan(ctx context.Context) (upkeep.Examination, error)
@@ -35,11 +35,11 @@ func (s *server) fix(c *gin.Context) {
 		if body.DryRun {
 			return s.Doctor.Plan(c.Request.Context())
 		}
-		// What is left of the request's time is for the answer.
+		// The rest of the request's time is for the answer.
 		ctx, stop := context.WithTimeout(c.Request.Context(), s.RequestTimeout*3/4)
 		defer stop()
 		by := asking(c).caller()
-		by.Admin = true // of every project's reservations: the rule has let them through
+		by.Admin = true // of every project's reservations: the rule has admitted the caller
 		return s.Doctor.Fix(ctx, by)
 	})
 }

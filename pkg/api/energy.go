@@ -16,28 +16,29 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// EnergyControl is the energy controller as a whole. by is the id of a user.
+// EnergyControl is the energy controller as a whole. by is a user id.
 type EnergyControl interface {
 	Status(ctx context.Context) (controller.Status, error)
 	Change(ctx context.Context, by string, change controller.Change) error
-	// Approve lets the plan with that id be carried out; a Conflict fault says that another
-	// one has been made since.
+	// Approve approves the plan with that id. It fails with a Conflict fault if there is a newer
+	// plan.
 	Approve(ctx context.Context, by, plan string) error
 }
 
-// EnergyHosts are the hosts as the energy controller knows them.
+// EnergyHosts are the hosts in the view of the energy controller.
 type EnergyHosts interface {
-	// Hosts gives them by name.
+	// Hosts returns all hosts, sorted by name.
 	Hosts(ctx context.Context) ([]controller.HostStatus, error)
 	Host(ctx context.Context, name string) (controller.HostStatus, error)
-	// Order takes a manual order for a host, or its release, and gives the host as it is
-	// then. Who gives it and when is not read from the hold.
+	// Order applies a manual order to a host, or releases it, and returns the host's new status.
+	// It ignores the user and the time in hold.
 	Order(ctx context.Context, by, host string, hold energy.Hold) (controller.HostStatus, error)
-	// Foresee says what an order would come to, in a sentence, and takes none.
+	// Foresee returns the host's status and the effect that an order would have, as a sentence. It
+	// applies nothing.
 	Foresee(ctx context.Context, host string, hold energy.Hold) (controller.HostStatus, string, error)
 }
 
-// EnergyHistory is what was, as controller.History has it.
+// EnergyHistory is the record of past events; see controller.History.
 type EnergyHistory interface {
 	Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error)
 	Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error)
@@ -113,7 +114,7 @@ func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controlle
 		known = append(known, h.Aggregates...)
 	}
 	for name, mode := range body.Aggregates {
-		// The mode of an aggregate that is there no more can be taken away.
+		// Only the mode of an existing aggregate can be set; that of any other can be removed.
 		if mode != "" && !slices.Contains(known, name) {
 			return change, fault.Field("aggregates."+name, "%s", fault.Unknown("aggregate", name, known))
 		}
@@ -160,7 +161,7 @@ func (s *server) listAudit(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	// One more says whether there is another page.
+	// One entry more than the limit shows that there is another page.
 	found, err := s.Energy.Audit(c.Request.Context(), host, int64(before), limit+1)
 	if err != nil {
 		s.fail(c, err)

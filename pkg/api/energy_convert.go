@@ -10,15 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// latestHold is the last second until which a host can be held.
+// latestHold is the latest end of a manual order.
 var latestHold = span.At(time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC))
 
-// baseline is what savings are counted against.
+// baseline is the sentence that describes the reference of the savings.
 const baseline = "every host that was off or in standby would have been on and idle meanwhile; the energy of its boots is subtracted"
 
 const secondsInHour, joulesInKWh = 3600, 3.6e6
 
-// when gives the time of an instant, nil for 0 and for ever.
+// when returns the time of an instant; nil for 0 and Forever.
 func when(i span.Instant) *time.Time {
 	if i == 0 || i == span.Forever {
 		return nil
@@ -26,7 +26,7 @@ func when(i span.Instant) *time.Time {
 	return new(i.Time())
 }
 
-// number gives x where JSON can write it, or else 0.
+// number returns x, or 0 if JSON cannot represent x.
 func number(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -79,7 +79,7 @@ func energySavings(s energy.Savings) v1.EnergySavings {
 	}
 }
 
-// energyPlan gives the plan of settings that have one.
+// energyPlan returns the plan of settings that have one.
 func energyPlan(s energy.Settings) v1.EnergyPlan {
 	p := s.Plan
 	out := v1.EnergyPlan{
@@ -98,7 +98,7 @@ func energyPlan(s energy.Settings) v1.EnergyPlan {
 	return out
 }
 
-// energyHost gives a host without its history.
+// energyHost returns a host without its history.
 func energyHost(h *controller.HostStatus) v1.EnergyHost {
 	r, o := &h.Record, &h.Observed
 	out := v1.EnergyHost{

@@ -14,15 +14,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// awake is what energy.Awake is called outside.
+// awake is the API's word for energy.Awake.
 const awake = "awake"
 
-// phases are all of them, as they are called outside.
+// phases are the API's words for all phases.
 var phases = []string{
 	awake, string(energy.Draining), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Failed),
 }
 
-// hostHistory is how many entries of the audit are given with a host.
+// hostHistory is how many entries of the audit an answer about one host has.
 const hostHistory = 20
 
 func phase(h *controller.HostStatus) string {
@@ -33,7 +33,7 @@ func switchedHost(h *controller.HostStatus) string {
 	return cmp.Or(h.Record.Host, h.Observed.Machine.Name)
 }
 
-// listEnergyHosts handles GET /v1/energy/hosts, by name.
+// listEnergyHosts handles GET /v1/energy/hosts, sorted by name.
 func (s *server) listEnergyHosts(c *gin.Context) {
 	q := readQuery(c, "limit", "marker", "phase")
 	limit, marker, wanted := q.number("limit", defaultPage, 1, largestPage), q.text("marker"), q.list("phase")
@@ -87,8 +87,8 @@ func (s *server) answerEnergyHost(c *gin.Context, status int, h *controller.Host
 	c.PureJSON(status, answer)
 }
 
-// orderPower handles POST /v1/energy/hosts/{name}; with dry_run it only says what the order
-// would come to.
+// orderPower handles POST /v1/energy/hosts/{name}; with dry_run it only returns the effect that
+// the order would have.
 func (s *server) orderPower(c *gin.Context) {
 	q := readQuery(c, "dry_run")
 	dryRun, err := q.truth("dry_run"), q.err
@@ -122,7 +122,7 @@ func (s *server) orderPower(c *gin.Context) {
 	s.answerEnergyHost(c, http.StatusAccepted, &h)
 }
 
-// manual reads an order.
+// manual converts the body of an order.
 func manual(body v1.EnergyOrder, now span.Instant) (energy.Hold, error) {
 	hold := energy.Hold{Action: energy.ManualAction(body.Action), Reason: body.Reason}
 	switch {

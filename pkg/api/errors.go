@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// statuses maps the kinds of faults to HTTP, once.
+// statuses maps the kinds of faults to HTTP statuses.
 var statuses = map[fault.Kind]int{
 	fault.Invalid:       http.StatusBadRequest,
 	fault.Unauthorized:  http.StatusUnauthorized,
@@ -31,7 +31,7 @@ var statuses = map[fault.Kind]int{
 	fault.Internal:      http.StatusInternalServerError,
 }
 
-// overloaded is when to try again what took too long.
+// overloaded is the Retry-After of a request that took too long.
 const overloaded = 5 * time.Second
 
 // fail answers with err and ends the request.
@@ -73,7 +73,7 @@ func retryAfter(c *gin.Context, f *fault.Error) {
 	c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
 }
 
-// refuse answers with a refusal, which is an answer and no failure.
+// refuse answers with a refusal, which is an answer to a valid request.
 func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	s.metrics.refusals.WithLabelValues(string(r.Constraint)).Inc()
 	answer := v1.ErrorAnswer{
@@ -93,7 +93,7 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	c.AbortWithStatusPureJSON(statuses[fault.Refused], answer)
 }
 
-// challenge points a caller without a token to Keystone, as keystonemiddleware does
+// challenge refers a caller without a token to Keystone, as keystonemiddleware does
 // (auth_token/__init__.py, _reject_auth_headers).
 func (s *server) challenge() string {
 	if s.KeystoneURI == "" {

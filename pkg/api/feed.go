@@ -20,9 +20,9 @@ import (
 const (
 	feeds   = "/feeds/"
 	feedEnd = ".ics"
-	// feedPast is how long a feed keeps what is over, in seconds.
+	// feedPast is how many seconds a feed keeps reservations after their end.
 	feedPast = 30 * 24 * 3600
-	// longestFeed is the most reservations in a feed: the earliest of them.
+	// longestFeed is the maximum number of reservations in a feed, earliest first.
 	longestFeed = 1000
 )
 
@@ -44,8 +44,8 @@ func (s *server) feedLink(c *gin.Context) {
 	})
 }
 
-// feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a
-// token: whoever has the link may read.
+// feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a token: anybody with
+// the link may read the feed.
 func (s *server) feed(c *gin.Context) {
 	project := c.Param("project_id")
 	signature, _ := strings.CutSuffix(c.Param("file"), feedEnd)
@@ -59,7 +59,7 @@ func (s *server) feed(c *gin.Context) {
 	}
 }
 
-// signature is what only those know who were given the link of the project's feed.
+// signature returns the secret part of the link to the project's feed.
 func (s *server) signature(project string) string {
 	mac := hmac.New(sha256.New, []byte(s.FeedSecret))
 	mac.Write([]byte(project))
@@ -75,7 +75,7 @@ func (s *server) answerCalendar(c *gin.Context, project string, seesHosts func(*
 	c.Data(http.StatusOK, "text/calendar; charset=utf-8", []byte(iCalendar(project, list, seesHosts)))
 }
 
-// inFeed gives what belongs in the feed of the project.
+// inFeed returns the reservations in the project's feed.
 func (s *server) inFeed(ctx context.Context, project string) ([]reservation.Reservation, error) {
 	return s.Reader.List(ctx, reservation.Query{
 		ProjectID: project, Overlaps: span.Span{Start: s.Now().Add(-feedPast), End: span.Forever}, Limit: longestFeed,

@@ -16,40 +16,39 @@ import (
 
 const (
 	healthPath = "/healthcheck"
-	// freshFor is how long what a probe found is believed: balancers and monitors
-	// ask from many sides.
+	// freshFor is how long the result of a probe is reused: many balancers and monitors ask.
 	freshFor = time.Second
 	// patience is how long a probe may take.
 	patience = 3 * time.Second
 )
 
-// ErrStarting is what a probe finds of a part that has only begun: it is not ready, and
-// the log need not say so.
+// ErrStarting is the error of a part that is still starting: it is not ready, and the log omits
+// it.
 var ErrStarting = errors.New("not connected yet")
 
-// Probe looks after one part of the service.
+// Probe checks one part of the service.
 type Probe struct {
 	Name string
-	// Check says nothing where the part is well. It returns when ctx ends.
+	// Check returns nil if the part is well. It returns when ctx ends.
 	Check func(ctx context.Context) error
 }
 
-// watch remembers what a probe found.
+// watch caches the result of a probe.
 type watch struct {
 	Probe
 	now       func() span.Instant
 	monotonic func() time.Duration
 	log       *slog.Logger
 
-	mu     sync.Mutex // held while the probe runs: who asks meanwhile shares what it finds
+	mu     sync.Mutex // held while the probe runs, so that concurrent callers share its result
 	looked bool
 	at     time.Duration
 	err    error
-	warned bool // the log says that the part is not well
+	warned bool // the log contains the part's error
 	since  span.Instant
 }
 
-// look gives what the probe found, a second ago at most, and since when it is so.
+// look returns the result of the probe, at most a second old, and the instant of its last change.
 func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +78,7 @@ func (s *server) watch(p Probe) *watch {
 	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log, since: s.Now()}
 }
 
-// Look looks after every part, so that it is known since when each is as it is.
+// Look runs every probe, so that the time of each change is known.
 func (s *Server) Look(ctx context.Context) error {
 	for _, part := range s.server.parts {
 		_, _ = part.look(ctx) // it has logged what it found
@@ -88,8 +87,8 @@ func (s *Server) Look(ctx context.Context) error {
 }
 
 // health handles GET and HEAD /healthcheck, in the forms of oslo.middleware
-// (oslo_middleware/healthcheck). It says no more than a balancer must know: the
-// parts that every replica shares do not make one of them worse than the others.
+// (oslo_middleware/healthcheck). It covers only what a balancer requires: a failure in a part that
+// all replicas share makes no replica worse than the others.
 func (s *server) health(c *gin.Context) {
 	status, reason := http.StatusOK, "OK"
 	if s.draining.Load() {

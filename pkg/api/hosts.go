@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// listHosts handles GET /v1/hosts: those that pass host_properties, by name.
+// listHosts handles GET /v1/hosts: the hosts that match host_properties, sorted by name.
 func (s *server) listHosts(c *gin.Context) {
 	q := readQuery(c, "limit", "marker", "host_properties")
 	limit, marker := q.number("limit", defaultPage, 1, largestPage), q.text("marker")
@@ -97,7 +97,7 @@ func (s *server) answerHost(c *gin.Context, name string) {
 	c.PureJSON(http.StatusOK, answer)
 }
 
-// propertyValue reads a property from JSON; null, which removes it, is nil.
+// propertyValue converts a property from JSON; null, which removes the property, is nil.
 func propertyValue(name string, value any) (*inventory.Value, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, fault.Field("properties", "a property needs a name")
@@ -129,7 +129,7 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	return &v, nil
 }
 
-// sight is what somebody may see of hosts.
+// sight is what a caller may see of hosts.
 type sight struct {
 	properties map[string]bool // by name
 	instances  bool            // and the reasons for trouble
@@ -143,7 +143,7 @@ func seenBy(by *asker, snapshot *inventory.Snapshot) sight {
 	return s
 }
 
-// host gives a host without its instances.
+// host returns a host without its instances.
 func host(h *inventory.Host, visible sight) v1.Host {
 	out := v1.Host{
 		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.InstanceCount, Zone: h.Zone,

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// iCalendar writes reservations of a project as events (RFC 5545). The text
-// depends on them alone, so that a calendar program sees what has changed.
+// iCalendar writes reservations of a project as events (RFC 5545). The text depends only on the
+// reservations, so that a calendar program recognizes changes.
 func iCalendar(project string, list []reservation.Reservation, seesHosts func(*reservation.Reservation) bool) string {
 	calendar := ics.NewCalendar()
 	calendar.SetProductId("-//Almanac//Reservations//EN")
@@ -19,7 +19,7 @@ func iCalendar(project string, list []reservation.Reservation, seesHosts func(*r
 	for i := range list {
 		r := &list[i]
 		e := calendar.AddEvent(r.ID + "@almanac")
-		e.SetDtStampTime(r.Updated.Time()) // without a METHOD it says when the event was last changed: section 3.8.7.2
+		e.SetDtStampTime(r.Updated.Time()) // without a METHOD it is the time of the last change: section 3.8.7.2
 		e.SetModifiedAt(r.Updated.Time())
 		e.SetCreatedTime(r.Created.Time())
 		e.SetSequence(int(r.Version))
@@ -66,8 +66,8 @@ func description(r *reservation.Reservation, hosts bool) string {
 	return text
 }
 
-// printable leaves out what iCalendar has no place for: control characters other
-// than the end of a line (section 3.1).
+// printable removes the characters that iCalendar forbids: control characters other than the end
+// of a line (section 3.1).
 func printable(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return strings.Map(func(r rune) rune {

@@ -15,20 +15,20 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Authenticator says who sent a request. It fails with an Unauthorized or a Denied
-// fault, or with an Unavailable one where it cannot find out.
+// Authenticator identifies the sender of a request. It fails with an Unauthorized or a Denied
+// fault, or with an Unavailable one if it cannot decide.
 type Authenticator interface {
 	Authenticate(r *http.Request) (policy.Credentials, error)
-	// Knows reports whether Authenticate would answer without asking anybody else.
+	// Knows reports whether Authenticate would answer without a call to another service.
 	Knows(r *http.Request) bool
 }
 
-// Fixed is an Authenticator for which everybody on this machine is the same caller.
+// Fixed is an Authenticator that returns the same credentials for everybody on this machine.
 type Fixed policy.Credentials
 
-// Authenticate implements Authenticator. A request that is addressed to another
-// name than this machine's own is denied: a page of another site reaches the
-// loopback address under its own name, once its name server says so.
+// Authenticate implements Authenticator. It denies a request addressed to any name other than this
+// machine's own: a page of another site can reach the loopback address under its own name if its
+// name server returns that address.
 func (f Fixed) Authenticate(r *http.Request) (policy.Credentials, error) {
 	name := r.Host
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
@@ -38,21 +38,21 @@ func (f Fixed) Authenticate(r *http.Request) (policy.Credentials, error) {
 		return policy.Credentials{}, fault.New(fault.Denied, "there are no passwords here, so only requests to localhost are answered, not to %q", name)
 	}
 	who := policy.Credentials(f)
-	who.IsAdminProject = true // without Keystone there is no other one
+	who.IsAdminProject = true // without Keystone there is no other project
 	return who, nil
 }
 
 // Knows implements Authenticator.
 func (Fixed) Knows(*http.Request) bool { return true }
 
-// Validator finds out who the tokens of a request (X-Auth-Token, X-Service-Token)
-// belong to, as a *keystone.Validator does.
+// Validator validates the tokens of a request (X-Auth-Token, X-Service-Token); *keystone.Validator
+// implements it.
 type Validator interface {
 	Authenticate(r *http.Request) (keystone.Token, error)
 	Knows(r *http.Request) bool
 }
 
-// Keystone is an Authenticator that believes tokens.
+// Keystone is an Authenticator that relies on Keystone's tokens.
 type Keystone struct {
 	Tokens Validator
 }
@@ -69,7 +69,7 @@ func (k Keystone) Authenticate(r *http.Request) (policy.Credentials, error) {
 // Knows implements Authenticator.
 func (k Keystone) Knows(r *http.Request) bool { return k.Tokens.Knows(r) }
 
-// CredentialsOf gives what the rules ask for of a token's owner.
+// CredentialsOf returns the credentials of a token's owner, for policy rules.
 func CredentialsOf(t keystone.Token) policy.Credentials {
 	return policy.Credentials{
 		UserID: t.UserID, UserDomainID: t.UserDomainID, ProjectID: t.ProjectID, ProjectDomainID: t.ProjectDomainID,
@@ -77,14 +77,14 @@ func CredentialsOf(t keystone.Token) policy.Credentials {
 	}
 }
 
-// Enforcer decides by rules, as a *policy.Enforcer does. It fails with a Denied
-// fault that names the rule.
+// Enforcer decides by policy rules; *policy.Enforcer implements it. It fails with a Denied fault
+// that names the rule.
 type Enforcer interface {
 	Check(rule string, by policy.Credentials, target map[string]string) error
 }
 
-// asker is who sent a request, and what the rules let them do. It belongs to one
-// request and is not safe for concurrent use.
+// asker is the sender of a request with the rules that apply. It belongs to one request and is not
+// safe for concurrent use.
 type asker struct {
 	policy.Credentials
 	requestID string
@@ -92,8 +92,8 @@ type asker struct {
 	decided   map[decision]error
 }
 
-// decision is the question whether a rule allows something that belongs to a
-// project, or to none.
+// decision is the question whether a rule allows an action on a project's resource, or on one
+// without a project.
 type decision struct{ rule, project string }
 
 func (a *asker) check(rule, project string) error {
@@ -114,13 +114,12 @@ func (a *asker) may(rule, project string) bool { return a.check(rule, project) =
 
 func (a *asker) seesHidden() bool { return a.may("properties:get_hidden", a.ProjectID) }
 
-// caller is the asker as the desk knows them, for what is their own.
+// caller returns the asker as a booking.Caller, for actions on the asker's own project.
 func (a *asker) caller() booking.Caller {
 	return booking.Caller{ProjectID: a.ProjectID, UserID: a.UserID, RequestID: a.requestID, SeesHidden: a.seesHidden()}
 }
 
-// callerFor is the asker as the desk knows them, for a reservation that find has
-// let through.
+// callerFor returns the asker as a booking.Caller for a reservation that find has admitted.
 func (a *asker) callerFor(r *reservation.Reservation) booking.Caller {
 	by := a.caller()
 	by.Admin = r.ProjectID != a.ProjectID
@@ -129,8 +128,8 @@ func (a *asker) callerFor(r *reservation.Reservation) booking.Caller {
 
 const askerKey = "asker"
 
-// authenticate finds out who is asking, and for which project: without one every
-// project's reservations would be the caller's.
+// authenticate identifies the caller and requires a project, unless the token is for the system: a
+// caller without one would see every project's reservations.
 func (s *server) authenticate(c *gin.Context) {
 	from, unknown := s.senderOf(c), !s.Authenticator.Knows(c.Request)
 	if unknown {
@@ -158,8 +157,8 @@ func (s *server) authenticate(c *gin.Context) {
 
 func asking(c *gin.Context) *asker { return c.MustGet(askerKey).(*asker) }
 
-// require lets those through whom the rule allows to act on what is their own
-// project's, or nobody's.
+// require admits callers that the rule allows to act on resources of their own project, or of
+// none.
 func (s *server) require(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by := asking(c)
@@ -169,7 +168,7 @@ func (s *server) require(rule string) gin.HandlerFunc {
 	}
 }
 
-// forProject is for calls that need a project.
+// forProject refuses callers without a project.
 func (s *server) forProject(c *gin.Context) {
 	if asking(c).ProjectID == "" {
 		s.fail(c, fault.New(fault.Denied, "your token is for the system; get one for the project that this belongs to"))
@@ -181,9 +180,9 @@ func pathID(c *gin.Context) string { return placing.LowerUUID(c.Param("id")) }
 
 const reservationKey = "reservation"
 
-// find looks the reservation of the path up. The rule says who may act on one of
-// their own project, and the rule with the ending _all_projects who may on that of
-// another: for the others it does not exist.
+// find loads the reservation in the path. The rule decides about a reservation of the caller's own
+// project, and the rule with the suffix _all_projects about any other: for callers that it denies,
+// that reservation does not exist.
 func (s *server) find(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
@@ -195,7 +194,7 @@ func (s *server) find(rule string) gin.HandlerFunc {
 			}
 			err = booking.NotFound(id)
 		}
-		// Who may not even act on their own does not learn what exists.
+		// A caller that may not act on its own reservations must not learn which ones exist.
 		if denied := by.check(rule, by.ProjectID); denied != nil {
 			err = denied
 		}

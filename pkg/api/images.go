@@ -15,19 +15,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Images has the images of reservations put on their hosts, as a *controller.Controller does.
+// Images stages the images of reservations on their hosts; *controller.Controller implements it.
 type Images interface {
-	// Resolve gives the id of the image that a user of a project means by an id or a name.
-	// Its faults are Invalid on field image, or Unavailable.
+	// Resolve returns the id of the image that a user of a project names by id or name. Its faults
+	// are Invalid on field image, or Unavailable.
 	Resolve(ctx context.Context, text, project string) (id string, err error)
-	// Of gives where the image of a reservation stands on its hosts.
+	// Of returns the state of a reservation's image on each of its hosts.
 	Of(r *reservation.Reservation) []controller.HostImage
-	// Overview gives the images on hosts and on their way.
+	// Overview returns the images on hosts and on their way.
 	Overview() []controller.Overview
 }
 
-// resolve gives the request with its image by id. It asks Glance, so that it is done before
-// anything is decided.
+// resolve returns the request with the image's id. It calls Glance, so it runs before any
+// decision.
 func (s *server) resolve(ctx context.Context, r reservation.Request, project string) (reservation.Request, error) {
 	if s.Images == nil || r.Image == "" {
 		return r, nil
@@ -37,8 +37,8 @@ func (s *server) resolve(ctx context.Context, r reservation.Request, project str
 	return r, err
 }
 
-// withImages adds where the image stands on the hosts. Who does not see the hosts yet sees
-// neither their names nor what is wrong with them.
+// withImages adds the state of the image on the hosts. Callers that cannot see the hosts yet see
+// neither names nor details.
 func (s *server) withImages(out v1.Reservation, r reservation.Reservation, by *asker) v1.Reservation {
 	if s.Images == nil {
 		return out
@@ -57,7 +57,7 @@ func (s *server) withImages(out v1.Reservation, r reservation.Reservation, by *a
 	return out
 }
 
-// moment is nil for what is not known, or never.
+// moment returns the time of an instant; nil for 0 and Forever.
 func moment(at span.Instant) *time.Time {
 	if at == 0 || at >= span.Forever {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostLimited is how many callers are remembered; the one who has not asked for the
-// longest time is forgotten first.
+// mostLimited is how many callers limits remembers; it forgets the least recent one first.
 const mostLimited = 10_000
 
-// limits bounds how often each caller may ask. nil bounds nothing, and nobody is
-// bounded whose name is empty.
+// limits bounds how often each caller may ask. A nil limits bounds nothing, and neither does an
+// empty caller.
 //
-// A caller has asked for all that it may until an instant, which each request puts off by
-// the time that one takes in the long run, and which may lie as far ahead as a burst does.
+// For each caller it keeps an instant until which the allowance is used up. Each request moves the
+// instant ahead by the time per request of the long-run rate; it may lie ahead of now by at most
+// the burst.
 type limits struct {
 	each, burst time.Duration
 
@@ -29,22 +29,22 @@ type limits struct {
 	callers *simplelru.LRU[string, time.Duration]
 }
 
-// newLimits returns limits of so many requests per second and at once; 0 per second
-// is no limit.
+// newLimits returns limits of perSecond requests in the long run and burst at once; nil, no limit,
+// if perSecond is 0.
 func newLimits(perSecond float64, burst int) *limits {
 	if perSecond <= 0 {
 		return nil
 	}
 	callers, err := simplelru.NewLRU[string, time.Duration](mostLimited, nil)
 	if err != nil {
-		panic(err) // the size is no positive number
+		panic(err) // the size is not positive
 	}
 	each := time.Duration(float64(time.Second) / perSecond)
 	return &limits{each: each, burst: each * time.Duration(max(1, burst)), callers: callers}
 }
 
-// take counts a request. It returns 0, or how long to wait where there were too many;
-// then the request does not count.
+// take counts a request and returns 0, or returns the time to wait if there were too many; then it
+// does not count the request.
 func (l *limits) take(caller string, at time.Duration) time.Duration {
 	if l == nil || caller == "" {
 		return 0
@@ -60,7 +60,7 @@ func (l *limits) take(caller string, at time.Duration) time.Duration {
 	return 0
 }
 
-// giveBack makes a request that was counted count no more.
+// giveBack removes one counted request.
 func (l *limits) giveBack(caller string) {
 	if l == nil || caller == "" {
 		return
@@ -72,7 +72,7 @@ func (l *limits) giveBack(caller string) {
 	}
 }
 
-// limit bounds how often a project asks. Admins are not bounded.
+// limit bounds the request rate of a project, except for admins.
 func (s *server) limit(c *gin.Context) {
 	by := asking(c)
 	if s.projects == nil || by.may("context_is_admin", by.ProjectID) {
@@ -81,7 +81,8 @@ func (s *server) limit(c *gin.Context) {
 	s.limitCaller(c, callerOf(by))
 }
 
-// callerOf is whose requests are counted together: a project's, or those of a user of the system.
+// callerOf returns the name under which requests are counted: the project, or for system tokens
+// the user.
 func callerOf(by *asker) string {
 	if by.ProjectID == "" {
 		return "user " + by.UserID
@@ -102,28 +103,28 @@ func (s *server) limited(c *gin.Context, wait time.Duration, message string) {
 	})
 }
 
-// proxied is how many times as much the address of a connection may send as each address
-// that it claims to pass requests on for, though nobody vouches for it.
+// proxied is how many times the limit of a single address the limit of a connection is, if the
+// connection may be an untrusted proxy.
 const proxied = 10
 
-// sender is by whom wrong tokens are counted.
+// sender is the unit in which wrong tokens are counted.
 type sender struct {
 	address string
-	// connection is where the request comes from, where that may be a proxy of many; empty
-	// where address is known to be a client's.
+	// connection is the address of the connection, if it may be a proxy of many clients; empty if
+	// address is certainly a client's.
 	connection string
 }
 
-// senderOf returns who sends a request. An address that a proxy names counts by itself, so
-// that one client behind it does not use up what all others may send, and anybody may write
-// such a header: unless proxies are believed, the connection counts too.
+// senderOf returns the sender of a request. An address named by a proxy counts by itself, so that
+// one client behind the proxy does not use up the limit of the others. But anybody can write such
+// a header, so the connection counts too, unless proxies are trusted.
 func (s *server) senderOf(c *gin.Context) sender {
 	connection := client(c.Request.RemoteAddr)
 	forwarded := c.Request.Header.Values("X-Forwarded-For")
 	if len(forwarded) == 0 {
 		return sender{address: connection}
 	}
-	// The last one is what the nearest proxy saw; the others anybody may write.
+	// Only the last entry comes from the nearest proxy; a client can write the others.
 	all := strings.Split(forwarded[len(forwarded)-1], ",")
 	named := client(strings.TrimSpace(all[len(all)-1]))
 	switch {
@@ -136,9 +137,9 @@ func (s *server) senderOf(c *gin.Context) sender {
 	}
 }
 
-// client returns the address that limits know a client by, with or without a port in the
-// text: of IPv6 the network of 64 bits, of whose addresses a client has as many as it
-// wants. It is empty where the text is none.
+// client returns the client's address for limits, from text with or without a port. For IPv6 it is
+// the network of 64 bits, because a client can use any address in it. It is empty if text has no
+// address.
 func client(text string) string {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -153,9 +154,8 @@ func client(text string) string {
 	return netip.PrefixFrom(ip, 64).Masked().String()
 }
 
-// takeFailure counts a request whose token Keystone has to be asked about, before it is
-// asked: so many at once cost no more than so many in a row. It returns how long to wait
-// where there were too many.
+// takeFailure counts a request whose token Keystone must check, before the check, so that
+// concurrent requests count as well. It returns the time to wait if there were too many.
 func (s *server) takeFailure(from sender) time.Duration {
 	at := s.Monotonic()
 	if wait := s.connections.take(from.connection, at); wait > 0 {
@@ -168,7 +168,7 @@ func (s *server) takeFailure(from sender) time.Duration {
 	return wait
 }
 
-// forgive makes a request count no more whose token was not wrong.
+// forgive removes a request from the count because its token was not wrong.
 func (s *server) forgive(from sender) {
 	s.connections.giveBack(from.connection)
 	s.failures.giveBack(from.address)

@@ -10,12 +10,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// longestLine is how many requests of a project may wait in line. One that waits costs little:
-// its body is not read yet.
+// longestLine is how many requests of a project may wait. A waiting request is cheap: its body is
+// not read yet.
 const longestLine = 256
 
-// newLine returns the gate at which the requests of a project wait while so many of the same
-// project are served; nil where any number is.
+// newLine returns the gate that limits the concurrent requests of each project to atOnce; nil, no
+// limit, if atOnce is 0.
 func newLine(atOnce int) *turns.Gate {
 	if atOnce <= 0 {
 		return nil
@@ -23,8 +23,8 @@ func newLine(atOnce int) *turns.Gate {
 	return turns.New(math.MaxInt, atOnce)
 }
 
-// inLine serves so many requests of a project at once, so that one project takes up neither the
-// memory nor the connections to the database that all share. Admins do not wait.
+// inLine serves a limited number of requests of a project at once, so that one project cannot use
+// up the memory and the database connections that all share. Admins do not wait.
 func (s *server) inLine(c *gin.Context) {
 	by := asking(c)
 	if s.line == nil || by.may("context_is_admin", by.ProjectID) {
@@ -33,7 +33,8 @@ func (s *server) inLine(c *gin.Context) {
 	s.serveInLine(c, callerOf(by), c.Next)
 }
 
-// serveInLine serves a request of a caller when its turn comes, or refuses it where too many wait.
+// serveInLine serves a request when its turn comes, or refuses it if too many of the caller's
+// requests wait.
 func (s *server) serveInLine(c *gin.Context, caller string, serve func()) {
 	if s.line == nil {
 		serve()

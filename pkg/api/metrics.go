@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// metrics are what the API counts.
+// metrics are the API's metrics.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -52,7 +52,7 @@ func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {
 	return gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 
-// measureDatabase tells what the health check finds.
+// measureDatabase registers the result of the health check as a metric.
 func (s *server) measureDatabase() {
 	promauto.With(s.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "almanac_database_up", Help: "1 where the database answers.",
@@ -64,7 +64,7 @@ func (s *server) measureDatabase() {
 	})
 }
 
-// liveReservations counts the desk's reservations when it is asked.
+// liveReservations is a collector that counts the live reservations at each scrape.
 type liveReservations struct {
 	desk *booking.Service
 	desc *prometheus.Desc

@@ -13,8 +13,8 @@ import (
 
 const clientKey = "client"
 
-// bound gives what is done for a request its time. What has begun is finished when
-// the client hangs up. Nobody may keep c: gin uses it again.
+// bound bounds the time of a request. The work continues when the client disconnects. Nothing may
+// keep c after the request, because gin reuses it.
 func (s *server) bound(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), s.RequestTimeout)
 	defer cancel()
@@ -26,14 +26,14 @@ func (s *server) bound(c *gin.Context) {
 	c.Next()
 }
 
-// awaited returns a context for what need not begin once the client has gone. It also
-// ends when the time of the request is over.
+// awaited returns a context for work that should not begin after the client has disconnected. It
+// also ends with the time of the request.
 func awaited(c *gin.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.Request.Context())
 	client := c.MustGet(clientKey).(context.Context)
 	stop := context.AfterFunc(client, cancel)
 	if client.Err() != nil {
-		cancel() // AfterFunc takes its time
+		cancel() // AfterFunc calls cancel in another goroutine, too late
 	}
 	return ctx, func() {
 		stop()
@@ -41,19 +41,19 @@ func awaited(c *gin.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// measure counts the request and its time.
+// measure records the request and its duration.
 func (s *server) measure(c *gin.Context) {
 	begun := s.Monotonic()
 	c.Next()
 	method, route := c.Request.Method, c.FullPath()
 	if route == "" {
-		method, route = "none", "none" // whatever is sent, a label has few values
+		method, route = "none", "none" // keeps the number of label values small, whatever clients send
 	}
 	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
 	s.metrics.seconds.WithLabelValues(method, route).Observe((s.Monotonic() - begun).Seconds())
 }
 
-// recover turns a panic into a 500 that names the request id only.
+// recover turns a panic into a 500 that contains only the request id.
 func (s *server) recover(c *gin.Context) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -63,7 +63,7 @@ func (s *server) recover(c *gin.Context) {
 	c.Next()
 }
 
-// sameOrigin refuses what a page of another site sends through a visitor's browser.
+// sameOrigin refuses requests that a page of another site sends through a visitor's browser.
 func (s *server) sameOrigin(c *gin.Context) {
 	if err := s.origins.Check(c.Request); err != nil {
 		s.fail(c, &fault.Error{Kind: fault.Denied, Message: "a page of another site may not change anything here", Err: err})

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// PackingConsole plans migrations and has them carried out, as a *rebalance.Console does. by
-// is the id of a user.
+// PackingConsole plans live migrations and starts runs; *rebalance.Console implements it. by is a
+// user id.
 type PackingConsole interface {
 	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
 	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
@@ -21,10 +21,10 @@ type PackingConsole interface {
 	Runs(ctx context.Context, most int) ([]rebalance.Run, error)
 }
 
-// Packing is by what instances are moved. The zero Packing is that none are.
+// Packing moves instances. The zero Packing moves none.
 type Packing struct {
 	Console PackingConsole
-	// Preset are the options where a request says nothing, and CPUNeed the configured one.
+	// Preset has the options that a request omits; CPUNeed is the configured source of needs.
 	Preset  rebalance.Options
 	CPUNeed string
 }
@@ -45,7 +45,7 @@ func (s *server) packingRoutes(group *gin.RouterGroup) {
 	group.DELETE("/runs/:id", s.require("packing:stop"), there, s.noParameters, s.stopPackingRun)
 }
 
-// packingOptions reads what is wanted of a plan.
+// packingOptions reads the options of a plan.
 func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan string, err error) {
 	var body v1.PackingRequest
 	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
@@ -133,7 +133,7 @@ func (s *server) showPackingRun(c *gin.Context) {
 	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, pathID(c)) })
 }
 
-// stopPackingRun handles DELETE /v1/packing/runs/{id}: the run stays, and ends.
+// stopPackingRun handles DELETE /v1/packing/runs/{id}: the run ends and stays in the list.
 func (s *server) stopPackingRun(c *gin.Context) {
 	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
 		return s.Packing.Console.Stop(ctx, asking(c).UserID, pathID(c))

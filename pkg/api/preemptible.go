@@ -19,13 +19,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Placing is by what instances are placed here. The zero Placing is that none are.
+// Placing has what the API requires of placement. The zero Placing places no instances.
 type Placing struct {
-	// States gives those of the hosts, nil before they are read.
+	// States returns the states of the hosts, nil before they are read.
 	States func() *inventory.States
-	// Pipeline chooses among them; nil where another scheduler does.
+	// Pipeline chooses among the hosts; nil if another scheduler does.
 	Pipeline *scheduler.Pipeline
-	// Flavors gives those of the cloud.
+	// Flavors returns the cloud's flavors.
 	Flavors func(ctx context.Context) ([]inventory.Flavor, error)
 }
 
@@ -36,7 +36,7 @@ func (p Placing) states() *inventory.States {
 	return p.States()
 }
 
-// evictor says who makes room; nil where nobody does.
+// evictor returns the evictor, nil if evictions are off.
 func (p Placing) evictor() *preemption.Evictor {
 	if p.Pipeline == nil {
 		return nil
@@ -44,13 +44,13 @@ func (p Placing) evictor() *preemption.Evictor {
 	return p.Pipeline.Evictor
 }
 
-// Why nobody makes room.
+// The reasons why evictions are off.
 const (
 	noPlacing = "Almanac places no instances here, so that none have to leave for others: that takes [scheduler] mode = replace"
 	noRoom    = "preemptible instances do not make room here ([preemptible] make_room = no)"
 )
 
-// stay says why no preemptible instance ever leaves for another; empty where they do.
+// stay returns why no preemptible instance is ever evicted; empty if evictions are on.
 func (p Placing) stay() string {
 	switch {
 	case p.Pipeline == nil:
@@ -79,7 +79,7 @@ func (s *server) listPreemptible(c *gin.Context) {
 	c.PureJSON(http.StatusOK, v1.PreemptibleInstances{Instances: list[:min(limit, len(list))]})
 }
 
-// inOrder puts those first that can be evicted, of these the cheapest first.
+// inOrder sorts instances that can be evicted first, and among them the cheapest first.
 func inOrder(a, b v1.PreemptibleInstance) int {
 	switch {
 	case a.Evictable != b.Evictable && a.Evictable:
@@ -92,8 +92,8 @@ func inOrder(a, b v1.PreemptibleInstance) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// guests walks the instances with the names of their hosts: as they are placed by, or else
-// as the inventory has them.
+// guests iterates over the instances with the names of their hosts: from the states that placement
+// uses, or else from the inventory.
 func (s *server) guests() iter.Seq2[string, *inventory.Instance] {
 	return func(yield func(string, *inventory.Instance) bool) {
 		each := func(host string, list []inventory.Instance) bool {

@@ -44,7 +44,7 @@ func (s *server) costPreemption(c *gin.Context) {
 	c.PureJSON(http.StatusOK, s.costs(states, r, s.Now(), limit))
 }
 
-// size reads what an instance takes: the name of a flavor, or amounts.
+// size reads the size of an instance from the query: the name of a flavor, or amounts.
 func size(q *query) (f inventory.Flavor) {
 	amount := func(name string) int64 { return int64(q.number(name, 0, 0, math.MaxInt32)) }
 	f.Name = q.text("flavor")
@@ -58,7 +58,7 @@ func size(q *query) (f inventory.Flavor) {
 	return f
 }
 
-// flavor gives that with the name, or the id.
+// flavor returns the flavor with this name or id.
 func (s *server) flavor(ctx context.Context, name string) (inventory.Flavor, error) {
 	if s.Placing.Flavors == nil {
 		return inventory.Flavor{}, fault.Field("flavor", "this cloud has no flavors; give vcpus, memory_mb and disk_gb instead")
@@ -77,8 +77,8 @@ func (s *server) flavor(ctx context.Context, name string) (inventory.Flavor, err
 	return inventory.Flavor{}, fault.Field("flavor", "%s", fault.Unknown("flavor", name, known))
 }
 
-// preview is what Nova would ask for an instance of the flavor, without an image and
-// without hints.
+// preview returns the request that Nova would send for an instance of the flavor, without an image
+// and hints.
 func preview(f inventory.Flavor, project string) *placing.Request {
 	r := &placing.Request{
 		ProjectID: project, Instances: []string{""}, Resources: classes(f), FlavorName: f.Name, ExtraSpecs: f.ExtraSpecs,
@@ -87,7 +87,7 @@ func preview(f inventory.Flavor, project string) *placing.Request {
 	return r
 }
 
-// classes gives what a flavor takes by resource class of Placement.
+// classes returns a flavor's resources by resource class of Placement.
 func classes(f inventory.Flavor) map[string]int64 {
 	all := map[string]int64{"VCPU": f.Resources.VCPUs, "MEMORY_MB": f.Resources.MemoryMB, "DISK_GB": f.Resources.DiskGB}
 	maps.Copy(all, f.Resources.Custom)
@@ -95,8 +95,8 @@ func classes(f inventory.Flavor) map[string]int64 {
 	return all
 }
 
-// costs asks the pipeline as it is for the hosts that it would choose from, and then for
-// those that it would have left aside, since somebody would have to leave.
+// costs ranks the hosts that the pipeline would choose from, and after them those that it would
+// skip because they require evictions.
 func (s *server) costs(states *inventory.States, r *placing.Request, now span.Instant, limit int) v1.PreemptionCosts {
 	choice := *s.Placing.Pipeline
 	choice.Whole = true
@@ -124,7 +124,7 @@ func (s *server) costs(states *inventory.States, r *placing.Request, now span.In
 	return answer
 }
 
-// withRoom gives the hosts that have room as they are.
+// withRoom returns the hosts that have room without evictions.
 func withRoom(states *inventory.States, r *placing.Request, now span.Instant) hostset.Set {
 	roomy := states.All().Clone()
 	if test := (filters.Capacity{}).For(states, r, now); test != nil {
@@ -133,7 +133,7 @@ func withRoom(states *inventory.States, r *placing.Request, now span.Instant) ho
 	return roomy
 }
 
-// cost says who would leave host i.
+// cost returns the victims on host i, with their cost.
 func (s *server) cost(states *inventory.States, i int, r *placing.Request, now span.Instant, roomy hostset.Set) v1.PreemptionCost {
 	out := v1.PreemptionCost{Host: states.Host(i).Name, Room: roomy.Has(i), Victims: []v1.Victim{}}
 	evictor := s.Placing.evictor()

@@ -15,16 +15,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// query reads the parameters of a URL. The first mistake sticks in err.
+// query reads the parameters of a URL. The first mistake stays in err.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// longestQuery is room for a filter of 16 KiB of which each byte is escaped, and for the rest.
+// longestQuery is room for a filter of 16 KiB with every byte escaped, and for the rest.
 const longestQuery = 64 << 10
 
-// readQuery gives the parameters; one that is not among allowed is a mistake.
+// readQuery returns the parameters; a parameter that is not in allowed is a mistake.
 func readQuery(c *gin.Context, allowed ...string) *query {
 	if length := len(c.Request.URL.RawQuery); length > longestQuery {
 		return &query{err: fault.New(fault.Invalid, "the parameters have %d bytes; at most %d are allowed", length, longestQuery)}
@@ -42,8 +42,8 @@ func readQuery(c *gin.Context, allowed ...string) *query {
 	return q
 }
 
-// noParameters is for calls that take none: who asks for what a call does not know must
-// not get something else.
+// noParameters refuses every parameter: a client must not get an answer that ignores part of its
+// request.
 func (s *server) noParameters(c *gin.Context) {
 	if q := readQuery(c); q.err != nil {
 		s.fail(c, q.err)
@@ -63,7 +63,7 @@ func (q *query) text(name string) string {
 	return q.values.Get(name)
 }
 
-// list gives the values of a parameter that is repeated, or has commas.
+// list returns the values of a parameter that is repeated or contains commas.
 func (q *query) list(name string) []string {
 	var list []string
 	for _, value := range q.values[name] {
@@ -99,10 +99,10 @@ func (q *query) number(name string, otherwise, least, most int) int {
 	return n
 }
 
-// lastYear leaves room for a view after it in the years that RFC 3339 can write.
+// lastYear leaves room for a view after it within the years that RFC 3339 can represent.
 const lastYear = 8999
 
-// time gives an instant, 0 where the parameter is absent.
+// time returns an instant, 0 if the parameter is absent.
 func (q *query) time(name string) span.Instant {
 	if !q.values.Has(name) {
 		return 0
@@ -118,7 +118,7 @@ func (q *query) time(name string) span.Instant {
 	return *instant(&t)
 }
 
-// seconds gives a duration, 0 where the parameter is absent.
+// seconds returns a duration, 0 if the parameter is absent.
 func (q *query) seconds(name string) int64 {
 	if !q.values.Has(name) {
 		return 0
@@ -130,8 +130,8 @@ func (q *query) seconds(name string) int64 {
 	return int64(d)
 }
 
-// window gives the span of the parameters start and end: it begins at from, and is
-// seconds long, where they are absent.
+// window returns the span of the parameters start and end. By default it begins at from and lasts
+// `seconds` seconds.
 func (q *query) window(from span.Instant, seconds int64) span.Span {
 	w := span.Span{Start: q.time("start"), End: q.time("end")}
 	if w.Start == 0 {

@@ -14,23 +14,23 @@ const (
 	requestIDKey    = "request id"
 )
 
-// RequestIDs are the ids of a request: its own, and the one that its caller gave
-// it, empty where there is none, to be passed on in calls that are made for it.
+// RequestIDs are the ids of a request: its own, and the one of its caller, which calls to other
+// services pass on; empty if the caller sent none.
 type RequestIDs struct {
 	Own, Global string
 }
 
 type requestIDsKey struct{}
 
-// RequestIDsOf gives the ids of the request that ctx belongs to; ok is false where
-// it belongs to none.
+// RequestIDsOf returns the ids of the request that ctx belongs to; ok is false if it belongs to
+// none.
 func RequestIDsOf(ctx context.Context) (ids RequestIDs, ok bool) {
 	ids, ok = ctx.Value(requestIDsKey{}).(RequestIDs)
 	return ids, ok
 }
 
-// LogHandler gives a handler that adds request_id and global_request_id to what is
-// logged in the context of a request, and hands it to next.
+// LogHandler returns a handler that adds request_id and global_request_id to records in the
+// context of a request, and passes them to next.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }
@@ -56,7 +56,7 @@ func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Ha
 // (oslo_middleware/request_id.py).
 var globalID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
 
-// identify gives the request its id and logs how it ended.
+// identify assigns the request its id and logs its result.
 func (s *server) identify(c *gin.Context) {
 	ids := RequestIDs{Own: s.NewRequestID()}
 	if global := c.GetHeader(requestIDHeader); globalID.MatchString(global) {
@@ -68,7 +68,7 @@ func (s *server) identify(c *gin.Context) {
 	c.Request = c.Request.WithContext(ctx)
 	path := c.Request.URL.Path
 	if strings.HasPrefix(path, feeds) {
-		path = feeds + "***" // whoever reads the log must not read the feed
+		path = feeds + "***" // the link is a secret that must not be in the log
 	}
 	begun := s.Monotonic()
 	c.Next()

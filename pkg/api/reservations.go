@@ -73,7 +73,7 @@ func (s *server) createReservation(c *gin.Context) {
 	c.PureJSON(http.StatusCreated, presented(r, by))
 }
 
-// What to do where nobody knows what became of a request.
+// Advice for clients when the result of a request is unknown.
 const (
 	bookingInDoubt = "the reservation may be there all the same: look at the list before you send the request again"
 	retryInDoubt   = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
@@ -88,7 +88,7 @@ func adviceOn(use *booking.KeyUse) string {
 	return bookingInDoubt
 }
 
-// inDoubt adds the advice where nobody knows whether a change was stored: see
+// inDoubt adds the advice to an error after which a change may or may not have been stored: see
 // booking.Records.
 func inDoubt(err error, advice string) error {
 	if !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reservation.ErrStale) {
@@ -102,7 +102,7 @@ func inDoubt(err error, advice string) error {
 	return &f
 }
 
-// keyUse gives the idempotency key of the request, nil where it has none.
+// keyUse returns the idempotency key of the request; nil if it has none.
 func keyUse(c *gin.Context, body []byte) (*booking.KeyUse, error) {
 	key := c.GetHeader("Idempotency-Key")
 	if key == "" {
@@ -115,8 +115,8 @@ func keyUse(c *gin.Context, body []byte) (*booking.KeyUse, error) {
 	return &booking.KeyUse{Key: key, BodyHash: hex.EncodeToString(hash[:])}, nil
 }
 
-// canonical writes JSON in one way, so that a client that writes its request anew
-// for a retry is understood.
+// canonical writes JSON in one canonical way, so that a retry with the same content has the same
+// hash.
 func canonical(body []byte) []byte {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -188,8 +188,8 @@ func (s *server) showReservation(c *gin.Context) {
 	c.PureJSON(http.StatusOK, s.withTroubles(s.withImages(presented(r, by), r, by), &r, by))
 }
 
-// withTroubles adds what is wrong with the hosts of a degraded reservation, for those who
-// may know it. All others read that a host takes no instances.
+// withTroubles adds the troubles of a degraded reservation's hosts, for callers that may see them.
+// All others see only that a host accepts no instances.
 func (s *server) withTroubles(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
 	if r.Degraded == "" || !r.Status.Live() || !by.may("hosts:get_instances", by.ProjectID) {
 		return out

@@ -34,7 +34,7 @@ func (s *server) filterHosts(c *gin.Context) {
 	c.PureJSON(http.StatusOK, answer)
 }
 
-// judged gives which hosts are admitted, and why the others are not. Neither is nil.
+// judged returns the admitted hosts, and the reasons for the others. Neither is nil.
 func judged(hosts []string, judge func(host string) placing.Verdict) (admitted []string, refused map[string]string) {
 	admitted, refused = []string{}, map[string]string{}
 	for _, host := range hosts {

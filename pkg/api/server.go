@@ -1,6 +1,6 @@
-// Package api serves the REST API, version 1, over HTTP: it reads JSON into
-// requests, asks the rooms that decide, and writes what they answer. The JSON
-// types are in pkg/api/v1; openapi.yaml beside this file is the contract.
+// Package api serves the REST API, version 1, over HTTP: it reads JSON into requests, calls the
+// packages that decide, and writes their answers. The JSON types are in pkg/api/v1; openapi.yaml
+// beside this file is the contract.
 package api
 
 import (
@@ -25,20 +25,19 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// Options are what the API serves, and how.
+// Options are the dependencies and settings of the API.
 type Options struct {
 	Desk      *booking.Service
 	Reader    reservation.Reader
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
-	// Weighers are those whose word nova-scheduler is given.
+	// Weighers are those whose weights the plugin in nova-scheduler uses.
 	Weighers      []weighers.Weighted
 	Authenticator Authenticator
-	// KeystoneURI is where callers without a token are pointed to; empty where there
-	// is no Keystone.
+	// KeystoneURI is Keystone's address for callers without a token; empty without Keystone.
 	KeystoneURI string
 	Policy      Enforcer
-	// Ping says whether the database answers.
+	// Ping returns nil if the database answers.
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
 	Doctor Doctor
@@ -46,43 +45,43 @@ type Options struct {
 	Guests    Guests
 	Decisions Decisions
 	Placing   Placing
-	// Images may be nil; then the image of a reservation is only kept with it.
+	// Images may be nil; then the image of a reservation is stored and not staged.
 	Images Images
-	// Energy may be nil; then nothing is told of power.
+	// Energy may be nil; then there is no energy controller.
 	Energy Energy
-	// Packing has no Console where no instances can be moved.
+	// Packing has no Console if no instances can be moved.
 	Packing Packing
 	// BestEffort may be nil; then there is no best-effort work.
 	BestEffort BestEffort
-	// Probes look after everything else that readiness tells of.
+	// Probes check the other parts that readiness reports.
 	Probes []Probe
-	// BeforeEnd is how many seconds before the end an owner is warned who does not say; half
-	// of the reservation where that is less.
+	// BeforeEnd is the default of before_end: how many seconds before the end the owner gets a
+	// warning; at most half of the reservation.
 	BeforeEnd    int64
 	MaxBodyBytes int64
-	// RequestTimeout bounds what is done for one request; 0 is 30 seconds.
+	// RequestTimeout bounds the work for one request; 0 is 30 seconds.
 	RequestTimeout time.Duration
-	// RequestsPerSecond is how many requests a project may send in the long run, 0 any
-	// number, and Burst how many at once.
+	// RequestsPerSecond is how many requests a project may send in the long run, 0 for no limit,
+	// and Burst how many at once.
 	RequestsPerSecond float64
 	Burst             int
-	// RequestsAtOnce is how many requests of a project are served at once, 0 any number. The
+	// RequestsAtOnce is how many requests of a project are served at once, 0 for no limit. The
 	// others wait.
 	RequestsAtOnce int
-	// FailuresPerSecond is how many wrong tokens that Keystone has to be asked about an
-	// address may send in the long run, 0 any number, and FailureBurst how many at once.
+	// FailuresPerSecond is how many wrong tokens that Keystone must check an address may send in
+	// the long run, 0 for no limit, and FailureBurst how many at once.
 	FailuresPerSecond float64
 	FailureBurst      int
-	// ProxyHeaders believes X-Forwarded-Proto, -Host, -Prefix and -For.
+	// ProxyHeaders trusts X-Forwarded-Proto, -Host, -Prefix and -For.
 	ProxyHeaders bool
-	// FeedSecret signs the links of the projects' feeds; without one there are none.
+	// FeedSecret signs the links to the projects' feeds; without it there are no links.
 	FeedSecret string
 	Version    string
 	Now        func() span.Instant
-	// Monotonic is the time since some moment, for measuring how long an answer took.
+	// Monotonic returns the time since a fixed moment, to measure durations.
 	Monotonic    func() time.Duration
 	NewRequestID func() string
-	// Log is told the context of the request; LogHandler adds its ids.
+	// Log gets the context of the request; LogHandler adds its ids.
 	Log      *slog.Logger
 	Registry *prometheus.Registry
 }
@@ -96,9 +95,8 @@ type Server struct {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Drain begins to send clients away: from now on the health check fails, so that a
-// balancer chooses another replica, and every answer closes its connection. Requests
-// are served as before.
+// Drain makes clients leave: from now on the health check fails, so that a balancer chooses
+// another replica, and every answer closes its connection. Requests are still served.
 func (s *Server) Drain() { s.server.draining.Store(true) }
 
 type server struct {
@@ -107,15 +105,15 @@ type server struct {
 	origins  http.CrossOriginProtection
 	draining atomic.Bool
 	database *watch
-	parts    []*watch // the database among them
+	parts    []*watch // including the database
 	projects *limits  // by project
 	line     *turns.Gate
-	failures *limits // by address, of wrong tokens
-	// connections are failures of whoever may be a proxy.
+	failures *limits // wrong tokens, by address
+	// connections limits wrong tokens by connection, if it may be a proxy.
 	connections *limits
 }
 
-// New gives the server of the API.
+// New returns the server of the API.
 func New(o Options) *Server {
 	gin.SetMode(gin.ReleaseMode)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
@@ -145,7 +143,7 @@ func New(o Options) *Server {
 	return &Server{handler: withoutTrailingSlash(engine), server: s}
 }
 
-// routes has every call, and the rule that says who may make it.
+// routes registers every call with the rule that decides who may make it.
 func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/", s.versions)
 	engine.GET("/v1", s.version)
@@ -155,7 +153,7 @@ func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/v1/openapi.yaml", s.openAPI)
 	engine.GET(feeds+":project_id/:file", s.feed)
 
-	// What Nova asks and what operators look at has no limit.
+	// Calls by Nova and the readiness check for operators have no limit.
 	inside := engine.Group("/v1", s.authenticate)
 	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.filterHosts)
 	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.weighHosts)

@@ -23,9 +23,9 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// base gives the URL under which the client reaches the API, without a slash at
-// its end. A proxy says what it was before it passed the request on, as
-// oslo.middleware reads it (oslo_middleware/http_proxy_to_wsgi.py).
+// base returns the URL under which the client reaches the API, without a trailing slash. Behind a
+// proxy it uses the original request as oslo.middleware reads it
+// (oslo_middleware/http_proxy_to_wsgi.py).
 func (s *server) base(c *gin.Context) string {
 	at := url.URL{Scheme: "http", Host: c.Request.Host}
 	if c.Request.TLS != nil {
@@ -45,10 +45,11 @@ func (s *server) base(c *gin.Context) string {
 	return at.String()
 }
 
-// hostName is a name or an address, with a port or without.
+// hostName matches a name or an address, with or without a port.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$|^\[[0-9A-Fa-f:.]+\](:[0-9]+)?$`)
 
-// forwarded gives what the proxy that the client spoke to says; others may follow it.
+// forwarded returns the value from the proxy next to the client; those of further proxies may
+// follow it.
 func forwarded(c *gin.Context, what string) string {
 	first, _, _ := strings.Cut(c.GetHeader("X-Forwarded-"+what), ",")
 	return strings.TrimSpace(first)
@@ -61,7 +62,7 @@ func (s *server) currentVersion(c *gin.Context) version {
 	}
 }
 
-// versions handles GET /, as OpenStack's version discovery has it.
+// versions handles GET /, in the form of OpenStack's version discovery.
 func (s *server) versions(c *gin.Context) {
 	c.PureJSON(http.StatusOK, gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version})
 }

@@ -56,7 +56,7 @@ func (s *server) weighHosts(c *gin.Context) {
 	c.PureJSON(http.StatusOK, answer)
 }
 
-// pinned admits only the host on which best-effort work is planned; "" is any.
+// pinned admits only the host that the queue planned for a best-effort instance; "" admits any.
 func pinned(only string, judge func(host string) placing.Verdict) func(host string) placing.Verdict {
 	if only == "" {
 		return judge
@@ -69,9 +69,8 @@ func pinned(only string, judge func(host string) placing.Verdict) func(host stri
 	}
 }
 
-// admit finds the reservation that the request names, and has it remembered whose guests
-// its instances become. It gives why the request may not go on, in a sentence for the
-// tenant.
+// admit finds the reservation that the request names and records that its instances belong to it.
+// The refusal is a sentence for the tenant.
 func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant) (held *reservation.Reservation, refusal string) {
 	entry, refusal := s.Admission.Resolve(ctx, r, now)
 	if refusal != "" {
@@ -83,14 +82,15 @@ func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant
 	return held, s.Admission.Remember(ctx, r, entry, now)
 }
 
-// counted says that Placement counts the request's instances as those of the reservation.
-// nova-scheduler asks Placement for what the flavor says, and nothing can be added.
+// counted reports whether Placement counts the request's instances as those of the reservation.
+// nova-scheduler asks Placement only for the flavor's resources, so the flavor must name the
+// reservation's.
 func counted(held *reservation.Reservation, r *placing.Request) bool {
 	class := "resources:" + fence.OwnName(held.ID)
 	return r.ExtraSpecs[class] == fence.Requires(held)[class]
 }
 
-// named gives the states of hosts of which no more is known than their names.
+// named returns states of hosts that contain only their names.
 func named(hosts []string) (*inventory.States, error) {
 	if hosts == nil {
 		return nil, fault.Field("hosts", "is needed: the names of the hosts to weigh")
@@ -109,8 +109,8 @@ func named(hosts []string) (*inventory.States, error) {
 	return s, nil
 }
 
-// weights weighs hosts by name. What aggregates set for single hosts is nova-scheduler's
-// to apply.
+// weights returns the weights by host. nova-scheduler itself applies the multipliers that
+// aggregates set.
 func weights(by []weighers.Weighted, hosts *inventory.States, r *placing.Request, now span.Instant) map[string]float64 {
 	places := make([]int, hosts.Len())
 	for i := range places {

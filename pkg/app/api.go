@@ -25,11 +25,11 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// parallelEvents is how many events one replica stores at once.
+// parallelEvents is how many events one replica carries out at once.
 const parallelEvents = 16
 
-// openAPI prepares the role api: the desk with its hosts and records, what keeps its
-// promises, and the handler of REST.
+// openAPI prepares the role api: the desk with its hosts and records, the jobs that carry out
+// reservations, and the REST handler.
 func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) error {
 	if err := a.rules.load(a.config); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (a *App) openAPI(ctx context.Context, bus *bus, source inventory.Source) er
 	return nil
 }
 
-// openDesk opens the desk that books, with what it looks at of images; carry does on the
-// cloud what its events call for.
+// openDesk opens the desk that books, with the facts about images that it requires; carry applies
+// its events to the cloud.
 func (a *App) openDesk(ctx context.Context, db *store.Store, bus *bus, hosts *inventory.SnapshotCache, carry *carrier) (err error) {
 	if a.images, err = a.openStaging(ctx, db, hosts); err != nil {
 		return err
@@ -125,15 +125,14 @@ func (a *App) openDesk(ctx context.Context, db *store.Store, bus *bus, hosts *in
 }
 
 const (
-	// keystoneEvery is how often it is tried whether Keystone answers.
+	// keystoneEvery is how often the job keystone checks whether Keystone answers.
 	keystoneEvery = 30 * time.Second
-	// lookEvery is how often every part is looked after: so exact is since when one is
-	// not well.
+	// lookEvery is how often every part is probed, and so how exact the time of a failure is.
 	lookEvery = 5 * time.Second
 )
 
-// keeper reads the hosts, again while the cloud or the inventory of another process is
-// away.
+// keeper reads the hosts. It tries again while the cloud or the process with the inventory does
+// not answer.
 func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Store) (*inventory.SnapshotCache, error) {
 	if !a.has(roleInventory) {
 		a.log.Info("reading the hosts from the process that has the inventory", "topic", remote.Topic)
@@ -155,10 +154,10 @@ func (a *App) keeper(ctx context.Context, source inventory.Source, db *store.Sto
 
 const (
 	inventoryTimeout = 10 * time.Second
-	// cloudTimeout is for the first reading of a cloud, which asks for each host.
+	// cloudTimeout is for the first reading of a cloud, which has one request per host.
 	cloudTimeout   = 5 * time.Minute
 	retryInventory = 5 * time.Second
-	// staleAfter is how old, in seconds, a reading of the hosts may be in any case.
+	// staleAfter is the least age, in seconds, at which a reading of the hosts is too old.
 	staleAfter = 120
 )
 
@@ -192,7 +191,7 @@ func (a *App) deskOptions(db *store.Store, bus *bus) booking.Options {
 	return o
 }
 
-// stopwatch gives the time since it was made.
+// stopwatch returns a function that returns the time since the call of stopwatch.
 func stopwatch() func() time.Duration {
 	begun := time.Now()
 	return func() time.Duration { return time.Since(begun) }
@@ -247,8 +246,8 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.SnapshotCach
 	)
 }
 
-// leave tells the others that this process has stopped. Where the database does not
-// answer they see it by themselves.
+// leave tells the other replicas that this process has stopped. If the database does not answer,
+// they detect it by themselves.
 func (a *App) leave(db *store.Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
@@ -287,7 +286,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.SnapshotCache, caller
 	}, nil
 }
 
-// placing gives by what instances are placed in this process.
+// placing returns what the API requires of the placement in this process.
 func (a *App) placing() api.Placing {
 	p := api.Placing{Pipeline: a.pipeline}
 	if a.cloud != nil {
@@ -299,7 +298,7 @@ func (a *App) placing() api.Placing {
 	return p
 }
 
-// probes look after the parts of this process.
+// probes returns the probes of the parts of this process.
 func (a *App) probes(bus *bus, hosts *inventory.SnapshotCache) []api.Probe {
 	probes := []api.Probe{{Name: "clock offset", Check: func(context.Context) error {
 		if ahead := a.clock.ahead(); ahead.Abs() > worthSaying {

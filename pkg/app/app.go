@@ -1,5 +1,5 @@
-// Package app puts the service together: configuration in, a running Almanac out.
-// It is the only room beside cmd that reads the clock and draws random ids.
+// Package app assembles the service: it turns a configuration into a running Almanac. Only app and
+// cmd read the clock and draw random ids.
 package app
 
 import (
@@ -36,55 +36,55 @@ const (
 	roleEnergy    = "energy"
 )
 
-// App is Almanac, ready to run.
+// App is a prepared Almanac process.
 type App struct {
 	config  config.Config
 	log     *slog.Logger
 	version string
 	machine string
-	replica string // names this process among all of Almanac, and this run of it
+	replica string // unique among all replicas and runs
 	clock   clock
 	rules   rules
 
 	listener  net.Listener
-	cloud     *cloud // nil where the hosts come from a file
+	cloud     *cloud // nil if the hosts come from a file
 	face      face
 	desk      *booking.Service    // nil without the role api
-	doctor    *upkeep.Doctor      // likewise
-	replicas  atomic.Int64        // that were there when this one looked
-	waiting   *waiting            // nil where nobody is notified
+	doctor    *upkeep.Doctor      // nil without the role api
+	replicas  atomic.Int64        // live ones, at the last look
+	waiting   *waiting            // nil without notifications
 	recorder  *recorder           // nil without the role api
-	answers   answers             // to Nova; of the role api
-	evictor   *preemption.Evictor // nil where nobody makes room
+	answers   answers             // to Nova; empty without the role api
+	evictor   *preemption.Evictor // nil if evictions are off
 	powers    *powers             // nil without the role api
 	switching *switching          // nil without the role api
-	packing   *packing            // nil where no instances can be moved
-	queue     *queue              // of best-effort work; nil without the role api or a cloud
-	images    *staging.Controller // nil where no images are put on hosts
-	pipeline  *scheduler.Pipeline // nil where another scheduler chooses among the hosts
-	evictions *eviction.Evictor   // likewise
+	packing   *packing            // nil if no instances can be moved
+	queue     *queue              // of best-effort requests; nil without the role api or a cloud
+	images    *staging.Controller // nil if no images are staged
+	pipeline  *scheduler.Pipeline // nil if another scheduler chooses hosts
+	evictions *eviction.Evictor   // nil if another scheduler chooses hosts
 
 	watched  []*watchedJob
 	services []service
 	closers  []func() error // called last to first
 }
 
-// face is what this process shows over HTTP.
+// face is the HTTP interface of this process.
 type face interface {
 	http.Handler
-	// Drain begins to send clients away.
+	// Drain makes clients leave.
 	Drain()
 }
 
-// service is something that runs until its context ends.
+// service is a task that runs until its context ends.
 type service struct {
 	name string
 	run  func(ctx context.Context) error
 }
 
-// Open prepares the roles of this process and begins to listen. Whatever is wrong
-// with the configuration, the hosts or the database stops it here; a message broker
-// or a Keystone that does not answer does not.
+// Open prepares the roles of this process and begins to listen. It fails if anything is wrong with
+// the configuration, the hosts or the database, but not if a message broker or Keystone does not
+// answer.
 func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logger) (*App, error) {
 	name, err := machine(cfg.Default)
 	if err != nil {
@@ -97,7 +97,7 @@ func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logg
 	return a, nil
 }
 
-// machine is the name of this machine.
+// machine returns the name of this machine.
 func machine(c config.Default) (string, error) {
 	if c.Host != "" {
 		return c.Host, nil
@@ -141,13 +141,12 @@ func (a *App) open(ctx context.Context) error {
 
 func (a *App) has(role string) bool { return has(a.config, role) }
 
-// URL is where this process answers.
+// URL is the address of this process's HTTP interface.
 func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
 
-// Run serves until ctx ends or a part of it cannot go on, then lets what is under way
-// finish.
+// Run serves until ctx ends or a part fails, then finishes the work in progress.
 func (a *App) Run(ctx context.Context) error {
-	// What is due goes on being carried out while the last requests are answered.
+	// Events are still carried out while the last requests are answered.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
@@ -177,7 +176,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
 	err = errors.Join(err, a.drain(server))
 	stop()
-	running.Wait() // the jobs may yet give the desk work
+	running.Wait() // the jobs may still start work of the desk
 	if a.desk != nil {
 		a.desk.Wait()
 	}
@@ -185,7 +184,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// serve answers over HTTP; ended is told when that is over.
+// serve answers over HTTP; it sends the error to ended if that fails.
 func (a *App) serve(ended chan<- error) *http.Server {
 	server := &http.Server{
 		Handler: a.face, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
@@ -200,14 +199,14 @@ func (a *App) serve(ended chan<- error) *http.Server {
 	return server
 }
 
-// tellSystemd notifies the service manager, which can do without.
+// tellSystemd notifies the service manager. An error is only logged.
 func (a *App) tellSystemd(states ...string) {
 	if err := notify(states...); err != nil {
 		a.log.Warn("the service manager was not told", "error", err)
 	}
 }
 
-// drain sends clients away, then waits for the requests under way.
+// drain makes clients leave, then waits for the requests in progress.
 func (a *App) drain(server *http.Server) error {
 	a.face.Drain()
 	time.Sleep(a.config.API.DrainDelay)
@@ -216,7 +215,7 @@ func (a *App) drain(server *http.Server) error {
 	return server.Shutdown(patience)
 }
 
-// Close gives back what Open took.
+// Close releases what Open acquired.
 func (a *App) Close() error {
 	var errs []error
 	for _, closer := range slices.Backward(a.closers) {
@@ -226,7 +225,7 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// add lets jobs run, watched.
+// add registers jobs for Run, watched.
 func (a *App) add(jobs ...job.Job) {
 	for _, j := range jobs {
 		a.watched = append(a.watched, watch(j))

@@ -22,7 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// checkBestEffort refuses settings of [besteffort] that do not go together.
+// checkBestEffort refuses inconsistent settings of [besteffort].
 func checkBestEffort(c config.Config) error {
 	if c.BestEffort.Threshold < 0 {
 		return fault.Field("[besteffort] scheduling_threshold_factor", "must not be negative")
@@ -42,7 +42,7 @@ func checkBestEffort(c config.Config) error {
 	return bestEffortRules(c.BestEffort).Check()
 }
 
-// backfillings are Haizea's words for the kinds of backfilling.
+// backfillings maps Haizea's words to the kinds of backfilling.
 var backfillings = map[string]besteffort.Backfilling{
 	"off": besteffort.None, "aggressive": besteffort.Aggressive, "intermediate": besteffort.Intermediate, "conservative": besteffort.Conservative,
 }
@@ -57,7 +57,7 @@ func bestEffortRules(c config.BestEffort) besteffort.Rules {
 	}
 }
 
-// openBestEffort prepares the queue of best-effort work; nil where there is no cloud.
+// openBestEffort prepares the queue of best-effort requests; nil without a cloud.
 func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *queue {
 	if a.cloud == nil {
 		return nil
@@ -101,20 +101,20 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 	return &queue{desk, works}
 }
 
-// queue is what this process has of best-effort work; nil where there is none.
+// queue is the queue of best-effort requests in this process; nil without a cloud.
 type queue struct {
 	desk  *requests.API
 	works *controller.Controller
 }
 
-// wake lets the controller look at the queue at once, where there is one.
+// wake makes the controller examine the queue now; a nil queue ignores it.
 func (q *queue) wake() {
 	if q != nil {
 		q.works.Wake()
 	}
 }
 
-// shown is the queue for the API.
+// shown returns the queue for the API.
 func (q *queue) shown() api.BestEffort {
 	if q == nil {
 		return nil
@@ -122,7 +122,7 @@ func (q *queue) shown() api.BestEffort {
 	return q.desk
 }
 
-// count gives how many VMs are in each phase, where this process works the queue off.
+// count returns how many VMs are in each phase, if this process runs the queue.
 func (q *queue) count() map[besteffort.Phase]int {
 	if q == nil {
 		return nil
@@ -139,7 +139,7 @@ func (q *queue) measure(m metrics) {
 	}
 }
 
-// pins keep the servers of best-effort work to their hosts.
+// pins keep the servers of best-effort requests on their planned hosts.
 type pins struct{ records requests.Pins }
 
 // Pin implements admission.Pins.

@@ -16,8 +16,7 @@ import (
 
 func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
 
-// Check refuses settings that are wrong or do not go together. It connects to
-// nothing.
+// Check refuses wrong or inconsistent settings. It makes no connections.
 func Check(c config.Config) error {
 	for _, role := range c.Default.Roles {
 		if all := []string{roleAPI, roleInventory, roleEnergy}; !slices.Contains(all, role) {
@@ -80,7 +79,7 @@ func Check(c config.Config) error {
 	return err
 }
 
-// checkOnEnd refuses choices that do not exist, and a default that no request may choose.
+// checkOnEnd refuses unknown choices, and a default that is not among them.
 func checkOnEnd(r config.Reservation) error {
 	for _, choice := range r.OnEndChoices {
 		if !slices.Contains(reservation.OnEnds, reservation.OnEnd(choice)) {
@@ -93,8 +92,8 @@ func checkOnEnd(r config.Reservation) error {
 	return nil
 }
 
-// checkCallers refuses to serve everybody as admin to the network, and a Keystone
-// that cannot be asked.
+// checkCallers refuses to serve the network without authentication, and incomplete settings for
+// Keystone.
 func checkCallers(c config.Config) error {
 	if c.API.AuthStrategy != "noauth" {
 		return checkAccount(c)
@@ -106,7 +105,7 @@ func checkCallers(c config.Config) error {
 		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
 }
 
-// checkAccount refuses a service user who cannot log in.
+// checkAccount refuses settings with which the service user cannot log in.
 func checkAccount(c config.Config) error {
 	k := c.Keystone
 	if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {

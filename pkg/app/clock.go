@@ -10,49 +10,50 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// databaseClock tells the time of a database.
+// databaseClock reads the time of a database.
 type databaseClock interface {
 	Now(ctx context.Context) (time.Time, error)
 }
 
 const (
 	clockEvery = 10 * time.Second
-	// worthSaying is how far the clocks may be apart before the log has it.
+	// worthSaying is the difference between the clocks above which it is logged.
 	worthSaying = time.Second
-	// clockStep is how far an answer may be from where this machine's stopwatch says that the
-	// database's clock must be by now.
+	// clockStep is the largest difference between an answer and the expected time of the
+	// database's clock, as this machine's stopwatch measures it, that is accepted at once.
 	clockStep = 5 * time.Second
-	// clockAgrees is how far answers that are further away may be apart and agree.
+	// clockAgrees is the largest difference between suspect answers that agree.
 	clockAgrees = time.Second
-	// clockLooks is how many answers in a row must agree until they are believed: two minutes
-	// of them. Each return to the time before doubles it, up to clockDoublings times: behind
-	// one address may be nodes that go by different clocks.
+	// clockLooks is how many answers in a row, two minutes' worth, must agree before the clock
+	// accepts a jump. Each return to the previous time doubles it, up to clockDoublings times: one
+	// address may lead to several nodes with different clocks.
 	clockLooks     = 12
 	clockDoublings = 5
-	// clockCalm is how long no answer must be far away until it is clockLooks again.
+	// clockCalm is the time without a suspect answer after which clockLooks applies again.
 	clockCalm = time.Hour
 )
 
-// clock tells the database's time, so that all replicas agree on what is due. It runs on
-// this machine's stopwatch, which nobody sets, and is set by the database's answers.
+// clock is the database's clock as this process knows it, so that all replicas agree on what is
+// due. It runs on this machine's stopwatch, which nobody adjusts, and follows the database's
+// answers.
 //
-// An answer that is far from what it must be is not believed before several agree: who
-// carries out an end too early deletes servers that are somebody's. Until then the clock
-// goes on as it was, and doubt says why.
+// It accepts an answer far from the expected time only after several agree, because an end that is
+// carried out too early deletes somebody's servers. Until then it continues as before, and doubt
+// returns the reason.
 type clock struct {
 	shown atomic.Pointer[shown] // nil before the first answer
 
-	// These are of set alone.
+	// The following fields belong to set.
 	believed  *reading // nil before the first answer
 	confirmed bool     // by an answer of the database
-	suspect   *reading // what the last answers say that are not believed; nil is none
-	looks     int      // that agree on the suspect
-	returns   int      // to the time before, each from a suspect
+	suspect   *reading // the reading by the last answers that were not accepted; nil if none
+	looks     int      // answers that agree on the suspect
+	returns   int      // to the previous time, each from a suspect
 	doubted   time.Time
 	said      time.Duration
 }
 
-// shown is what others see of a clock.
+// shown is the state of a clock that its readers see.
 type shown struct {
 	reading
 	doubt string
@@ -61,7 +62,7 @@ type shown struct {
 // reading is the database's time at a moment of this machine's stopwatch.
 type reading struct{ at, there time.Time }
 
-// time is the database's time at another moment.
+// time returns the database's time at another moment.
 func (r reading) time(at time.Time) time.Time { return r.there.Add(at.Sub(r.at)) }
 
 func (c *clock) now() span.Instant { return span.At(c.time(time.Now())) }
@@ -73,14 +74,14 @@ func (c *clock) time(at time.Time) time.Time {
 	return at
 }
 
-// ahead is what the database's clock is ahead of this machine's.
+// ahead returns how far the database's clock is ahead of this machine's.
 func (c *clock) ahead() time.Duration {
 	at := time.Now()
 	return c.time(at).Sub(at.Round(0))
 }
 
-// doubt says why nothing that cannot be undone may be begun by what time it is, in a
-// sentence; empty where it may.
+// doubt returns, as a sentence, why the time is uncertain, so that nothing irreversible may begin;
+// empty if it is certain.
 func (c *clock) doubt() string {
 	if s := c.shown.Load(); s != nil {
 		return s.doubt
@@ -88,23 +89,22 @@ func (c *clock) doubt() string {
 	return ""
 }
 
-// answer is a time of the database's, which it was at some moment between two of this
-// machine's.
+// answer is the database's time at some moment between two moments of this machine.
 type answer struct{ asked, answered, there time.Time }
 
-// against is by how much the answer contradicts a reading: one that took long contradicts
-// little.
+// against returns by how much the answer contradicts a reading. The longer the answer took, the
+// less it contradicts.
 func (a answer) against(r reading) time.Duration {
 	least, most := a.there.Sub(r.time(a.answered)), a.there.Sub(r.time(a.asked))
 	return min(max(0, least), most)
 }
 
-// corrects returns the reading as far as the answer contradicts it.
+// corrects returns the reading, corrected just enough to agree with the answer.
 func (a answer) corrects(r reading) *reading {
 	return &reading{at: a.answered, there: r.time(a.answered).Add(a.against(r))}
 }
 
-// set asks the database for its time.
+// set reads the database's time.
 func (c *clock) set(ctx context.Context, db databaseClock, log *slog.Logger) error {
 	a := answer{asked: time.Now()}
 	var err error
@@ -124,7 +124,7 @@ func (c *clock) set(ctx context.Context, db databaseClock, log *slog.Logger) err
 	return nil
 }
 
-// judge takes an answer over, or holds it against the suspect.
+// judge accepts an answer, or compares it with the suspect.
 func (c *clock) judge(a answer, log *slog.Logger) {
 	far := a.against(*c.believed)
 	switch {
@@ -153,11 +153,11 @@ func (c *clock) judge(a answer, log *slog.Logger) {
 
 func (c *clock) believe(r *reading) { c.believed, c.confirmed, c.suspect, c.looks = r, true, nil, 0 }
 
-// enough is how many answers that agree are believed.
+// enough returns how many agreeing answers a jump requires.
 func (c *clock) enough() int { return clockLooks << c.returns }
 
-// show lets others see what was judged. As long as the database has confirmed nothing its
-// own time is shown, though it is in doubt.
+// show publishes the result for readers. Before the first accepted answer it publishes the
+// database's time although it is in doubt.
 func (c *clock) show() {
 	s := &shown{reading: *c.believed}
 	if c.suspect != nil {

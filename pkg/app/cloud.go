@@ -24,19 +24,18 @@ import (
 	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
-// onOpenStack says that the hosts are those of an OpenStack cloud.
+// onOpenStack reports whether the hosts are those of an OpenStack cloud.
 func onOpenStack(c config.Config) bool { return c.Inventory.Source == "openstack" }
 
-// cloud is what this process has of an OpenStack cloud; nil where the hosts come from
-// a file.
+// cloud has this process's clients of an OpenStack cloud; nil if the hosts come from a file.
 type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
-	glance    *glance.Client       // nil where no images are put on hosts
-	source    *inventoryos.Source  // where this process reads the hosts itself
-	board     *inventory.LiveState // where it answers Nova too
-	builds    *inventoryos.Builds  // nil where Nova does not tell of them
+	glance    *glance.Client       // nil if no images are staged
+	source    *inventoryos.Source  // set if this process reads the hosts itself
+	board     *inventory.LiveState // set if this process reads the hosts itself
+	builds    *inventoryos.Builds  // nil without Nova's notifications
 }
 
 func (a *App) openCloud() (*cloud, error) {
@@ -64,8 +63,7 @@ func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
 	return &cloud{session: session, compute: compute, placement: placements}, nil
 }
 
-// calls is how many requests were sent to nova, glance or placement; none where there is
-// no cloud.
+// calls returns how many requests were sent to nova, glance or placement; 0 without a cloud.
 func (c *cloud) calls(service string) int64 {
 	switch {
 	case c == nil:
@@ -94,21 +92,21 @@ func preemptibleRule(c config.Config) inventory.PreemptibleRule {
 }
 
 // leaves are the statuses in which Nova shelves or migrates an instance, by [preemptible]
-// make_room (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). It deletes
-// any.
+// make_room (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). Nova deletes
+// instances in any status.
 var leaves = map[string][]string{
 	"shelve":  {"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED"},
 	"migrate": {"ACTIVE", "SHUTOFF", "PAUSED", "SHELVED"},
 }
 
-// ground gives the cloud as fences lie on it, with the hosts of the keeper.
+// ground returns the adapter for fences on the cloud, with the hosts of the inventory.
 func (c *cloud) ground(cfg config.Config, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
 	return novafence.New(novafence.Options{
 		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: db, Resting: db,
 	})
 }
 
-// stewardRules gives what the operator has settled about starts and ends.
+// stewardRules returns the operator's settings for starts and ends.
 func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rules, error) {
 	flavors, err := c.flavors(ctx, cfg.Reservation.Flavors)
 	if err != nil {
@@ -128,12 +126,12 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 	return rules, nil
 }
 
-// orders are the configuration's words for what becomes of instances.
+// orders maps the configuration's words to the orders for instances.
 var orders = map[string]upkeep.Order{
 	"wait": upkeep.AwaitGuest, "migrate": upkeep.MigrateGuest, "delete": upkeep.DeleteGuest, "shelve": upkeep.ShelveGuest,
 }
 
-// flavors gives the flavors with these names.
+// flavors returns the flavors with these names.
 func (c *cloud) flavors(ctx context.Context, names []string) ([]inventory.Flavor, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -153,7 +151,7 @@ func (c *cloud) flavors(ctx context.Context, names []string) ([]inventory.Flavor
 	return found, nil
 }
 
-// carrier is a booking.Cloud that is made after the desk that it works for.
+// carrier is a booking.Cloud whose steward is set after the desk that uses it is open.
 type carrier struct {
 	steward *upkeep.Enforcer
 }
@@ -163,7 +161,7 @@ func (c *carrier) Carry(ctx context.Context, r reservation.Reservation, event re
 	return c.steward.Carry(ctx, r, event)
 }
 
-// addSteward lets what keeps promises true on the cloud run.
+// addSteward adds the jobs that prepare and enforce reservations on the cloud.
 func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, bus *bus, hosts *inventory.SnapshotCache) error {
 	c := a.cloud
 	rules, err := c.stewardRules(ctx, a.config)
@@ -209,8 +207,9 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	return nil
 }
 
-// newsForAll has best-effort work learn at once what is promised, as whoever has the
-// channel that it gives: servers may have to leave hosts now.
+// newsForAll wakes the queue of best-effort requests at every change of reservations, because
+// servers may have to leave hosts. It returns a channel that signals the same changes to another
+// reader.
 func (a *App) newsForAll() <-chan struct{} {
 	told := make(chan struct{}, 1)
 	a.services = append(a.services, service{"news of reservations", func(ctx context.Context) error {
@@ -227,14 +226,15 @@ func (a *App) newsForAll() <-chan struct{} {
 	return told
 }
 
-// newDoctor gives the doctor of what needs no cloud.
+// newDoctor returns the doctor with the checks that require no cloud.
 func (a *App) newDoctor(db *store.Store, hosts *inventory.SnapshotCache) *upkeep.Doctor {
 	return &upkeep.Doctor{
 		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
 	}
 }
 
-// doubt returns why the hosts, or the time, are not to be believed now.
+// doubt returns a function that returns why the time or the inventory is untrusted now; empty if
+// both are trusted.
 func (a *App) doubt(hosts *inventory.SnapshotCache) func() string {
 	return func() string { return cmp.Or(a.clock.doubt(), hosts.Untrusted(a.clock.now())) }
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
-// database opens the store. That of SQLite is taken for this process and migrated;
-// a server's belongs to all replicas, and its operator migrates it.
+// database opens the store. It locks and migrates a SQLite database for this process; a database
+// server is shared by all replicas, and its operator migrates it.
 func (a *App) database(ctx context.Context) (*store.Store, error) {
 	release, err := store.Own(a.config.Database.Connection)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *App) database(ctx context.Context) (*store.Store, error) {
 	return db, nil
 }
 
-// upToDate refuses a schema that misses something.
+// upToDate refuses a schema with pending migrations.
 func upToDate(ctx context.Context, db *store.Store) error {
 	missing, err := db.Pending(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func upToDate(ctx context.Context, db *store.Store) error {
 	return nil
 }
 
-// connect opens the database, again while it does not answer.
+// connect opens the database, and tries again while it does not answer.
 func (a *App) connect(ctx context.Context) (*store.Store, error) {
 	c, said := a.config.Database, ""
 	for n := 0; ; n++ {
@@ -61,7 +61,7 @@ func (a *App) connect(ctx context.Context) (*store.Store, error) {
 		if err == nil || !fault.Is(err, fault.Unavailable) || n == c.MaxRetries {
 			return db, err
 		}
-		if err.Error() != said { // each trouble once
+		if err.Error() != said { // each error once
 			said = err.Error()
 			a.log.Error("the database cannot be used; trying again", "every", c.RetryInterval, "error", err)
 		}
@@ -73,8 +73,8 @@ func (a *App) connect(ctx context.Context) (*store.Store, error) {
 	}
 }
 
-// OpenStore opens the database that the configuration names, as it is. replica
-// names this process among those that share it.
+// OpenStore opens the configured database without migrating it. replica names this process among
+// those that share it.
 func OpenStore(ctx context.Context, cfg config.Config, replica string, log *slog.Logger) (*store.Store, error) {
 	c := cfg.Database
 	return store.Open(ctx, store.Options{

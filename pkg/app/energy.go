@@ -23,7 +23,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
-// checkEnergy refuses settings of [energy] that do not go together.
+// checkEnergy refuses inconsistent settings of [energy].
 func checkEnergy(c config.Config) error {
 	if has(c, roleEnergy) && !has(c, roleAPI) {
 		return fault.Field("[DEFAULT] roles", "energy takes the role api in the same process, which knows the reservations")
@@ -53,7 +53,7 @@ func forecaster(c config.Energy) (energy.Forecaster, error) {
 	return f, nil
 }
 
-// efficiencies reads the table of [energy] efficiency_file; empty where there is none.
+// efficiencies reads the table of [energy] efficiency_file; empty without a file.
 func efficiencies(c config.Config) (energy.Table, error) {
 	if c.Energy.EfficiencyFile == "" {
 		return energy.Table{}, nil
@@ -70,20 +70,19 @@ func efficiencies(c config.Config) (energy.Table, error) {
 	return table, nil
 }
 
-// admitted says which hosts may be switched off.
+// admitted returns the rule for the hosts that may be switched off.
 func admitted(c config.Energy) energy.Admission {
 	return energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property}
 }
 
-// powers tells the inventory of hosts that are switched off and on, and of their
-// efficiency.
+// powers reports the power states of hosts and their efficiency to the inventory.
 type powers struct {
 	records interface {
 		PowerRecords(ctx context.Context) (map[string]energy.Record, error)
 	}
 	table energy.Table
-	// boot is the boot time of a host of which nothing is known, and margin what is counted
-	// with beside it; in seconds.
+	// boot is the boot time of a host without known boots, and margin the time added to every
+	// boot; in seconds.
 	boot, margin int64
 	now          func() span.Instant
 }
@@ -104,14 +103,14 @@ func (p *powers) PowerSettings(ctx context.Context, hosts []string) (map[string]
 	return all, nil
 }
 
-// switching is what this process has of the power of hosts.
+// switching has the energy console of this process, and the last status.
 type switching struct {
 	console *controller.Console
 	seen    seen
 }
 
-// openEnergy prepares what operators see of the energy controller, and with the role energy
-// the controller itself.
+// openEnergy prepares the operators' view of the energy controller, and with the role energy the
+// controller itself.
 func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) (*switching, error) {
 	c := a.config.Energy
 	rules, err := c.PlanRules()
@@ -143,7 +142,7 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCac
 	return s, nil
 }
 
-// oldAudit forgets what has long been history.
+// oldAudit deletes audit entries older than [energy] audit_time.
 func (a *App) oldAudit(db *store.Store) job.Job {
 	keep := seconds(a.config.Energy.AuditTime)
 	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, held *job.Held) error {
@@ -161,7 +160,7 @@ func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Snapshot
 		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
 		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),
 		Stopped: func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) },
-		// Other processes learn of it when they read the hosts again.
+		// Other processes see the change when they read the hosts again.
 		Changed: bus.pokeHosts,
 
 		StepEvery: c.StepInterval, MeasureEvery: seconds(c.MeasureInterval), PlanEvery: seconds(c.PlanInterval),
@@ -181,8 +180,8 @@ func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Snapshot
 	return o, a.reachMachines(&o, bus, hosts)
 }
 
-// stopFile says that the file is there which stops switching off. Where nobody can tell, it
-// stops too.
+// stopFile returns why switching off is stopped: the file exists, or its existence cannot be
+// determined. Empty if it does not exist.
 func stopFile(path, given string) string {
 	if given == "" {
 		return ""
@@ -197,8 +196,8 @@ func stopFile(path, given string) string {
 	}
 }
 
-// reachMachines fills in what switches the machines: the agents on the message broker, or
-// where there is none, simulated machines for hosts that come from a file.
+// reachMachines sets the agents that switch the machines: those on the message broker or, without
+// one, simulated machines for hosts that come from a file.
 func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.SnapshotCache) error {
 	if bus.own != nil {
 		fleet := power.NewFleet(power.FleetOptions{

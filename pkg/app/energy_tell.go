@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/notice"
 )
 
-// switchNotices tell of hosts that are switched, as notifications.
+// switchNotices sends notifications about hosts that are switched.
 type switchNotices struct {
 	notifier *notice.Notifier
 	now      func() span.Instant
@@ -37,8 +37,8 @@ func (n switchNotices) Alarm(ctx context.Context, a energy.Alarm, ended bool) er
 	return n.notifier.Alarm(ctx, notice.Alarm{Alarm: a, Over: ended, At: n.now().Time()})
 }
 
-// trials are the wake tests that are asked for over the message broker, by those who may
-// use Almanac's own topics.
+// trials answers requests for wake tests over the message broker, from peers with access to
+// Almanac's own topics.
 type trials struct{ console *controller.Console }
 
 // Test implements power.Trials.
@@ -53,14 +53,14 @@ func (t trials) HostRecord(ctx context.Context, host string) (energy.Record, err
 	return status.Record, err
 }
 
-// seen is the state of the energy controller as it was when somebody looked: who asks for
-// metrics must not wait for the database.
+// seen caches the status of the energy controller: a scrape of metrics must not wait for the
+// database.
 type seen struct {
 	mu     sync.Mutex
 	status controller.Status
 }
 
-// seenEvery is how often it is looked how the energy controller is.
+// seenEvery is how often seen reads the status of the energy controller.
 const seenEvery = 15 * time.Second
 
 func (s *seen) job(console *controller.Console) job.Job {
@@ -82,13 +82,13 @@ func (s *seen) get() controller.Status {
 	return s.status
 }
 
-// alarmKinds are all kinds of alarms, so that each has its metric before it is raised.
+// alarmKinds are all kinds of alarms, so that each has its metric before its first alarm.
 var alarmKinds = []energy.AlarmKind{
 	energy.AlarmReservedAsleep, energy.AlarmWakeFailed, energy.AlarmQuarantined, energy.AlarmStuck, energy.AlarmFoundOn, energy.AlarmFoundOff,
 	energy.AlarmContradiction, energy.AlarmAgentLost, energy.AlarmTwoAgents, energy.AlarmBreaker, energy.AlarmHeldOff, energy.AlarmHalted,
 }
 
-// measureEnergy registers what the energy controller tells.
+// measureEnergy registers the metrics of the energy controller.
 func (s *seen) measureEnergy(m metrics) {
 	phases := map[string]energy.Phase{
 		"awake": energy.Awake, "draining": energy.Draining, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "failed": energy.Failed,

@@ -11,8 +11,8 @@ import (
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
-// listenToNova lets the hosts be read where Nova's notifications tell of a change, and the
-// transfers of images end of which they tell.
+// listenToNova makes Nova's notifications trigger readings of the hosts and end the transfers of
+// images that they report.
 func (a *App) listenToNova(b *bus) error {
 	if a.cloud == nil || !a.config.Nova.Notifications {
 		return nil
@@ -34,7 +34,7 @@ func (a *App) listenToNova(b *bus) error {
 	})
 	log := a.log.With("component", "inventory")
 	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {
-		// They only make the readings faster, so what stops them stops nothing else.
+		// Notifications only speed up readings, so a failure of theirs stops nothing else.
 		if err := events.Serve(ctx); err != nil && ctx.Err() == nil {
 			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading, and transfers of images end when their time is over", "error", err)
 		}
@@ -46,8 +46,8 @@ func (a *App) listenToNova(b *bus) error {
 	return nil
 }
 
-// sharedSource lets one reading serve several readers that are told of the same change. A
-// reading younger than openstack.DefaultGather began after that change.
+// sharedSource serves several readers that react to the same change with one reading. A reading
+// younger than openstack.DefaultGather began after that change.
 type sharedSource struct{ readings *job.Shared[[]inventory.Host] }
 
 func shareSource(source inventory.Source) sharedSource {

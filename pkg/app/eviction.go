@@ -14,18 +14,18 @@ import (
 	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
-// evictedAt is the key of a server's metadata that says when it has to go, RFC 3339.
+// evictedAt is the key of a server's metadata with the time of its eviction, RFC 3339.
 const evictedAt = "almanac:evicted_at"
 
-// noticeLinger is how long after the end of an eviction its notice may be seen still.
+// noticeLinger is how long after the end of an eviction its notice may remain visible.
 const noticeLinger = 5 * time.Minute
 
-// servers are those of Nova that make room.
+// servers are Nova's servers that are evicted.
 type servers struct {
 	*novafence.Cloud
 	compute  *nova.Client
-	notifier *notice.Notifier // nil where nobody is notified
-	action   string           // as [preemptible] make_room has it
+	notifier *notice.Notifier // nil without notifications
+	action   string           // the value of [preemptible] make_room
 	now      func() time.Time
 }
 
@@ -48,7 +48,7 @@ func (s servers) Warn(ctx context.Context, w eviction.Warning) error {
 // noticeTime is the value of evictedAt.
 func noticeTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// withdraw takes the notice from a server, where it is the one that i has.
+// withdraw removes the notice from a server, if it is still the one in i.
 func (s servers) withdraw(ctx context.Context, i inventory.Instance) error {
 	was, err := time.Parse(time.RFC3339, i.Metadata[evictedAt])
 	if err != nil {
@@ -57,7 +57,7 @@ func (s servers) withdraw(ctx context.Context, i inventory.Instance) error {
 	return s.stays(ctx, i.ID, was)
 }
 
-// stays takes the notice from a server, where it is that for a time or the time is zero.
+// stays removes the notice from a server if it has the time was, or any notice if was is zero.
 func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 	if !was.IsZero() {
 		now, err := s.compute.Server(ctx, id)
@@ -71,7 +71,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 		}
 	}
 	err := s.compute.DeleteServerMetadata(ctx, id, evictedAt)
-	if fault.Is(err, fault.Conflict) { // it goes all the same, or Nova is busy with it
+	if fault.Is(err, fault.Conflict) { // the server leaves anyway, or Nova is busy with it
 		return nil
 	}
 	return err
@@ -82,8 +82,8 @@ func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
 	return s.Order(ctx, i, orders[s.action])
 }
 
-// departures tells the owners of instances that a reservation has left, and that make room
-// for the next one.
+// departures notifies the owners of instances that an ended reservation left behind and that are
+// evicted for the next one.
 type departures struct {
 	notifier *notice.Notifier
 }

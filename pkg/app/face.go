@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// inventoryFace is what the role inventory shows over HTTP where it is alone, for
-// monitoring.
+// inventoryFace is the HTTP interface of a process with the role inventory but without the role
+// api, for monitoring.
 type inventoryFace struct {
 	http.Handler
 	draining atomic.Bool
@@ -20,8 +20,8 @@ type inventoryFace struct {
 // Drain implements face.
 func (f *inventoryFace) Drain() { f.draining.Store(true) }
 
-// newInventoryFace answers at /, /healthcheck and /metrics as the API does. It has no
-// version of the API, and is not well where the inventory is not.
+// newInventoryFace answers at /, /healthcheck and /metrics like the API. It lists no API version,
+// and its health depends on the inventory.
 func (a *App) newInventoryFace(bus *bus) *inventoryFace {
 	mux := http.NewServeMux()
 	f := &inventoryFace{Handler: mux}

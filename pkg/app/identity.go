@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// rules are the policy in effect; it may be replaced while requests are decided.
+// rules are the policy in effect; load may replace it while requests are decided.
 type rules struct {
 	current atomic.Pointer[policy.Enforcer]
 }
@@ -32,8 +32,7 @@ func (r *rules) load(c config.Config) error {
 	return nil
 }
 
-// PolicyOptions gives the policy files that the configuration names. The usual ones
-// need not be there.
+// PolicyOptions returns the configured policy files. The default file and folder may be absent.
 func PolicyOptions(c config.Config) policy.Options {
 	var o policy.Options
 	if path := c.Beside(c.Policy.File); c.Policy.File != usualPolicy || exists(path) {
@@ -57,7 +56,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// KeystoneConnection says where Keystone is and who Almanac is there.
+// KeystoneConnection returns Keystone's address and Almanac's account there.
 func KeystoneConnection(k config.Keystone) keystone.Connection {
 	return keystone.Connection{
 		AuthURL: k.AuthURL, Username: k.Username, UserID: k.UserID, Password: k.Password,
@@ -70,8 +69,7 @@ func KeystoneConnection(k config.Keystone) keystone.Connection {
 	}
 }
 
-// authenticator tells callers apart as the configuration says. check, where it is not
-// nil, says whether it can.
+// authenticator returns the configured authenticator. check, if not nil, reports whether it works.
 func (a *App) authenticator() (callers api.Authenticator, check func(ctx context.Context) error, err error) {
 	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
 		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil, nil
@@ -88,5 +86,5 @@ func (a *App) authenticator() (callers api.Authenticator, check func(ctx context
 	return api.Keystone{Tokens: tokens}, tokens.Check, nil
 }
 
-// serviceType is Almanac's in the catalog.
+// serviceType is Almanac's type in Keystone's catalog.
 const serviceType = "reservation"

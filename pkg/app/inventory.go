@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// source gives where this process has its hosts from: the file or the cloud that the
-// role inventory reads, or the process that has the role. With a message broker the
-// role also answers others.
+// source returns the source of this process's hosts: the file or the cloud with the role
+// inventory, otherwise the process that has that role. With a message broker, the role inventory
+// also answers other processes.
 func (a *App) source(bus *bus) (inventory.Source, error) {
 	if a.has(roleInventory) {
 		own, err := a.ownSource()
@@ -49,7 +49,7 @@ func (a *App) source(bus *bus) (inventory.Source, error) {
 	return source, nil
 }
 
-// newClient gives a client of Almanac's own topics.
+// newClient returns a client of Almanac's own topics.
 func (a *App) newClient(transport oslo.Transport) *oslo.Client {
 	client := oslo.NewClient(transport, oslo.ClientOptions{
 		Queues: ownQueues, Timeout: a.config.Default.RPCResponseTimeout, NewID: uuid.NewString, Now: time.Now,
@@ -61,9 +61,9 @@ func (a *App) newClient(transport oslo.Transport) *oslo.Client {
 	return client
 }
 
-// serveOn lets this process answer on one of Almanac's own topics. The queue of its
-// own there has the name of the machine, so that the next run finds it again: it is
-// durable, and one for each run would stay for ever.
+// serveOn makes this process answer on one of Almanac's own topics. Its own queue there is named
+// after the machine, so that the next run uses it again: the queue is durable, and one per run
+// would remain forever.
 func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endpoint) {
 	server := oslo.NewServer(transport, oslo.ServerOptions{
 		Exchange: exchange, Topic: topic, Name: a.machine, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
@@ -72,7 +72,7 @@ func (a *App) serveOn(transport oslo.Transport, topic string, endpoint oslo.Endp
 	a.services = append(a.services, service{"topic " + topic, server.Serve})
 }
 
-// ownSource gives the hosts that this process reads itself.
+// ownSource returns the source of the hosts that this process reads itself.
 func (a *App) ownSource() (inventory.Source, error) {
 	if a.cloud == nil {
 		return inventory.FileSource(a.config.Inventory.HostsFile), nil
@@ -81,7 +81,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
 		Now: time.Now, Log: a.log.With("component", "inventory"),
 	}
-	o.LiveState = inventory.NewLiveState() // for plans of migrations, also where nobody answers Nova
+	o.LiveState = inventory.NewLiveState() // for packing plans, also if Almanac does not answer Nova
 	if schedules(a.config) {
 		told, err := a.openCells()
 		if err != nil {
@@ -97,7 +97,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 	return shareSource(a.cloud.source), nil
 }
 
-// openCells gives what tells in which cell each host is; nil where nobody does.
+// openCells returns the source of each host's cell; nil if none is configured.
 func (a *App) openCells() (openstack.Cells, error) {
 	switch c := a.config.Cells; {
 	case c.UUID != "":

@@ -17,12 +17,11 @@ import (
 type Log struct {
 	*slog.Logger
 	level slog.LevelVar
-	file  *logFile // nil: the log goes elsewhere
+	file  *logFile // nil if the log does not go to a file
 }
 
-// OpenLog opens the log that the configuration asks for: to its file, else to
-// fallback. The file is log_file, below log_dir unless it is absolute; with
-// log_dir alone it is called program.log there, as oslo.log does
+// OpenLog opens the configured log: in its file, or else in fallback. The file is log_file, below
+// log_dir unless it is absolute; with log_dir alone it is program.log there, as in oslo.log
 // (oslo_log/log.py, _get_log_file_path).
 func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error) {
 	host, err := os.Hostname()
@@ -43,9 +42,9 @@ func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error)
 	return l, nil
 }
 
-// Reload takes over what may change while the process runs, which is debug, and
-// opens the file anew, so that a file that was moved away is not written any more.
-// Where that fails, the log goes on in the file that is open.
+// Reload applies the option debug, which may change while the process runs, and reopens the file,
+// so that a file that was moved away gets no more lines. If that fails, the log continues in the
+// open file.
 func (l *Log) Reload(c config.Default) error {
 	l.level.Set(slog.LevelInfo)
 	if c.Debug {
@@ -57,7 +56,7 @@ func (l *Log) Reload(c config.Default) error {
 	return l.file.reopen()
 }
 
-// Close ends the file.
+// Close closes the file.
 func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
@@ -76,7 +75,7 @@ func logPath(c config.Default, program string) string {
 	}
 }
 
-// logFile is a file that can be changed for another of its name between two writes.
+// logFile is a file that can be reopened between two writes.
 type logFile struct {
 	path string
 	mu   sync.Mutex

@@ -17,48 +17,47 @@ import (
 )
 
 const (
-	// exchange is that of Almanac's own topics.
+	// exchange is the exchange of Almanac's own topics.
 	exchange = "almanac"
-	// changesTopic is where replicas tell each other that they have stored something.
+	// changesTopic is the topic on which replicas announce that they have stored a change.
 	changesTopic = "almanac.changes"
-	// castTimeout bounds what only makes others faster.
+	// castTimeout bounds messages that only speed up other replicas.
 	castTimeout = 2 * time.Second
 )
 
-// ownQueues are how the queues of Almanac's own topics are declared.
+// ownQueues declares the queues of Almanac's own topics.
 var ownQueues = oslo.QueueOptions{Quorum: true}
 
-// notifies says that changes are to be told to the world.
+// notifies reports whether changes are sent as notifications.
 func notifies(c config.Config) bool {
 	return c.Notifications.Driver == "messagingv2" && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
 }
 
-// bus is what this process has of the message broker; without one all of it is
-// empty.
+// bus has this process's connections to message brokers; empty without a broker.
 type bus struct {
 	transports   []namedTransport
 	own          oslo.Transport // for Almanac's own topics
 	replicas     *announcements
 	notifier     *notice.Notifier
-	hostsChanged <-chan struct{} // the hosts have changed, here or for another process
-	readers      []chan struct{} // who reads the hosts here, to be told of a change
+	hostsChanged <-chan struct{} // a signal: the hosts have changed, here or in another process
+	readers      []chan struct{} // one for each reader of the hosts in this process
 }
 
-// reader gives what one who reads the hosts is told of changes by.
+// reader returns a new channel that signals changes of the hosts.
 func (b *bus) reader() <-chan struct{} {
 	told := make(chan struct{}, 1)
 	b.readers = append(b.readers, told)
 	return told
 }
 
-// pokeHosts tells all who read the hosts here of a change.
+// pokeHosts signals a change to all readers of the hosts.
 func (b *bus) pokeHosts() {
 	for _, told := range b.readers {
 		job.Poke(told)
 	}
 }
 
-// news tells them whenever something changes.
+// news returns a service that signals each value of changed to the readers.
 func (b *bus) news(changed <-chan struct{}) service {
 	return service{"news of the hosts", func(ctx context.Context) error {
 		for {
@@ -77,7 +76,7 @@ type namedTransport struct {
 	transport *amqp.Transport
 }
 
-// openBus prepares what the configuration asks for. Connections come by and by.
+// openBus prepares the configured transports. They connect later, in the background.
 func (a *App) openBus() (*bus, error) {
 	b := &bus{}
 	if url := a.config.Default.TransportURL; url != "" {
@@ -98,7 +97,7 @@ func (a *App) openBus() (*bus, error) {
 	return b, err
 }
 
-// openTransport gives a transport to the broker at url.
+// openTransport returns a transport to the broker at url.
 func (a *App) openTransport(b *bus, name, url string) (*amqp.Transport, oslo.URL, error) {
 	at, err := oslo.ParseURL(url)
 	if err != nil {
@@ -119,8 +118,8 @@ func (a *App) openTransport(b *bus, name, url string) (*amqp.Transport, oslo.URL
 	return transport, at, nil
 }
 
-// othersQueues gives how the queues of other services at a transport_url are declared:
-// as they do it themselves.
+// othersQueues returns the options for queues of other services at a transport_url, which must
+// equal those of the services.
 func othersQueues(at oslo.URL, r config.Rabbit) (oslo.QueueOptions, error) {
 	return at.Queues(oslo.QueueOptions{
 		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
@@ -128,8 +127,8 @@ func othersQueues(at oslo.URL, r config.Rabbit) (oslo.QueueOptions, error) {
 	})
 }
 
-// openNotifier gives what tells of changes, on the broker of [DEFAULT] or on one of
-// its own. Its queues are declared as those that read them do.
+// openNotifier returns the notifier, on the broker of [DEFAULT] or on one of its own. Its queues
+// have the same options as those of their readers.
 func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 	c, option := a.config, "[oslo_messaging_notifications] transport_url"
 	url := c.Notifications.TransportURL
@@ -157,7 +156,7 @@ func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 	})
 }
 
-// connected says whether a transport is, and what is wrong where it is not.
+// connected returns nil if a transport is connected, and otherwise why it is not.
 func connected(s amqp.Status) error {
 	if s.Connected {
 		return nil
@@ -168,13 +167,12 @@ func connected(s amqp.Status) error {
 	return errors.New(s.LastError)
 }
 
-// announcements lets replicas know of each other's commits sooner than they would
-// look.
+// announcements signals commits to the other replicas before their next poll.
 type announcements struct {
 	broker  *amqp.Transport
 	client  *oslo.Client
-	stored  chan struct{} // something was stored here
-	changed chan struct{} // and elsewhere
+	stored  chan struct{} // signals a change stored here
+	changed chan struct{} // signals a change stored elsewhere
 }
 
 func (a *App) announce(transport *amqp.Transport) *announcements {
@@ -191,7 +189,8 @@ func (a *App) announce(transport *amqp.Transport) *announcements {
 	return n
 }
 
-// cast tells the others. While the broker is away they look by themselves.
+// cast announces a change to the other replicas. Without a connection it does nothing: the others
+// poll.
 func (n *announcements) cast(ctx context.Context) error {
 	if !n.broker.Status().Connected {
 		return nil

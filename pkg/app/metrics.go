@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// metrics registers what is read when somebody asks.
+// metrics registers metrics whose values are read at each scrape.
 type metrics struct{ registry *prometheus.Registry }
 
 func (m metrics) gauge(name, help string, labels prometheus.Labels, value func() float64) {
@@ -26,7 +26,7 @@ func (m metrics) counter(name, help string, labels prometheus.Labels, value func
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value))
 }
 
-// measure gives what a process of any role tells. All its jobs have been added.
+// measure returns the metrics of a process with any role. All jobs must have been added before.
 func (a *App) measure(bus *bus) metrics {
 	m := metrics{prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -71,7 +71,7 @@ func (m metrics) transport(t namedTransport) {
 		status(func(s amqp.Status) float64 { return float64(s.Unconfirmed) }))
 }
 
-// measureAPI adds what the role api tells, beside the API's own metrics.
+// measureAPI adds the metrics of the role api, beside the API's own.
 func (a *App) measureAPI(m metrics, db *store.Store, hosts *inventory.SnapshotCache) {
 	m.gauge("almanac_inventory_doubt", "1 where what the hosts seem to be is not believed.", nil,
 		func() float64 { return oneIf(hosts.Untrusted(a.clock.now()) != "") })
@@ -121,7 +121,7 @@ func oneIf(holds bool) float64 {
 	return 0
 }
 
-// eventLag is for how many seconds the oldest event is due.
+// eventLag returns for how many seconds the oldest due event has waited.
 func (a *App) eventLag() float64 {
 	now := a.clock.now()
 	oldest := now
@@ -145,7 +145,7 @@ func (a *App) measureEvictions(m metrics) {
 	m.counter(name, help, prometheus.Labels{"outcome": "stayed"}, func() float64 { _, stayed := evicted(); return float64(stayed) })
 }
 
-// answers measures how long Nova waited for them.
+// answers measures how long Nova waited for hosts.
 type answers struct{ took *prometheus.HistogramVec }
 
 func newAnswers() answers {

@@ -15,11 +15,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// poolStates are how a host of the pool can be; it is always one of them.
+// poolStates are the states of a host of the pool; it is always in exactly one.
 var poolStates = []string{"promised", "failed", "occupied", "free"}
 
-// poolHosts counts the hosts of the pool by state. promised has for each host the first
-// time at which it is promised, from now on.
+// poolHosts counts the hosts of the pool by state. promised has the first claim from now on of
+// each host.
 func poolHosts(hosts *inventory.Snapshot, promised []reservation.Claim, now span.Instant) map[string]int {
 	taken := make(map[string]bool, len(promised))
 	for _, c := range promised {
@@ -42,8 +42,8 @@ func poolHosts(hosts *inventory.Snapshot, promised []reservation.Claim, now span
 	return count
 }
 
-// lateStarts counts the reservations whose start is due and not carried out, and returns for
-// how many seconds the first of them waits.
+// lateStarts counts the reservations whose start is overdue, and returns for how many seconds the
+// first of them has waited.
 func lateStarts(live []reservation.Reservation, now span.Instant) (count int, seconds int64) {
 	for i := range live {
 		at, due := lifecycle.Due(&live[i])
@@ -56,7 +56,7 @@ func lateStarts(live []reservation.Reservation, now span.Instant) (count int, se
 	return count, seconds
 }
 
-// measurePool registers how the pool is used, and which starts are late.
+// measurePool registers the metrics of the pool and of late starts.
 func (a *App) measurePool(m metrics) {
 	for _, state := range poolStates {
 		m.gauge("almanac_pool_hosts", "Hosts that may be reserved, by what keeps them: each is in one state.", prometheus.Labels{"state": state},
@@ -74,7 +74,7 @@ func (a *App) measurePool(m metrics) {
 		func() float64 { _, seconds := late(); return float64(seconds) })
 }
 
-// countedDoctor remembers how much the doctor found last.
+// countedDoctor remembers the findings of the last examination.
 type countedDoctor struct {
 	*upkeep.Doctor
 	now func() span.Instant
@@ -86,22 +86,22 @@ type countedDoctor struct {
 
 func newCountedDoctor(d *upkeep.Doctor) *countedDoctor { return &countedDoctor{Doctor: d, now: d.Now} }
 
-// Examine examines.
+// Examine calls Doctor.Examine and counts the findings.
 func (d *countedDoctor) Examine(ctx context.Context) (upkeep.Examination, error) {
 	return d.counted(d.Doctor.Examine(ctx))
 }
 
-// Plan examines, and says what Fix would do.
+// Plan calls Doctor.Plan and counts the findings.
 func (d *countedDoctor) Plan(ctx context.Context) (upkeep.Examination, error) {
 	return d.counted(d.Doctor.Plan(ctx))
 }
 
-// Fix mends what can be mended.
+// Fix calls Doctor.Fix and counts the remaining findings.
 func (d *countedDoctor) Fix(ctx context.Context, by booking.Caller) (upkeep.Examination, error) {
 	return d.counted(d.Doctor.Fix(ctx, by))
 }
 
-// counted notes what an examination has left.
+// counted stores the number of findings that remain after an examination.
 func (d *countedDoctor) counted(e upkeep.Examination, err error) (upkeep.Examination, error) {
 	if err != nil {
 		return e, err

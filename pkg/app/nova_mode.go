@@ -14,24 +14,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 )
 
-// NovaMode is who serves Nova's topic scheduler at a moment.
+// NovaMode describes which services answer on Nova's topic scheduler.
 type NovaMode struct {
 	Mode string `json:"mode"` // as configured: off, interpose or replace
 	Nova Topic  `json:"nova"`
-	// Behind is the topic that requests are passed on to; nil where none is configured.
+	// Behind is the topic that requests are passed on to; nil if none is configured.
 	Behind *Topic `json:"behind"`
-	// Replicas has each machine on which a replica of Almanac lives or this command runs.
+	// Replicas has each machine with a live replica of Almanac, and this machine.
 	Replicas []Reader  `json:"replicas"`
 	Findings []Finding `json:"findings"`
 }
 
-// Topic is a queue scheduler.
+// Topic is the state of a queue scheduler.
 type Topic struct {
 	VirtualHost string `json:"virtual_host"`
 	Exists      bool   `json:"exists"`
-	Waiting     int    `json:"waiting"` // requests that nobody has taken yet
+	Waiting     int    `json:"waiting"` // requests without a consumer yet
 	Consumers   int    `json:"consumers"`
-	Almanac     int    `json:"almanac"` // consumers that are Almanac's
+	Almanac     int    `json:"almanac"` // consumers that belong to Almanac
 }
 
 // Reader is a machine with Almanac, and how many of its processes serve Nova's topic.
@@ -40,23 +40,23 @@ type Reader struct {
 	Consumers int    `json:"consumers"`
 }
 
-// Finding is a sentence about a NovaMode.
+// Finding is one conclusion about a NovaMode.
 type Finding struct {
 	Well bool   `json:"well"` // as configured
 	Text string `json:"text"`
 }
 
-// Well says that what is configured is what is.
+// Well reports whether reality matches the configuration.
 func (m NovaMode) Well() bool {
 	return !slices.ContainsFunc(m.Findings, func(f Finding) bool { return !f.Well })
 }
 
-// lookTimeout bounds how long the broker has to answer.
+// lookTimeout bounds the time for the broker's answers.
 const lookTimeout = 10 * time.Second
 
-// LookAtNova asks the message broker who serves Nova's topic scheduler. Every consumer
-// of it has a queue of its own too, which for Almanac's has the name of its machine: so
-// they are told apart.
+// LookAtNova asks the message broker which services consume Nova's topic scheduler. Every consumer
+// of the topic also has a queue of its own. Almanac's has the name of its machine, which tells the
+// two apart.
 func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 	m := NovaMode{Mode: c.Scheduler.Mode}
 	if err := checkForward(c); err != nil {
@@ -107,7 +107,7 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 	return m, nil
 }
 
-// novaCommand is what shows to the database and the broker who looks.
+// novaCommand is the name of this command in the database and the broker.
 const novaCommand = "almanacd nova"
 
 func lookAtTopic(ctx context.Context, transport *amqp.Transport, virtualHost string) (Topic, error) {
@@ -115,7 +115,7 @@ func lookAtTopic(ctx context.Context, transport *amqp.Transport, virtualHost str
 	return Topic{VirtualHost: virtualHost, Exists: q.Exists, Waiting: q.Messages, Consumers: q.Consumers}, err
 }
 
-// liveMachines gives the machines of the replicas that live, and this one.
+// liveMachines returns the machines of live replicas, and this one.
 func liveMachines(ctx context.Context, c config.Config) (machines []string, err error) {
 	if novaTransport(c) == "" {
 		return nil, fault.Field("[nova] transport_url", "is needed to look at Nova's topic, here or in [DEFAULT]")
@@ -143,10 +143,10 @@ func liveMachines(ctx context.Context, c config.Config) (machines []string, err 
 	return slices.Compact(machines), nil
 }
 
-// judgeNova says who takes the requests, on the virtual host on which Nova makes them.
+// judgeNova returns a finding about the consumers on Nova's virtual host.
 func (m NovaMode) judgeNova() Finding {
 	off, almanac := m.Mode == modeOff, m.Nova.Almanac
-	others := max(m.Nova.Consumers-almanac, 0) // the queues are looked at one after the other
+	others := max(m.Nova.Consumers-almanac, 0) // the queues are not read at the same time
 	on := "virtual host " + m.Nova.VirtualHost
 	switch {
 	case !m.Nova.Exists:
@@ -175,7 +175,7 @@ func (m NovaMode) judgeNova() Finding {
 	}
 }
 
-// judgeBehind speaks of the nova-scheduler that requests are passed on to.
+// judgeBehind returns findings about the nova-scheduler that requests are passed on to.
 func (m NovaMode) judgeBehind() []Finding {
 	b, replaces := m.Behind, m.Mode == modeReplace
 	if m.Mode == modeOff {

@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
-// checkPacking refuses settings of [packing] that do not go together.
+// checkPacking refuses inconsistent settings of [packing].
 func checkPacking(c config.Config) error {
 	if c.Packing.CPUShare <= 0 {
 		return fault.Field("[packing] cpu_share", "must be more than 0")
@@ -28,9 +28,9 @@ func checkPacking(c config.Config) error {
 	return err
 }
 
-// packingFilters gives what says whether an instance may be moved to a host: what places
-// instances here, or Nova's own filters where its scheduler does. Nobody makes room for one
-// that is moved, and none is moved onto a host of a reservation, to make room there soon.
+// packingFilters returns the filters that decide whether an instance may be moved to a host: those
+// of the pipeline in mode replace, otherwise Nova's own. A move evicts nothing, and its target is
+// never a host of a reservation, where the instance would soon have to leave.
 func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filter, error) {
 	names, o := filters.Enabled, filterOptions(c, promises)
 	o.Reservation.Fill = false
@@ -46,8 +46,7 @@ func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filte
 	return list, nil
 }
 
-// packing is what this process has of moving instances; nil where there is no cloud whose
-// hosts it reads.
+// packing moves instances; nil in processes that do not read the hosts of a cloud.
 type packing struct {
 	console *rebalance.Console
 	carrier *rebalance.Carrier
@@ -84,7 +83,7 @@ func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*pac
 	}}, nil
 }
 
-// shown is what the API shows of it.
+// shown returns the settings and the console for the API.
 func (p *packing) shown(c config.Packing) api.Packing {
 	if p == nil {
 		return api.Packing{}
@@ -95,7 +94,7 @@ func (p *packing) shown(c config.Packing) api.Packing {
 	}
 }
 
-// measure tells how many moves came to which end in this process.
+// measure registers how many moves ended in each state in this process.
 func (p *packing) measure(m metrics) {
 	for _, state := range []rebalance.State{rebalance.Moved, rebalance.Skipped, rebalance.Undone} {
 		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by what became of them.",
@@ -110,14 +109,14 @@ func (p *packing) made(state rebalance.State) int64 {
 	return p.carrier.Made(state)
 }
 
-// world reads what a plan of migrations depends on.
+// world reads the input of a packing plan.
 type world struct {
 	cloud   *cloud
 	groups  ground.Cloud
 	hosts   *inventory.SnapshotCache
 	db      *store.Store
 	energy  *controller.Console
-	meter   *ground.Meter // nil: needs are those of flavors
+	meter   *ground.Meter // nil if needs come from flavors
 	clock   *clock
 	filters []filters.Filter
 	share   float64
@@ -159,8 +158,8 @@ func (w *world) situation(ctx context.Context) (rebalance.Situation, error) {
 	return s, nil
 }
 
-// measured gives what instances use. That may take long, so that it comes before all else that
-// is read.
+// measured returns the CPU use of instances. It may take long, so it runs before the other
+// readings.
 func (w *world) measured(ctx context.Context) (map[string]float64, error) {
 	if w.meter == nil {
 		return nil, nil
@@ -179,7 +178,7 @@ func (w *world) measured(ctx context.Context) (map[string]float64, error) {
 
 var errNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
 
-// leaving gives the hosts that the energy controller switches off, or is about to.
+// leaving returns the hosts that the energy controller switches off, or plans to, with the reason.
 func (w *world) leaving(ctx context.Context) (map[string]string, error) {
 	status, err := w.energy.Status(ctx)
 	if err != nil {
@@ -205,7 +204,7 @@ func (w *world) leaving(ctx context.Context) (map[string]string, error) {
 	return closed, nil
 }
 
-// running gives the instances that may use CPU, on hosts that can be asked for it, by host.
+// running returns the active instances on hosts that are up, by host.
 func running(states *inventory.States) map[string][]string {
 	guests := map[string][]string{}
 	for i := range states.Len() {

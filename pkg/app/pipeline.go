@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// pipeline gives how hosts are chosen. Without promises and hosts it only shows whether
-// the names in the configuration are known.
+// pipeline returns the pipeline that chooses hosts. With nil promises and hosts it only validates
+// the names in the configuration.
 func pipeline(c config.Config, evictor *preemption.Evictor, promises filters.Promises, hosts weighers.Efficiencies) (*scheduler.Pipeline, error) {
 	list, err := filters.New(c.Filters.EnabledFilters, filterOptions(c, promises))
 	if err != nil {
@@ -34,21 +34,22 @@ func pipeline(c config.Config, evictor *preemption.Evictor, promises filters.Pro
 	}, nil
 }
 
-// evicts says that preemptible instances make room.
+// evicts reports whether preemptible instances are evicted for others.
 func evicts(c config.Config) bool {
 	return c.Scheduler.Mode == modeReplace && c.Preemptible.MakeRoom != stayPut
 }
 
-// fills says that preemptible instances use what owners of reservations leave unused. What
-// is passed on evicts nobody, so that an owner's request which is would find his host full.
+// fills reports whether preemptible instances may use idle reserved hosts. They may not if
+// requests can be passed on: those cause no evictions, so an owner's request might find the
+// reserved host full.
 func fills(c config.Config) bool {
 	return evicts(c) && c.Preemptible.FillReserved && c.Scheduler.ForwardTransportURL == ""
 }
 
-// stayPut is the value of [preemptible] make_room by which nobody makes room.
+// stayPut is the value of [preemptible] make_room that turns evictions off.
 const stayPut = "no"
 
-// evictor says who makes room; nil where nobody does.
+// evictor returns the evictor; nil if evictions are off.
 func evictor(c config.Config) (*preemption.Evictor, error) {
 	if !evicts(c) {
 		return nil, nil
@@ -88,8 +89,8 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 	}
 }
 
-// prefilters gives Nova's request filters that require traits, as its configuration and
-// its release have them.
+// prefilters returns the request filters of Nova that require traits, for Nova's configuration and
+// release.
 func prefilters(c config.Config) object.Prefilters {
 	since := func(release string) bool {
 		return slices.Index(weighers.Releases, c.Weighers.Release) >= slices.Index(weighers.Releases, release)
@@ -120,13 +121,13 @@ func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, err
 	}, p)
 }
 
-// ownWeighers are those that Nova has not got, with their multipliers.
+// ownWeighers returns the weighers that Nova does not have, with their multipliers.
 func ownWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	c.Weighers.Classes = []string{(*weighers.FreeTimeWeigher)(nil).Name(), (*weighers.KWRankingWeigher)(nil).Name()}
 	return chosenWeighers(c, p)
 }
 
-// reservationFilter gives what keeps instances off promised hosts.
+// reservationFilter returns the filter that keeps instances off promised hosts.
 func (a *App) reservationFilter() filters.Reservation { return reservationFilter(a.config, a.desk) }
 
 func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {

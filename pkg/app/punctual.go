@@ -9,13 +9,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// eventDesk is what carries out the events of reservations.
+// eventDesk carries out the events of reservations.
 type eventDesk interface {
 	upkeep.Desk
 	upkeep.Replica
 }
 
-// punctual is an eventDesk that begins nothing while nobody knows what time it is.
+// punctual is an eventDesk that begins nothing while the time is in doubt.
 type punctual struct {
 	eventDesk
 	clock *clock
@@ -37,8 +37,9 @@ func (p punctual) TakeOver(ctx context.Context, gone func(replica string) bool) 
 	return p.eventDesk.TakeOver(ctx, gone)
 }
 
-// punctualLeases are the leases of work that goes by the time. While nobody knows what time
-// it is, this process takes none and lets those that it has run out: another may know.
+// punctualLeases are the leases of jobs that depend on the time. While the time is in doubt, this
+// process acquires none and lets its own expire, so that a process with a trusted clock may
+// acquire them.
 type punctualLeases struct {
 	job.Leases
 	clock *clock
@@ -52,5 +53,5 @@ func (l punctualLeases) Take(ctx context.Context, name string, ttl time.Duration
 	return l.Leases.Take(ctx, name, ttl)
 }
 
-// leases are those of work that goes by the time.
+// leases returns leases for jobs that depend on the time.
 func (a *App) leases(of job.Leases) job.Leases { return punctualLeases{of, &a.clock} }

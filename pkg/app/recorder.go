@@ -23,13 +23,12 @@ const (
 	recordWaiting = 1000
 )
 
-// decisionKeeper stores decisions, all or none. Those that it has already stay as they
-// are.
+// decisionKeeper stores decisions, all or none. It does not change those that it already has.
 type decisionKeeper interface {
 	KeepDecisions(ctx context.Context, list []placing.Decision) error
 }
 
-// addRecorder lets decisions be stored, and forgotten when they are old.
+// addRecorder adds the jobs that store decisions and delete old ones.
 func (a *App) addRecorder(db *store.Store) {
 	a.recorder = newRecorder(db, a.log.With("component", "scheduler"))
 	a.closers = append(a.closers, a.recorder.close)
@@ -43,40 +42,41 @@ func (a *App) addRecorder(db *store.Store) {
 	})
 }
 
-// recorder lets decisions wait for the database, so that nobody who decides does.
+// recorder buffers decisions for the database, so that a placement need not wait for it.
 type recorder struct {
 	db   decisionKeeper
 	log  *slog.Logger
-	full chan struct{} // told when there is enough for a batch
+	full chan struct{} // signals that a batch is full
 
 	mu      sync.Mutex
-	waiting []placing.Decision // the oldest first, at most recordWaiting
-	lost    int64              // that will never be stored
-	losing  int64              // those of them that the log was not told the end of
+	waiting []placing.Decision // oldest first, at most recordWaiting
+	lost    int64              // decisions that will never be stored
+	losing  int64              // of them, those since the log's last warning
 }
 
 func newRecorder(db decisionKeeper, log *slog.Logger) *recorder {
 	return &recorder{db: db, log: log, full: make(chan struct{}, 1)}
 }
 
-// job writes what waits.
+// job returns the job that stores waiting decisions.
 func (r *recorder) job() job.Job {
 	return job.Job{Name: "decisions", Every: recordEvery, Step: r.write, Wake: r.full}
 }
 
-// Keep lets a decision, which nobody changes any more, be stored soon. It never waits:
-// where too many decisions do, the oldest is lost.
+// Keep queues a decision for storage; the caller must not change it afterwards. It never blocks:
+// if too many decisions wait, it drops the oldest.
 func (r *recorder) Keep(d placing.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = append(r.waiting, d)
 	r.shorten()
-	if len(r.waiting) == recordBatch { // beyond that it was told, and the database is slow
+	if len(r.waiting) == recordBatch { // a longer queue was signaled before, and the database is slow
 		job.Poke(r.full)
 	}
 }
 
-// shorten loses what waits beyond recordWaiting, and begins to tell. The lock is held.
+// shorten drops the decisions beyond recordWaiting, and logs the first loss. The caller holds the
+// lock.
 func (r *recorder) shorten() {
 	more := len(r.waiting) - recordWaiting
 	if more <= 0 {
@@ -91,8 +91,8 @@ func (r *recorder) shorten() {
 	r.lost += int64(more)
 }
 
-// write stores what waits, in batches. What cannot be stored now waits on; what cannot
-// be stored at all is lost. It must not run twice at once.
+// write stores the waiting decisions in batches. A batch waits again after a temporary error and
+// is lost after any other. write must not run twice at once.
 func (r *recorder) write(ctx context.Context) error {
 	for {
 		batch := r.take()
@@ -107,7 +107,7 @@ func (r *recorder) write(ctx context.Context) error {
 	}
 }
 
-// take removes the oldest of those that wait.
+// take removes the oldest batch from the queue.
 func (r *recorder) take() []placing.Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,14 +139,14 @@ func (r *recorder) stored() {
 	}
 }
 
-// lostSoFar says how many decisions will never be stored.
+// lostSoFar returns how many decisions will never be stored.
 func (r *recorder) lostSoFar() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// close writes what waits, after the job has ended.
+// close stores the waiting decisions after the job has ended.
 func (r *recorder) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()

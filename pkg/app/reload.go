@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// Reload takes over what may change while the service runs: limits, defaults and the
-// policy files. Where something is wrong, all stays as it was.
+// Reload applies the settings that may change while the service runs: limits, defaults and the
+// policy files. After an error all remain as they were.
 func (a *App) Reload(c config.Config) error {
 	if err := notifyReloading(); err != nil {
 		a.log.Warn("the service manager was not told", "error", err)

@@ -23,21 +23,21 @@ import (
 	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
-// Removal takes out of Nova and Placement everything that is Almanac's.
+// Removal removes all of Almanac's resources from Nova and Placement.
 type Removal struct {
-	// Admin is who removes it: an admin of the cloud. Almanac's own user may be gone
-	// already.
+	// Admin is an admin of the cloud whose account removes the resources. Almanac's own user may
+	// no longer exist.
 	Admin keystone.Connection
-	// Force removes it although reservations live that need it, or hosts sleep.
+	// Force removes them although live reservations require them, or hosts sleep.
 	Force bool
-	// Providers removes the child providers of hosts too, which are empty by then. For as
-	// long as nova-compute does not know that they are gone, builds on these hosts fail:
-	// [compute] resource_provider_association_refresh, five minutes, unless it is restarted
-	// (nova/compute/resource_tracker.py _update_to_placement).
+	// Providers also removes the child providers of hosts, which are empty then. Until
+	// nova-compute notices, after [compute] resource_provider_association_refresh (five minutes)
+	// or a restart, builds on these hosts fail (nova/compute/resource_tracker.py
+	// _update_to_placement).
 	Providers bool
-	// DryRun looks only, and says what would be done.
+	// DryRun only reports what would be removed.
 	DryRun bool
-	// Report is told each thing that is, or would be, removed.
+	// Report is called for each resource that is, or would be, removed.
 	Report func(what string)
 }
 
@@ -47,9 +47,10 @@ type Left struct {
 	Asleep    []string // hosts that Almanac has switched off
 }
 
-// RemoveFromCloud carries a Removal out, and returns what it leaves.
-// What cannot be removed keeps nothing else back. It fails with a Conflict fault where almanacd runs, which would put it all back,
-// where a reservation lives, and where a host sleeps. The hosts are those of an OpenStack cloud.
+// RemoveFromCloud carries out a Removal, and returns what it leaves. If one resource cannot be
+// removed, it continues with the others. It fails with a Conflict fault if almanacd runs, which
+// would restore everything, if a reservation is live, or if a host sleeps. The hosts must be those
+// of an OpenStack cloud.
 func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left, _ error) {
 	records, err := removable(ctx, c, r)
 	if err != nil {
@@ -74,14 +75,14 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 	return left, errors.Join(append(work.failed, err)...)
 }
 
-// removing is a Removal under way.
+// removing is a Removal in progress.
 type removing struct {
 	Removal
 	cloud  *cloud
 	failed []error
 }
 
-// do carries out one thing, or only reports it in a dry run.
+// do carries out one step, or only reports it in a dry run.
 func (r *removing) do(what string, act func() error) {
 	if !r.DryRun {
 		if err := act(); err != nil {
@@ -92,8 +93,8 @@ func (r *removing) do(what string, act func() error) {
 	r.Report(what)
 }
 
-// open enables the compute services that Almanac has disabled, and returns the hosts that
-// sleep. It refuses, and changes nothing, where there are such without Force.
+// open enables the compute services that Almanac has disabled, and returns the sleeping hosts. If
+// there are any, it refuses and changes nothing, unless Force is set.
 func (r *removing) open(ctx context.Context, records map[string]energy.Record) (asleep []string, _ error) {
 	power := sleeping.New(r.cloud.compute, r.cloud.placement)
 	services, err := power.Services(ctx)
@@ -113,7 +114,7 @@ func (r *removing) open(ctx context.Context, records map[string]energy.Record) (
 	return switched.asleep, nil
 }
 
-// clear removes what lies on the hosts for reservations and images.
+// clear removes the resources for reservations and images from the hosts.
 func (r *removing) clear(ctx context.Context) error {
 	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	hosts, err := source.Hosts(ctx)
@@ -141,7 +142,7 @@ func (r *removing) clear(ctx context.Context) error {
 	return nil
 }
 
-// providers removes the child providers where that is asked for, and returns how many it keeps.
+// providers removes the child providers if Providers is set, and returns how many it keeps.
 func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 	providers, err := r.cloud.placement.Providers(ctx)
 	if err != nil {
@@ -159,8 +160,8 @@ func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 	return kept, nil
 }
 
-// removable refuses to remove what is in use, and returns the power records of the hosts. A
-// dry run hears no refusal.
+// removable refuses the removal if Almanac is in use, and returns the power records of the hosts.
+// A dry run is never refused.
 func removable(ctx context.Context, c config.Config, r Removal) (map[string]energy.Record, error) {
 	const self = "almanacd bootstrap"
 	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
@@ -176,8 +177,8 @@ func removable(ctx context.Context, c config.Config, r Removal) (map[string]ener
 	return db.PowerRecords(ctx)
 }
 
-// unused refuses where another process than self uses the database, or, unless by force,
-// where a reservation lives.
+// unused refuses if a process other than self uses the database or, without force, if a
+// reservation is live.
 func unused(ctx context.Context, db *store.Store, self string, force bool) error {
 	replicas, err := db.Present(ctx, time.Second)
 	if err != nil {

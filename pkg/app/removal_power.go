@@ -10,15 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// switchedHosts are the hosts that the energy controller has changed and not changed back, by
-// name, in order.
+// switchedHosts are the hosts that the energy controller has changed and not changed back, sorted
+// by name.
 type switchedHosts struct {
-	closed []string // their nova-compute is disabled for a reason of Almanac's
+	closed []string // their nova-compute is disabled by Almanac
 	asleep []string // they are switched off, or may be
 }
 
-// switchedBy compares the nova-compute services of the cloud with the power records that the
-// database has. A host that the cloud does not have is nobody's concern.
+// switchedBy compares the cloud's nova-compute services with the power records of the database. It
+// ignores hosts that are not in the cloud.
 func switchedBy(services map[string]controller.Service, records map[string]energy.Record) (s switchedHosts) {
 	for _, host := range slices.Sorted(maps.Keys(services)) {
 		service, phase := services[host], records[host].Phase
@@ -35,14 +35,14 @@ func switchedBy(services map[string]controller.Service, records map[string]energ
 			if closed || !service.Up {
 				s.asleep = append(s.asleep, host)
 			}
-		default: // Nova takes a host for up for some time after it was switched off
+		default: // Nova reports a host as up for some time after it was switched off
 			s.asleep = append(s.asleep, host)
 		}
 	}
 	return s
 }
 
-// refusal is a Conflict fault where hosts sleep, which nobody would wake once Almanac is gone.
+// refusal returns a Conflict fault if hosts sleep: nothing would wake them without Almanac.
 func (s switchedHosts) refusal() error {
 	if len(s.asleep) == 0 {
 		return nil

@@ -21,20 +21,20 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// The modes in which Nova's topic scheduler is served.
+// The modes of serving Nova's topic scheduler.
 const (
 	modeOff       = "off"
 	modeInterpose = "interpose"
 	modeReplace   = "replace"
 )
 
-// sweepEvery is how often what was claimed for nobody is released.
+// sweepEvery is how often claims that no instance uses are released.
 const sweepEvery = 5 * time.Second
 
-// schedules says that Nova's requests for hosts are answered.
+// schedules reports whether Almanac answers Nova's requests for hosts.
 func schedules(c config.Config) bool { return c.Scheduler.Mode != modeOff }
 
-// checkScheduler refuses settings of the scheduler that do not go together.
+// checkScheduler refuses inconsistent settings of the scheduler.
 func checkScheduler(c config.Config) error {
 	if !schedules(c) {
 		return nil
@@ -93,7 +93,7 @@ func checkForward(c config.Config) error {
 	return nil
 }
 
-// novaTransport is Nova's message broker.
+// novaTransport returns the URL of Nova's message broker.
 func novaTransport(c config.Config) string {
 	if c.Nova.TransportURL != "" {
 		return c.Nova.TransportURL
@@ -101,7 +101,7 @@ func novaTransport(c config.Config) string {
 	return c.Default.TransportURL
 }
 
-// serveNova lets this process answer on Nova's topic scheduler.
+// serveNova makes this process answer on Nova's topic scheduler.
 func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Store) error {
 	if !schedules(a.config) {
 		return nil
@@ -114,7 +114,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 	if err != nil {
 		return fmt.Errorf("[nova] transport_url: %w", err)
 	}
-	queues.Leave = true // the other services of Nova go on casting to everybody
+	queues.Leave = true // the other services of Nova keep casting to all
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
 		Promises: a.reservationFilter(), Guests: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
@@ -163,7 +163,8 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 	return nil
 }
 
-// over asks the records whether a reservation is over. One that they do not know is not.
+// over returns a function that reports whether a reservation is over. One that the records do not
+// have is not.
 func over(records reservation.Reader) func(ctx context.Context, id string) (bool, error) {
 	return func(ctx context.Context, id string) (bool, error) {
 		r, err := records.Get(ctx, id)
@@ -174,8 +175,8 @@ func over(records reservation.Reader) func(ctx context.Context, id string) (bool
 	}
 }
 
-// waits reports whether Nova is at work on an instance: it is being built, or has a task. Nova
-// ends both when it gives up asking for a host.
+// waits reports whether Nova is working on an instance: it is in BUILD or has a task. Both end
+// when Nova stops asking for a host.
 func (c *cloud) waits(ctx context.Context, instance string) (bool, error) {
 	now, err := c.compute.Server(ctx, instance)
 	if fault.Is(err, fault.NotFound) {
@@ -184,12 +185,12 @@ func (c *cloud) waits(ctx context.Context, instance string) (bool, error) {
 	return now.Status == "BUILD" || now.Task != "", err
 }
 
-// topicName names Almanac's server on Nova's topic, apart from a nova-scheduler of the
-// same machine.
+// topicName is the name of Almanac's server on Nova's topic, which differs from that of a
+// nova-scheduler on the same machine.
 func topicName(machine string) string { return "almanac." + machine }
 
-// openBehind gives the nova-scheduler that requests are passed on to; nil where there is
-// none.
+// openBehind returns a client of the nova-scheduler that requests are passed on to; nil if there
+// is none.
 func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
 	url := a.config.Scheduler.ForwardTransportURL
 	if url == "" {
@@ -214,8 +215,8 @@ func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
 	return client, nil
 }
 
-// castsHeard gives what has the hosts read again soon after Nova has told of a change:
-// Placement follows a moment later, and changes come in crowds.
+// castsHeard returns a function that triggers a reading of the hosts soon after a cast of Nova's.
+// The delay lets Placement follow and collects the casts of one burst.
 func (a *App) castsHeard(bus *bus) func() {
 	heard := make(chan struct{}, 1)
 	a.services = append(a.services, service{"casts of Nova", func(ctx context.Context) error {

@@ -19,7 +19,7 @@ import (
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
-// stages says that images of reservations are put on their hosts.
+// stages reports whether images of reservations are staged on their hosts.
 func stages(c config.Config) bool { return onOpenStack(c) && c.Staging.Enabled }
 
 func stagingRules(c config.Config) controller.Rules {
@@ -38,8 +38,8 @@ func stagingRules(c config.Config) controller.Rules {
 
 const megabyte = 1_000_000
 
-// openStaging prepares what has images put on hosts; nil where nothing does. The desk is
-// opened with its facts, and attached to it afterwards.
+// openStaging prepares the controller that stages images on hosts; nil if staging is off. The desk
+// opens with the controller's facts, and is attached to it afterwards.
 func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory.SnapshotCache) (*controller.Controller, error) {
 	if a.cloud == nil || !stages(a.config) {
 		return nil, nil
@@ -61,7 +61,7 @@ func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory
 	return c, c.Refresh(ctx)
 }
 
-// hearImages passes on what Nova says of images on hosts.
+// hearImages passes Nova's notifications about images on to the controller.
 func (a *App) hearImages(n oslo.Notification) {
 	if a.images == nil {
 		return
@@ -71,7 +71,7 @@ func (a *App) hearImages(n oslo.Notification) {
 	}
 }
 
-// shownImages is nil where no images are put on hosts.
+// shownImages returns the images for the API; nil if none are staged.
 func (a *App) shownImages() api.Images {
 	if a.images == nil {
 		return nil
@@ -79,8 +79,8 @@ func (a *App) shownImages() api.Images {
 	return a.images
 }
 
-// measureImages registers what the transfers of images have come to in this process: none
-// where no images are put on hosts.
+// measureImages registers the results of image transfers in this process: all zero if no images
+// are staged.
 func (a *App) measureImages(m metrics) {
 	done := func(o controller.Outcome) (n controller.Count) {
 		if a.images != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notify tells the service manager the states, such as daemon.SdNotifyReady or
-// "STATUS=draining", in one message (sd_notify(3)). It does nothing where the
-// service was not started by systemd with Type=notify.
+// notify sends states, such as daemon.SdNotifyReady or "STATUS=draining", to the service manager
+// in one message (sd_notify(3)). It does nothing if systemd did not start the service with
+// Type=notify.
 func notify(states ...string) error {
 	if _, err := daemon.SdNotify(false, strings.Join(states, "\n")); err != nil {
 		return fmt.Errorf("notify systemd of %s: %w", strings.Join(states, ", "), err)
@@ -25,8 +25,8 @@ func notifyReloading() error {
 	return notify(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
 }
 
-// watchdog tells systemd, twice in each WatchdogSec, that the service lives, until
-// ctx ends. It returns at once where the unit has no WatchdogSec.
+// watchdog sends a sign of life to systemd, twice per WatchdogSec, until ctx ends. It returns at
+// once if the unit has no WatchdogSec.
 func watchdog(ctx context.Context, log *slog.Logger) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

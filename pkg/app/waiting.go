@@ -8,18 +8,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// waitingEvery is how often it is looked how many notifications wait.
+// waitingEvery is how often the waiting notifications are counted.
 const waitingEvery = 15 * time.Second
 
-// waiting is what waits to be sent, as it was when somebody looked: who asks for
-// metrics must not wait for the database.
+// waiting caches how many notifications wait: a scrape of metrics must not wait for the database.
 type waiting struct {
 	mu     sync.Mutex
 	count  int
-	oldest int64 // age in seconds; 0 where none waits
+	oldest int64 // age in seconds; 0 if none waits
 }
 
-// outbox says how much waits to be sent, and since when.
+// outbox returns how many notifications wait, and since when.
 type outbox interface {
 	Waiting(ctx context.Context) (count int, first span.Instant, err error)
 }

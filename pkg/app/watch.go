@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// watchedJob is a job of which it is known how it goes.
+// watchedJob is a job that remembers the result of its last step.
 type watchedJob struct {
 	job.Job
 
@@ -35,7 +35,7 @@ func watch(j job.Job) *watchedJob {
 	return w
 }
 
-// run does the job's steps until ctx ends.
+// run runs the job's steps until ctx ends.
 func (w *watchedJob) run(ctx context.Context, log *slog.Logger) {
 	w.mu.Lock()
 	w.begun = time.Now()
@@ -43,10 +43,10 @@ func (w *watchedJob) run(ctx context.Context, log *slog.Logger) {
 	w.Run(ctx, log)
 }
 
-// late is how long after its time a job that does not come to an end is in trouble.
+// late is how long a step may last beyond the job's interval before the job is in trouble.
 const late = 30 * time.Second
 
-// trouble says what is wrong with the job, nil where it goes well.
+// trouble returns what is wrong with the job; nil if it runs well.
 func (w *watchedJob) trouble() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *watchedJob) trouble() error {
 	return nil
 }
 
-// lastSuccess is when the job's last good step ended; zero before the first.
+// lastSuccess returns when the last successful step ended; zero before the first.
 func (w *watchedJob) lastSuccess() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// wattsTimeout bounds the questions of one measurement together.
+	// wattsTimeout bounds all queries of one measurement together.
 	wattsTimeout = 10 * time.Second
 	wattsAtOnce  = 8
 )
 
-// wattmeter asks a Prometheus for the power of hosts.
+// wattmeter queries a Prometheus for the power of hosts.
 type wattmeter struct {
 	api   v1.API
 	query string // with {host} for the host's name
 	now   func() time.Time
 }
 
-// newWattmeter gives that of [energy] prometheus_url; nil where there is none.
+// newWattmeter returns the wattmeter of [energy] prometheus_url; nil without a URL.
 func newWattmeter(c config.Energy) (*wattmeter, error) {
 	if c.WattsURL == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func newWattmeter(c config.Energy) (*wattmeter, error) {
 	return &wattmeter{v1.NewAPI(client), c.WattsQuery, time.Now}, nil
 }
 
-// read gives the watts of hosts, as controller.Options.Watts.
+// read returns the power of hosts in watts, for controller.Options.Watts.
 func (w *wattmeter) read(ctx context.Context, hosts []string) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, wattsTimeout)
 	defer cancel()
@@ -70,7 +70,7 @@ func (w *wattmeter) read(ctx context.Context, hosts []string) (map[string]float6
 	return watts, asking.Wait()
 }
 
-// of gives the sum of what the query gives for a host; 0 where it gives nothing.
+// of returns the sum of the query's results for a host; 0 without results.
 func (w *wattmeter) of(ctx context.Context, host string) (sum float64, err error) {
 	answer, _, _, err := w.api.Query(ctx, strings.ReplaceAll(w.query, "{host}", host), w.now())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package figure draws lines, steps and bars as SVG and PNG. What it draws can be read
-// without colours: series differ in how light they are, in their dashes and in their marks.
+// Package figure draws lines, steps and bars as SVG and PNG. Its figures are readable without
+// colors: series differ in lightness, dashes and marks.
 package figure
 
 import (
@@ -17,59 +17,60 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is one picture: rows of panels, all of which have as many.
+// Figure is one picture: rows of panels, all of the same length.
 type Figure struct {
 	Width, Height float64 // inches
 	Rows          [][]Panel
 }
 
-// Panel is one chart, of lines or of bars.
+// Panel is one chart, either of lines or of bars.
 type Panel struct {
 	Title string
 	X, Y  Axis
 	Lines []Line
-	// Bars stand in groups, one of each series; Groups names these from the left.
+	// Bars stand in groups, each with one bar per series; Groups are the names of the groups from
+	// the left.
 	Bars   []Bars
 	Groups []string
-	// LegendBeside puts the legend to the right of the chart, where many series would leave
-	// it little room inside.
+	// LegendBeside places the legend to the right of the chart, for charts with too many series
+	// for a legend inside.
 	LegendBeside bool
 }
 
-// Axis says what is measured along an axis, with its unit.
+// Axis describes the quantity on an axis.
 type Axis struct {
 	Label string
-	// FromZero has the range begin at 0 even where the data does not, as that of bars does.
-	// Deviations from what is not negative end there.
+	// FromZero makes the range begin at 0 even if the data does not, as for bars. The deviations
+	// of nonnegative values do not extend below 0.
 	FromZero bool
-	// Share says that values are from 0 to 1: neither the axis nor a deviation goes beyond.
-	// Where that is the upright axis the legend is beside the chart.
+	// Share marks values from 0 to 1: neither the axis nor a deviation exceeds this range. If this
+	// is the vertical axis, the legend is beside the chart.
 	Share bool
-	// Time says that values are seconds since 1970, to be shown in UTC.
+	// Time marks values in seconds since 1970, which are shown in UTC.
 	Time bool
 }
 
-// Line is a series of points, from the left to the right.
+// Line is a series of points, from left to right.
 type Line struct {
 	Name   string
 	Points []Point
 	Step   bool // each value holds until the next point
-	// Deviations, one for each point, are drawn as lines up and down from it; nil draws none.
+	// Deviations, one per point, are drawn as vertical lines around it; nil draws none.
 	Deviations []float64
 }
 
-// Point is one of a line.
+// Point is one point of a line.
 type Point struct{ X, Y float64 }
 
 // Bars are one series of bars, with a value for each group.
 type Bars struct {
 	Name   string
 	Values []float64
-	// Deviations are drawn as lines up and down from the values; nil draws none.
+	// Deviations are drawn as vertical lines around the values; nil draws none.
 	Deviations []float64
 }
 
-// WriteFiles draws the figure into the files path.svg and path.png.
+// WriteFiles writes the figure to the files path.svg and path.png.
 func (f *Figure) WriteFiles(path string) error {
 	for suffix, write := range map[string]func(io.Writer) error{".svg": f.SVG, ".png": f.PNG} {
 		file, err := os.Create(path + suffix)
@@ -83,7 +84,7 @@ func (f *Figure) WriteFiles(path string) error {
 	return nil
 }
 
-// SVG draws the figure as scalable vector graphics.
+// SVG writes the figure as scalable vector graphics.
 func (f *Figure) SVG(w io.Writer) error {
 	width, height, err := f.size()
 	if err != nil {
@@ -96,7 +97,7 @@ func (f *Figure) SVG(w io.Writer) error {
 	return canvas.write(w)
 }
 
-// PNG draws the figure as a bitmap.
+// PNG writes the figure as a bitmap.
 func (f *Figure) PNG(w io.Writer) error {
 	width, height, err := f.size()
 	if err != nil {
@@ -155,7 +156,7 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 	return nil
 }
 
-// legendBeside says whether there is a legend that is drawn to the right of the chart.
+// legendBeside reports whether the legend is to the right of the chart.
 func (p *Panel) legendBeside() bool {
 	return p.LegendBeside || p.Y.Share && p.series() > 1
 }
@@ -167,10 +168,10 @@ func (p *Panel) deviates() bool {
 		slices.ContainsFunc(p.Bars, func(b Bars) bool { return b.Deviations != nil })
 }
 
-// legendGap is between a chart and the legend beside it.
+// legendGap is the distance between a chart and the legend beside it.
 const legendGap = 10.0 // points
 
-// besides draws a legend at the right edge, and gives the canvas that is left.
+// besides draws a legend at the right edge, and returns the rest of the canvas.
 func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
 	gap, title := vg.Points(legendGap), vg.Points(20)
 	size := legend.Rectangle(c).Size()
@@ -178,7 +179,7 @@ func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
 	return draw.Crop(c, 0, -size.X-gap, 0, 0)
 }
 
-// plot gives the panel, which takes about so much room with its axes.
+// plot returns the panel's plot. width and height are the approximate size with axes.
 func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	if len(p.Lines) == 0 == (len(p.Bars) == 0) {
 		return nil, errors.New("it needs lines or bars, and not both")
@@ -229,7 +230,7 @@ func (a *Axis) set(to *plot.Axis) {
 	}
 }
 
-// around gives how far a deviation reaches on both sides of a value.
+// around returns the range of a deviation on both sides of a value.
 func (a *Axis) around(value, deviation float64) (low, high float64) {
 	low, high = value-deviation, value+deviation
 	if a.FromZero && value >= 0 {

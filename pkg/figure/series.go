@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a series differs from the others.
+// look is the style that distinguishes one series.
 type look struct {
 	color  color.Color
 	dashes []vg.Length
@@ -20,7 +20,7 @@ type look struct {
 	fill   color.Color // of bars
 }
 
-// looks are used in turn.
+// looks are the styles of the first series.
 var looks = []look{
 	{color.RGBA{A: 255}, nil, nil, color.Gray{Y: 215}},
 	{color.RGBA{R: 31, G: 90, B: 160, A: 255}, []vg.Length{6, 3}, draw.CircleGlyph{}, color.RGBA{R: 90, G: 150, B: 200, A: 255}},
@@ -31,7 +31,7 @@ var looks = []look{
 	{color.RGBA{R: 170, G: 40, B: 50, A: 255}, []vg.Length{2, 2, 6, 2, 2, 2}, draw.RingGlyph{}, color.RGBA{R: 200, G: 170, B: 150, A: 255}},
 }
 
-// more are for lines beyond these.
+// more are the styles of further series; after these the styles repeat.
 var more = []look{
 	{color.RGBA{R: 20, G: 120, B: 120, A: 255}, []vg.Length{10, 3, 2, 3, 2, 3}, draw.TriangleGlyph{}, color.Gray{Y: 235}},
 	{color.RGBA{R: 110, G: 90, B: 30, A: 255}, []vg.Length{4, 1.5}, draw.SquareGlyph{}, color.Gray{Y: 100}},
@@ -45,7 +45,7 @@ func lookOf(i int) look {
 	return more[i-len(looks)]
 }
 
-// marks is how many marks a line has at most.
+// marks is the approximate number of marks on a long line.
 const marks = 14
 
 func (p *Panel) lines(drawn *plot.Plot) error {
@@ -91,7 +91,7 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 		}
 		for n, d := range series.Deviations {
 			at := points[n]
-			aside := vg.Length(float64(i)-float64(len(p.Lines)-1)/2) * vg.Points(1.6) // else they hide each other
+			aside := vg.Length(float64(i)-float64(len(p.Lines)-1)/2) * vg.Points(1.6) // otherwise they hide each other
 			low, high := p.Y.around(at.Y, d)
 			up := &whisker{x: at.X, offset: aside, low: low, high: high, style: draw.LineStyle{Color: look.color, Width: vg.Points(0.6)}}
 			drawn.Add(up)
@@ -104,7 +104,7 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 	return nil
 }
 
-// some gives a few of the points, others for each series.
+// some returns a few of the points, at a different offset for each series.
 func some(points plotter.XYs, series int) (few plotter.XYs) {
 	step := max(1, len(points)/marks)
 	for n := (series * step / len(looks)) % len(points); n < len(points); n += step {
@@ -151,7 +151,7 @@ const (
 	groupMargin = 0.6 // of a group, left of the first and right of the last
 )
 
-// groupRoom is how wide a group may be of a panel that takes so much room in all.
+// groupRoom returns the width available for one group in a panel of width all.
 func (p *Panel) groupRoom(drawn *plot.Plot, all vg.Length) vg.Length {
 	const axis = 70.0 // points
 	all -= vg.Points(axis)
@@ -165,14 +165,14 @@ func (p *Panel) groupRoom(drawn *plot.Plot, all vg.Length) vg.Length {
 	return all / vg.Length(float64(max(1, len(p.Groups)))-1+2*groupMargin)
 }
 
-// barWidth leaves the width of a bar between two groups.
+// barWidth returns the width of a bar that leaves the space of one bar between groups.
 func (p *Panel) barWidth(drawn *plot.Plot, all vg.Length) vg.Length {
 	width := p.groupRoom(drawn, all) / vg.Length(len(p.Bars)+1)
 	return min(max(width, vg.Points(2*barGap)), vg.Points(40))
 }
 
-// name writes the names of the groups, each of which has so much room: smaller where they
-// need more, and in two rows where that is not enough.
+// name adds the names of the groups, in a smaller font if they are wider than room, and in two
+// rows if that is not enough.
 func (p *Panel) name(drawn *plot.Plot, room vg.Length) {
 	const apart, smallest = 4.0, 7.0 // points
 	style := &drawn.X.Tick.Label
@@ -194,7 +194,7 @@ func (p *Panel) name(drawn *plot.Plot, room vg.Length) {
 	drawn.NominalX(names...)
 }
 
-// whisker is a line along which a value may vary.
+// whisker is the vertical line of a deviation.
 type whisker struct {
 	x         float64
 	offset    vg.Length
@@ -202,7 +202,7 @@ type whisker struct {
 	style     draw.LineStyle
 }
 
-// Plot draws the line.
+// Plot implements plot.Plotter.
 func (w *whisker) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	at := x(w.x) + w.offset

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// textCanvas is an SVG canvas that remembers how wide each text is in the font with which
-// the figure is laid out, in points. A viewer need not have that font.
+// textCanvas is an SVG canvas that remembers the width of each text, in points, in the font of the
+// layout. A viewer may not have that font.
 type textCanvas struct {
 	*vgsvg.Canvas
 	widths []vg.Length
@@ -26,7 +26,7 @@ func (c *textCanvas) FillString(face font.Face, at vg.Point, text string) {
 	c.Canvas.FillString(face, at, text)
 }
 
-// write writes the canvas with each text as wide as it was laid out, in whatever font.
+// write writes the canvas with each text at its width in the layout, in any font.
 func (c *textCanvas) write(w io.Writer) error {
 	var drawn bytes.Buffer
 	if _, err := c.WriteTo(&drawn); err != nil {
@@ -41,8 +41,8 @@ var (
 	similar = []byte("font-family:'Liberation Serif','Times New Roman',Times,serif;")
 )
 
-// fit writes an SVG with the widths of its texts, in their order, and with fonts that are
-// like the one they were laid out in.
+// fit writes an SVG with the widths of its texts, in order, and with fallback fonts similar to the
+// layout's.
 func fit(w io.Writer, svg []byte, widths []vg.Length) error {
 	parts := bytes.Split(bytes.ReplaceAll(svg, laidOut, similar), textTag)
 	if len(parts) != len(widths)+1 {

@@ -11,9 +11,9 @@ import (
 // numberTicks marks round numbers: multiples of 1, 2 or 5 times a power of ten.
 type numberTicks struct{}
 
-// Ticks gives four to eleven of them.
+// Ticks returns four to eleven of them, or only low if the range is empty.
 func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
-	const least, digits = 4, 10 // more digits are the rounding of products
+	const least, digits = 4, 10 // further digits are rounding errors of the products
 	if !(high > low) {
 		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', digits, 64)}}
 	}
@@ -34,7 +34,7 @@ func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 // timeTicks marks round times in UTC.
 type timeTicks struct{}
 
-// Ticks gives at most ten of them.
+// Ticks returns at most eleven of them.
 func (timeTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	const most = 10
 	hour, day := int64(3600), int64(86400)

@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// lookTime bounds one look at whether a caller is there.
+	// lookTime bounds one look at a caller's queue.
 	lookTime = 2 * time.Second
-	// looks is how often that is looked at while a caller's patience lasts.
+	// looks is how often the server looks at the queue during a caller's patience.
 	looks = 12
-	// shortestPatience is what callers have at least who name less.
+	// shortestPatience is the least patience that the server assumes.
 	shortestPatience = 100 * time.Millisecond
-	// mostKept bounds the requests that are kept until their callers are back.
+	// mostKept bounds the requests that wait for the return of their callers.
 	mostKept = 1000
 )
 
-// away says that nobody reads the replies to r just now: its caller has died, or is on
-// its way back to a broker that was restarted. While the broker does not tell, nobody is.
+// away reports whether nothing reads the replies to r now: the caller has died, or is still
+// reconnecting to a restarted broker. It returns false if the broker does not answer.
 func (s *Server) away(ctx context.Context, r *Request) bool {
 	queue, err := s.look(ctx, r)
 	return err == nil && queue.Consumers == 0
 }
 
-// look looks at the queue for the replies to r.
+// look inspects the queue for the replies to r.
 func (s *Server) look(ctx context.Context, r *Request) (QueueStatus, error) {
 	if r.replyTo == "" {
 		return QueueStatus{}, nil
@@ -33,8 +33,8 @@ func (s *Server) look(ctx context.Context, r *Request) (QueueStatus, error) {
 	return s.transport.Inspect(ctx, r.replyTo)
 }
 
-// back waits for a caller that is away, for as long as it would wait for a sign of life.
-// Afterwards it has given up, if it lives.
+// back waits for an absent caller, for as long as the caller would wait for a sign of life, and
+// reports whether it has returned. After that time a live caller has given up.
 func (s *Server) back(ctx context.Context, r *Request, patience time.Duration) bool {
 	over, look := time.NewTimer(patience), time.NewTicker(patience/looks)
 	defer over.Stop()
@@ -53,8 +53,8 @@ func (s *Server) back(ctx context.Context, r *Request, patience time.Duration) b
 	}
 }
 
-// wanted says whether somebody waits for the answer to r, which has a worker; it gives
-// that up where nobody does. A request whose caller is away waits for it without one.
+// wanted reports whether the caller of r waits for the answer. r holds a worker, which wanted
+// releases if it returns false, and also while it waits for an absent caller.
 func (s *Server) wanted(ctx context.Context, r *Request, patience time.Duration) bool {
 	if r.id == "" || !s.away(ctx, r) {
 		return true
@@ -63,7 +63,7 @@ func (s *Server) wanted(ctx context.Context, r *Request, patience time.Duration)
 	case s.kept <- struct{}{}:
 		defer func() { <-s.kept }()
 	default:
-		return true // its answer finds out
+		return true // the publication of the answer will find out
 	}
 	<-s.slots
 	if !s.back(ctx, r, patience) {
@@ -79,8 +79,8 @@ func (s *Server) wanted(ctx context.Context, r *Request, patience time.Duration)
 	}
 }
 
-// unread says that the answer to r lies in its queue and nobody has come to read it, or
-// has gone with the queue.
+// unread reports whether the answer to r remains in its queue and nothing has come to read it, or
+// the queue is gone with the answer.
 func (s *Server) unread(ctx context.Context, r *Request, patience time.Duration) bool {
 	if !s.away(ctx, r) || s.back(ctx, r, patience) || ctx.Err() != nil {
 		return false

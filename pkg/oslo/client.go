@@ -11,7 +11,7 @@ import (
 
 // ClientOptions describe an RPC client.
 type ClientOptions struct {
-	// Queues are those of the servers called.
+	// Queues are the options of the called servers' queues.
 	Queues QueueOptions
 	// Timeout bounds calls whose ctx has no deadline (rpc_response_timeout);
 	// 0 is one minute.
@@ -19,26 +19,26 @@ type ClientOptions struct {
 	// Monitor is how long a call waits for a sign of life from its server
 	// (call_monitor_timeout), in whole seconds; 0 waits to the end of the call.
 	Monitor time.Duration
-	// NewID gives a random UUID.
+	// NewID returns a random UUID.
 	NewID func() string
 	Now   func() time.Time
 }
 
-// Target says who is to serve a request.
+// Target names the servers for a request.
 type Target struct {
 	Exchange  string // control_exchange of the servers
 	Topic     string
-	Server    string // one server of the topic; "" any
+	Server    string // one server of the topic; "" is any
 	Namespace string
-	Version   string // the lowest that has the method; "" is 1.0
+	Version   string // the lowest with the method; "" is 1.0
 }
 
-// Client calls servers. Its methods may be called at the same time. All calls
-// share one reply queue, made at the first.
+// Client calls servers. Its methods are safe for concurrent use. All calls share one reply queue,
+// which the first call creates.
 type Client struct {
 	transport Transport
 	options   ClientOptions
-	opening   chan struct{} // holds a token while the reply queue is opened
+	opening   chan struct{} // contains a token while the reply queue is opened
 
 	mu      sync.Mutex
 	replies *replyQueue
@@ -46,7 +46,7 @@ type Client struct {
 	closed  chan struct{}
 }
 
-// NewClient gives a client. Close it.
+// NewClient returns a client. The caller must Close it.
 func NewClient(transport Transport, o ClientOptions) *Client {
 	o.Timeout = cmp.Or(o.Timeout, defaultResponse)
 	return &Client{
@@ -58,17 +58,17 @@ func NewClient(transport Transport, o ClientOptions) *Client {
 	}
 }
 
-// Call asks target for method and reads the answer into result, a pointer or
-// nil. args is what encodes as a JSON object, or nil. It ends with ctx, or
-// after the client's Timeout where ctx has no deadline. The server's exception
-// comes back as a *RemoteError, and one of another Almanac as its fault too; no
-// answer in time is Unavailable and names the topic.
+// Call calls method on target and decodes the answer into result, a pointer or nil. args must
+// encode as a JSON object, or be nil. The call ends with ctx, or after the client's Timeout if ctx
+// has no deadline. The server's exception is returned as a *RemoteError, which for a fault of
+// another Almanac also unwraps to that fault. Without an answer in time the error is Unavailable
+// and names the topic.
 func (c *Client) Call(ctx context.Context, target Target, method string, args, result any) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	answer, err := c.call(ctx, target, method, args)
 	if ctx.Err() == context.Canceled && err != nil {
-		err = ctx.Err() // whatever it interrupted
+		err = ctx.Err() // whatever error the cancellation caused
 	}
 	if err != nil {
 		return fmt.Errorf("call %s on topic %s: %w", method, target.address(), err)
@@ -85,8 +85,7 @@ func (c *Client) Call(ctx context.Context, target Target, method string, args, r
 	return nil
 }
 
-// Cast sends target a request that is not answered. It returns once the broker
-// has it.
+// Cast sends target a request without an answer. It returns once the broker has accepted it.
 func (c *Client) Cast(ctx context.Context, target Target, method string, args any) error {
 	return c.cast(ctx, target, method, args, Message{
 		Exchange: c.options.Queues.topicExchange(target.Exchange),
@@ -94,12 +93,12 @@ func (c *Client) Cast(ctx context.Context, target Target, method string, args an
 	})
 }
 
-// Fanout sends every server of target's topic a request that is not answered.
+// Fanout sends a request without an answer to every server of target's topic.
 func (c *Client) Fanout(ctx context.Context, target Target, method string, args any) error {
 	return c.cast(ctx, target, method, args, Message{Exchange: c.options.Queues.fanoutExchange(target.Topic)})
 }
 
-// Close ends the client; calls under way end as Unavailable.
+// Close closes the client; calls in progress end with an Unavailable fault.
 func (c *Client) Close() {
 	c.mu.Lock()
 	select {
@@ -178,7 +177,7 @@ func (c *Client) call(ctx context.Context, target Target, method string, args an
 	deadline, _ := ctx.Deadline()
 	expiration := deadline.Sub(c.options.Now())
 	if c.options.Monitor > 0 {
-		expiration = min(expiration, c.options.Monitor) // nobody waits longer for a server to take it
+		expiration = min(expiration, c.options.Monitor) // the call fails if no server takes it within that time
 	}
 	err = c.transport.Publish(ctx, Message{
 		Exchange:   c.options.Queues.topicExchange(target.Exchange),

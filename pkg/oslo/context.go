@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// Context is what travels beside a message about who asks and why: the keys of
-// oslo.context without their prefix "_context_", and their JSON values.
-// It can hold the user's token: it is not for logs.
+// Context describes the caller and the purpose of a message: the keys of oslo.context without
+// their prefix "_context_", and their JSON values. It can contain the user's token, so it must
+// never be logged.
 type Context map[string]json.RawMessage
 
-// RequestID is the id of the request in the service that sent the message,
-// or "".
+// RequestID returns the id of the request in the service that sent the message, or "".
 func (c Context) RequestID() string { return c.text("request_id") }
 
-// GlobalRequestID is the id the user's request has across services, or "".
+// GlobalRequestID returns the id of the user's request across services, or "".
 func (c Context) GlobalRequestID() string { return c.text("global_request_id") }
 
-// UserID is the id of the user who asks, or "".
+// UserID returns the id of the user, or "".
 func (c Context) UserID() string { return cmp.Or(c.text("user_id"), c.text("user")) }
 
-// Timestamp is when the service that the user asked began with the request, by its clock, or
-// the zero time. What is sent for the request later carries the same (oslo_context;
+// Timestamp returns when the service that the user called began with the request, by its clock, or
+// the zero time. All later messages for the request carry the same timestamp (oslo_context;
 // nova/context.py RequestContext.to_dict).
 func (c Context) Timestamp() time.Time {
 	at, err := time.Parse("2006-01-02T15:04:05.999999", c.text("timestamp"))
@@ -43,8 +42,7 @@ func (c Context) text(key string) string {
 	return text
 }
 
-// NewRequestContext gives the Context of a request of our own. Empty ids are
-// left out.
+// NewRequestContext returns the Context of a request of Almanac's own. It omits empty ids.
 func NewRequestContext(requestID, globalRequestID string) Context {
 	c := Context{}
 	for key, id := range map[string]string{"request_id": requestID, "global_request_id": globalRequestID} {
@@ -57,13 +55,13 @@ func NewRequestContext(requestID, globalRequestID string) Context {
 
 type contextKey struct{}
 
-// WithContext gives a ctx whose calls, casts and notifications carry c. A
-// handler's ctx has the Context of its request, so what it sends carries it on.
+// WithContext returns a ctx whose calls, casts and notifications carry c. A handler's ctx has the
+// Context of its request, so that the handler's own messages carry it too.
 func WithContext(ctx context.Context, c Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// ContextOf gives the Context that ctx carries, or nil.
+// ContextOf returns the Context in ctx, or nil.
 func ContextOf(ctx context.Context) Context {
 	c, _ := ctx.Value(contextKey{}).(Context)
 	return c
@@ -78,7 +76,7 @@ func (c Context) pack(fields map[string]json.RawMessage) {
 	}
 }
 
-// unpackContext gives the context among the fields of a message.
+// unpackContext returns the context in the fields of a message.
 func unpackContext(fields map[string]json.RawMessage) Context {
 	c := Context{}
 	for key, value := range fields {
@@ -89,8 +87,8 @@ func unpackContext(fields map[string]json.RawMessage) Context {
 	return c
 }
 
-// notified are the keys that go into notifications: whoever reads the bus must
-// not find a token there (oslo_messaging/notify/notifier.py, _sanitize_context).
+// notified are the keys that notifications contain: they must not show a token to readers of the
+// bus (oslo_messaging/notify/notifier.py, _sanitize_context).
 var notified = strings.Fields(`user_id project_id domain_id user_domain_id project_domain_id is_admin request_id
 	roles user_name project_name domain_name user_domain_name project_domain_name service_user_id
 	service_user_domain_id service_user_domain_name service_project_id service_project_name

@@ -10,21 +10,19 @@ import (
 )
 
 const (
-	// defaultResponse is rpc_response_timeout: what a caller waits that does
-	// not say how long.
+	// defaultResponse is rpc_response_timeout: the patience of a caller that names none.
 	defaultResponse = time.Minute
-	// replyPatience is kombu_missing_consumer_retry_timeout: how long a reply
-	// is tried whose queue is missing, because the caller may be on its way
-	// back to a broker that was restarted.
+	// replyPatience is kombu_missing_consumer_retry_timeout: how long the server retries a reply
+	// to a missing queue, because the caller may still be reconnecting to a restarted broker.
 	replyPatience = time.Minute
 	replyPause    = 250 * time.Millisecond
 )
 
-// handle does the work of one request, for which it has a worker, and answers it.
+// handle serves and answers one request, for which it holds a worker.
 func (s *Server) handle(work context.Context, r *Request, expiration time.Duration) {
 	ctx, giveUp := context.WithCancel(WithContext(work, r.Context))
 	defer giveUp()
-	if r.monitor <= 0 || expiration > r.monitor { // else the signs of life keep the caller waiting
+	if r.monitor <= 0 || expiration > r.monitor { // otherwise signs of life extend the caller's patience
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, cmp.Or(expiration, defaultResponse))
 		defer cancel()
@@ -48,7 +46,7 @@ func (s *Server) handle(work context.Context, r *Request, expiration time.Durati
 	}
 }
 
-// tell answers r. It says whether the caller is known not to have the result.
+// tell answers r. It reports whether the caller certainly has no result.
 func (s *Server) tell(work context.Context, r *Request, expiration time.Duration, result any, failure error) (missed bool) {
 	message, failure := encodeReply(r, result, failure)
 	returned, err := s.answer(work, r, message, cmp.Or(min(expiration, replyPatience), replyPatience))
@@ -65,8 +63,8 @@ func (s *Server) tell(work context.Context, r *Request, expiration time.Duration
 	return s.unread(work, r, r.patience(expiration))
 }
 
-// dispatch calls the first endpoint that has the method
-// (oslo_messaging/rpc/dispatcher.py, dispatch).
+// dispatch calls the method on the first endpoint that has it (oslo_messaging/rpc/dispatcher.py,
+// dispatch).
 func (s *Server) dispatch(ctx context.Context, r *Request) (result any, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -94,8 +92,8 @@ func (s *Server) dispatch(ctx context.Context, r *Request) (result any, err erro
 	return nil, unsupportedVersion(r.Version, r.Method)
 }
 
-// heartbeat sends signs of life, twice in the time the caller waits for one. It gives the
-// work up when the caller has had none in that time, since its queue is not there.
+// heartbeat sends signs of life, two per patience of the caller. It cancels the work if none
+// reached the caller in that time because its queue is gone.
 func (s *Server) heartbeat(ctx context.Context, r *Request, giveUp context.CancelFunc) {
 	beat := time.NewTicker(r.monitor / 2)
 	defer beat.Stop()
@@ -105,7 +103,7 @@ func (s *Server) heartbeat(ctx context.Context, r *Request, giveUp context.Cance
 			return
 		case <-beat.C:
 		}
-		// One that does not arrive for another reason is followed by the next.
+		// After any other failure, the next sign of life may still arrive.
 		if err := s.send(ctx, r, reply{}); errors.Is(err, ErrUnroutable) {
 			missed++
 		} else {
@@ -115,8 +113,8 @@ func (s *Server) heartbeat(ctx context.Context, r *Request, giveUp context.Cance
 	giveUp()
 }
 
-// encodeReply gives the answer for a result or a failure; where the result cannot be
-// encoded, that is the failure.
+// encodeReply returns the answer for a result or a failure. A result that cannot be encoded
+// becomes a failure.
 func encodeReply(r *Request, result any, failure error) (reply, error) {
 	message := reply{Ending: true}
 	if failure == nil {
@@ -126,16 +124,16 @@ func encodeReply(r *Request, result any, failure error) (reply, error) {
 		failure = fmt.Errorf("encode result of %s: %w", r.Method, failure)
 	}
 	text, err := remoteError(failure).encode()
-	if err != nil { // of a foreign exception: at least that there is one
+	if err != nil { // a foreign exception: report at least a failure
 		text, _ = remoteError(fmt.Errorf("encode failure of %s: %w", r.Method, err)).encode()
 	}
 	message.Failure = &text
 	return message, failure
 }
 
-// answer sends the reply until it is taken, the patience is over or ctx ends. A reply that
-// arrives twice does no harm: the caller has forgotten the call. returned says that the
-// broker has given it back each time, since there is no queue of the caller's.
+// answer sends the reply until the broker accepts it, the patience is over or ctx ends. A
+// duplicate reply does no harm, because the caller has forgotten the call. returned is true if
+// every attempt failed because the caller has no queue.
 func (s *Server) answer(ctx context.Context, r *Request, message reply, patience time.Duration) (returned bool, err error) {
 	over := time.NewTimer(patience)
 	defer over.Stop()

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// envelope is the outside of every message; the message itself is JSON in a
-// string (oslo_messaging/_drivers/common.py, serialize_msg).
+// envelope is the outer form of every message; the message itself is JSON in a string
+// (oslo_messaging/_drivers/common.py, serialize_msg).
 type envelope struct {
 	Version string  `json:"oslo.version"`
 	Message *string `json:"oslo.message"`
 }
 
-// seal puts message, an object, into an envelope.
+// seal returns message, an object, in an envelope.
 func seal(message any) ([]byte, error) {
 	inner, err := marshal(message)
 	if err != nil {
@@ -23,8 +23,8 @@ func seal(message any) ([]byte, error) {
 	return marshal(envelope{Version: "2.0", Message: new(string(inner))})
 }
 
-// unseal gives the message inside an envelope. A body without one is the
-// message itself, as in version 1.0.
+// unseal returns the message in an envelope. A body without an envelope is the message itself, as
+// in version 1.0.
 func unseal(body []byte) (map[string]json.RawMessage, error) {
 	var outer envelope
 	if err := json.Unmarshal(body, &outer); err != nil {
@@ -43,7 +43,7 @@ func unseal(body []byte) (map[string]json.RawMessage, error) {
 	return message, nil
 }
 
-// marshal is json.Marshal that leaves <, > and & as they are.
+// marshal is json.Marshal without the escapes for <, > and &.
 func marshal(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -54,8 +54,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
 }
 
-// field reads one field of a message into value; a field that is missing or
-// null leaves value as it is.
+// field reads one field of a message into value; a missing or null field leaves value as it is.
 func field(message map[string]json.RawMessage, name string, value any) error {
 	raw, ok := message[name]
 	if !ok {
@@ -67,7 +66,7 @@ func field(message map[string]json.RawMessage, name string, value any) error {
 	return nil
 }
 
-// object gives value as a JSON object; nil is the empty one.
+// object returns value as a JSON object; nil is the empty object.
 func object(value any) (json.RawMessage, error) {
 	if value == nil {
 		return json.RawMessage("{}"), nil
@@ -82,5 +81,5 @@ func object(value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// hexOf gives a UUID as oslo writes it: 32 hexadecimal digits.
+// hexOf returns a UUID as oslo writes it: 32 hexadecimal digits.
 func hexOf(id string) string { return strings.ReplaceAll(id, "-", "") }

@@ -10,13 +10,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// RemoteError is the exception with which a server answered a call. A handler
-// that returns one answers with it unchanged, so failures pass through a
-// service that stands between two others.
+// RemoteError is an exception that a server returned for a call. If a handler returns one, the
+// server passes it on unchanged, so that failures pass through a service between two others.
 type RemoteError struct {
 	Class     string   // "NoValidHost"
 	Module    string   // "nova.exception"
-	Message   string   // what str() of the exception gave
+	Message   string   // the exception's str()
 	Traceback []string // lines, for the log
 	Args      []json.RawMessage
 	Kwargs    map[string]json.RawMessage
@@ -29,8 +28,7 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s.%s: %s", e.Module, e.Class, e.Message)
 }
 
-// Unwrap gives the *fault.Error that another Almanac answered with, and nil for
-// exceptions of other services.
+// Unwrap returns the *fault.Error of another Almanac, and nil for exceptions of other services.
 func (e *RemoteError) Unwrap() error {
 	kind, ours := kindOf[e.Class]
 	if e.Module != faultModule || !ours {
@@ -38,18 +36,18 @@ func (e *RemoteError) Unwrap() error {
 	}
 	f := &fault.Error{Kind: kind, Message: e.Message}
 	var seconds float64
-	// The kwargs are an extra: without them the kind and the message remain.
+	// The kwargs are optional: without them the kind and the message remain.
 	_ = field(e.Kwargs, "field", &f.Field)
 	_ = field(e.Kwargs, "retry_after", &seconds)
 	f.RetryAfter = time.Duration(seconds * float64(time.Second))
 	return f
 }
 
-// faultModule is the Python module that our failures name. There is none such:
-// a Python caller gets oslo_messaging.RemoteError with class and message.
+// faultModule is the Python module that Almanac's failures name. No such module exists: a Python
+// caller gets oslo_messaging.RemoteError with class and message.
 const faultModule = "almanac.fault"
 
-// classes maps the kinds of errors to classes of exceptions.
+// classes maps the kinds of faults to classes of exceptions.
 var classes = map[fault.Kind]string{
 	fault.Invalid:       "Invalid",
 	fault.Unauthorized:  "Unauthorized",
@@ -71,7 +69,7 @@ var kindOf = func() map[string]fault.Kind {
 	return kinds
 }()
 
-// dispatcherModule is where oslo keeps the two errors of its dispatcher.
+// dispatcherModule contains the two exceptions of oslo's dispatcher.
 const dispatcherModule = "oslo_messaging.rpc.dispatcher"
 
 func noSuchMethod(method string) *RemoteError {
@@ -93,8 +91,8 @@ func texts(lines ...string) []json.RawMessage {
 	return raw
 }
 
-// remoteError gives err as an exception. The cause of a fault stays here: it is
-// for our log and may name what is nobody else's business.
+// remoteError returns err as an exception. It omits the cause of a fault: the cause is for
+// Almanac's log and may contain confidential details.
 func remoteError(err error) *RemoteError {
 	f, isFault := errors.AsType[*fault.Error](err)
 	if passed, ok := errors.AsType[*RemoteError](err); ok && (!isFault || !errors.Is(f, passed)) {
@@ -117,7 +115,7 @@ func remoteError(err error) *RemoteError {
 	return remote
 }
 
-// failure is an exception on the wire, where it is JSON in a string
+// failure is an exception on the wire, encoded as JSON in a string
 // (oslo_messaging/_drivers/common.py, serialize_remote_exception).
 type failure struct {
 	Class   string                     `json:"class"`

@@ -11,26 +11,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// ListenerOptions describe a listener for notifications.
+// ListenerOptions are the settings of a listener for notifications.
 type ListenerOptions struct {
 	Exchange   string   // control_exchange of the publishers
 	Topics     []string // none is "notifications"
 	Priorities []Priority
-	// Pool names a queue of our own, bound to the same keys: listeners of one
-	// pool share what another pool gets too. "" reads the queues that the
-	// publishers make, shared with everybody who does.
+	// Pool names a queue of Almanac's own, bound to the same keys: each pool gets every
+	// notification, and its listeners share them. "" reads the queues that the publishers create,
+	// shared with all their readers.
 	Pool string
-	// Own has the pool's queues belong to this listener: they go with it, or expire
-	// when it has died, and what was sent before it listens is not for it.
+	// Own makes the pool's queues private to this listener: they are deleted with it, or expire
+	// after its death, and contain nothing from before it listens.
 	Own    bool
 	Queues QueueOptions
 	// Workers bounds the notifications handled at once; 0 is 1, in order.
 	Workers int
-	// Handle is told each notification, at least once. An error gives it back to
-	// the broker, to come again after Pause; one that is Invalid drops it, since
+	// Handle is called with each notification, at least once. After an error the notification
+	// returns to the broker, which delivers it again after Pause; an Invalid error drops it, since
 	// it would never succeed.
 	Handle func(ctx context.Context, n Notification) error
-	// Pause is how long a worker rests after an error; 0 is 1 s.
+	// Pause is how long a worker pauses after an error; 0 is 1 s.
 	Pause time.Duration
 	Log   *slog.Logger
 }
@@ -43,7 +43,7 @@ type Listener struct {
 	slots     chan struct{}
 }
 
-// NewListener gives a listener; Serve starts it.
+// NewListener returns a listener; Serve starts it.
 func NewListener(transport Transport, o ListenerOptions) *Listener {
 	if len(o.Topics) == 0 {
 		o.Topics = []string{defaultTopic}
@@ -59,13 +59,12 @@ func NewListener(transport Transport, o ListenerOptions) *Listener {
 	}
 }
 
-// Ready is closed once the queues are there and read.
+// Ready is closed once the listener consumes its queues.
 func (l *Listener) Ready() <-chan struct{} { return l.ready }
 
-// Serve hands notifications to Handle until ctx ends, and returns when none is
-// being handled. It is called once. A broker that is away or comes and goes is
-// waited for. An error means that it cannot listen: the broker refuses the
-// queues.
+// Serve passes notifications to Handle until ctx ends, and returns when no Handle runs. It must be
+// called only once. It waits for a broker that does not answer, and reconnects. It returns an
+// error if the broker refuses the queues.
 func (l *Listener) Serve(ctx context.Context) error {
 	subscription, err := l.transport.Subscribe(ctx, l.queues(), l.options.Workers, func(d Delivery) { l.receive(ctx, d) })
 	if err != nil {
@@ -110,7 +109,7 @@ func (l *Listener) receive(ctx context.Context, d Delivery) {
 	select {
 	case l.slots <- struct{}{}:
 	case <-ctx.Done():
-		_ = d.Requeue() // what cannot be given back now comes back by itself
+		_ = d.Requeue() // if this fails, the broker delivers the message again by itself
 		return
 	}
 	go func() {
@@ -119,8 +118,8 @@ func (l *Listener) receive(ctx context.Context, d Delivery) {
 	}()
 }
 
-// handle settles a notification by what its handler says. What cannot be
-// settled, because the connection is gone, the broker delivers again.
+// handle settles a notification by its handler's result. If the connection is gone, it cannot
+// settle, and the broker delivers the notification again.
 func (l *Listener) handle(ctx context.Context, d Delivery) {
 	n, err := decodeNotification(d.Body)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Priority is the weight of a notification; it is the end of its topic.
+// Priority is the urgency of a notification and the suffix of its topic.
 type Priority string
 
 // The priorities of oslo_messaging/notify/notifier.py.
@@ -24,9 +24,9 @@ const (
 	Sample   Priority = "SAMPLE"
 )
 
-// Notification is one event told to whoever listens.
+// Notification is one event for all listeners.
 type Notification struct {
-	// ID is the same each time a notification is sent or delivered again.
+	// ID stays the same if the notification is sent or delivered again.
 	ID          string
 	PublisherID string // "service.host"
 	EventType   string // "reservation.create.end"
@@ -46,16 +46,16 @@ type notificationBody struct {
 	Unique      string          `json:"_unique_id,omitempty"`
 }
 
-// timestampLayout is what str() gives for a time in Python, in UTC.
+// timestampLayout is the form of Python's str() of a time, in UTC.
 const timestampLayout = "2006-01-02 15:04:05.000000"
 
-// NotifierOptions describe a notifier.
+// NotifierOptions are the settings of a notifier.
 type NotifierOptions struct {
 	Exchange    string // control_exchange
 	PublisherID string
 	Topics      []string // [oslo_messaging_notifications] topics; none is "notifications"
 	Queues      QueueOptions
-	// NewID gives a random UUID.
+	// NewID returns a random UUID.
 	NewID func() string
 	Now   func() time.Time
 }
@@ -68,7 +68,7 @@ type Notifier struct {
 
 const defaultTopic = "notifications"
 
-// NewNotifier gives a notifier.
+// NewNotifier returns a notifier.
 func NewNotifier(transport Transport, o NotifierOptions) *Notifier {
 	if len(o.Topics) == 0 {
 		o.Topics = []string{defaultTopic}
@@ -76,12 +76,11 @@ func NewNotifier(transport Transport, o NotifierOptions) *Notifier {
 	return &Notifier{transport: transport, options: o}
 }
 
-// Notify sends n on each topic and returns once the broker has stored it. An
-// empty ID, PublisherID, Priority, Time or Context is filled in: a new id, the
-// notifier's publisher, Info, now, and that of ctx without its secrets. The
-// queue "topic.priority" is made where nobody has, so that what is sent before
-// somebody listens waits for them. After an error it may have been sent on some
-// topics: send it again with the same ID.
+// Notify sends n on each topic and returns once the broker has stored it. It fills in an empty ID,
+// PublisherID, Priority, Time or Context: a new id, the notifier's publisher, Info, now, and the
+// Context of ctx without its secrets. It creates the queue "topic.priority" if it does not exist,
+// so that notifications wait for their first listener. After an error some topics may have the
+// notification: send it again with the same ID.
 func (n *Notifier) Notify(ctx context.Context, event Notification) error {
 	o := n.options
 	event.ID = cmp.Or(event.ID, o.NewID())
@@ -143,8 +142,8 @@ func decodeNotification(raw []byte) (Notification, error) {
 	}, nil
 }
 
-// parseTimestamp reads what Python's str() or isoformat() gave, in UTC; what it
-// cannot read is the zero time.
+// parseTimestamp parses the output of Python's str() or isoformat(), in UTC; the zero time if it
+// cannot.
 func parseTimestamp(text string) time.Time {
 	text = strings.Replace(text, "T", " ", 1)
 	for _, layout := range []string{"2006-01-02 15:04:05.999999", "2006-01-02 15:04:05.999999Z07:00"} {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// ExchangeKind is how an exchange routes.
+// ExchangeKind is how an exchange routes messages.
 type ExchangeKind string
 
-// The kinds in use. Topic routes to the queues bound with the same key (keys
-// with wildcards are not used), Fanout to all bound queues.
+// The kinds in use. Topic routes to the queues bound with the same key (Almanac uses no
+// wildcards), Fanout to all bound queues.
 const (
 	Topic  ExchangeKind = "topic"
 	Fanout ExchangeKind = "fanout"
 )
 
-// Exchange is an exchange as it is declared. The one without a name is the
-// broker's own: it routes to the queue named by the key and is never declared.
+// Exchange is the declaration of an exchange. The one without a name is the broker's default: it
+// routes to the queue named by the key and is never declared.
 type Exchange struct {
 	Name       string
 	Kind       ExchangeKind
@@ -24,7 +24,7 @@ type Exchange struct {
 	AutoDelete bool
 }
 
-// Queue is a queue as it is declared and bound.
+// Queue is the declaration and binding of a queue.
 type Queue struct {
 	Name       string
 	Exchange   Exchange
@@ -32,30 +32,28 @@ type Queue struct {
 	Durable    bool
 	AutoDelete bool
 	Args       map[string]any
-	// Temporary marks the queue of one process: it is deleted when its
-	// Subscription is closed.
+	// Temporary marks the queue of one process: closing its Subscription deletes it.
 	Temporary bool
 }
 
-// QueueOptions say how exchanges and queues are declared; the names in the
-// comments are those of [oslo_messaging_rabbit]. They have to be those of the
-// other services on the same queue, or the broker refuses the declaration.
-// The zero value is oslo's default.
+// QueueOptions are the arguments of declarations of exchanges and queues; the names in the
+// comments are those of [oslo_messaging_rabbit]. They must equal those of the other services that
+// use the queue, or the broker refuses the declaration. The zero value is oslo's default.
 type QueueOptions struct {
 	Durable       bool          // amqp_durable_queues
 	AutoDelete    bool          // amqp_auto_delete
 	Quorum        bool          // rabbit_quorum_queue; implies Durable
-	DeliveryLimit int           // rabbit_quorum_delivery_limit; 0 sets none
+	DeliveryLimit int           // rabbit_quorum_delivery_limit; 0 is no limit
 	TransientTTL  time.Duration // rabbit_transient_queues_ttl; 0 is 30 minutes
-	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are
-	// quorum queues too, and fanout exchanges outlive the broker.
+	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are quorum
+	// queues too, and fanout exchanges survive a restart of the broker.
 	TransientQuorum bool
-	// Leave has the queues of one process left to their TTL, as oslo does it. Else they
-	// are deleted with it, and a fanout exchange with the last of its queues: oslo's
-	// senders, which declare an exchange once, fail then.
+	// Leave leaves the queues of one process to their TTL, as oslo does. Otherwise they are
+	// deleted with the process, and a fanout exchange with the last of its queues, after which
+	// oslo's senders fail: they declare an exchange only once.
 	Leave bool
 	// MaxMemoryLength and MaxMemoryBytes are rabbit_quorum_max_memory_length and
-	// rabbit_quorum_max_memory_bytes; 0 sets none.
+	// rabbit_quorum_max_memory_bytes; 0 is no limit.
 	MaxMemoryLength, MaxMemoryBytes int
 }
 
@@ -65,8 +63,7 @@ func (o QueueOptions) topicExchange(name string) Exchange {
 	return Exchange{Name: name, Kind: Topic, Durable: o.Durable || o.Quorum, AutoDelete: o.AutoDelete}
 }
 
-// topicQueue is the queue bound to exchange with key; its name is the key
-// unless name is given.
+// topicQueue returns the queue bound to exchange with key; its name is the key if name is empty.
 func (o QueueOptions) topicQueue(exchange, key, name string) Queue {
 	q := Queue{
 		Name:       cmp.Or(name, key),
@@ -81,7 +78,7 @@ func (o QueueOptions) topicQueue(exchange, key, name string) Queue {
 	return q
 }
 
-// quorum gives the arguments of a quorum queue.
+// quorum returns the arguments of a quorum queue.
 func (o QueueOptions) quorum() map[string]any {
 	args := map[string]any{"x-queue-type": "quorum"}
 	for name, n := range map[string]int{
@@ -95,15 +92,15 @@ func (o QueueOptions) quorum() map[string]any {
 }
 
 const (
-	// ownTTL is how long the queue of a listener lasts that has died.
+	// ownTTL is how long a listener's own queue exists after the listener's death.
 	ownTTL = 5 * time.Minute
-	// ownLength bounds what lies in it; the oldest messages go first.
+	// ownLength bounds the messages in it; the broker drops the oldest first.
 	ownLength = 10_000
 )
 
-// ownQueue is the queue of one listener, bound to exchange with key. The publishers fill it
-// whether somebody reads it or not, so that it has a limit and a short life. Its name is
-// unique: no other process declares it with other arguments.
+// ownQueue returns the private queue of one listener, bound to exchange with key. It has a limit
+// and a short life, because publishers fill it even if nothing reads it. Its name is unique, so no
+// other process declares it with different arguments.
 func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
 	o.TransientTTL = min(cmp.Or(o.TransientTTL, ownTTL), ownTTL)
 	q := o.transient(Queue{Name: name + "." + key, Exchange: o.topicExchange(exchange), Key: key})
@@ -111,7 +108,7 @@ func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
 	return q
 }
 
-// fanoutExchange is durable for quorum queues only, whatever Durable says, as oslo has it.
+// fanoutExchange is durable only for quorum queues, whatever Durable is, as in oslo.
 func (o QueueOptions) fanoutExchange(topic string) Exchange {
 	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: o.TransientQuorum, AutoDelete: true}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// queueOptions are the options for queues that a transport_url may have after
-// its question mark, and how each is read.
+// queueOptions are the options for queues that a transport_url may contain after its question
+// mark, with their parsers.
 var queueOptions = map[string]func(o *QueueOptions, value string) error{
 	"amqp_durable_queues": func(o *QueueOptions, value string) (err error) {
 		o.Durable, err = ParseBool(value)
@@ -42,13 +42,13 @@ var queueOptions = map[string]func(o *QueueOptions, value string) error{
 	"rabbit_quorum_max_memory_length": number(func(o *QueueOptions) *int { return &o.MaxMemoryLength }),
 	"rabbit_quorum_max_memory_bytes":  number(func(o *QueueOptions) *int { return &o.MaxMemoryBytes }),
 	"rabbit_transient_queues_ttl": func(o *QueueOptions, value string) error {
-		n, err := strconv.ParseUint(value, 10, 21) // in milliseconds it has 31 bits
+		n, err := strconv.ParseUint(value, 10, 21) // in milliseconds it must fit into 31 bits
 		o.TransientTTL = time.Duration(n) * time.Second
 		return err
 	},
 }
 
-// number reads an option that is a number of 31 bits.
+// number returns the parser of an option that is a number of at most 31 bits.
 func number(of func(o *QueueOptions) *int) func(*QueueOptions, string) error {
 	return func(o *QueueOptions, value string) error {
 		n, err := strconv.ParseUint(value, 10, 31)
@@ -57,17 +57,17 @@ func number(of func(o *QueueOptions) *int) func(*QueueOptions, string) error {
 	}
 }
 
-// ErrStreamFanout says that fanout casts in streams cannot be read here.
+// ErrStreamFanout is the error for fanout casts in streams, which Almanac cannot read.
 var ErrStreamFanout = fault.New(fault.Invalid,
 	"rabbit_stream_fanout: Almanac does not read streams; set it to false for the services whose casts Almanac follows")
 
-// IsQueueOption says whether name is an option for queues.
+// IsQueueOption reports whether name is an option for queues.
 func IsQueueOption(name string) bool {
 	_, ok := queueOptions[name]
 	return ok
 }
 
-// Queues gives o with the options of the URL on top, as oslo.messaging does.
+// Queues returns o overridden by the options of the URL, as in oslo.messaging.
 func (u URL) Queues(o QueueOptions) (QueueOptions, error) {
 	for _, name := range slices.Sorted(maps.Keys(u.Query)) {
 		read, ok := queueOptions[name]
@@ -83,7 +83,7 @@ func (u URL) Queues(o QueueOptions) (QueueOptions, error) {
 	return o, nil
 }
 
-// ParseBool reads a yes or no as oslo.config does.
+// ParseBool parses a boolean as oslo.config does.
 func ParseBool(value string) (bool, error) {
 	switch strings.ToLower(value) {
 	case "true", "1", "on", "yes":

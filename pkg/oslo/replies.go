@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// replyQueue is where the answers to a client's calls come in.
+// replyQueue is the queue for the answers to a client's calls.
 type replyQueue struct {
 	name         string
 	subscription Subscription
@@ -55,7 +55,7 @@ func closedError(err error) error {
 	return fault.New(fault.Unavailable, "the connection is being closed")
 }
 
-// openReplies gives the reply queue, and makes it where there is none.
+// openReplies returns the reply queue, and creates it if there is none.
 func (c *Client) openReplies(ctx context.Context) (*replyQueue, error) {
 	select {
 	case c.opening <- struct{}{}:
@@ -91,13 +91,12 @@ func (c *Client) openReplies(ctx context.Context) (*replyQueue, error) {
 	}
 }
 
-// repliesAtOnce bounds the replies on their way to one client.
+// repliesAtOnce bounds the replies delivered to one client and not yet settled.
 const repliesAtOnce = 100
 
-// receive hands a reply to the call it belongs to. Nobody waits for the others
-// any more.
+// receive passes a reply to its call, and drops replies to calls that have ended.
 func (c *Client) receive(d Delivery) {
-	_ = d.Ack() // a reply that comes again finds nobody
+	_ = d.Ack() // a reply would not be wanted a second time
 	answer, err := decodeReply(d.Body)
 	if err != nil {
 		return
@@ -107,7 +106,7 @@ func (c *Client) receive(d Delivery) {
 	if call, ok := c.calls[answer.ID]; ok {
 		select {
 		case call <- answer:
-		default: // signs of life beyond what the call has read
+		default: // the call has not yet read earlier signs of life
 		}
 	}
 }

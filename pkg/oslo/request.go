@@ -8,11 +8,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Request is one call or cast as a handler sees it.
+// Request is one call or cast, for its handler.
 type Request struct {
 	Method    string
-	Namespace string // "" when the caller names none
-	Version   string // "1.0" when the caller names none
+	Namespace string // "" if the caller names none
+	Version   string // "1.0" if the caller names none
 	// Args are the arguments by name, a JSON object.
 	Args json.RawMessage
 	// Context is the caller's; ctx carries it too.
@@ -20,24 +20,25 @@ type Request struct {
 
 	id      string        // _msg_id; "" for a cast
 	replyTo string        // _reply_q
-	monitor time.Duration // _timeout: how long the caller waits for a sign of life; 0 as long as the call
+	monitor time.Duration // _timeout: how long the caller waits for a sign of life; 0 until the call ends
 	unique  string        // _unique_id
-	// wrong is why the request cannot be read, though it can be answered.
+	// wrong is why the request cannot be decoded although it can be answered.
 	wrong error
 	undo  func()
 }
 
-// Undo has f called, once, where the caller gets no result: the handler fails after all,
-// or the caller is gone, and the answer has been unread for longer than it would have
-// waited for a sign of life. Where nobody knows whether the answer has arrived, or the
-// server is stopped before that is known, f is not called. A handler calls Undo at most
-// once, before it returns; in a cast that does nothing.
+// Undo sets f to run, once, if the caller gets no result: because the handler fails after all, or
+// because the caller is gone and the answer has remained unread for longer than the caller would
+// have waited for a sign of life. If the result is unknown, or still unknown when the server
+// stops, f does not run. A handler calls Undo at most once, before it returns; in a cast it has no
+// effect.
 func (r *Request) Undo(f func()) { r.undo = f }
 
-// Patience is how long the caller waits for a sign of life, as far as the request itself says.
+// Patience returns how long the caller waits for a sign of life, according to the request.
 func (r *Request) Patience() time.Duration { return r.patience(0) }
 
-// patience is how long the caller waits for a sign of life; expiration is its message's.
+// patience returns how long the caller waits for a sign of life; expiration is that of the
+// message.
 func (r *Request) patience(expiration time.Duration) time.Duration {
 	switch {
 	case r.monitor > 0:
@@ -48,7 +49,7 @@ func (r *Request) patience(expiration time.Duration) time.Duration {
 	return defaultResponse
 }
 
-// Decode reads the arguments into args, a pointer to a struct or map.
+// Decode decodes the arguments into args, a pointer to a struct or map.
 func (r *Request) Decode(args any) error {
 	if err := json.Unmarshal(r.Args, args); err != nil {
 		return fmt.Errorf("read arguments of %s: %w", r.Method, err)
@@ -56,8 +57,8 @@ func (r *Request) Decode(args any) error {
 	return nil
 }
 
-// encode gives the message of the request (oslo_messaging/rpc/client.py,
-// _make_message; _drivers/amqpdriver.py, _send).
+// encode returns the message of the request (oslo_messaging/rpc/client.py, _make_message;
+// _drivers/amqpdriver.py, _send).
 func (r *Request) encode() ([]byte, error) {
 	fields := map[string]json.RawMessage{"args": r.Args}
 	set := func(name string, value any) { fields[name], _ = marshal(value) }
@@ -81,8 +82,8 @@ func (r *Request) encode() ([]byte, error) {
 	return seal(fields)
 }
 
-// decodeRequest reads the message of a request. It fails where there is nobody to be
-// told what is wrong with it.
+// decodeRequest decodes the message of a request. It fails only if the request is wrong and has no
+// caller that could get the error.
 func decodeRequest(body []byte) (*Request, error) {
 	fields, err := unseal(body)
 	if err != nil {
@@ -105,7 +106,7 @@ func decodeRequest(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// reply is an answer, or with Ending false a sign of life
+// reply is an answer or, if Ending is false, a sign of life
 // (oslo_messaging/_drivers/amqpdriver.py, _send_reply).
 type reply struct {
 	Result  json.RawMessage `json:"result"`

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Handler answers one method. What it returns is the result, as JSON; an error
-// becomes an exception: a *fault.Error by its kind, a *RemoteError as it is.
-// ctx ends when the caller has stopped waiting, and carries the request's
-// Context.
+// Handler answers one method. It returns the result, which is encoded as JSON. An error becomes an
+// exception: a *fault.Error by its kind, a *RemoteError unchanged. ctx carries the request's
+// Context and ends when the caller stops waiting.
 type Handler func(ctx context.Context, r *Request) (any, error)
 
 // Endpoint is a set of methods under one namespace and version.
@@ -22,34 +21,34 @@ type Endpoint struct {
 	Methods   map[string]Handler
 }
 
-// ServerOptions describe an RPC server.
+// ServerOptions are the settings of an RPC server.
 type ServerOptions struct {
 	Exchange  string // control_exchange
 	Topic     string
-	Name      string // of this server; "topic.name" is its own queue
+	Name      string // the server's; "topic.name" is its own queue
 	Endpoints []Endpoint
 	Queues    QueueOptions
-	// Workers bounds the requests under way (executor_thread_pool_size); 0 is 64.
+	// Workers bounds the requests in progress (executor_thread_pool_size); 0 is 64.
 	Workers int
-	// Grace is how long Serve lets requests under way finish; 0 is 10 s.
+	// Grace is how long Serve lets requests in progress finish; 0 is 10 s.
 	Grace time.Duration
-	// NewID gives a random UUID.
+	// NewID returns a random UUID.
 	NewID func() string
 	Log   *slog.Logger
 }
 
-// Server serves the requests for one topic.
+// Server serves the requests of one topic.
 type Server struct {
 	transport Transport
 	options   ServerOptions
 	ready     chan struct{}
 	seen      recent
-	slots     chan struct{} // one value for each worker that is busy
-	kept      chan struct{} // and for each request whose caller is waited for
+	slots     chan struct{} // one value for each busy worker
+	kept      chan struct{} // one value for each request that waits for its absent caller
 	running   sync.WaitGroup
 }
 
-// NewServer gives a server; Serve starts it.
+// NewServer returns a server; Serve starts it.
 func NewServer(transport Transport, o ServerOptions) *Server {
 	o.Workers = cmp.Or(o.Workers, 64)
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
@@ -63,13 +62,13 @@ func NewServer(transport Transport, o ServerOptions) *Server {
 	}
 }
 
-// Ready is closed once the server's queues are there and read.
+// Ready is closed once the server consumes its queues.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Serve reads the queues "topic" and "topic.name" and a fanout queue, and
-// answers, until ctx ends; then it gives the requests under way the grace to
-// finish. It is called once. A broker that is away or comes and goes is waited
-// for. An error means that it cannot serve: the broker refuses the queues.
+// Serve serves the queues "topic" and "topic.name" and a fanout queue until ctx ends; then it lets
+// the requests in progress finish within the grace. It must be called only once. It waits for a
+// broker that does not answer, and reconnects. It returns an error if the broker refuses the
+// queues.
 func (s *Server) Serve(ctx context.Context) error {
 	// The requests outlive ctx by the grace.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -106,14 +105,14 @@ func (s *Server) queues() []Queue {
 	}
 }
 
-// receive takes a request over once a worker is free. Until then one of each
-// queue waits here, unacknowledged, and the others with the broker, where
-// another server of the topic may have them.
+// receive accepts a request once a worker is free. Until then one message of each queue waits
+// here, unacknowledged, and the others wait in the broker, where another server of the topic may
+// take them.
 func (s *Server) receive(ctx, work context.Context, d Delivery) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
-		_ = d.Requeue() // what cannot be given back now comes back by itself
+		_ = d.Requeue() // if this fails, the broker delivers the message again by itself
 		return
 	}
 	if err := d.Ack(); err != nil {
@@ -144,8 +143,8 @@ type recent struct {
 	next int
 }
 
-// before says whether id came before, and remembers it. Nothing is known of
-// messages without an id.
+// before reports whether id has occurred before, and remembers it. A message without an id is
+// always new.
 func (r *recent) before(id string) bool {
 	if id == "" {
 		return false

@@ -6,73 +6,73 @@ import (
 	"time"
 )
 
-// Transport carries messages. Its methods may be called at the same time.
+// Transport carries messages. Its methods are safe for concurrent use.
 type Transport interface {
-	// Publish returns once the broker has taken the message. It waits for a
-	// broker that is away until ctx ends. Errors are Unavailable: nobody knows
-	// then whether the message arrived, unless errors.Is(err, ErrUnroutable);
-	// Conflict where the broker has an exchange or queue of that name with other
-	// arguments, Denied where it does not let us use it.
+	// Publish returns once the broker has accepted the message. It waits for a broker that does
+	// not answer until ctx ends. Errors are Unavailable: then the message may or may not have
+	// arrived, unless errors.Is(err, ErrUnroutable). They are Conflict if the broker has an
+	// exchange or queue of that name with other arguments, and Denied if the user has no right to
+	// it.
 	Publish(ctx context.Context, m Message) error
-	// Subscribe declares the queues and calls deliver for each of their
-	// messages, one at a time for each queue, until the Subscription is closed.
-	// At most prefetch messages of a queue are handed out and not yet settled.
-	// It waits for a broker that is away until ctx ends; errors as Publish.
+	// Subscribe declares the queues and calls deliver for each of their messages, one at a time
+	// for each queue, until the Subscription is closed. At most prefetch messages of a queue are
+	// delivered and not yet settled. It waits for a broker that does not answer until ctx ends;
+	// errors as for Publish.
 	Subscribe(ctx context.Context, queues []Queue, prefetch int, deliver func(Delivery)) (Subscription, error)
-	// Inspect looks at a queue and changes nothing. A queue that is not there is no
-	// error. Errors are Unavailable, or Denied: the user has no right to the queue.
+	// Inspect returns the status of a queue without a change. A missing queue is no error. Errors
+	// are Unavailable, or Denied if the user has no right to the queue.
 	Inspect(ctx context.Context, queue string) (QueueStatus, error)
 }
 
-// QueueStatus is how a queue is at a moment.
+// QueueStatus is the state of a queue at one moment.
 type QueueStatus struct {
 	Exists bool
-	// Messages wait for a consumer; those that one has taken and not acknowledged yet
-	// are not among them.
+	// Messages wait for a consumer; it excludes messages that are delivered and not yet
+	// acknowledged.
 	Messages  int
 	Consumers int
 }
 
-// ErrUnroutable says that a mandatory message had no queue to go to.
+// ErrUnroutable is the error for a mandatory message that no queue accepts.
 var ErrUnroutable = errors.New("no queue takes the message")
 
 // Subscription is a running Subscribe.
 type Subscription interface {
-	// Close stops the deliveries and returns when deliver is no longer running.
-	// Queues that are Temporary go with it.
+	// Close stops the deliveries and returns when deliver no longer runs. It deletes queues that
+	// are Temporary.
 	Close()
-	// Done is closed when no message will come any more.
+	// Done is closed when no more messages will come.
 	Done() <-chan struct{}
-	// Err says why Done was closed; nil after Close.
+	// Err returns why Done was closed; nil after Close.
 	Err() error
 }
 
-// Message is one message on its way to the broker.
+// Message is one message to the broker.
 type Message struct {
 	Exchange Exchange
 	Key      string // the routing key
-	// Queue is declared and bound first, so that the message has a place to
-	// wait; nil declares the exchange alone.
+	// Queue is declared and bound before the message is sent, so that the message can wait there;
+	// nil declares only the exchange.
 	Queue *Queue
 	Body  []byte
-	// Expiration is how long the message may wait in a queue; 0 for ever.
+	// Expiration is how long the message may wait in a queue; 0 is forever.
 	Expiration time.Duration
-	// Mandatory makes a message that no queue takes an ErrUnroutable.
+	// Mandatory makes Publish fail with ErrUnroutable if no queue accepts the message.
 	Mandatory bool
 }
 
-// Delivery is one message from the broker. It is settled by one Ack or Requeue.
+// Delivery is one message from the broker. One Ack or Requeue settles it.
 type Delivery struct {
 	Body []byte
-	// Expiration is what the publisher set; 0 if it set none.
+	// Expiration is the publisher's; 0 if it set none.
 	Expiration time.Duration
-	// Settle ends the delivery, or gives it back to the queue.
+	// Settle acknowledges the message, or returns it to the queue.
 	Settle func(requeue bool) error
 }
 
-// Ack ends the delivery: the broker forgets the message. An error says that
-// the broker will deliver it again.
+// Ack acknowledges the message: the broker deletes it. After an error the broker delivers it
+// again.
 func (d Delivery) Ack() error { return d.Settle(false) }
 
-// Requeue gives the message back, to be delivered again.
+// Requeue returns the message to the broker, which delivers it again.
 func (d Delivery) Requeue() error { return d.Settle(true) }

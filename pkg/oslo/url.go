@@ -10,15 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// URL is a transport_url, read as oslo_messaging/transport.py reads it. Its
-// text shows no password.
+// URL is a transport_url in the interpretation of oslo_messaging/transport.py. Its String contains
+// no password.
 type URL struct {
 	Scheme string // "rabbit" or "memory"
-	Hosts  []Host // none means the one on this machine
-	// VirtualHost is what RabbitMQ calls it: "/" where the URL has none. The
-	// first slash of the path only ends the hosts: "host//v" is "/v".
+	Hosts  []Host // none means localhost
+	// VirtualHost is RabbitMQ's virtual host: "/" if the URL has none. The first slash of the path
+	// only ends the hosts: "host//v" is "/v".
 	VirtualHost string
-	// Query overrides options of [oslo_messaging_rabbit], by their names.
+	// Query overrides options of [oslo_messaging_rabbit], by name.
 	Query map[string]string
 }
 
@@ -32,16 +32,16 @@ type Host struct {
 
 const defaultPort = 5672
 
-// schemes maps what may be written to what it means.
+// schemes maps the accepted schemes to their canonical names.
 var schemes = map[string]string{"rabbit": "rabbit", "kombu": "rabbit", "memory": "memory", "fake": "memory"}
 
-// ParseURL reads
+// ParseURL parses
 //
 //	rabbit://user:password@host:port[,user:password@host:port]/virtual_host[?option=value]
 //
-// where user, password and virtual host are percent-encoded, or memory:// for
-// messages inside one process (oslo calls it fake://). Errors are Invalid, name
-// the field transport_url, and show no password.
+// with user, password and virtual host percent-encoded, or memory:// for messages inside one
+// process (oslo's fake://). Errors are Invalid, name the field transport_url, and contain no
+// password.
 func ParseURL(text string) (URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	u := URL{Scheme: schemes[scheme], VirtualHost: "/", Query: map[string]string{}}
@@ -77,7 +77,7 @@ func ParseURL(text string) (URL, error) {
 	return u, nil
 }
 
-// readQuery reads the options; one that is repeated becomes a list of commas.
+// readQuery parses the options; the values of a repeated option are joined by commas.
 func (u URL) readQuery(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -92,8 +92,8 @@ func (u URL) readQuery(query string) error {
 	return nil
 }
 
-// parseHost reads user:password@host:port. The last @ ends the password and
-// the first colon the user; either may be missing.
+// parseHost parses user:password@host:port. The last @ ends the password and the first colon the
+// user; either may be missing.
 func parseHost(text string) (Host, error) {
 	host := Host{Port: defaultPort}
 	address := text
@@ -134,7 +134,7 @@ func invalidURL(format string, args ...any) error {
 	return fault.Field("transport_url", format, args...)
 }
 
-// String gives the URL with *** for each password.
+// String returns the URL with *** for each password.
 func (u URL) String() string {
 	hosts := make([]string, len(u.Hosts))
 	for i, host := range u.Hosts {
@@ -157,10 +157,10 @@ func (u URL) String() string {
 // GoString keeps the passwords out of %#v.
 func (u URL) GoString() string { return u.String() }
 
-// Address is host:port, for dialling.
+// Address returns host:port, for dialing.
 func (h Host) Address() string { return net.JoinHostPort(h.Name, strconv.Itoa(h.Port)) }
 
-// String gives user:***@host:port.
+// String returns user:***@host:port.
 func (h Host) String() string {
 	text := h.Address()
 	switch {

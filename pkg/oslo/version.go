@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// compatible says whether an endpoint of version offered may serve a request
-// for version wanted: the same major version and no later minor version and
-// revision (oslo_messaging/_utils.py, version_is_compatible).
+// compatible reports whether an endpoint of version offered may serve a request for version
+// wanted: the major version is the same, and the minor version and revision are not older
+// (oslo_messaging/_utils.py, version_is_compatible).
 func compatible(offered, wanted string) bool {
 	have, ok := parseVersion(offered)
 	want, ok2 := parseVersion(wanted)
@@ -20,7 +20,7 @@ func compatible(offered, wanted string) bool {
 	return have[2] >= want[2]
 }
 
-// parseVersion reads "4.5" or "4.5.1".
+// parseVersion parses "4.5" or "4.5.1".
 func parseVersion(text string) (version [3]int, ok bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) < 2 || len(parts) > len(version) {

@@ -1,10 +1,10 @@
-// Package oslolog writes slog records as oslo.log writes Python's: in the lines of
-// its default format strings (oslo_log/_options.py) or as the JSON objects of its
-// JSONFormatter (oslo_log/formatters.py), one line a record.
+// Package oslolog writes slog records as oslo.log writes Python's: as lines of its default format
+// strings (oslo_log/_options.py) or as the JSON objects of its JSONFormatter
+// (oslo_log/formatters.py), one line per record.
 //
-// What is logged cannot forge a line: whatever is not printable is escaped. Every
-// message and every value passes Mask, and the value of an attribute whose name
-// speaks of a secret is hidden whole. Beyond 8 KiB a message or value is cut.
+// Logged text cannot forge a line: every unprintable character is escaped. Every message and every
+// value passes Mask, and the value of an attribute with the name of a secret is hidden completely.
+// A message or value is cut at 8 KiB.
 package oslolog
 
 import (
@@ -16,25 +16,25 @@ import (
 	"sync"
 )
 
-// Options are what a handler cannot find in a record.
+// Options are what a record does not contain.
 type Options struct {
 	Name  string       // the program, and the first part of the loggers' names
-	Level slog.Leveler // the least level that is written; a *slog.LevelVar may change it at any time
+	Level slog.Leveler // the lowest level that is written; a *slog.LevelVar may change it at any time
 	PID   int
-	Host  string // named in JSON only, as in oslo.log
-	JSON  bool   // one JSON object a line instead of text
+	Host  string // in JSON only, as in oslo.log
+	JSON  bool   // one JSON object per line instead of text
 }
 
-// New gives a handler that writes each record with one call of w.Write, one at a
-// time. Three kinds of attributes outside of all groups have a place of their own:
+// New returns a handler that writes each record with one call of w.Write, one at a time. Three
+// kinds of attributes outside of all groups have a place of their own:
 //
-//   - component: the logger is called Name.component instead of Name;
+//   - component: the logger's name is Name.component instead of Name;
 //   - request_id: the record belongs to a request;
-//   - where there is a request_id, those that oslo.context has beside it:
+//   - beside a request_id, the other attributes of oslo.context:
 //     global_request_id, user, project, domain, system_scope, user_domain and
-//     project_domain, all of the caller. Anywhere else they are ordinary.
+//     project_domain, all of the caller. Without a request_id they are ordinary.
 //
-// Text shows the others as key=value behind the message, those of groups as
+// Text shows all other attributes as key=value after the message, those of groups as
 // group.key=value; JSON has them in the object extra.
 func New(w io.Writer, o Options) slog.Handler {
 	if o.JSON {
@@ -51,18 +51,17 @@ func New(w io.Writer, o Options) slog.Handler {
 	}}
 }
 
-// handler gathers the attributes of a record for write.
+// handler collects the attributes of a record for write.
 type handler struct {
 	Options
 	write  func(line) error
 	scopes []scope // in the order in which they were added
 }
 
-// scope is what one call of With adds: a group that opens, or attributes for the
-// group that is open.
+// scope is what one call of With adds: a new group, or attributes for the current group.
 type scope struct {
 	group      string
-	attributes []slog.Attr // clean; for an empty group only
+	attributes []slog.Attr // clean; only if group is empty
 }
 
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.Level.Level() }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// jsonWriter writes lines with the field names of oslo.log's JSONFormatter. It
-// leaves out what only Python has: args, module, threads, traceback.
+// jsonWriter returns a function that writes lines with the field names of oslo.log's
+// JSONFormatter. It omits the fields that only Python has: args, module, threads, traceback.
 func jsonWriter(w io.Writer, o Options) func(line) error {
 	encoder := slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		switch {
 		case len(groups) > 0:
 		case a.Key == slog.MessageKey:
 			a.Key = "message"
-		case a.Key == slog.LevelKey: // levelname says it
+		case a.Key == slog.LevelKey: // levelname has it
 			return slog.Attr{}
 		}
 		return a
@@ -41,7 +41,7 @@ func jsonWriter(w io.Writer, o Options) func(line) error {
 	}
 }
 
-// object gives a group that is there, as {}, where it has no attributes.
+// object returns a group that is present, as {}, even without attributes.
 func object(key string, attributes []slog.Attr) slog.Attr {
 	if len(attributes) == 0 {
 		return slog.Any(key, struct{}{})

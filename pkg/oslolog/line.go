@@ -12,24 +12,24 @@ import (
 	"unicode"
 )
 
-// identity lists the attributes that say on whose behalf a request is, in the
-// order of oslo's logging_context_format_string.
+// identity lists the attributes of the caller of a request, in the order of oslo's
+// logging_context_format_string.
 var identity = []string{
 	"global_request_id", "request_id", "user", "project", "domain", "system_scope", "user_domain", "project_domain",
 }
 
-// line is a record with its attributes sorted by where they are written.
+// line is a record with its attributes sorted by their place in the output.
 type line struct {
 	time    time.Time // zero: unknown
 	level   level
 	logger  string
 	message string
-	context []slog.Attr // of identity; none outside of a request
+	context []slog.Attr // those in identity; none outside of a request
 	extra   []slog.Attr
 	source  *runtime.Frame // nil: unknown
 }
 
-// newLine takes clean attributes.
+// newLine requires clean attributes.
 func newLine(name string, r slog.Record, attributes []slog.Attr) line {
 	l := line{time: r.Time, level: levelOf(r.Level), logger: name, message: shown(r.Message), source: source(r.PC)}
 	request := slices.ContainsFunc(attributes, func(a slog.Attr) bool { return a.Key == "request_id" })
@@ -46,7 +46,7 @@ func newLine(name string, r slog.Record, attributes []slog.Attr) line {
 	return l
 }
 
-// source is where the record was made.
+// source returns the place in the code that made the record.
 func source(pc uintptr) *runtime.Frame {
 	if pc == 0 {
 		return nil
@@ -61,8 +61,8 @@ type level struct {
 	number int
 }
 
-// levelOf gives the highest level of Python that l reaches. What lies a whole step
-// above slog's highest is CRITICAL.
+// levelOf returns the highest level of Python that l reaches. A level at least one step (4) above
+// slog's highest is CRITICAL.
 func levelOf(l slog.Level) level {
 	switch {
 	case l >= slog.LevelError+4:
@@ -78,9 +78,8 @@ func levelOf(l slog.Level) level {
 	}
 }
 
-// text writes the line by oslo.log's logging_context_format_string or, outside of
-// a request, logging_default_format_string; with logging_debug_format_suffix where
-// the level is DEBUG.
+// text writes the line in the format of oslo.log's logging_context_format_string or, outside of a
+// request, logging_default_format_string; at level DEBUG it adds logging_debug_format_suffix.
 func (l line) text(b *bytes.Buffer, pid int) {
 	if !l.time.IsZero() {
 		b.WriteString(l.time.Format("2006-01-02 15:04:05.000 "))
@@ -105,7 +104,7 @@ func (l line) text(b *bytes.Buffer, pid int) {
 	b.WriteString("\n")
 }
 
-// identity gives what the context says of key, the last word first.
+// identity returns the context's value of key, or "-". The last attribute with that key wins.
 func (l line) identity(key string) string {
 	for _, a := range slices.Backward(l.context) {
 		if value := a.Value.String(); a.Key == key && value != "" {
@@ -115,7 +114,7 @@ func (l line) identity(key string) string {
 	return "-"
 }
 
-// pairs writes the attributes, and those of groups, each behind a space.
+// pairs writes the attributes, and those of groups, each after a space.
 func pairs(b *bytes.Buffer, prefix string, attributes []slog.Attr) {
 	for _, a := range attributes {
 		if a.Value.Kind() == slog.KindGroup {
@@ -126,8 +125,8 @@ func pairs(b *bytes.Buffer, prefix string, attributes []slog.Attr) {
 	}
 }
 
-// quoted puts text in quotes unless it is one word of printable characters
-// without quotes, backslashes and those of special.
+// quoted puts text in quotes unless it is one word of printable characters without quotes,
+// backslashes and the characters in special.
 func quoted(text, special string) string {
 	plain := func(r rune) bool { return r != ' ' && unicode.IsPrint(r) && !strings.ContainsRune(`"\`+special, r) }
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
@@ -136,7 +135,7 @@ func quoted(text, special string) string {
 	return strconv.Quote(text)
 }
 
-// escaped writes what is not printable as in a string of Go or JSON.
+// escaped returns text with every unprintable character escaped as in a string of Go or JSON.
 func escaped(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return text

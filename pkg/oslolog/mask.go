@@ -11,25 +11,24 @@ import (
 
 const hidden = "***"
 
-// names are what secrets are called, as the end of a longer name too: those of
-// oslo_utils/strutils.py that belong to no other project, and the keys of APIs.
+// names are the names of secrets, which also match as the end of a longer name: those of
+// oslo_utils/strutils.py that are not specific to one project, and the keys of APIs.
 var names = []string{
 	"password", "passwd", "passphrase", "pswd", "adminpass", "admin_pass", "authpass", "auth_pass", "newpass", "new_pass",
 	"token", "secret", "configdrive", "apikey", "api_key", "accesskey", "access_key", "privatekey", "private_key",
 	"encrypted_key", "fernetkey", "fernet_key", "sslkey", "ssl_key",
 }
 
-// pattern says what to replace by what. Where the end of a secret is in doubt,
-// more than the secret goes.
+// pattern replaces a secret. If the end of a secret is in doubt, it replaces more than the secret.
 type pattern struct {
-	traces  []string // one of them is in every match, in lower case; to look for them is cheap
+	traces  []string // every match contains one of them, in lower case; a cheap test before find
 	find    *regexp.Regexp
 	replace string
 }
 
 var patterns = []pattern{
-	// Quoted, behind = or : or a space: password = "x", 'adminPass': 'x', token "x".
-	// A quote that is not closed reaches to the end.
+	// Quoted, after = or : or a space: password = "x", 'adminPass': 'x', token "x". A quote that
+	// is not closed extends to the end.
 	named(`(?is)(NAME\\*["']?(?:\s*[=:]\s*|\s+)[bu]?\\*")(?:[^"\\]|\\(?:.|\z))*`),
 	named(`(?is)(NAME\\*["']?(?:\s*[=:]\s*|\s+)[bu]?\\*')(?:[^'\\]|\\(?:.|\z))*`),
 	// Plain: password = x, and Password:x as Go prints the fields of a struct.
@@ -46,8 +45,8 @@ var patterns = []pattern{
 	},
 	// A Fernet token of Keystone, wherever it stands.
 	{[]string{"gaaaa"}, regexp.MustCompile(`\bgAAAA[\w-]{20,}=*`), hidden},
-	// URLs and DSNs: rabbit://user:x@host, user:x@tcp(host)/db. A password may hold
-	// an @ or a / that somebody forgot to encode, so the last @ of the word counts.
+	// URLs and DSNs: rabbit://user:x@host, user:x@tcp(host)/db. A password may contain an
+	// unescaped @ or /, so the match ends at the last @ of the word.
 	{[]string{"://"}, regexp.MustCompile(`(://[^\s/?#:@]*:)\S*@`), "${1}" + hidden + "@"},
 	{
 		[]string{"@tcp(", "@unix("},
@@ -55,17 +54,17 @@ var patterns = []pattern{
 	},
 }
 
-// named gives the pattern that finds a secret, behind its first group, by its NAME.
+// named returns the pattern for a secret that follows its NAME; the first group of expression
+// stays.
 func named(expression string) pattern {
 	name := "(?:" + strings.Join(names, "|") + ")[0-9]*"
 	return pattern{names, regexp.MustCompile(strings.ReplaceAll(expression, "NAME", name)), "${1}" + hidden}
 }
 
-// Mask hides the secrets in text behind ***, by the patterns of oslo.utils'
-// mask_password: passwords, tokens and keys that follow their name in code, JSON,
-// XML, INI, a URL's query or a command line. Beyond those it hides the passwords
-// of URLs and DSNs, the values of token and Authorization headers, and Fernet
-// tokens. Text that shows no such pattern stays as it is.
+// Mask replaces the secrets in text by ***, with the patterns of oslo.utils' mask_password:
+// passwords, tokens and keys that follow their name in code, JSON, XML, INI, a URL's query or a
+// command line. It also hides the passwords in URLs and DSNs, the values of token and
+// Authorization headers, and Fernet tokens. Other text stays as it is.
 func Mask(text string) string {
 	lower := strings.ToLower(text)
 	for _, p := range patterns {
@@ -80,12 +79,11 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// longest is how many bytes of a message or value are kept. journald splits a line
-// at 48 KiB, and escapes take up to four times the room; behind the split somebody
-// else's text would begin a line.
+// longest is how many bytes of a message or value are kept. journald splits a line at 48 KiB, and
+// escapes may quadruple the length; text after the split would begin a forged line.
 const longest = 8 << 10
 
-// shown gives text as it may stand in the log.
+// shown returns text that is safe to log: at most longest bytes, masked.
 func shown(text string) string {
 	if left := len(text) - longest; left > 0 {
 		text = fmt.Sprintf("%s ... and %d bytes more", strings.ToValidUTF8(text[:longest], ""), left)
@@ -93,10 +91,10 @@ func shown(text string) string {
 	return Mask(text)
 }
 
-// clean gives the attributes resolved and masked, without those that are empty,
-// and the members of groups without a name in their place. What is neither a
-// number nor a truth becomes a text. The values of names that speak of a secret
-// are hidden whole, as oslo.utils' mask_dict_password does.
+// clean returns the attributes resolved and masked, without empty ones, and with the members of
+// unnamed groups in the place of the group. A value that is neither a number nor a boolean becomes
+// a string. The value of an attribute with the name of a secret is hidden completely, as in
+// oslo.utils' mask_dict_password.
 func clean(attributes []slog.Attr) []slog.Attr {
 	var kept []slog.Attr
 	for _, a := range attributes {

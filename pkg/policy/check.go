@@ -9,22 +9,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// expression is a check string, read.
+// expression is a parsed check string.
 type expression struct {
-	text  string   // as goslo.policy reads it
-	needs []string // the rules that it asks for, in their order
+	text  string   // in goslo.policy's form
+	needs []string // the rules that it refers to, in their order
 }
 
 var (
 	attribute = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 	variable  = regexp.MustCompile(`^%\(([^()]*)\)s$`)
-	// constant is what oslo.policy reads as a Python literal on the left.
+	// constant matches what oslo.policy reads as a Python literal on the left side.
 	constant = regexp.MustCompile(`^(True|False|[-+]?\d+|'[^'\\]*'|"[^"\\]*")$`)
 )
 
-// read reads a check string word by word as oslo.policy does (oslo_policy/
-// _parser.py, _parse_tokenize) and writes it as goslo.policy wants it, which
-// knows neither a colon in a name nor another white space than blank and tab.
+// read parses a check string word by word as oslo.policy does (oslo_policy/_parser.py,
+// _parse_tokenize) and writes it in the form that goslo.policy requires: goslo.policy accepts no
+// colon in a name and no white space other than blank and tab.
 func read(check string) (expression, error) {
 	var e expression
 	var words []string
@@ -52,10 +52,10 @@ func read(check string) (expression, error) {
 	return e, nil
 }
 
-// wellFormed says whether the words make one expression. goslo.policy must not
-// find out: its lexer goes on beside the parser that reports an error.
+// wellFormed reports whether the words make one expression. goslo.policy must never see words that
+// do not: its lexer keeps running after its parser reports an error.
 func wellFormed(words []string) bool {
-	open, operand := 0, true // operand: one must come next
+	open, operand := 0, true // operand: the next word must be an operand
 	for _, word := range words {
 		switch word {
 		case "and", "or", ")":
@@ -84,7 +84,7 @@ func wellFormed(words []string) bool {
 	return open == 0 && !operand
 }
 
-// single reads one check, KIND:MATCH.
+// single parses one check, KIND:MATCH.
 func (e *expression) single(check string) (string, error) {
 	kind, match, ok := strings.Cut(check, ":")
 	if !ok || match == "" {

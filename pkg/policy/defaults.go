@@ -3,13 +3,13 @@ package policy
 // Rule is a rule with its default.
 type Rule struct {
 	Name string
-	// Check is the check string, in oslo.policy's language.
+	// Check is a check string in oslo.policy's language.
 	Check       string
 	Description string
-	// Operations are the REST calls that it guards. A base rule, which others
-	// refer to, guards none.
+	// Operations are the REST calls that the rule guards. A base rule, which others refer to,
+	// guards none.
 	Operations []Operation
-	// Scopes are the scopes of the tokens it accepts; none means every scope.
+	// Scopes are the scopes of the tokens that the rule accepts; none means every scope.
 	Scopes []Scope
 }
 
@@ -18,11 +18,11 @@ type Operation struct {
 	Method, Path string
 }
 
-// ProjectID is the attribute of a target: the project that the thing belongs to,
-// or that the caller asks for.
+// ProjectID is the attribute of a target: the project that the resource belongs to, or that the
+// caller names.
 const ProjectID = "project_id"
 
-// What OpenStack's secure RBAC gives its personas: a reader lists, a member
+// The check strings follow the personas of OpenStack's secure RBAC: a reader lists, a member
 // writes, an admin does everything, and a reader of the system reads everything.
 const (
 	anyReader   = "rule:project_reader_or_admin or rule:system_reader"
@@ -31,7 +31,7 @@ const (
 	admin       = "rule:context_is_admin"
 )
 
-// Defaults gives every rule there is, in the order of the sample.
+// Defaults returns all rules, in the order of the sample.
 func Defaults() []Rule {
 	var all []Rule
 	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules} {

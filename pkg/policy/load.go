@@ -14,17 +14,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Options say where rules come from besides the defaults.
+// Options name the files that override the default rules.
 type Options struct {
 	// File is a YAML file of rules, name to check string; empty means none.
 	File string
-	// Dirs are folders whose *.yaml files are read after File, in the order of
-	// their names. Later files win.
+	// Dirs are folders whose *.yaml files are read after File, in the order of their names. Later
+	// files win.
 	Dirs []string
 }
 
-// Load gives the defaults with the files laid over them. It fails with an Invalid
-// fault that says everything that is wrong with them.
+// Load returns the defaults overridden by the files. It fails with an Invalid fault that lists
+// everything that is wrong with them.
 func Load(o Options) (*Enforcer, error) {
 	files, err := o.files()
 	if err != nil {
@@ -70,7 +70,7 @@ func Load(o Options) (*Enforcer, error) {
 
 func (r entry) wrong(err error) error { return fmt.Errorf("%s: rule %s: %w", r.source, r.Name, err) }
 
-// files gives the files to read, in their order.
+// files returns the paths of the files in the order in which they are read.
 func (o Options) files() ([]string, error) {
 	var files []string
 	if o.File != "" {
@@ -90,7 +90,7 @@ func (o Options) files() ([]string, error) {
 	return files, nil
 }
 
-// readFile gives the rules of a file, name to check string.
+// readFile returns the rules of a file, name to check string.
 func readFile(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -111,8 +111,8 @@ func readFile(path string) (map[string]string, error) {
 	return checks, nil
 }
 
-// unreachable finds names that are no rule of Almanac's and that no rule asks
-// for: mistyped ones.
+// unreachable returns an error for every mistyped name: one that is no rule of Almanac's and that
+// no rule refers to.
 func (e *Enforcer) unreachable(known []string) []error {
 	asked := make(map[string]bool)
 	for _, r := range e.rules {
@@ -129,7 +129,7 @@ func (e *Enforcer) unreachable(known []string) []error {
 	return errs
 }
 
-// unresolved finds rules that ask for one that is not there, or for themselves.
+// unresolved returns an error for every rule that refers to a missing rule, or to itself.
 func (e *Enforcer) unresolved() []error {
 	var errs []error
 	for _, name := range e.Rules() {
@@ -146,7 +146,7 @@ func (e *Enforcer) unresolved() []error {
 	return errs
 }
 
-// asksFor says whether r needs the rule, directly or through others.
+// asksFor reports whether r refers to the rule, directly or through other rules.
 func (e *Enforcer) asksFor(r entry, rule string, seen map[string]bool) bool {
 	for _, needed := range r.needs {
 		if needed == rule {
@@ -162,7 +162,7 @@ func (e *Enforcer) asksFor(r entry, rule string, seen map[string]bool) bool {
 	return false
 }
 
-// compile hands the check strings to goslo.policy.
+// compile passes the check strings to goslo.policy.
 func (e *Enforcer) compile(texts map[string]string) error {
 	engine, err := goslo.NewEnforcer(texts)
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package policy says who may do what: rules in the language of oslo.policy,
-// with defaults in code that an operator's policy.yaml overrides.
+// Package policy decides which caller may do what: rules in the language of oslo.policy, with
+// defaults in code that an operator's policy.yaml overrides.
 //
-// goslo.policy evaluates the rules. What it would let pass in silence is refused
-// as the rules are loaded: a rule, a credential or a target attribute that does
-// not exist, rules that ask for each other in a circle, and the check http:,
-// which it cannot do. Unlike oslo.policy, a rule is never false because it was
-// mistyped.
+// goslo.policy evaluates the rules. Load refuses what goslo.policy would silently accept: a rule,
+// a credential or a target attribute that does not exist, rules that refer to each other in a
+// circle, and the http: check, which it does not implement. Unlike in oslo.policy, a mistyped rule
+// is an error and never evaluates to false.
 package policy
 
 import (
@@ -19,23 +18,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Credentials are what a token says of its owner.
+// Credentials are the attributes of a token's owner.
 type Credentials struct {
 	UserID, UserDomainID       string
 	ProjectID, ProjectDomainID string
 	// DomainID is the domain that a domain-scoped token is for.
 	DomainID string
-	// System says that the token is for the system as a whole.
+	// System is true for a token whose scope is the whole system.
 	System bool
-	// IsAdminProject is false only where Keystone has an admin project and the
-	// token is for another one.
+	// IsAdminProject is false only if Keystone has an admin project and the token is for another
+	// one.
 	IsAdminProject bool
-	// Roles are the names of the roles. Those that Keystone's admin and member
-	// imply count as well.
+	// Roles are the names of the roles. The roles that Keystone's admin and member imply count as
+	// well.
 	Roles []string
 }
 
-// Scope is what a token is for.
+// Scope is what a token is valid for.
 type Scope string
 
 // The scopes that a rule may accept.
@@ -56,8 +55,8 @@ func (c Credentials) scope() (s Scope, name string) {
 	return "", "nothing in particular"
 }
 
-// context gives the credentials as goslo.policy reads them, under the names of
-// oslo.context (RequestContext.to_policy_values).
+// context returns the credentials in the form of goslo.policy, under the names of oslo.context
+// (RequestContext.to_policy_values).
 func (c Credentials) context(target map[string]string) goslo.Context {
 	attributes := map[string]string{
 		"user_id": c.UserID, "user_domain_id": c.UserDomainID,
@@ -74,14 +73,13 @@ func (c Credentials) context(target map[string]string) goslo.Context {
 	return goslo.Context{Auth: attributes, Roles: implied(c.Roles), Request: target}
 }
 
-// credentials are the attributes that a check may ask for.
+// credentials are the attributes that a check may refer to.
 var credentials = []string{
 	"user_id", "user_domain_id", "project_id", "project_domain_id", "domain_id", "system_scope", "is_admin_project",
 }
 
-// implied adds the roles that Keystone's own implications give (keystone-manage
-// bootstrap: admin implies member, member implies reader), for a token that
-// lists only the first.
+// implied adds the roles that Keystone's own implications grant (keystone-manage bootstrap: admin
+// implies member, member implies reader), for a token that lists only the first.
 func implied(roles []string) []string {
 	all := slices.Clone(roles)
 	for _, implication := range [][2]string{{"admin", "member"}, {"member", "reader"}} {
@@ -92,13 +90,13 @@ func implied(roles []string) []string {
 	return all
 }
 
-// has says whether a role is among roles; oslo.policy ignores the case of its name.
+// has reports whether roles contain a role. It ignores the case of the name, as oslo.policy does.
 func has(roles []string, name string) bool {
 	return slices.ContainsFunc(roles, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// Enforcer decides by one set of rules. It never changes: to read the files
-// anew, Load another.
+// Enforcer decides by one set of rules. It never changes; Load returns a new one from the current
+// files.
 type Enforcer struct {
 	rules  map[string]entry
 	engine *goslo.Enforcer
@@ -107,16 +105,15 @@ type Enforcer struct {
 // entry is a rule in effect.
 type entry struct {
 	Rule
-	source string // the file that says so; empty for the default
+	source string // the file that contains the check; empty for the default
 	needs  []string
 }
 
-// Check says nothing where rule allows by to act on target, and fails with a
-// Denied fault that names the rule where it does not. A token whose scope the rule
-// does not accept is denied whatever the check string says, as with oslo.policy's
-// enforce_scope.
+// Check returns nil if rule allows by to act on target, and otherwise a Denied fault that names
+// the rule. It denies a token whose scope the rule does not accept whatever the check string is,
+// like oslo.policy's enforce_scope.
 //
-// target describes what is acted on; its one attribute is project_id.
+// target describes the resource; its one attribute is project_id.
 func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) error {
 	asked, ok := e.rules[rule]
 	if !ok {
@@ -142,19 +139,19 @@ func described(roles []string) string {
 	return "the roles " + strings.Join(slices.Sorted(slices.Values(roles)), ", ")
 }
 
-// Rules gives the names of the rules in effect, sorted.
+// Rules returns the names of the rules in effect, sorted.
 func (e *Enforcer) Rules() []string { return slices.Sorted(maps.Keys(e.rules)) }
 
-// Step is one rule on the way to a decision.
+// Step is one rule of an explanation.
 type Step struct {
 	Rule, Check string
-	// Source is the file that the check stands in; empty for a default.
+	// Source is the file that contains the check; empty for a default.
 	Source  string
 	Allowed bool
 }
 
-// Explain gives what Check looks at: the rule, then every rule that it asks for,
-// each once, depth first. A scope that does not match is not in it: see Check.
+// Explain returns what Check evaluates: the rule, then every rule that it refers to, each once,
+// depth first. It ignores scopes, which Check compares first.
 func (e *Enforcer) Explain(rule string, by Credentials, target map[string]string) []Step {
 	var steps []Step
 	seen := make(map[string]bool)

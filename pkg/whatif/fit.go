@@ -1,5 +1,5 @@
-// Package whatif answers questions from files with the code that serves the
-// cloud, for operators who ask why, and for tests.
+// Package whatif answers questions in files with the code that serves the cloud, for operators who
+// want explanations, and for tests.
 package whatif
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// FitQuestion asks when a number of hosts can be had (paper 003). Times are whole
-// numbers of any unit.
+// FitQuestion asks when a number of hosts is available (paper 003). Times are whole numbers of any
+// unit.
 type FitQuestion struct {
 	Hosts   int        `json:"hosts"`
 	Now     int64      `json:"now"`
@@ -34,7 +34,7 @@ type FitClaim struct {
 	End   int64 `json:"end"`
 }
 
-// FitAnswer says when, on which hosts, and what else was possible.
+// FitAnswer has the start and the hosts, or the reason of a refusal, and all candidates.
 type FitAnswer struct {
 	Accepted   bool           `json:"accepted"`
 	Start      *int64         `json:"start,omitempty"`
@@ -53,7 +53,7 @@ type FitCandidate struct {
 	Free  int   `json:"free"`
 }
 
-// FitSlot says which hosts are busy from Time until the next slot.
+// FitSlot has the hosts that are busy from Time until the next slot.
 type FitSlot struct {
 	Time int64 `json:"time"`
 	Busy []int `json:"busy"`
@@ -61,11 +61,11 @@ type FitSlot struct {
 
 const (
 	mostHosts = 1_000_000
-	mostTime  = 1 << 53 // what JSON numbers hold exactly
+	mostTime  = 1 << 53 // the largest range that JSON numbers represent exactly
 )
 
-// Fit answers the question in r. The error is an Invalid fault that names the
-// field; a question that is answered with no is no error.
+// Fit answers the question in r. Errors are Invalid faults that name the field; a refusal is an
+// answer and no error.
 func Fit(r io.Reader) (FitAnswer, error) {
 	var q FitQuestion
 	if err := read(r, &q); err != nil {
@@ -100,7 +100,7 @@ func Fit(r io.Reader) (FitAnswer, error) {
 	return answer, nil
 }
 
-// check reads the request into a query.
+// check validates the request and returns it as a query.
 func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 	r := q.Request
 	policy := calendar.Policy(q.Policy)
@@ -142,8 +142,8 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 
 func outOfRange(t int64) bool { return t < -mostTime || t > mostTime }
 
-// calendar enters the claims. Claims may overlap, as in the paper: what is busy
-// twice is busy.
+// calendar returns a calendar with the claims. Claims may overlap, as in the paper: a host that is
+// claimed twice is busy.
 func (q *FitQuestion) calendar() (*calendar.Calendar, error) {
 	c := calendar.New(make([]resource.Vector, q.Hosts), span.Instant(q.Now))
 	for i, claim := range q.Claims {
@@ -166,7 +166,7 @@ func (q *FitQuestion) calendar() (*calendar.Calendar, error) {
 	return c, nil
 }
 
-// missing gives claims for the parts of w in which host is not yet busy.
+// missing returns claims for the parts of w in which host is not yet busy.
 func missing(c *calendar.Calendar, host int, w span.Span) []calendar.Claim {
 	var parts []calendar.Claim
 	from := w.Start
@@ -179,7 +179,7 @@ func missing(c *calendar.Calendar, host int, w span.Span) []calendar.Claim {
 	return parts
 }
 
-// book takes the lowest free hosts at start.
+// book claims the lowest free hosts at start.
 func (a *FitAnswer) book(c *calendar.Calendar, q calendar.Query, start span.Instant) error {
 	w := q.Window(start)
 	var claims []calendar.Claim

@@ -15,33 +15,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// PackQuestion asks how jobs share hosts most fairly (paper 002).
+// PackQuestion asks for the fairest placement of jobs on hosts (paper 002).
 type PackQuestion struct {
 	Hosts PackHosts `json:"hosts"`
 	Jobs  []PackJob `json:"jobs"`
 	// Algorithm is one of packing.Names; empty is mcb8.
 	Algorithm string `json:"algorithm"`
-	// Current is where the tasks of jobs are now; a job that is not in it is new.
+	// Current has the present hosts of each job's tasks; a job without an entry is new.
 	Current map[string][]int `json:"current"`
-	// MigrationBudget is how much memory may be moved, and Migrations how many tasks; one of
-	// them at most is given. With neither, exact and adapt move nothing.
+	// MigrationBudget is how much memory may be moved, and Migrations how many tasks; at most one
+	// of them may be set. With neither, exact and adapt move nothing.
 	MigrationBudget *float64 `json:"migration_budget"`
 	Migrations      *int     `json:"migrations"`
-	// Seed is that of the draws of rrnd and rrnz; nil is 1.
+	// Seed is the seed of the random numbers of rrnd and rrnz; nil is 1.
 	Seed *int64 `json:"seed"`
 }
 
-// PackHosts are the hosts, in JSON as a list or as the number of hosts that have 1 of CPU and
-// memory each.
+// PackHosts are the hosts: in JSON a list, or a number of hosts with 1 of CPU and memory each.
 type PackHosts []PackHost
 
-// PackHost is what a host has, of any unit.
+// PackHost is the capacity of a host, in any unit.
 type PackHost struct {
 	CPU    *float64 `json:"cpu"`
 	Memory *float64 `json:"memory"`
 }
 
-// PackJob is a job with what each of its tasks needs; Tasks nil is 1.
+// PackJob is a job with the needs of each task; nil Tasks means 1.
 type PackJob struct {
 	ID     string   `json:"id"`
 	CPU    *float64 `json:"cpu"`
@@ -49,29 +48,28 @@ type PackJob struct {
 	Tasks  *int     `json:"tasks"`
 }
 
-// PackAnswer says where the tasks go and what each job gets, or why they go nowhere.
+// PackAnswer has the placement and the yields, or the reason why there is none.
 type PackAnswer struct {
 	Feasible bool   `json:"feasible"`
 	Reason   string `json:"reason,omitempty"`
-	// MinYield is the best smallest yield of the placement, AverageYield that of the jobs
-	// after the second phase, and UpperBound what no placement exceeds.
+	// MinYield is the minimum yield of the placement, AverageYield the average over jobs after the
+	// second phase, and UpperBound a yield that no placement exceeds.
 	MinYield     *float64 `json:"min_yield,omitempty"`
 	AverageYield *float64 `json:"average_yield,omitempty"`
 	UpperBound   float64  `json:"upper_bound"`
-	// Placement has the host of each task, and Yields what each job gets of the CPU that it
-	// needs.
+	// Placement has the host of each task, and Yields the yield of each job.
 	Placement map[string][]int   `json:"placement,omitempty"`
 	Yields    map[string]float64 `json:"yields,omitempty"`
-	// AverageBy says how the second phase was done where jobs have several tasks: "linear
-	// program", which gives the largest average, or "greedy".
+	// AverageBy is the method of the second phase if jobs have several tasks: "linear program",
+	// which yields the largest average, or "greedy".
 	AverageBy string `json:"average_by,omitempty"`
-	// Moved is how much of the budget is moved, where there is something that can be.
+	// Moved is how much of the budget the placement uses; nil if there is no current placement.
 	Moved *float64 `json:"moved,omitempty"`
-	// Unproven says why there may be a better placement, of exact.
+	// Unproven is why exact cannot exclude a better placement.
 	Unproven string `json:"unproven,omitempty"`
 }
 
-// The most that can be asked about.
+// The limits of a question.
 const (
 	mostPackHosts = 4096
 	mostPackTasks = 65_536
@@ -96,15 +94,15 @@ func (h *PackHosts) UnmarshalJSON(raw []byte) error {
 		return err
 	}
 	if n < 1 || n > mostPackHosts {
-		return nil // check says so
+		return nil // check reports it
 	}
 	*h = slices.Repeat([]PackHost{{new(1.0), new(1.0)}}, n)
 	return nil
 }
 
-// Pack answers the question in r. chance gives the draws of a seed; its Solver and Missing
-// are those of tools. The error is an Invalid fault that names the field, or says why the
-// algorithm could not be run; a question that is answered with no is no error.
+// Pack answers the question in r. chance returns the random numbers of a seed; tools has the other
+// dependencies. Errors are Invalid faults that name the field, or the reason why the algorithm
+// could not run; an infeasible problem is an answer and no error.
 func Pack(ctx context.Context, r io.Reader, tools packing.Tools, chance func(seed int64) packing.Chance) (PackAnswer, error) {
 	var q PackQuestion
 	if err := read(r, &q); err != nil {
@@ -137,10 +135,11 @@ func Pack(ctx context.Context, r io.Reader, tools packing.Tools, chance func(see
 	return answer, nil
 }
 
-// bounded says that the algorithm keeps to a budget by itself.
+// bounded reports whether the algorithm itself keeps to a budget.
 func (q *PackQuestion) bounded() bool { return q.Algorithm == "exact" || q.Algorithm == "adapt" }
 
-// tooMuch says that a placement moves more than the budget, of an algorithm that knows none.
+// tooMuch returns an error text if a placement by an algorithm without a budget moves more than
+// the budget.
 func (q *PackQuestion) tooMuch(p *packing.Problem, at packing.Placement) string {
 	if q.MigrationBudget == nil && q.Migrations == nil || q.bounded() {
 		return ""
@@ -151,7 +150,7 @@ func (q *PackQuestion) tooMuch(p *packing.Problem, at packing.Placement) string 
 	return ""
 }
 
-// problem reads the question, and refuses what makes no sense.
+// problem validates the question and returns its problem.
 func (q *PackQuestion) problem() (*packing.Problem, error) {
 	if q.Algorithm == "" {
 		q.Algorithm = "mcb8"
@@ -189,8 +188,8 @@ func (q *PackQuestion) readHosts(p *packing.Problem) error {
 	return nil
 }
 
-// readJobs reads the jobs. No task may need more than the largest host has: with the paper's
-// hosts that is 1.
+// readJobs adds the jobs. No task may need more than the largest host has, which is 1 for the
+// paper's hosts.
 func (q *PackQuestion) readJobs(p *packing.Problem) error {
 	largest := packing.Host{}
 	for _, h := range p.Hosts {

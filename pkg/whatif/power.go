@@ -11,22 +11,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// PowerQuestion asks which hosts are switched on and off (paper 004), with no safety limit.
+// PowerQuestion asks which hosts are switched on and off (paper 004), without safety limits.
 type PowerQuestion struct {
 	Now int64 `json:"now"`
-	// Horizon is how far ahead the reservations are, in seconds; nil is that of the paper.
+	// Horizon is how far ahead reservations count, in seconds; nil is the paper's value.
 	Horizon *int64 `json:"horizon"`
-	// IdleNeeded are the measurements for which a host must be idle; nil is as in the paper.
+	// IdleNeeded is how many measurements a host must be idle; nil is the paper's value.
 	IdleNeeded *int        `json:"idle_needed"`
 	Hosts      []PowerHost `json:"hosts"`
-	// Forecast is how many hosts will be in use, with those that are now.
+	// Forecast is how many hosts will be in use, including those in use now.
 	Forecast int `json:"forecast"`
-	// Reserved are the hosts with a reservation that runs or begins within the horizon.
+	// Reserved are the hosts with a reservation that is active or begins within the horizon.
 	Reserved []string `json:"reserved"`
 }
 
-// PowerHost is a host that is on or off. One that is on has been idle for so many
-// measurements, 0 where it is busy.
+// PowerHost is a host that is on or off. Idle is for how many measurements a host that is on has
+// been idle, 0 if it is busy.
 type PowerHost struct {
 	Name         string  `json:"name"`
 	On           bool    `json:"on"`
@@ -34,15 +34,15 @@ type PowerHost struct {
 	FlopsPerWatt float64 `json:"flops_per_watt"` // 0 is unknown
 }
 
-// PowerAnswer gives the hosts in the order in which they are switched, and by name why,
-// also of those that are idle and stay on.
+// PowerAnswer has the hosts in the order of switching, and the reasons by host, including those of
+// idle hosts that stay on.
 type PowerAnswer struct {
 	On      []string          `json:"on"`
 	Off     []string          `json:"off"`
 	Reasons map[string]string `json:"reasons"`
 }
 
-// Power answers the question in r. The error is an Invalid fault that names the field.
+// Power answers the question in r. Errors are Invalid faults that name the field.
 func Power(r io.Reader) (PowerAnswer, error) {
 	var q PowerQuestion
 	if err := read(r, &q); err != nil {
@@ -63,7 +63,7 @@ func Power(r io.Reader) (PowerAnswer, error) {
 	return q.answer(rules.Plan(situation)), nil
 }
 
-// situation reads the question, and refuses what makes no sense.
+// situation validates the question and returns its situation.
 func (q *PowerQuestion) situation() (energy.Situation, error) {
 	s := energy.Situation{Now: span.Instant(q.Now), Forecast: q.Forecast}
 	switch n := len(q.Hosts); {
@@ -80,7 +80,7 @@ func (q *PowerQuestion) situation() (energy.Situation, error) {
 	}
 	places := make(map[string]int, len(q.Hosts))
 	for i, h := range q.Hosts {
-		path, key := fmt.Sprintf("hosts[%d]", i), strings.ToLower(h.Name) // as Nova compares them
+		path, key := fmt.Sprintf("hosts[%d]", i), strings.ToLower(h.Name) // Nova ignores case
 		_, twice := places[key]
 		switch {
 		case h.Name == "":
@@ -128,7 +128,7 @@ func (q *PowerQuestion) answer(plan energy.Plan) PowerAnswer {
 		reserved[strings.ToLower(name)] = true
 	}
 	explain := func(host, reason string) {
-		if reserved[strings.ToLower(host)] { // the question does not say when
+		if reserved[strings.ToLower(host)] { // the question has no time for it
 			reason = "it is reserved now or within the horizon"
 		}
 		a.Reasons[host] = reason

@@ -14,9 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// read reads one JSON object into the struct that into points to. A field that the
-// struct does not have, letter by letter, or that is of another type, is an Invalid
-// fault that names it with its path.
+// read decodes one JSON object into the struct that into points to. A field with an unknown name
+// (case matters) or of a wrong type is an Invalid fault that names its path.
 func read(r io.Reader, into any) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
@@ -38,7 +37,7 @@ func read(r io.Reader, into any) error {
 	return nil
 }
 
-// numbered reads JSON with its numbers as they are written.
+// numbered decodes JSON and keeps its numbers as text.
 func numbered(raw []byte) (value any, err error) {
 	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
 		return nil, err
@@ -49,8 +48,8 @@ func numbered(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// exact says which field of value t does not have, or has of another type. A field that is null
-// is absent; an element of a list, and a number or a text of a map, cannot be.
+// exact returns an error for a field of value that t does not have, or has with another type. A
+// null field is absent; elements of lists, and numbers and texts in maps, must not be null.
 func exact(value any, t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -87,9 +86,9 @@ func exact(value any, t reflect.Type, path string) error {
 	return nil
 }
 
-// forms is a type that JSON may write in several ways.
+// forms is a type with several JSON forms.
 type forms interface {
-	// form gives the type as which value is read.
+	// form returns the type that decodes value.
 	form(value any) reflect.Type
 }
 
@@ -122,7 +121,7 @@ func exactObject(value map[string]any, t reflect.Type, path string) error {
 	return nil
 }
 
-// under gives the path of a field of what is at path.
+// under returns the path of a field in the object at path.
 func under(path, field string) string {
 	if path == "" {
 		return field
@@ -134,7 +133,7 @@ func mistyped(path string, t reflect.Type, is string) error {
 	return fault.Field(path, "must be %s, not %s", article(t), is)
 }
 
-// article names a type for people.
+// article returns a name of a type for messages.
 func article(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:

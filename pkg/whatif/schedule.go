@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// ScheduleQuestion asks on which hosts instances are placed, and which preemptible ones
-// leave for them (paper 001).
+// ScheduleQuestion asks for the hosts of instances, and for the preemptible instances that are
+// evicted for them (paper 001).
 type ScheduleQuestion struct {
 	Hosts   []ScheduleHost `json:"hosts"`
 	Request struct {
@@ -25,23 +25,23 @@ type ScheduleQuestion struct {
 		Preemptible bool          `json:"preemptible"`
 		Count       *int          `json:"count"` // nil is 1
 	} `json:"request"`
-	// PeriodMinutes is the period that is charged for as a whole; nil is an hour.
+	// PeriodMinutes is the charged period; nil is an hour.
 	PeriodMinutes *int64 `json:"period_minutes"`
-	// Weighers are all that count, with their multipliers; nil is overcommit and
-	// preemption_cost with 1 each, by which nobody leaves where there is room.
+	// Weighers are the only weighers in use, with their multipliers; nil is overcommit and
+	// preemption_cost with 1 each, which evict nothing while there is room.
 	Weighers map[string]float64 `json:"weighers"`
-	// Seed draws among equal hosts; nil takes the first by name.
+	// Seed is the seed for the choice among equal hosts; nil chooses the first by name.
 	Seed *int64 `json:"seed"`
 }
 
-// ScheduleHost is a host with the instances on it.
+// ScheduleHost is a host with its instances.
 type ScheduleHost struct {
 	Name      string             `json:"name"`
 	Capacity  *v1.Resources      `json:"capacity"`
 	Instances []ScheduleInstance `json:"instances"`
 }
 
-// ScheduleInstance is an instance that has been running for some whole minutes.
+// ScheduleInstance is an instance with its running time in whole minutes.
 type ScheduleInstance struct {
 	ID             string       `json:"id"`
 	Resources      v1.Resources `json:"resources"`
@@ -49,23 +49,23 @@ type ScheduleInstance struct {
 	RunningMinutes int64        `json:"running_minutes"`
 }
 
-// ScheduleAnswer says where the instances go, in their order, or why nowhere. Hosts are as
-// they were before the first was placed, in the order of the question.
+// ScheduleAnswer has the hosts of the instances, in order, or the reason why there is none. Hosts
+// has the hosts before the first placement, in the order of the question.
 type ScheduleAnswer struct {
 	Placements []SchedulePlacement `json:"placements"`
 	Reason     string              `json:"reason,omitempty"`
 	Hosts      []ScheduleVerdict   `json:"hosts"`
 }
 
-// SchedulePlacement is where one instance goes, who leaves for it, and at what cost.
+// SchedulePlacement is the host of one instance, with the victims and their cost.
 type SchedulePlacement struct {
 	Host        string   `json:"host"`
 	Victims     []string `json:"victims"`
 	CostMinutes int64    `json:"cost_minutes"`
 }
 
-// ScheduleVerdict is what was said of a host: the name of the filter that has refused it,
-// or what each weigher has given it, normalised and multiplied, and the sum.
+// ScheduleVerdict is the result for one host: the filter that refused it, or the normalized and
+// multiplied weight of each weigher, and their sum.
 type ScheduleVerdict struct {
 	Name      string             `json:"name"`
 	Passed    bool               `json:"passed"`
@@ -75,14 +75,14 @@ type ScheduleVerdict struct {
 }
 
 const (
-	// mostOfAny is what Placement can count (placement/db/constants.py MAX_INT).
+	// mostOfAny is the largest amount in Placement (placement/db/constants.py MAX_INT).
 	mostOfAny     = math.MaxInt32
 	mostInstances = 10_000
-	// today is later than anything has begun to run.
+	// today is later than the launch of any instance.
 	today = span.Instant(2 * 60 * mostOfAny)
 )
 
-// rankings are the weighers by name, in the order in which their weights are added.
+// rankings are the weighers by name, in the order of the addition of their weights.
 var rankings = []struct {
 	name string
 	with func(*preemption.Evictor) weighers.Weigher
@@ -98,9 +98,8 @@ var rankings = []struct {
 	{"disk", func(*preemption.Evictor) weighers.Weigher { return &weighers.DiskWeigher{} }},
 }
 
-// Schedule answers the question in r; chance gives the draws of a seed, each of 0 … n-1.
-// The error is an Invalid fault that names the field; a question that is answered with no
-// is no error.
+// Schedule answers the question in r; chance returns the random numbers of a seed, each from 0 to
+// n-1. Errors are Invalid faults that name the field; a refusal is an answer and no error.
 func Schedule(r io.Reader, chance func(seed int64) func(n int) int) (ScheduleAnswer, error) {
 	var q ScheduleQuestion
 	if err := read(r, &q); err != nil {
@@ -125,8 +124,8 @@ func Schedule(r io.Reader, chance func(seed int64) func(n int) int) (ScheduleAns
 	return q.answer(plan), nil
 }
 
-// pipeline is that of the service, with the filter of Algorithm 2 alone, and the weighers
-// normalised by equation (2) alone.
+// pipeline returns the service's pipeline with only the filter of Algorithm 2, and with weighers
+// normalized only by equation (2).
 func (q *ScheduleQuestion) pipeline() (*scheduler.Pipeline, error) {
 	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 60 * *q.PeriodMinutes})
 	if err != nil {
@@ -144,7 +143,7 @@ func (q *ScheduleQuestion) pipeline() (*scheduler.Pipeline, error) {
 	return p, nil
 }
 
-// request asks for the instances, whose ids no other instance has.
+// request returns the request for the instances, with ids that no other instance has.
 func (q *ScheduleQuestion) request() *placing.Request {
 	longest := ""
 	for _, h := range q.Hosts {
@@ -161,7 +160,7 @@ func (q *ScheduleQuestion) request() *placing.Request {
 	return r
 }
 
-// states are the hosts as the service sees them.
+// states returns the hosts in the form of the service.
 func (q *ScheduleQuestion) states() (*inventory.States, error) {
 	hosts := make([]inventory.HostState, len(q.Hosts))
 	for i, h := range q.Hosts {
@@ -186,8 +185,7 @@ func (q *ScheduleQuestion) states() (*inventory.States, error) {
 	return inventory.NewStates(hosts, nil)
 }
 
-// amounts are resources by the resource classes of Placement, without those of which there
-// is nothing.
+// amounts returns resources by Placement's resource class, without zero amounts.
 func amounts(r v1.Resources) map[string]int64 {
 	all := map[string]int64{"VCPU": r.VCPUs, "MEMORY_MB": r.MemoryMB, "DISK_GB": r.DiskGB}
 	maps.Copy(all, r.Custom)
@@ -215,7 +213,7 @@ func (q *ScheduleQuestion) answer(plan scheduler.Plan) ScheduleAnswer {
 		verdict := ScheduleVerdict{Name: h.Name, RefusedBy: refusedBy[h.Name], Weights: map[string]float64{}}
 		if verdict.Passed = verdict.RefusedBy == ""; verdict.Passed {
 			verdict.Weight = ranked[h.Name].Weight
-			for name := range q.Weighers { // what adds nothing to any host is no part
+			for name := range q.Weighers { // a zero weight has no part
 				verdict.Weights[name] = ranked[h.Name].Parts[name]
 			}
 		}
@@ -224,7 +222,7 @@ func (q *ScheduleQuestion) answer(plan scheduler.Plan) ScheduleAnswer {
 	return a
 }
 
-// called is a weigher under the name that it has in questions.
+// called is a weigher under the name that questions use.
 type called struct {
 	weighers.Weigher
 	name string
@@ -232,7 +230,7 @@ type called struct {
 
 func (c called) Name() string { return c.name }
 
-// names are those of all weighers.
+// names returns the names of all weighers.
 func names() (list []string) {
 	for _, r := range rankings {
 		list = append(list, r.name)

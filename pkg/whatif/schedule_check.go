@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// check refuses what makes no sense, and puts in what is left out.
+// check validates the question and sets the defaults.
 func (q *ScheduleQuestion) check() error {
 	if q.PeriodMinutes == nil {
 		q.PeriodMinutes = new(int64(60))
@@ -62,7 +62,7 @@ func (q *ScheduleQuestion) checkHosts() error {
 	hosts, instances := map[string]bool{}, map[string]bool{}
 	for i, h := range q.Hosts {
 		path := fmt.Sprintf("hosts[%d]", i)
-		name := strings.ToLower(h.Name) // as Nova compares them
+		name := strings.ToLower(h.Name) // Nova ignores case
 		switch {
 		case name == "":
 			return fault.Field(path+".name", "is needed")
@@ -84,7 +84,7 @@ func (q *ScheduleQuestion) checkHosts() error {
 	return nil
 }
 
-// checkInstance knows the ids of those before, and enters that of this one.
+// checkInstance validates an instance and adds its id to known.
 func checkInstance(path string, one ScheduleInstance, known map[string]bool) error {
 	switch {
 	case one.ID == "":

@@ -16,22 +16,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// StageQuestion asks whether virtual machines can be reserved so that their image is on
-// their nodes when they start (paper 000). Times are whole numbers of any unit, sizes are
-// numbers of any unit, and Bandwidth is that many of size per one of time.
+// StageQuestion asks whether virtual machines can be reserved so that their image is on their
+// nodes when they start (paper 000). Times are whole numbers of any unit, sizes are numbers of any
+// unit, and Bandwidth is in units of size per unit of time.
 type StageQuestion struct {
 	Now       int64       `json:"now"`
 	Bandwidth *float64    `json:"bandwidth"`
 	Strategy  string      `json:"strategy"` // empty is edf
 	PoolLimit float64     `json:"pool_limit"`
 	Nodes     []StageNode `json:"nodes"`
-	// Pending are the transfers that are entered already.
+	// Pending are the transfers that are already scheduled.
 	Pending []StagePending `json:"pending"`
-	// Request is nil where the question is whether what is pending can be in time.
+	// Request is nil if the question is only whether the pending transfers can be in time.
 	Request *StageRequest `json:"request"`
 }
 
-// StageNode is a node with what is promised of it and the images in its pool.
+// StageNode is a node with its promised resources and the images in its pool.
 type StageNode struct {
 	Name      string           `json:"name"`
 	Capacity  *StageResources  `json:"capacity"`
@@ -39,7 +39,7 @@ type StageNode struct {
 	Pool      []StageImage     `json:"pool"`
 }
 
-// StageResources are amounts; CPU and Memory are other names of VCPUs and MemoryMB.
+// StageResources are amounts; CPU and Memory are aliases of VCPUs and MemoryMB.
 type StageResources struct {
 	VCPUs    *int64           `json:"vcpus"`
 	CPU      *int64           `json:"cpu"`
@@ -49,7 +49,7 @@ type StageResources struct {
 	Custom   map[string]int64 `json:"custom"`
 }
 
-// StageCommitted is what others have of a node during [Start, End).
+// StageCommitted are the resources of a node that others hold during [Start, End).
 type StageCommitted struct {
 	Start     *int64          `json:"start"`
 	End       int64           `json:"end"`
@@ -60,45 +60,45 @@ type StageCommitted struct {
 type StageImage struct {
 	Image  string   `json:"image"`
 	Expire *int64   `json:"expire"`
-	Size   *float64 `json:"size"` // nil is as large as that image is elsewhere, or as the request's
+	Size   *float64 `json:"size"` // nil is the size of that image elsewhere, or of the request's image
 }
 
-// StagePending is a transfer that must have ended by its deadline.
+// StagePending is a transfer that must end by its deadline.
 type StagePending struct {
 	ID       string   `json:"id"`
 	Image    string   `json:"image"`
 	Node     string   `json:"node"`
 	Duration *int64   `json:"duration"`
 	Deadline *int64   `json:"deadline"`
-	Size     *float64 `json:"size"`   // nil is what the bandwidth carries in the duration
+	Size     *float64 `json:"size"`   // nil is bandwidth times duration
 	Expire   *int64   `json:"expire"` // nil is the deadline
-	Start    *int64   `json:"start"`  // since when it is under way; nil where it is not
+	Start    *int64   `json:"start"`  // when it began; nil if it has not
 }
 
-// StageRequest asks for VMs of the same resources during [Start, End), all of them.
+// StageRequest asks for VMs with equal resources, all of them during [Start, End).
 type StageRequest struct {
 	VMs       *int            `json:"vms"`
 	Resources *StageResources `json:"resources"`
-	Image     string          `json:"image"` // empty needs none
+	Image     string          `json:"image"` // empty requires none
 	Size      *float64        `json:"size"`
 	Start     *int64          `json:"start"`
 	End       *int64          `json:"end"`
 }
 
-// StageAnswer says where the VMs go and when their image comes, or why not: for want of
-// resources, of room in a pool, or of time for a transfer. What is refused changes nothing.
+// StageAnswer has the nodes of the VMs and the transfers of their image, or the reason of the
+// refusal: resources, pool or transfer. A refused request changes nothing.
 type StageAnswer struct {
 	Accepted bool   `json:"accepted"`
 	Reason   string `json:"reason,omitempty"`
-	// Placement has how many VMs each node is given, without those that have none.
+	// Placement has how many VMs each node gets, without nodes that get none.
 	Placement map[string]int `json:"placement"`
-	// Transfers are all that are not over, by start, then id.
+	// Transfers are all unfinished transfers, sorted by start, then id.
 	Transfers []StageTransfer `json:"transfers"`
-	// Pool has the images that each node's pool has or will have, each once, by name.
+	// Pool has the images that are or will be in each node's pool, each once, sorted by name.
 	Pool map[string][]StagePooled `json:"pool"`
 }
 
-// StageTransfer is when an image is transferred to a node.
+// StageTransfer is the scheduled transfer of an image to a node.
 type StageTransfer struct {
 	ID       string `json:"id"`
 	Image    string `json:"image"`
@@ -108,7 +108,7 @@ type StageTransfer struct {
 	Deadline int64  `json:"deadline"`
 }
 
-// StagePooled is an image and until when it is needed.
+// StagePooled is an image with the time until which it is needed.
 type StagePooled struct {
 	Image  string `json:"image"`
 	Expire int64  `json:"expire"`
@@ -121,8 +121,8 @@ const (
 	stageTransfer  = "transfer"
 )
 
-// Stage answers the question in r. The error is an Invalid fault that names the field; a
-// question that is answered with no is no error.
+// Stage answers the question in r. Errors are Invalid faults that name the field; a refusal is an
+// answer and no error.
 func Stage(r io.Reader) (StageAnswer, error) {
 	var q StageQuestion
 	if err := read(r, &q); err != nil {
@@ -163,7 +163,7 @@ func Stage(r io.Reader) (StageAnswer, error) {
 	return a, nil
 }
 
-// pendingAlone says whether what is pending can be in time.
+// pendingAlone answers whether the pending transfers can be in time.
 func (q *StageQuestion) pendingAlone(f *staging.Facts) StageAnswer {
 	now := q.shifted(q.Now)
 	state := f.State(now, nil)
@@ -192,11 +192,11 @@ func stageReason(c reservation.Constraint) string {
 	}
 }
 
-// shifted gives a time of the question as an instant: now is the first of all, since the
-// zero instant stands for a time that is not given.
+// shifted returns a time of the question as an instant: now becomes instant 1, because the zero
+// instant means "absent".
 func (q *StageQuestion) shifted(t int64) span.Instant { return span.Instant(t-q.Now) + 1 }
 
-// unshifted is its inverse.
+// unshifted is the inverse of shifted.
 func (q *StageQuestion) unshifted(i span.Instant) int64 { return int64(i-1) + q.Now }
 
 func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Request {
@@ -209,7 +209,7 @@ func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Requ
 	}
 }
 
-// view is that of the service on the nodes of the question.
+// view returns the service's view of the nodes in the question.
 func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	hosts := make([]inventory.Host, len(q.Nodes))
 	var held []booking.Hold
@@ -235,7 +235,7 @@ func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	return view, err
 }
 
-// answer describes a state; nothing is placed yet.
+// answer describes a state, without a placement.
 func (q *StageQuestion) answer(f *staging.Facts, s staging.State) StageAnswer {
 	a := StageAnswer{Placement: map[string]int{}, Transfers: []StageTransfer{}, Pool: map[string][]StagePooled{}}
 	all, _ := s.Schedule(f.Site, s.At)
@@ -253,7 +253,7 @@ func (q *StageQuestion) answer(f *staging.Facts, s staging.State) StageAnswer {
 	return a
 }
 
-// pooled gives each image once, until the last time that it expires.
+// pooled returns each image once, with its latest expiry.
 func (q *StageQuestion) pooled(entries []staging.Entry) []StagePooled {
 	slices.SortFunc(entries, func(a, b staging.Entry) int {
 		return cmp.Or(cmp.Compare(a.Image.ID, b.Image.ID), cmp.Compare(b.Expire, a.Expire))

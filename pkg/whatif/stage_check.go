@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// farthest and longestStage are what a request may lie ahead and last, in any unit: the
-	// bounds of the service, which has seconds.
+	// farthest and longestStage are how far ahead a request may start and how long it may last, in
+	// any unit: the limits of the service, which are in seconds.
 	farthest     = 100_000_000_000
 	longestStage = 100 * 366 * 24 * 3600
 )
 
-// check refuses what makes no sense, and puts in what is left out.
+// check validates the question and sets the defaults.
 func (q *StageQuestion) check() error {
 	if q.Strategy == "" {
 		q.Strategy = string(staging.EDF)
@@ -56,7 +56,7 @@ func (q *StageQuestion) checkNodes() (names map[string]bool, err error) {
 	alike := map[string]bool{}
 	for i, n := range q.Nodes {
 		path := fmt.Sprintf("nodes[%d]", i)
-		key := strings.ToLower(n.Name) // as Nova compares them
+		key := strings.ToLower(n.Name) // Nova ignores case
 		switch {
 		case n.Name == "":
 			return nil, fault.Field(path+".name", "is needed")
@@ -202,7 +202,7 @@ func (r *StageResources) vector() resource.Vector {
 	return resource.Vector{VCPUs: first(r.VCPUs, r.CPU), MemoryMB: first(r.MemoryMB, r.Memory), DiskGB: r.DiskGB, Custom: r.Custom}
 }
 
-// facts are what the question says of images, with its transfers as they are entered.
+// facts returns the question's images and transfers.
 func (q *StageQuestion) facts() (*staging.Facts, error) {
 	sizes, err := q.sizes()
 	if err != nil {
@@ -219,7 +219,7 @@ func (q *StageQuestion) facts() (*staging.Facts, error) {
 		Images: map[string]staging.Image{}, Pools: map[string][]staging.Entry{},
 	}
 	if q.PoolLimit > 0 {
-		f.Site.Limit = max(f.Site.Limit, 1) // 0 would be none
+		f.Site.Limit = max(f.Site.Limit, 1) // 0 would be no limit
 	}
 	if q.Request != nil && q.Request.Image != "" {
 		f.Images[q.Request.Image] = image(q.Request.Image)
@@ -246,8 +246,9 @@ func (q *StageQuestion) facts() (*staging.Facts, error) {
 	return f, nil
 }
 
-// sizes gives the size of each image: as it is said somewhere, else as its transfer takes
-// long, else as the request's image. The paper has all images of one size.
+// sizes returns the size of each image: a size in the question, otherwise the one that results
+// from the duration of its transfer, otherwise that of the request's image. In the paper all
+// images have one size.
 func (q *StageQuestion) sizes() (map[string]float64, error) {
 	sizes := map[string]float64{}
 	for _, said := range q.said() {
@@ -279,7 +280,7 @@ func (q *StageQuestion) sizes() (map[string]float64, error) {
 	return sizes, nil
 }
 
-// saidSize is a size where it is said; nil where it may have been.
+// saidSize is a place in the question for an image's size; size is nil if the question omits it.
 type saidSize struct {
 	path, image string
 	size        *float64
@@ -301,8 +302,8 @@ func (q *StageQuestion) said() []saidSize {
 	return list
 }
 
-// unit is how many whole units of size there are in one of the question: more than one
-// where something has a fraction, as far as numbers go.
+// unit returns how many internal units a unit of size in the question has: more than one if any
+// size has a fraction, as far as the range of numbers allows.
 func (q *StageQuestion) unit(sizes map[string]float64) float64 {
 	all, largest := []float64{q.PoolLimit, *q.Bandwidth}, q.PoolLimit
 	for _, size := range sizes {

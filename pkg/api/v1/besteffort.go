@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// BestEffortRequest is the body of POST /v1/besteffort. What is absent takes its default.
+// BestEffortRequest is the body of POST /v1/besteffort. Absent fields have their defaults.
 type BestEffortRequest struct {
 	Name     string            `json:"name,omitempty"`
 	VMs      *int              `json:"vms,omitempty"`
@@ -16,15 +16,15 @@ type BestEffortRequest struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// BestEffort is a request for best-effort work. Position is its place among those that
-// wait, from 1 on, and ExpectedStart when the first of its VMs that waits is expected to
-// go on; both are absent where nothing of it waits, and the second where that is not known.
+// BestEffort is a best-effort request. Position is its place in the queue, counted from 1, and
+// ExpectedStart the time when its first waiting VM is expected to start or resume; both are absent
+// if no VM waits, and ExpectedStart also if it is unknown.
 type BestEffort struct {
 	ID        string         `json:"id"`
 	Name      string         `json:"name"`
 	ProjectID string         `json:"project_id"`
 	UserID    string         `json:"user_id"`
-	Status    string         `json:"status"` // waiting, running, suspended, done, failed or cancelled
+	Status    string         `json:"status"` // a Status of package reservation/besteffort/state
 	Flavor    string         `json:"flavor"`
 	Image     string         `json:"image"`
 	Duration  Duration       `json:"duration"`
@@ -44,7 +44,7 @@ type BestEffortVM struct {
 	Status   string `json:"status"` // a phase: waiting, starting, running, suspending, suspended, …
 	ServerID string `json:"server_id,omitempty"`
 	Host     string `json:"host,omitempty"` // for admins; else empty
-	// Ran is how many seconds it has run.
+	// Ran is how many seconds the VM has run.
 	Ran           Duration   `json:"ran"`
 	ExpectedStart *time.Time `json:"expected_start,omitempty"`
 	Reason        string     `json:"reason,omitempty"`

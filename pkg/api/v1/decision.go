@@ -2,13 +2,13 @@ package v1
 
 import "time"
 
-// Decisions is the answer to GET /v1/decisions/{id}, the newest first.
+// Decisions is the answer to GET /v1/decisions/{id}, newest first.
 type Decisions struct {
 	Decisions []Decision `json:"decisions"`
 }
 
-// Decision is where the instances of one request were placed, and why there. Who may
-// not see its hosts gets neither Refused nor Ranked.
+// Decision is the record of a placement: the hosts of one request's instances, with the reasons.
+// Refused and Ranked are absent for callers that may not see the hosts.
 type Decision struct {
 	RequestID     string    `json:"request_id"`
 	ProjectID     string    `json:"project_id"`
@@ -17,10 +17,10 @@ type Decision struct {
 	Way           string    `json:"way"`
 	At            time.Time `json:"at"`
 	TookMS        float64   `json:"took_ms"`
-	// Placements has one for each instance; none where Reason says why not.
+	// Placements has one entry for each instance; it is empty if Reason is set.
 	Placements []Placement `json:"placements"`
-	// Evicted are the instances that left for those of another project: then the decision
-	// is shown to their owner, who sees nothing else of it.
+	// Evicted are instances that made room for another project's. Their owner sees nothing else of
+	// the decision.
 	Evicted    []Victim      `json:"evicted,omitzero"`
 	Reason     string        `json:"reason,omitempty"`
 	Considered int           `json:"considered"`
@@ -29,8 +29,9 @@ type Decision struct {
 	Ranked     []RankedHost  `json:"ranked,omitzero"`
 }
 
-// Placement is where an instance goes; only the instance to those who may not see hosts.
-// Victims are the preemptible instances that left for it, of projects that one may see.
+// Placement is the host of an instance; callers that may not see hosts see only the instance.
+// Victims are the preemptible instances that were evicted for it, of the projects that the caller
+// may see.
 type Placement struct {
 	Instance   string   `json:"instance"`
 	Host       string   `json:"host,omitempty"`
@@ -39,20 +40,20 @@ type Placement struct {
 	Victims    []Victim `json:"victims,omitempty"`
 }
 
-// FilterCount is how many hosts a filter left.
+// FilterCount is how many hosts remain after a filter.
 type FilterCount struct {
 	Filter string `json:"filter"`
 	Left   int    `json:"left"`
 }
 
-// RefusedHost is a host that a filter took out.
+// RefusedHost is a host that a filter removed.
 type RefusedHost struct {
 	Host   string `json:"host"`
 	Filter string `json:"filter"`
 	Reason string `json:"reason"`
 }
 
-// RankedHost is a host that would do. Weight is the sum of Parts, which are by weigher.
+// RankedHost is a host that passed every filter. Weight is the sum of Parts, which are by weigher.
 type RankedHost struct {
 	Host   string             `json:"host"`
 	Weight float64            `json:"weight"`

@@ -2,28 +2,27 @@ package v1
 
 // Examination is the answer to GET and POST /v1/doctor.
 type Examination struct {
-	// Cloud says that there is a cloud; without one only the reservations and the hosts
-	// are examined.
+	// Cloud is false without a cloud; then only the reservations and the hosts are examined.
 	Cloud bool `json:"cloud"`
-	// Doubt says why the inventory is not to be trusted now; then nothing is taken away.
+	// Doubt is why the inventory is untrusted; then nothing is taken away. Empty if it is trusted.
 	Doubt    string    `json:"doubt,omitempty"`
 	Findings []Finding `json:"findings"`
 }
 
-// Finding is one thing that is not as it should be.
+// Finding is one inconsistency.
 type Finding struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy"`
 	Fixable bool   `json:"fixable"`
-	// Outcome is planned, fixed, refused or failed, of a finding that is fixable and
-	// was to be fixed; Detail says why it was refused or has failed.
+	// Outcome is planned, fixed, refused or failed; it is set if the finding is fixable and a fix
+	// was requested. Detail is the reason for a refusal or failure.
 	Outcome string `json:"outcome,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }
 
 // Treatment is the body of POST /v1/doctor.
 type Treatment struct {
-	DryRun bool `json:"dry_run"` // only say what would be done
+	DryRun bool `json:"dry_run"` // only plan the fixes
 }

@@ -2,40 +2,40 @@ package v1
 
 import "time"
 
-// Energy is the answer to GET and PATCH /v1/energy: how the energy controller is.
+// Energy is the answer to GET and PATCH /v1/energy: the state of the energy controller.
 type Energy struct {
-	// Mode is what an operator has set, null where that is ConfiguredMode, EffectiveMode
-	// what is in force where neither a host nor an aggregate has a mode of its own.
+	// Mode is what an operator set; null means ConfiguredMode. EffectiveMode is in force for every
+	// host without a mode of its own or of its aggregates.
 	Mode           EnergyMode `json:"mode"`
 	EffectiveMode  string     `json:"effective_mode"`
 	ConfiguredMode string     `json:"configured_mode"`
-	// Aggregates and Hosts have the modes of their own.
+	// Aggregates and Hosts are the modes set for single aggregates and hosts, by name.
 	Aggregates map[string]string `json:"aggregates"`
 	Hosts      map[string]string `json:"hosts"`
-	// Stopped: an operator has stopped the switching off; Breaker: too many boots failed.
+	// Stopped: an operator stopped all switching off. Breaker: too many boots failed.
 	Stopped     *EnergyStop `json:"stopped"`
 	Breaker     *EnergyStop `json:"breaker"`
 	FailedBoots int         `json:"failed_boots"`
-	// Halt says why nothing is switched off now, Late why what is told here may be old.
+	// Halt is why nothing is switched off now, Late why this answer may be out of date.
 	Halt       string         `json:"halt"`
 	Late       string         `json:"late"`
 	MeasuredAt *time.Time     `json:"measured_at"`
-	Controller string         `json:"controller"` // the process that measured
+	Controller string         `json:"controller"` // the process that made the measurement
 	Alarms     []EnergyAlarm  `json:"alarms"`
 	Agents     []EnergyAgent  `json:"agents"`
 	Phases     map[string]int `json:"phases"` // hosts by phase
 	Savings    EnergySavings  `json:"savings"`
 }
 
-// EnergyStop says who stopped something, when and why.
+// EnergyStop records the user, time and reason of a stop.
 type EnergyStop struct {
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`
 }
 
-// EnergyAlarm is something that an operator has to see to. Host is empty where it is
-// about all.
+// EnergyAlarm is something that requires an operator's attention. Host is empty if it concerns all
+// hosts.
 type EnergyAlarm struct {
 	Kind  string    `json:"kind"`
 	Host  string    `json:"host"`
@@ -43,7 +43,7 @@ type EnergyAlarm struct {
 	Since time.Time `json:"since"`
 }
 
-// EnergyAgent is a process that switches machines.
+// EnergyAgent is a power agent.
 type EnergyAgent struct {
 	Name  string     `json:"name"`
 	Hosts int        `json:"hosts"`
@@ -51,25 +51,25 @@ type EnergyAgent struct {
 	Lost  bool       `json:"lost"`
 }
 
-// EnergySavings are what switching off has saved, against the Baseline, a sentence.
+// EnergySavings are what switching off has saved compared with Baseline, a sentence.
 type EnergySavings struct {
 	Since     *time.Time `json:"since"`
 	Until     *time.Time `json:"until"`
 	Baseline  string     `json:"baseline"`
 	KWh       float64    `json:"kwh"`
 	HostHours float64    `json:"host_hours"`
-	// UnknownHostHours are those of hosts whose draw is not known: KWh has nothing of them.
+	// UnknownHostHours are those of hosts with an unknown power draw: KWh does not include them.
 	UnknownHostHours float64 `json:"unknown_host_hours"`
 	Boots            int64   `json:"boots"`
-	// ResIdle and ESavings are core-hours, on and unused, and off; DelayReq is the sum of
-	// cores × boot time / duration over reservations that a boot delayed (paper 004).
+	// ResIdle and ESavings are core-hours: on and unused, and off. DelayReq is the sum of cores ×
+	// boot time / duration over the reservations that a boot delayed (paper 004).
 	ResIdle  float64 `json:"res_idle"`
 	ESavings float64 `json:"e_savings"`
 	DelayReq float64 `json:"delay_req"`
 }
 
-// EnergyChange is the body of PATCH /v1/energy. What is nil stays; an empty mode takes
-// that one away.
+// EnergyChange is the body of PATCH /v1/energy. Nil fields stay as they are; an empty mode removes
+// the mode.
 type EnergyChange struct {
 	Mode       *EnergyMode           `json:"mode,omitempty"`
 	Aggregates map[string]EnergyMode `json:"aggregates,omitempty"`
@@ -88,19 +88,19 @@ type EnergyPlan struct {
 	Required int       `json:"required"`
 	Spare    int       `json:"spare"`
 	On       int       `json:"on"`
-	// Short says what could not be met; empty where all is.
+	// Short is what the plan cannot satisfy; empty if it satisfies everything.
 	Short    string          `json:"short"`
 	Switches []EnergySwitch  `json:"switches"`
 	Kept     []EnergyKept    `json:"kept"`
 	Approved *EnergyApproval `json:"approved"`
 }
 
-// EnergySwitch is one host to be switched.
+// EnergySwitch is one host that the plan switches.
 type EnergySwitch struct {
 	Host   string `json:"host"`
 	To     string `json:"to"`
 	Reason string `json:"reason"`
-	Urgent bool   `json:"urgent"` // it waits for no approval
+	Urgent bool   `json:"urgent"` // done without approval
 }
 
 // EnergyKept is an idle host that stays on.
@@ -109,7 +109,7 @@ type EnergyKept struct {
 	Reason string `json:"reason"`
 }
 
-// EnergyApproval says who approved a plan. Begun: it is being carried out, or has been.
+// EnergyApproval records who approved a plan. Begun: the plan is or was carried out.
 type EnergyApproval struct {
 	By    string    `json:"by"`
 	At    time.Time `json:"at"`
@@ -121,36 +121,35 @@ type EnergyApprove struct {
 	Approve string `json:"approve"`
 }
 
-// EnergyHosts is the answer to GET /v1/energy/hosts, one page; Next is the marker of the
-// next.
+// EnergyHosts is one page of the answer to GET /v1/energy/hosts; Next is the marker of the next
+// page.
 type EnergyHosts struct {
 	Hosts []EnergyHost `json:"hosts"`
 	Next  Marker       `json:"next"`
 }
 
-// EnergyHost is a host as the energy controller knows it. Times are null where they are
-// not known. History, the last entries of its audit, the latest first, is given where one
-// host is asked for.
+// EnergyHost is a host in the view of the energy controller. Unknown times are null. History, the
+// last entries of the host's audit, latest first, is only in answers about one host.
 type EnergyHost struct {
 	Name      string     `json:"name"`
 	Phase     string     `json:"phase"`
 	Since     *time.Time `json:"since"`
 	Reason    string     `json:"reason"`
-	Target    string     `json:"target"` // the state that it is brought to, or has
+	Target    string     `json:"target"` // the state that the host is brought to, or has
 	Operation string     `json:"operation"`
 	Urgent    bool       `json:"urgent"`
 
-	State       string     `json:"state"` // as it was read; empty is not known
-	Watts       float64    `json:"watts"` // 0 is not known
+	State       string     `json:"state"` // as last read; empty if unknown
+	Watts       float64    `json:"watts"` // 0 if unknown
 	ReadAt      *time.Time `json:"read_at"`
-	Untouchable string     `json:"untouchable"` // why nobody may switch it now
-	Problem     string     `json:"problem"`     // why it could not be read
+	Untouchable string     `json:"untouchable"` // why nobody may switch the host now
+	Problem     string     `json:"problem"`     // why the host could not be read
 	Agent       string     `json:"agent"`
 	Driver      string     `json:"driver"`
-	States      []string   `json:"states"` // that it can be brought to
+	States      []string   `json:"states"` // the states that the host can be brought to
 
 	Busy         bool       `json:"busy"`
-	Idle         int        `json:"idle"` // measurements without a break
+	Idle         int        `json:"idle"` // consecutive measurements
 	ReservedFrom *time.Time `json:"reserved_from"`
 	BootSeconds  int64      `json:"boot_seconds"`
 	Boots        []int64    `json:"boots"`
@@ -160,16 +159,16 @@ type EnergyHost struct {
 	LastWakeTest *EnergyWakeTest `json:"last_wake_test"`
 	Hold         *EnergyHold     `json:"hold"`
 	Quarantine   string          `json:"quarantine"`
-	// Mode is its own, null where it has none, EffectiveMode what is in force.
+	// Mode is the host's own, null if it has none; EffectiveMode is the one in force.
 	Mode          EnergyMode `json:"mode"`
 	EffectiveMode string     `json:"effective_mode"`
 	Explanation   []string   `json:"explanation"`
-	// Outcome is there in the answer to an order: what it comes to, or why it waits.
+	// Outcome is in the answer to an order: the effect of the order, or why it waits.
 	Outcome string        `json:"outcome,omitempty"`
 	History []EnergyEntry `json:"history,omitzero"`
 }
 
-// EnergyWakeTest is whether a host woke when it was last ordered on.
+// EnergyWakeTest reports whether a host woke when it was last ordered on.
 type EnergyWakeTest struct {
 	At      time.Time `json:"at"`
 	Woke    bool      `json:"woke"`
@@ -177,7 +176,7 @@ type EnergyWakeTest struct {
 	Reason  string    `json:"reason"`
 }
 
-// EnergyHold is a manual order; Until is null where it is for ever.
+// EnergyHold is a manual order; Until is null if it has no end.
 type EnergyHold struct {
 	Action string     `json:"action"`
 	Reason string     `json:"reason"`
@@ -193,21 +192,21 @@ type EnergyOrder struct {
 	Until  *Until `json:"until,omitempty"`
 }
 
-// EnergyForeseen is what an order for a host would come to; dry_run asks for it.
+// EnergyForeseen is the predicted effect of an order for a host, the answer to dry_run.
 type EnergyForeseen struct {
 	Name    string `json:"name"`
 	Phase   string `json:"phase"`
 	Outcome string `json:"outcome"` // a sentence
 }
 
-// EnergyAudit is the answer to GET /v1/energy/audit, the latest entry first. Next is where
-// the page before begins (before); null where there is none.
+// EnergyAudit is the answer to GET /v1/energy/audit, latest entry first. Next is the value of
+// before for the next page; null on the last page.
 type EnergyAudit struct {
 	Entries []EnergyEntry `json:"entries"`
 	Next    *int64        `json:"next"`
 }
 
-// EnergyEntry is one line of the audit. Host is empty where it is about all.
+// EnergyEntry is one line of the audit. Host is empty if it concerns all hosts.
 type EnergyEntry struct {
 	ID        int64     `json:"id"`
 	At        time.Time `json:"at"`
@@ -218,12 +217,12 @@ type EnergyEntry struct {
 	Text      string    `json:"text"`
 }
 
-// EnergyDemands is the answer to GET /v1/energy/demand, in the order of time.
+// EnergyDemands is the answer to GET /v1/energy/demand, ordered by time.
 type EnergyDemands struct {
 	Demand []EnergyDemand `json:"demand"`
 }
 
-// EnergyDemand is how many hosts were in use at a time, and how many reserved.
+// EnergyDemand is how many hosts were in use, and how many reserved, at one time.
 type EnergyDemand struct {
 	At       time.Time `json:"at"`
 	InUse    int       `json:"in_use"`

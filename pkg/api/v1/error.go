@@ -2,13 +2,13 @@ package v1
 
 import "time"
 
-// ErrorAnswer is the body of every answer from 400 on.
+// ErrorAnswer is the body of every answer with a status of 400 or above.
 type ErrorAnswer struct {
 	Error   Error    `json:"error"`
 	Refusal *Refusal `json:"refusal,omitempty"`
 }
 
-// Error says what is wrong. Kind is one of those of package fault.
+// Error describes a fault. Kind is one of the kinds of package fault.
 type Error struct {
 	Kind      string `json:"kind"`
 	Field     string `json:"field"`
@@ -16,7 +16,7 @@ type Error struct {
 	RequestID string `json:"request_id"`
 }
 
-// Refusal says why a request cannot be met, and what could be.
+// Refusal is why a request has no room, with the alternatives.
 type Refusal struct {
 	Constraint      string     `json:"constraint"`
 	Matched         int        `json:"matched"`
@@ -26,7 +26,7 @@ type Refusal struct {
 	LargestQuantity int        `json:"largest_quantity"`
 }
 
-// Block is a time in which a host is held by others.
+// Block is a time in which other reservations hold a host.
 type Block struct {
 	Host  string    `json:"host"`
 	Start time.Time `json:"start"`

@@ -2,8 +2,8 @@ package v1
 
 import "time"
 
-// HostImage is the image of a reservation on one of its hosts: Start and End are those of
-// its transfer, null where there is none.
+// HostImage is the image of a reservation on one of its hosts. Start and End are those of its
+// transfer, null if there is none.
 type HostImage struct {
 	// Host is empty for an owner who does not see the hosts yet.
 	Host   string     `json:"host,omitempty"`
@@ -18,7 +18,7 @@ type Images struct {
 	Images []Image `json:"images"`
 }
 
-// Image is an image on a host, or on its way there.
+// Image is an image on a host, or on its way to one.
 type Image struct {
 	ID    string     `json:"id"`
 	Name  string     `json:"name"`
@@ -27,8 +27,8 @@ type Image struct {
 	State string     `json:"state"`
 	Start *time.Time `json:"start"`
 	End   *time.Time `json:"end"`
-	// KeptUntil is how long the host keeps it where nobody uses it.
+	// KeptUntil is how long the host keeps the image if nobody uses it.
 	KeptUntil    *time.Time `json:"kept_until"`
-	Reservations []string   `json:"reservations"` // that have not begun and need it there
+	Reservations []string   `json:"reservations"` // those that have not begun and need the image here
 	Detail       string     `json:"detail,omitempty"`
 }

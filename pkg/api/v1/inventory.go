@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// Property is an entry in the catalogue of what a filter may use.
+// Property is an entry in the catalog of properties that a filter may use.
 type Property struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"` // number, string, bool or list
@@ -21,10 +21,9 @@ type PropertyChange struct {
 	Hidden *bool `json:"hidden"`
 }
 
-// Host is a host as the inventory knows it. Trouble says why it takes no instances,
-// if it does not; to those who may not know, only that it does not. Instances are
-// given to those who may see them, where one host is asked for, and its source tells
-// them.
+// Host is a host in the inventory. Trouble is why the host accepts no instances, or empty; callers
+// that may not see the reason see only that it accepts none. Instances are only in answers about
+// one host, for callers that may see them, and if the source of the inventory reports them.
 type Host struct {
 	Name         string         `json:"name"`
 	Resources    Resources      `json:"resources"`
@@ -38,12 +37,12 @@ type Host struct {
 	Power        string         `json:"power"`
 	Trouble      string         `json:"trouble"`
 	BootSeconds  int64          `json:"boot_seconds"`
-	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 is unknown
+	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 if unknown
 	Instances    []Instance     `json:"instances,omitzero"`
 }
 
-// Instance is an instance on a host. Status is Nova's; LaunchedAt is null before the
-// instance runs, and ReservationID empty for one that was made in no reservation.
+// Instance is an instance on a host. Status is Nova's; LaunchedAt is null before the instance
+// runs, and ReservationID is empty for an instance created outside of reservations.
 type Instance struct {
 	ID            string     `json:"id"`
 	Name          string     `json:"name"`
@@ -55,30 +54,29 @@ type Instance struct {
 	ReservationID string     `json:"reservation_id,omitempty"`
 }
 
-// HostList is the answer to GET /v1/hosts, one page; Next is the marker of the
-// next. UnknownProperties are those of the filter that no host has.
+// HostList is one page of the answer to GET /v1/hosts; Next is the marker of the next page.
+// UnknownProperties are those of the filter that no host has.
 type HostList struct {
 	Hosts             []Host   `json:"hosts"`
 	Next              Marker   `json:"next"`
 	UnknownProperties []string `json:"unknown_properties,omitempty"`
 }
 
-// HostChange is the body of PATCH /v1/hosts/{name}. A property that is null is
-// removed.
+// HostChange is the body of PATCH /v1/hosts/{name}. A null removes the property.
 type HostChange struct {
 	Properties map[string]any `json:"properties,omitempty"`
 	Reservable *bool          `json:"reservable,omitempty"`
 	Power      *Power         `json:"power,omitempty"`
 }
 
-// HostCalendar has the claims on one host, by start.
+// HostCalendar has the claims on one host, ordered by start.
 type HostCalendar struct {
 	Host   string  `json:"host"`
 	Claims []Claim `json:"claims"`
 }
 
-// Claim is a time in which a host, or a part of it, is promised. The reservation
-// is named to its owner and to admins.
+// Claim is a time in which a reservation holds a host or a slice of it. Only its owner and admins
+// see which reservation.
 type Claim struct {
 	Start         time.Time `json:"start"`
 	End           time.Time `json:"end"`
@@ -96,8 +94,8 @@ type Calendar struct {
 	Hosts []HostCalendar `json:"hosts"`
 }
 
-// Window is a run of starts that would do: from Start to LatestStart, so that the
-// last reservation ends at End. Free is the number free at Start.
+// Window is a range of feasible starts, from Start to LatestStart; End is the end of a reservation
+// that starts at LatestStart. Free is the number of hosts that are free at Start.
 type Window struct {
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`
@@ -105,8 +103,8 @@ type Window struct {
 	Free        int       `json:"free"`
 }
 
-// Availability is the answer to GET /v1/availability. UnknownProperties are those
-// of the filter that no host has.
+// Availability is the answer to GET /v1/availability. UnknownProperties are those of the filter
+// that no host has.
 type Availability struct {
 	Matched           int      `json:"matched"`
 	Windows           []Window `json:"windows"`

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Of gives a reservation as an admin sees it: with its hosts, by name.
+// Of returns a reservation as an admin sees it: with its hosts, sorted by name.
 func Of(r *reservation.Reservation) Reservation {
 	out := Reservation{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),

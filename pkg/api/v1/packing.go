@@ -2,40 +2,40 @@ package v1
 
 import "time"
 
-// PackingRequest is the body of POST /v1/packing and, with Plan, of POST /v1/packing/runs:
-// how many migrations there may be and how much memory they may move, 0 being any. What is
-// absent is as configured.
+// PackingRequest is the body of POST /v1/packing and, with Plan, of POST /v1/packing/runs.
+// Migrations and MemoryMB limit the migrations and the memory that they move; 0 is no limit.
+// Absent fields have their configured values.
 type PackingRequest struct {
 	Migrations *int   `json:"migrations,omitempty"`
 	MemoryMB   *int64 `json:"memory_mb,omitempty"`
-	// Algorithm is "adapt" or "exact"; absent is exact where that is quick, else adapt.
+	// Algorithm is "adapt" or "exact"; if absent, exact where that is quick, else adapt.
 	Algorithm string `json:"algorithm,omitempty"`
-	// Consolidate is how many hosts shall become empty instead of a larger yield, Empty as
-	// many as can be, and Floor the yield that is kept then; absent is the one that is now.
+	// Consolidate is how many hosts the plan empties instead of raising the yield, Empty as many
+	// as possible. Floor is the minimum yield that such a plan keeps; if absent, the present one.
 	Consolidate *int     `json:"consolidate,omitempty"`
 	Empty       bool     `json:"empty,omitempty"`
 	Floor       *float64 `json:"floor,omitempty"`
-	// Plan is the id of the plan that is meant: nothing is done where another one is made.
+	// Plan is the id of the expected plan: if the hosts now lead to another plan, nothing is done.
 	Plan string `json:"plan,omitempty"`
 }
 
-// PackingPlan is the answer to POST /v1/packing. Yields are the smallest of all instances.
+// PackingPlan is the answer to POST /v1/packing. All yields are the minimum over all instances.
 type PackingPlan struct {
 	ID        string    `json:"id"`
 	At        time.Time `json:"at"`
 	Algorithm string    `json:"algorithm"`
-	// CPUNeed says where needs come from: "flavor", or "diagnostics" for the Measured ones.
+	// CPUNeed is the source of needs: "flavor", or "diagnostics" for the Measured instances.
 	CPUNeed   string `json:"cpu_need"`
 	Hosts     int    `json:"hosts"`
 	Instances int    `json:"instances"`
 	Movable   int    `json:"movable"`
 	Measured  int    `json:"measured"`
-	// MinYield is that of now, PlannedYield that after the moves, UpperBound one that no
+	// MinYield is the present yield, PlannedYield the one after the moves, UpperBound one that no
 	// placement exceeds.
 	MinYield     float64         `json:"min_yield"`
 	PlannedYield float64         `json:"planned_yield"`
 	UpperBound   float64         `json:"upper_bound"`
-	MemoryMB     int64           `json:"memory_mb"` // that is moved
+	MemoryMB     int64           `json:"memory_mb"` // moved by the plan
 	Moves        []PackingMove   `json:"moves"`
 	Emptied      []string        `json:"emptied"`
 	Kept         []PackingStay   `json:"kept"`
@@ -44,7 +44,7 @@ type PackingPlan struct {
 	Reasons      []string        `json:"reasons"`
 }
 
-// PackingMove is a live migration. In a run it has a State.
+// PackingMove is a live migration. State is only set in a run.
 type PackingMove struct {
 	Instance  string  `json:"instance"`
 	Name      string  `json:"name"`
@@ -55,7 +55,7 @@ type PackingMove struct {
 	MemoryMB  int64   `json:"memory_mb"`
 	Need      float64 `json:"need"` // in cores
 	MinYield  float64 `json:"min_yield"`
-	// Between says that the instance goes on to another host later.
+	// Between is true if the instance moves on to another host later.
 	Between bool       `json:"between"`
 	State   string     `json:"state,omitempty"`
 	Reason  string     `json:"reason,omitempty"`
@@ -70,14 +70,14 @@ type PackingStay struct {
 	Reason   string `json:"reason"`
 }
 
-// PackingBeyond is a host whose yield no move can change; 0 is not known.
+// PackingBeyond is a host whose yield no move can change; 0 is unknown.
 type PackingBeyond struct {
 	Host     string  `json:"host"`
 	MinYield float64 `json:"min_yield"`
 	Reason   string  `json:"reason"`
 }
 
-// PackingRun is a plan that is carried out: "running", "stopping", "done", "stopped" or
+// PackingRun is a plan that is carried out. Status is "running", "stopping", "done", "stopped" or
 // "failed".
 type PackingRun struct {
 	ID      string      `json:"id"`
@@ -91,8 +91,7 @@ type PackingRun struct {
 	Failed  int         `json:"failed"`
 	Left    int         `json:"left"`
 	Plan    PackingPlan `json:"plan"`
-	// MinYield is the smallest yield when the run had ended; null before, and where it is not
-	// known.
+	// MinYield is the minimum yield at the end of the run; null before, and if it is unknown.
 	MinYield *float64 `json:"min_yield"`
 }
 

@@ -2,15 +2,15 @@ package v1
 
 import "time"
 
-// PreemptibleInstances is the answer to GET /v1/preemptible: those that can be evicted
-// first, the cheapest first, then the others.
+// PreemptibleInstances is the answer to GET /v1/preemptible: first the instances that can be
+// evicted, cheapest first, then the others.
 type PreemptibleInstances struct {
 	Instances []PreemptibleInstance `json:"instances"`
 }
 
-// PreemptibleInstance is an instance that may have to leave for others. Holds is what it
-// has of its host, by resource class of Placement; it is empty where that is not known.
-// Cost is what its loss costs now, null where nobody makes room.
+// PreemptibleInstance is an instance that may be evicted. Holds are its resources on the host by
+// resource class of Placement, empty if unknown. Cost is the present cost of its loss, null if
+// evictions are off.
 type PreemptibleInstance struct {
 	ID         string           `json:"id"`
 	Name       string           `json:"name"`
@@ -23,11 +23,11 @@ type PreemptibleInstance struct {
 	Cost       *int64           `json:"cost"`
 	Unit       string           `json:"unit"`
 	Evictable  bool             `json:"evictable"`
-	Reason     string           `json:"reason,omitempty"` // why it is not
+	Reason     string           `json:"reason,omitempty"` // why it is not evictable
 }
 
-// PreemptionCosts is the answer to GET /v1/preemptible/cost: what it would cost each host
-// now to have an instance that takes Resources. Reason says why no host would be asked.
+// PreemptionCosts is the answer to GET /v1/preemptible/cost: the present cost for each host of
+// making room for an instance with these Resources. Reason is set if no host is considered.
 type PreemptionCosts struct {
 	Resources  map[string]int64 `json:"resources"` // by resource class of Placement
 	Considered int              `json:"considered"`
@@ -35,8 +35,8 @@ type PreemptionCosts struct {
 	Reason     string           `json:"reason,omitempty"`
 }
 
-// PreemptionCost is a host that may have an instance: as it is (Room), without Victims, or
-// not at all (Reason).
+// PreemptionCost is the cost for one host: the host has room (Room), would have room without
+// Victims, or cannot have the instance (Reason).
 type PreemptionCost struct {
 	Host    string   `json:"host"`
 	Room    bool     `json:"room"`
@@ -46,7 +46,7 @@ type PreemptionCost struct {
 	Reason  string   `json:"reason,omitempty"`
 }
 
-// Victim is an instance that leaves for another.
+// Victim is an instance that is evicted for another.
 type Victim struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`

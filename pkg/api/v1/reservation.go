@@ -1,5 +1,5 @@
-// Package v1 has the JSON of the REST API, version 1, as Go types. Server and
-// client share it; it holds no rules.
+// Package v1 has the JSON of the REST API, version 1, as Go types, which server and client share.
+// It holds no rules.
 package v1
 
 import (
@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// ReservationRequest is the body of POST /v1/reservations. What is absent takes
-// its default.
+// ReservationRequest is the body of POST /v1/reservations. Absent fields have their defaults.
 type ReservationRequest struct {
 	Name           string          `json:"name,omitempty"`
 	Kind           string          `json:"kind,omitempty"`
@@ -26,7 +25,7 @@ type ReservationRequest struct {
 	BeforeEnd      *Duration       `json:"before_end,omitempty"`
 }
 
-// Resources is the size of one instance, or what a host offers.
+// Resources is the size of one instance, or the capacity of a host.
 type Resources struct {
 	VCPUs    int64            `json:"vcpus,omitempty"`
 	MemoryMB int64            `json:"memory_mb,omitempty"`
@@ -42,7 +41,7 @@ type ReservationChange struct {
 	EndTime   *time.Time `json:"end_time,omitempty"`
 }
 
-// Reservation is a promise.
+// Reservation is a reservation as the caller may see it.
 type Reservation struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -53,8 +52,8 @@ type Reservation struct {
 	End       time.Time `json:"end"`
 	Quantity  int       `json:"quantity"`
 	Policy    string    `json:"policy"`
-	// Hosts has the names of the hosts: for the owner once the reservation is
-	// active, for admins always; else it is empty.
+	// Hosts are the names of the hosts. The owner sees them once the reservation is active, an
+	// admin always; otherwise it is empty.
 	Hosts  []string `json:"hosts"`
 	Events []Event  `json:"events"`
 
@@ -63,7 +62,7 @@ type Reservation struct {
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`
 	Image          string          `json:"image,omitempty"`
-	Images         []HostImage     `json:"images,omitempty"` // in the answer to GET /v1/reservations/{id} alone
+	Images         []HostImage     `json:"images,omitempty"` // only in the answer to GET /v1/reservations/{id}
 	OnEnd          string          `json:"on_end"`
 	BeforeEnd      Duration        `json:"before_end"`
 	DelayedByBoot  bool            `json:"delayed_by_boot"`
@@ -73,7 +72,7 @@ type Reservation struct {
 	UpdatedAt      time.Time       `json:"updated_at"`
 }
 
-// Event is an entry in a reservation's log.
+// Event is an event of a reservation.
 type Event struct {
 	Type   string     `json:"type"`
 	Time   time.Time  `json:"time"`
@@ -88,14 +87,14 @@ type Reservations struct {
 	Next         Marker        `json:"next"`
 }
 
-// Offer is what booking would do.
+// Offer is what a booking would get now.
 type Offer struct {
 	Start         time.Time `json:"start"`
 	End           time.Time `json:"end"`
 	Quantity      int       `json:"quantity"`
 	Kind          string    `json:"kind"`
 	Policy        string    `json:"policy"`
-	Hosts         []string  `json:"hosts"` // for admins; else empty
+	Hosts         []string  `json:"hosts"` // for admins; otherwise empty
 	Matched       int       `json:"matched"`
 	DelayedByBoot bool      `json:"delayed_by_boot"`
 }
@@ -105,21 +104,21 @@ type OfferAnswer struct {
 	Offer Offer `json:"offer"`
 }
 
-// Cancellation is what giving a reservation up would do.
+// Cancellation is the predicted effect of the deletion of a reservation.
 type Cancellation struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
-	// Servers are those that were made in the reservation, wherever they are.
+	// Servers are those created in the reservation, wherever they are now.
 	Servers []CancelledServer `json:"servers"`
 }
 
-// CancelledServer is a server of a reservation that is given up.
+// CancelledServer is a server of a reservation that is deleted.
 type CancelledServer struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"` // as Nova has it now
-	// Becomes is what becomes of it: deleted, shelved, stopped or left.
+	// Becomes is the effect of the deletion on the server: deleted, shelved, stopped or left.
 	Becomes string `json:"becomes"`
 }
 

@@ -8,9 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Duration is a number of whole seconds. In JSON it is written as a number, and read
-// from a number or from a string in the form of span.ParseDuration: "90", "2h30m",
-// "3d", "1w12h".
+// Duration is a number of whole seconds. JSON output is a number; input is a number or a string in
+// the form of span.ParseDuration: "90", "2h30m", "3d", "1w12h".
 type Duration int64
 
 // UnmarshalJSON reads a number of seconds or a written duration.
@@ -41,8 +40,7 @@ func ParseDuration(text string) (Duration, error) {
 	return Duration(seconds), nil
 }
 
-// Marker is the marker of the next page; on the last page it is empty, and null in
-// JSON.
+// Marker is the marker of the next page; on the last page it is empty, which JSON writes as null.
 type Marker string
 
 // MarshalJSON writes the marker.
@@ -53,8 +51,8 @@ func (m Marker) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(m))
 }
 
-// Power is a power state that is set for a host; the empty one, null in JSON, leaves
-// the host's power to its source again.
+// Power is a power state set for a host. The empty one, null in JSON, leaves the power to the
+// host's source.
 type Power string
 
 // MarshalJSON writes the state.
@@ -65,8 +63,8 @@ func (p Power) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(p))
 }
 
-// EnergyMode is how much the energy controller may do; the empty one, null in JSON, is
-// none of its own.
+// EnergyMode is how much the energy controller may do. The empty one, null in JSON, means no mode
+// of its own.
 type EnergyMode string
 
 // MarshalJSON writes the mode.
@@ -77,14 +75,14 @@ func (m EnergyMode) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(m))
 }
 
-// Until is an end: a time, or a duration from now on where In is not 0. In JSON it is RFC
-// 3339, or a Duration.
+// Until is an end: a time, or a duration from now if In is not 0. JSON has it in RFC 3339 or as a
+// Duration.
 type Until struct {
 	At time.Time
 	In Duration
 }
 
-// UnmarshalJSON reads a time with its zone or a duration of at least a second.
+// UnmarshalJSON reads a time with its zone, or a duration of at least one second.
 func (u *Until) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -110,10 +108,10 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	return json.Marshal(u.At.UTC().Truncate(time.Second))
 }
 
-// Hints are Nova's scheduler hints. Each is read from a string or a list of them.
+// Hints are Nova's scheduler hints. Each is a string or a list of strings in JSON.
 type Hints map[string][]string
 
-// UnmarshalJSON reads hints.
+// UnmarshalJSON reads the hints; it drops those that are null.
 func (h *Hints) UnmarshalJSON(raw []byte) error {
 	var mixed map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &mixed); err != nil {
@@ -137,7 +135,7 @@ func (h *Hints) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Networks are those of a server: "none", "auto", or a list of their ids.
+// Networks are the networks of a server: "none", "auto", or a list of network ids.
 type Networks []string
 
 // UnmarshalJSON reads a word or a list of ids.

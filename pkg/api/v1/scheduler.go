@@ -6,15 +6,15 @@ type FilterQuestion struct {
 	Request PlacementRequest `json:"request"`
 }
 
-// PlacementRequest is what matters of Nova's RequestSpec here.
+// PlacementRequest is the part of Nova's RequestSpec that matters for the answer.
 type PlacementRequest struct {
 	ProjectID   string `json:"project_id"`
 	Hints       Hints  `json:"hints"`
 	Preemptible bool   `json:"preemptible"`
 }
 
-// FilterAnswer has the hosts that may be used, in the order asked, and for each
-// other one the reason.
+// FilterAnswer has the allowed hosts, in the order of the question, and the reason for each other
+// one.
 type FilterAnswer struct {
 	Hosts   []string          `json:"hosts"`
 	Refused map[string]string `json:"refused"`
@@ -26,7 +26,7 @@ type WeighQuestion struct {
 	Request WeighRequest `json:"request"`
 }
 
-// WeighRequest is a PlacementRequest with what else Nova's RequestSpec says of
+// WeighRequest is a PlacementRequest with the other fields of Nova's RequestSpec that concern
 // reservations.
 type WeighRequest struct {
 	ProjectID   string `json:"project_id"`
@@ -34,8 +34,8 @@ type WeighRequest struct {
 	Preemptible bool   `json:"preemptible"`
 	// ExtraSpecs are those of the flavor.
 	ExtraSpecs map[string]string `json:"extra_specs"`
-	// Instances are the ids of those for which a host is looked for now. Whose guests they
-	// become is remembered.
+	// Instances are the ids of those that Nova is placing. Almanac records the reservation that
+	// each belongs to.
 	Instances []string `json:"instances"`
 }
 
@@ -43,9 +43,9 @@ type WeighRequest struct {
 type WeighAnswer struct {
 	Hosts   []string          `json:"hosts"`
 	Refused map[string]string `json:"refused"`
-	// Weights has each host that was asked for; the larger the better.
+	// Weights has every host of the question; larger is better.
 	Weights map[string]float64 `json:"weights"`
-	// Refusal tells the tenant why there is no host, where it is for the reservation that
-	// the request names.
+	// Refusal is a sentence for the tenant, set if the reservation that the request names leaves
+	// no host.
 	Refusal string `json:"refusal,omitempty"`
 }

@@ -8,15 +8,15 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// consumers knows which subscription uses which channel of a link. Channels are
-// kept for the next one: see outlet.
+// consumers maps the channels of a link to their subscriptions. It keeps free channels for later
+// subscriptions: see outlet.
 type consumers struct {
 	guard   sync.Mutex
 	running map[*amqp091.Channel]*subscription
 	idle    []*amqp091.Channel
 }
 
-// take gives a free channel; the caller has entered the link.
+// take returns a free channel; the caller has entered the link.
 func (c *consumers) take(l *link) (*amqp091.Channel, error) {
 	c.guard.Lock()
 	if n := len(c.idle); n > 0 {
@@ -35,7 +35,7 @@ func (c *consumers) add(s *subscription) {
 	c.running[s.ch] = s
 }
 
-// release takes the channel of s back.
+// release makes the channel of s free.
 func (c *consumers) release(s *subscription) {
 	c.guard.Lock()
 	defer c.guard.Unlock()
@@ -45,7 +45,7 @@ func (c *consumers) release(s *subscription) {
 	}
 }
 
-// of gives the subscription that uses ch, or nil.
+// of returns the subscription that uses ch, or nil.
 func (c *consumers) of(ch *amqp091.Channel) *subscription {
 	c.guard.Lock()
 	defer c.guard.Unlock()

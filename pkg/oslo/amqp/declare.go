@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// declare makes sure that m has its exchange and queue. An exchange that goes
-// with its last queue is declared each time.
+// declare ensures that m's exchange and queue exist. It declares an exchange with AutoDelete each
+// time, since it disappears with its last queue.
 func (s *session) declare(ch *amqp091.Channel, m oslo.Message) error {
 	if m.Exchange.Name == "" {
 		return nil
@@ -48,7 +48,7 @@ func (s *session) learn(key string) {
 	s.declared[key] = true
 }
 
-// forget has the exchange and queue of m declared again: somebody removed them.
+// forget makes declare declare m's exchange and queue again, because they were deleted.
 func (s *session) forget(m oslo.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,8 @@ func declareQueue(ch *amqp091.Channel, q oslo.Queue) error {
 	return nil
 }
 
-// declareError tells what the broker will never accept from what it may later.
+// declareError distinguishes errors that persist (Conflict, Denied) from temporary ones
+// (Unavailable).
 func declareError(what, name string, err error) error {
 	if refused, ok := errors.AsType[*amqp091.Error](err); ok {
 		switch refused.Code {
@@ -97,5 +98,5 @@ func declareError(what, name string, err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Err: err, Message: fmt.Sprintf("the %s %s could not be declared", what, name)}
 }
 
-// final says whether trying again is of no use.
+// final reports whether another attempt would fail too.
 func final(err error) bool { return fault.Is(err, fault.Conflict) || fault.Is(err, fault.Denied) }

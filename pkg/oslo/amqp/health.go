@@ -13,22 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Status is how the transport is.
+// Status is the state of a transport.
 type Status struct {
-	// Connected says that messages go out and come in; Since when that, or the
-	// contrary, is so.
+	// Connected reports whether messages can be sent and received; Since is the time of its last
+	// change.
 	Connected bool
 	Since     time.Time
-	// LastError is the last trouble with the broker, without passwords; "" if
-	// there was none.
+	// LastError is the last error of the broker or the connection, without passwords; "" if there
+	// was none.
 	LastError string
-	// Reconnects counts connections made again, Unconfirmed the messages whose
-	// publisher was told that nobody knows whether they arrived.
+	// Reconnects counts reconnections, Unconfirmed the messages whose publisher got an error
+	// because their arrival is unknown.
 	Reconnects  int64
 	Unconfirmed int64
 }
 
-// health follows the links of a transport.
+// health tracks the links of a transport.
 type health struct {
 	url  oslo.URL
 	name string // of the transport, for the log
@@ -38,8 +38,8 @@ type health struct {
 	mu     sync.Mutex
 	status Status
 	up     map[*link]bool
-	met    map[*link]bool // was up at least once
-	said   string         // the last trouble told, while it lasts
+	met    map[*link]bool // up at least once
+	said   string         // the last logged error, until the connection is up
 }
 
 func newHealth(u oslo.URL, o Options) *health {
@@ -49,11 +49,11 @@ func newHealth(u oslo.URL, o Options) *health {
 	}
 }
 
-// links is how many have to be up.
+// links is how many links a connected transport has.
 const links = 2
 
-// failed notes an attempt to connect that failed. The log has each trouble
-// once, however often it comes.
+// failed records a failed attempt to connect. The log contains each error once, however often it
+// recurs.
 func (h *health) failed(l *link, host oslo.Host, err error) {
 	text := explain(host, h.url.VirtualHost, err)
 	h.mu.Lock()
@@ -65,7 +65,7 @@ func (h *health) failed(l *link, host oslo.Host, err error) {
 	}
 }
 
-// explain says in an operator's words why there is no connection.
+// explain returns why there is no connection, in words for an operator.
 func explain(host oslo.Host, vhost string, err error) string {
 	if refused, ok := errors.AsType[*amqp091.Error](err); ok {
 		switch refused.Code {
@@ -101,13 +101,13 @@ func (h *health) lost(l *link, host oslo.Host, cause error) {
 		h.status.Connected, h.status.Since = false, h.now()
 	}
 	if errors.Is(cause, amqp091.ErrClosed) {
-		return // by ourselves
+		return // closed by this process
 	}
 	h.status.LastError = fmt.Sprintf("the connection to RabbitMQ at %s was lost: %v", host, cause)
 	h.log.Warn("lost RabbitMQ", "host", host.Address(), "connection", l.purpose, "error", cause)
 }
 
-// refused notes that the broker does not let a queue be used.
+// refused records that the broker refuses a queue.
 func (h *health) refused(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *health) refused(err error) {
 	h.log.Error("RabbitMQ refuses a queue", "error", err)
 }
 
-// unconfirmed gives the error for a message nobody knows about.
+// unconfirmed returns the error for a message whose arrival is unknown.
 func (h *health) unconfirmed(why string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *health) unconfirmed(why string) error {
 	return fault.New(fault.Unavailable, "RabbitMQ did not confirm the message (%s): it may have arrived or not", why)
 }
 
-// unavailable gives the error for what could not wait any longer.
+// unavailable returns the error for an operation whose time is over without a connection.
 func (h *health) unavailable() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +138,7 @@ func errClosed() error {
 	return fault.New(fault.Unavailable, "the connection to the message broker is being closed")
 }
 
-// Status gives the transport's health.
+// Status returns the transport's status.
 func (t *Transport) Status() Status {
 	t.health.mu.Lock()
 	defer t.health.mu.Unlock()

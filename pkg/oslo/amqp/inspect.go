@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Inspect looks at a queue; see oslo.Transport. Without a deadline in ctx it ends after
-// 30 s.
+// Inspect implements oslo.Transport. It waits at most 30 s.
 func (t *Transport) Inspect(ctx context.Context, queue string) (oslo.QueueStatus, error) {
 	p, found := t.publisher, make(chan oslo.QueueStatus, 1)
 	err := p.within(ctx, func(ctx context.Context) error {

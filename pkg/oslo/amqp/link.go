@@ -20,7 +20,7 @@ const (
 	closeTimeout     = 5 * time.Second
 )
 
-// link is one connection and what keeps it up.
+// link is one connection with its recovery.
 type link struct {
 	purpose string // "publish" or "consume", for the log
 	url     oslo.URL
@@ -30,17 +30,17 @@ type link struct {
 
 	life   context.Context // ends when the link is closed
 	finish context.CancelFunc
-	begins sync.Mutex     // no task begins while life ends
-	tasks  sync.WaitGroup // what close has to wait for
+	begins sync.Mutex     // no task begins after life has ended
+	tasks  sync.WaitGroup // tasks that close waits for
 
-	// host is the one to dial, raw what dialling it gave, and forget takes back
-	// that the end of life closes it; only the goroutine that dials touches them.
+	// host is the index of the host to dial, raw the dialed connection, and forget cancels the
+	// function that closes raw at the end of life. Only the goroutine that dials uses them.
 	host   int
 	raw    net.Conn
 	forget func() bool
 
-	// mu is held for reading while something is sent that is not to meet a
-	// reconnection halfway: the library asks for that.
+	// mu is held for reading during operations on channels: the library does not allow a
+	// reconnection in the middle of one.
 	mu      sync.RWMutex
 	conn    *amqp091.Connection
 	session *session      // nil while the connection is down
@@ -51,7 +51,7 @@ type link struct {
 // session is the time between two losses of the connection.
 type session struct {
 	mu       sync.Mutex
-	declared map[string]bool // exchanges and queues known to be there
+	declared map[string]bool // exchanges and queues that exist
 }
 
 func newLink(purpose string, u oslo.URL, o Options, t *tls.Config, h *health) *link {
@@ -63,7 +63,7 @@ func newLink(purpose string, u oslo.URL, o Options, t *tls.Config, h *health) *l
 	return l
 }
 
-// connect makes the first connection, however long that takes.
+// connect makes the first connection. It tries until it succeeds or the link is closed.
 func (l *link) connect() {
 	for failures := 1; ; failures++ {
 		conn, err := amqp091.DialConfig("amqp://localhost", l.config())
@@ -72,7 +72,7 @@ func (l *link) connect() {
 			return
 		}
 		if l.raw != nil {
-			l.raw.Close() // the library leaves it open when the handshake fails
+			l.raw.Close() // the library does not close it if the handshake fails
 		}
 		if !l.rest(failures, err) {
 			return
@@ -90,7 +90,7 @@ func (l *link) config() amqp091.Config {
 		Properties: properties,
 		Dial:       l.dial,
 		Recovery: &amqp091.Recovery{
-			// One attempt at a time: the pauses between them are ours.
+			// One attempt at a time: rest pauses between attempts.
 			ReconnectionConfig: &amqp091.ReconnectionConfig{MaxRetryCount: 1},
 			ConnectionRecovery: recovery{l},
 			TopologyRecovery:   recovery{l},
@@ -98,8 +98,8 @@ func (l *link) config() amqp091.Config {
 	}
 }
 
-// dial ignores the address the library knows: the next host may be another.
-// The handshake of TLS is done here for the same reason.
+// dial ignores the library's address, because the next host may be another. It performs the TLS
+// handshake for the same reason.
 func (l *link) dial(network, _ string) (net.Conn, error) {
 	dialing, cancel := context.WithTimeout(l.life, dialTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func (l *link) dial(network, _ string) (net.Conn, error) {
 	return conn, nil
 }
 
-// credentials are those of the host that is dialled.
+// credentials are those of the dialed host.
 type credentials struct{ link *link }
 
 func (c credentials) Mechanism() string { return "PLAIN" }
@@ -140,8 +140,8 @@ func (c credentials) Response() string {
 	return "\x00" + host.User + "\x00" + host.Password
 }
 
-// rest notes why an attempt failed and waits until the next, which is at
-// another host where there is one. It says no when the link is closed.
+// rest records a failed attempt and waits until the next one, which goes to the next host. It
+// returns false if the link is closed.
 func (l *link) rest(failures int, err error) bool {
 	if l.life.Err() != nil {
 		return false
@@ -150,7 +150,7 @@ func (l *link) rest(failures int, err error) bool {
 	l.health.failed(l, host, err)
 	l.host = (l.host + 1) % len(l.url.Hosts)
 	if failures%len(l.url.Hosts) != 0 {
-		return true // all hosts are tried before a pause
+		return true // pause only after all hosts have failed
 	}
 	select {
 	case <-l.life.Done():
@@ -171,7 +171,7 @@ func (l *link) up(conn *amqp091.Connection) {
 	l.health.connected(l, l.url.Hosts[l.host])
 }
 
-// down ends the session. It waits for what is being sent, which fails at once.
+// down ends the session. It waits for operations in progress, which fail at once.
 func (l *link) down(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,8 +187,8 @@ func (l *link) down(cause error) {
 	}
 }
 
-// enter waits for a session and holds it: the caller sends what it has to and
-// calls l.mu.RUnlock.
+// enter waits for a session and locks l.mu for reading; the caller calls l.mu.RUnlock after its
+// operation.
 func (l *link) enter(ctx context.Context) (*session, error) {
 	for {
 		l.mu.RLock()
@@ -207,7 +207,7 @@ func (l *link) enter(ctx context.Context) (*session, error) {
 	}
 }
 
-// close ends the connection, or the attempts to make one.
+// close closes the connection, or ends the attempts to make one.
 func (l *link) close() error {
 	l.mu.RLock()
 	conn, up := l.conn, l.session != nil
@@ -230,14 +230,14 @@ func (l *link) close() error {
 	return err
 }
 
-// recovery are the link's hooks in the library's recovery.
+// recovery implements the library's recovery hooks for a link.
 type recovery struct{ link *link }
 
-// OnConnectionClose recovers the connection, however long that takes.
+// OnConnectionClose recovers the connection. It tries until it succeeds or the link is closed.
 func (r recovery) OnConnectionClose(conn *amqp091.Connection, cause *amqp091.Error) {
 	l := r.link
 	if !conn.IsClosed() {
-		return // told of an attempt that failed on the way to success
+		return // called for a failed attempt although a later one has succeeded
 	}
 	if l.begin() {
 		defer l.tasks.Done()
@@ -253,12 +253,12 @@ func (r recovery) OnConnectionClose(conn *amqp091.Connection, cause *amqp091.Err
 			}
 		}
 	}
-	// The library frees the channels of a connection that is down only when an
-	// attempt of its own fails. This one does: the link is closed.
+	// The library releases the channels of a lost connection only after a failed attempt of its
+	// own. This attempt fails because the link is closed.
 	new(amqp091.DefaultConnectionRecovery).OnConnectionClose(conn, cause)
 }
 
-// begin counts a task that close has to wait for, unless it is closed already.
+// begin registers a task that close waits for. It returns false if the link is closed.
 func (l *link) begin() bool {
 	l.begins.Lock()
 	defer l.begins.Unlock()
@@ -269,8 +269,8 @@ func (l *link) begin() bool {
 	return true
 }
 
-// OnChannelClose renews a subscription whose channel the broker closed. A
-// publisher looks after its channel itself.
+// OnChannelClose renews a subscription whose channel the broker closed. A publisher reopens its
+// channels itself.
 func (r recovery) OnChannelClose(ch *amqp091.Channel, _ *amqp091.Error) {
 	l := r.link
 	l.mu.RLock()

@@ -1,21 +1,20 @@
 // Package amqp carries oslo messages over RabbitMQ.
 //
-// It keeps two connections, one to publish and one to consume, so that a broker
-// that slows publishers down still hears acknowledgements. Both recover by
-// amqp091-go's own recovery, which dials again, repeats the handshake and
-// reopens the channels with their prefetch and confirm mode. What that recovery
-// does not do is done here, through the hooks it has for it:
+// It keeps two connections, one to publish and one to consume, so that acknowledgements still
+// reach a broker that throttles publishers. amqp091-go recovers both: it dials again, repeats the
+// handshake and reopens the channels with their prefetch and confirm mode. This package adds what
+// that recovery lacks, through its hooks:
 //
-//   - the first connection, pauses that grow, and a change of host with its own
+//   - the first connection, growing pauses, and a change of host with its own
 //     password (link.go);
-//   - declarations that the broker refuses: the library skips them and goes on
-//     without, here they are errors (subscription.go);
-//   - delivery tags: after a reconnection the broker counts from 1 again, and an
-//     acknowledgement of an older delivery would settle somebody else's. Each
-//     reconnection has consumers of its own, and what the old ones have
-//     delivered can no longer be settled (subscription.go);
+//   - declarations that the broker refuses: the library ignores them and
+//     continues, here they are errors (subscription.go);
+//   - delivery tags: after a reconnection the broker counts from 1 again, and the
+//     acknowledgement of an older delivery would settle another message. Each
+//     reconnection has its own consumers, and deliveries of the old ones can no
+//     longer be settled (subscription.go);
 //   - consumers that the broker cancels because their queue is gone;
-//   - messages that were not confirmed: the publisher gets an error (publish.go).
+//   - unconfirmed messages: the publisher gets an error (publish.go).
 package amqp
 
 import (
@@ -33,24 +32,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Options of a transport; the names in the comments are those of
+// Options are the settings of a transport; the names in the comments are those of
 // [oslo_messaging_rabbit]. The options in the URL override them.
 type Options struct {
-	// Name is shown by the broker beside the connection.
+	// Name is the broker's label for the connection.
 	Name          string
 	Heartbeat     time.Duration // heartbeat_timeout_threshold; 0 is 60 s
 	RetryInterval time.Duration // rabbit_retry_interval; 0 is 1 s
 	RetryBackoff  time.Duration // rabbit_retry_backoff; 0 is 2 s
 	IntervalMax   time.Duration // rabbit_interval_max; 0 is 30 s
 	TLS           TLS
-	// NewID gives a random UUID.
+	// NewID returns a random UUID.
 	NewID func() string
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// TLS says how the broker is met. Certificates are always verified: against
-// CAFile, or the system's authorities where there is none.
+// TLS has the settings for encryption. The broker's certificate is always verified: against
+// CAFile, or the system's authorities without one.
 type TLS struct {
 	Enabled        bool   // ssl
 	CAFile         string // ssl_ca_file
@@ -59,8 +58,8 @@ type TLS struct {
 	VerifyHostname bool   // ssl_enforce_hostname_verification
 }
 
-// override gives the options with those of the URL on top. Options for queues
-// are not among them: they belong to who declares the queue.
+// override returns the options overridden by those of the URL. It ignores options for queues,
+// which apply to declarations.
 func (o Options) override(query map[string]string) (Options, error) {
 	durations := map[string]*time.Duration{
 		"heartbeat_timeout_threshold": &o.Heartbeat,
@@ -118,12 +117,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pause is how long to wait before the attempt after n failed ones.
+// pause returns how long to wait after n failed attempts.
 func (o Options) pause(n int) time.Duration {
 	return min(o.RetryInterval+time.Duration(n-1)*o.RetryBackoff, o.IntervalMax)
 }
 
-// config gives the client's side of TLS, or nil without it.
+// config returns the client's TLS configuration, or nil without TLS.
 func (t TLS) config() (*tls.Config, error) {
 	if !t.Enabled {
 		return nil, nil
@@ -147,8 +146,8 @@ func (t TLS) config() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	if !t.VerifyHostname {
-		// The library's own check is all or nothing, so it is replaced by one
-		// of the chain alone.
+		// The standard verification cannot skip only the host name, so verifyChain replaces it and
+		// verifies only the chain.
 		c.InsecureSkipVerify = true
 		c.VerifyConnection = func(state tls.ConnectionState) error { return verifyChain(c.RootCAs, state) }
 	}

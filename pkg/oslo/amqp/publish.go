@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// publishersAtOnce bounds the messages waiting for their confirmation.
+	// publishersAtOnce bounds the messages that wait for their confirmation.
 	publishersAtOnce = 32
-	// publishTimeout bounds a Publish whose ctx has no deadline.
+	// publishTimeout bounds every Publish and Inspect; an earlier deadline of ctx counts too.
 	publishTimeout = 30 * time.Second
 )
 
-// publisher publishes messages, each on a channel it has for itself: what the
-// broker returns or complains about there is about this message.
+// publisher publishes messages, each on a channel of its own, so that the broker's returns and
+// errors on the channel concern that message.
 type publisher struct {
 	link  *link
 	slots chan struct{}
@@ -30,9 +30,9 @@ type publisher struct {
 	idle []*outlet
 }
 
-// outlet is a channel in confirm mode. It is kept for the life of the link: the
-// library reopens it, and a channel closed while the connection is down would
-// keep the connection from recovering.
+// outlet is a channel in confirm mode. It is kept for the life of the link: the library reopens
+// it, and a channel that is closed while the connection is down would prevent the recovery of the
+// connection.
 type outlet struct {
 	ch       *amqp091.Channel
 	returned chan amqp091.Return
@@ -43,16 +43,15 @@ func newPublisher(l *link) *publisher {
 	return &publisher{link: l, slots: make(chan struct{}, publishersAtOnce)}
 }
 
-// Publish publishes m; see oslo.Transport. Without a deadline in ctx it ends
-// after 30 s.
+// Publish implements oslo.Transport. It waits at most 30 s.
 func (t *Transport) Publish(ctx context.Context, m oslo.Message) error {
 	p := t.publisher
 	return p.within(ctx, func(ctx context.Context) error { return p.publish(ctx, m) },
 		func() error { return p.link.health.unconfirmed("it was not taken in time") })
 }
 
-// within lets act speak to the broker, for 30 s where ctx has no deadline. late gives
-// the error where that takes longer.
+// within runs act, which uses the broker, for at most 30 s. late returns the error if act takes
+// longer.
 func (p *publisher) within(ctx context.Context, act func(ctx context.Context) error, late func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -61,7 +60,7 @@ func (p *publisher) within(ctx context.Context, act func(ctx context.Context) er
 	case <-ctx.Done():
 		return p.link.health.unavailable()
 	}
-	// A broker that hangs holds whoever sends; the caller goes when ctx ends.
+	// A hanging broker blocks act; the caller returns when ctx ends.
 	result := make(chan error, 1)
 	if !p.link.begin() {
 		<-p.slots
@@ -78,14 +77,14 @@ func (p *publisher) within(ctx context.Context, act func(ctx context.Context) er
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-result: // it knows better why
+	case err := <-result: // act's own error is more precise
 		return err
 	case <-time.After(publishGrace):
 		return late()
 	}
 }
 
-// publishGrace is how long a Publish at its end waits for its own error.
+// publishGrace is how long within waits for act's own error after the deadline.
 const publishGrace = 100 * time.Millisecond
 
 func (p *publisher) publish(ctx context.Context, m oslo.Message) error {
@@ -129,7 +128,7 @@ func (p *publisher) publish(ctx context.Context, m oslo.Message) error {
 	return nil
 }
 
-// send declares what m needs and sends it.
+// send declares m's exchange and queue and sends m.
 func (p *publisher) send(s *session, m oslo.Message) (*outlet, *amqp091.DeferredConfirmation, error) {
 	o, err := p.take()
 	if err != nil {
@@ -155,7 +154,7 @@ func (p *publisher) send(s *session, m oslo.Message) (*outlet, *amqp091.Deferred
 	return o, confirmed, nil
 }
 
-// take gives a channel that is open and free, and makes one where there is none.
+// take returns an idle, open channel, or a new one.
 func (p *publisher) take() (*outlet, error) {
 	p.mu.Lock()
 	var o *outlet
@@ -182,8 +181,8 @@ func (p *publisher) take() (*outlet, error) {
 	}, nil
 }
 
-// drain forgets what was said about the message before: one thing of a kind,
-// since every message is drained. The library closes both with the connection.
+// drain discards the broker's notices about the previous message: at most one of each kind, since
+// every message is preceded by a drain. The library closes both channels with the connection.
 func (o *outlet) drain() {
 	select {
 	case <-o.returned:
@@ -195,7 +194,7 @@ func (o *outlet) drain() {
 	}
 }
 
-// put gives an outlet back; nil is none.
+// put makes an outlet idle; it ignores nil.
 func (p *publisher) put(o *outlet) {
 	if o == nil {
 		return
@@ -205,8 +204,8 @@ func (p *publisher) put(o *outlet) {
 	p.idle = append(p.idle, o)
 }
 
-// putLater gives an outlet back when the broker has said what it has to say
-// about the message that was given up: the next one is not to hear it.
+// putLater makes an outlet idle after the broker's answer about the abandoned message, so that the
+// next message does not get that answer.
 func (p *publisher) putLater(o *outlet, confirmed *amqp091.DeferredConfirmation) {
 	select {
 	case <-confirmed.Done():
@@ -218,8 +217,8 @@ func (p *publisher) putLater(o *outlet, confirmed *amqp091.DeferredConfirmation)
 
 func (p *publisher) close() error { return p.link.close() }
 
-// reopen opens a channel that the broker closed, if the connection is there;
-// else the connection's recovery does.
+// reopen opens a channel that the broker closed, if there is a connection; otherwise the
+// connection's recovery reopens it.
 func (l *link) reopen(ch *amqp091.Channel) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

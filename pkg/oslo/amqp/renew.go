@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// consumeAgain consumes q again if the broker ended its consumer, which it does
-// when the queue is deleted or moves.
+// consumeAgain consumes q again if the broker ended its consumer, as it does when the queue is
+// deleted or moved.
 func (s *subscription) consumeAgain(generation int, q oslo.Queue, tag string) {
 	if _, err := s.link.enter(s.life); err != nil {
 		return
@@ -28,23 +28,23 @@ func (s *subscription) consumeAgain(generation int, q oslo.Queue, tag string) {
 	}
 	if err != nil && final(err) {
 		s.fail(err)
-	} // else the channel is closed and opened again with all its consumers
+	} // otherwise the channel is closed and reopened with all its consumers
 }
 
-// invalidate ends the generation: its channel is gone.
+// invalidate ends the generation, because its channel is gone.
 func (s *subscription) invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
 }
 
-// recover consumes again on a channel that was opened again. An error has the
-// whole connection tried again.
+// recover consumes again on a reopened channel. An error makes the library repeat the recovery of
+// the connection.
 func (s *subscription) recover(conn *amqp091.Connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.active {
-		return nil // who opens it tries again
+		return nil // open tries again
 	}
 	err := s.start()
 	switch {
@@ -63,7 +63,7 @@ func (s *subscription) recover(conn *amqp091.Connection) error {
 	return nil
 }
 
-// renewSoon opens the channel again; it is the broker who closed it.
+// renewSoon reopens the channel after the broker has closed it.
 func (s *subscription) renewSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *subscription) renew() {
 			return
 		}
 		if s.ch.IsClosed() {
-			_ = s.ch.Reconnect() // and with it recover
+			_ = s.ch.Reconnect() // which also calls recover
 		}
 		open := !s.ch.IsClosed()
 		s.link.mu.RUnlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// subscription consumes some queues on a channel of its own.
+// subscription consumes queues on a channel of its own.
 type subscription struct {
 	link     *link
 	ch       *amqp091.Channel
@@ -20,15 +20,15 @@ type subscription struct {
 	prefetch int
 	deliver  func(oslo.Delivery)
 
-	// mu guards the fields below, and is held while something is settled, so
-	// that this does not meet a new generation halfway.
+	// mu guards the fields below. It is also held while a delivery is settled, so that no new
+	// generation begins meanwhile.
 	mu sync.Mutex
-	// generation counts the times the channel was opened: what one has
-	// delivered cannot be settled in the next.
+	// generation counts how often the channel was opened: a delivery of one generation cannot be
+	// settled in another.
 	generation int
 	consumers  int      // counts consumers, for their tags
 	tags       []string // of the consumers of this generation
-	active     bool     // consumed once: from then on it is recovered
+	active     bool     // has consumed, so it must be recovered
 	closed     bool
 	renewing   bool
 	delivering sync.WaitGroup
@@ -36,10 +36,10 @@ type subscription struct {
 	life   context.Context
 	ending sync.Once
 	finish context.CancelFunc
-	err    error // why life ended; set before
+	err    error // why life ended; set before it ends
 }
 
-// Subscribe consumes the queues; see oslo.Transport.
+// Subscribe implements oslo.Transport.
 func (t *Transport) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
 	l := t.consume
 	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver}
@@ -60,12 +60,12 @@ func (t *Transport) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch
 		}
 		return s, nil
 	case <-ctx.Done():
-		go s.Close() // in case it opens after all
+		go s.Close() // in case it still opens
 		return nil, l.health.unavailable()
 	}
 }
 
-// open starts consuming as soon as the connection is there.
+// open starts consuming as soon as the link has a session.
 func (s *subscription) open(ctx context.Context) error {
 	for failures := 1; ; failures++ {
 		if _, err := s.link.enter(ctx); err != nil {
@@ -128,8 +128,8 @@ func (s *subscription) start() error {
 	return nil
 }
 
-// stop ends the consumers of the generation before; mu is held. On a channel
-// that was opened again the broker knows nothing of them and says yes.
+// stop cancels the consumers of the previous generation; mu is held. On a reopened channel the
+// broker does not know them and confirms.
 func (s *subscription) stop() error {
 	for _, tag := range s.tags {
 		if err := s.ch.Cancel(tag, false); err != nil {
@@ -153,13 +153,13 @@ func (s *subscription) consume(q oslo.Queue) error {
 	return nil
 }
 
-// read hands out what one consumer gets.
+// read passes on the deliveries of one consumer.
 func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries <-chan amqp091.Delivery) {
 	for d := range deliveries {
 		s.mu.Lock()
 		if s.closed || s.generation != generation {
 			if s.generation == generation {
-				_ = d.Nack(false, true) // somebody else may have it
+				_ = d.Nack(false, true) // another consumer may take it
 			}
 			s.mu.Unlock()
 			continue
@@ -209,7 +209,7 @@ func (s *subscription) end(err error) {
 // Done is closed when the subscription has ended.
 func (s *subscription) Done() <-chan struct{} { return s.life.Done() }
 
-// Err says why the subscription ended.
+// Err returns why the subscription ended.
 func (s *subscription) Err() error {
 	select {
 	case <-s.life.Done():
@@ -219,8 +219,8 @@ func (s *subscription) Err() error {
 	}
 }
 
-// Close stops the deliveries. Without a connection the broker learns it at the
-// next one.
+// Close stops the deliveries. Without a connection, the broker is told after the next
+// reconnection.
 func (s *subscription) Close() {
 	s.mu.Lock()
 	again := s.closed
@@ -242,7 +242,7 @@ func (s *subscription) Close() {
 	}
 }
 
-// leave tells the broker, if there is a connection.
+// leave cancels the consumers at the broker, if there is a connection.
 func (s *subscription) leave() {
 	s.link.mu.RLock()
 	defer s.link.mu.RUnlock()

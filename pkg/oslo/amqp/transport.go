@@ -14,9 +14,8 @@ type Transport struct {
 	consume   *link
 }
 
-// Open gives a transport to the brokers of u, which connects in the background
-// and keeps itself connected until Close: brokers that are away are waited for.
-// Errors are Invalid: an option that cannot be.
+// Open returns a transport to the brokers of u. It connects in the background and reconnects until
+// Close. Errors are Invalid and concern an option.
 func Open(u oslo.URL, o Options) (*Transport, error) {
 	if u.Scheme != "rabbit" {
 		return nil, fault.Field("transport_url", "has the scheme %q; RabbitMQ is rabbit://", u.Scheme)
@@ -41,8 +40,7 @@ func Open(u oslo.URL, o Options) (*Transport, error) {
 	}, nil
 }
 
-// Close ends the subscriptions and both connections. What is being published
-// ends unconfirmed.
+// Close ends the subscriptions and both connections. Messages in progress end unconfirmed.
 func (t *Transport) Close() error {
 	return errors.Join(t.consume.close(), t.publisher.close())
 }

@@ -1,6 +1,6 @@
-// Package memory carries oslo messages inside one process. It stands for a
-// broker that is always there: what is published before somebody subscribes
-// waits in its queue, whatever its expiration. Nothing survives the process.
+// Package memory carries oslo messages inside one process. It acts like a broker that never fails:
+// messages wait in their queues for a subscription, whatever their expiration. Nothing survives
+// the process.
 package memory
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// longestQueue bounds what waits for nobody.
+// longestQueue is how many messages a queue may contain.
 const longestQueue = 10_000
 
-// Broker is a broker inside the process. It is an oslo.Transport.
+// Broker is an oslo.Transport inside the process.
 type Broker struct {
 	mu        sync.Mutex
 	queues    map[string]*queue
@@ -28,11 +28,11 @@ type Broker struct {
 	closed    bool
 }
 
-// binding is what a message must name to reach a queue; a fanout exchange has
-// the one with no key.
+// binding is the exchange and key that route a message to a queue; the key of a fanout exchange is
+// empty.
 type binding struct{ exchange, key string }
 
-// New gives an empty broker. Close it.
+// New returns an empty broker. The caller must Close it.
 func New() *Broker {
 	return &Broker{
 		queues:    map[string]*queue{},
@@ -42,8 +42,8 @@ func New() *Broker {
 	}
 }
 
-// Publish puts the message into the queues it is for; see oslo.Transport. A
-// queue holds 10,000 messages; Unavailable then.
+// Publish adds the message to its queues; see oslo.Transport. It fails with an Unavailable fault
+// if a queue has 10,000 messages.
 func (b *Broker) Publish(ctx context.Context, m oslo.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (b *Broker) declareExchange(e oslo.Exchange) error {
 	return nil
 }
 
-// declare gives the queue, made where there is none, and binds it.
+// declare returns the queue, creates it if necessary, and binds it.
 func (b *Broker) declare(want oslo.Queue) (*queue, error) {
 	if err := b.declareExchange(want.Exchange); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (b *Broker) declare(want oslo.Queue) (*queue, error) {
 	return q, nil
 }
 
-// delete forgets a queue and what waits in it.
+// delete deletes a queue and its messages.
 func (b *Broker) delete(name string) {
 	q, ok := b.queues[name]
 	if !ok {
@@ -134,7 +134,7 @@ func (b *Broker) delete(name string) {
 	}
 }
 
-// Inspect looks at a queue; see oslo.Transport.
+// Inspect implements oslo.Transport.
 func (b *Broker) Inspect(ctx context.Context, name string) (oslo.QueueStatus, error) {
 	if err := ctx.Err(); err != nil {
 		return oslo.QueueStatus{}, err
@@ -174,11 +174,11 @@ func (b *Broker) Close() error {
 
 func errClosed() error { return fault.New(fault.Unavailable, "the message broker is being closed") }
 
-// queue holds what waits. The broker's mutex guards it.
+// queue has the waiting messages. The broker's mutex guards it.
 type queue struct {
 	declared oslo.Queue
 	waiting  []item
-	changed  chan struct{} // closed when something is put in
+	changed  chan struct{} // closed and replaced when a message arrives
 }
 
 type item struct {

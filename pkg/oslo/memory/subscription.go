@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// subscription reads some queues, one goroutine each.
+// subscription reads queues, each in its own goroutine.
 type subscription struct {
 	broker  *Broker
 	deliver func(oslo.Delivery)
@@ -19,7 +19,7 @@ type subscription struct {
 	err    error
 }
 
-// Subscribe reads the queues; see oslo.Transport.
+// Subscribe implements oslo.Transport.
 func (b *Broker) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (b *Broker) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch in
 	return s, nil
 }
 
-// read hands out what comes into q; unsettled has room for what may be out.
+// read delivers the messages of q; the capacity of unsettled is the prefetch.
 func (s *subscription) read(q *queue, unsettled chan struct{}) {
 	for {
 		select {
@@ -60,7 +60,7 @@ func (s *subscription) read(q *queue, unsettled chan struct{}) {
 	}
 }
 
-// next waits for the first item of q.
+// next waits for the first item of q. It returns false when the subscription ends.
 func (s *subscription) next(q *queue) (item, bool) {
 	for {
 		s.broker.mu.Lock()
@@ -82,7 +82,7 @@ func (s *subscription) next(q *queue) (item, bool) {
 	}
 }
 
-// settle gives the Settle of one delivery.
+// settle returns the Settle function of one delivery.
 func (s *subscription) settle(q *queue, i item, unsettled <-chan struct{}) func(bool) error {
 	settled := false
 	return func(requeue bool) error {
@@ -117,7 +117,7 @@ func (s *subscription) Close() {
 	s.readers.Wait()
 }
 
-// end stops the readers; err says why, nil when the owner did.
+// end stops the readers; err is the reason, nil after Close.
 func (s *subscription) end(err error) {
 	s.ending.Do(func() {
 		s.broker.mu.Lock()

@@ -32,7 +32,7 @@ func testInspect(t *testing.T, c *cloud) {
 	c.is(queue.Name, oslo.QueueStatus{Exists: true, Messages: 1})
 }
 
-// is waits until the queue is as it should be.
+// is waits until the queue has the wanted status.
 func (c *cloud) is(queue string, want oslo.QueueStatus) {
 	c.Helper()
 	for ctx := c.soon(); ; {
@@ -46,7 +46,7 @@ func (c *cloud) is(queue string, want oslo.QueueStatus) {
 	}
 }
 
-// said is a log of which a test hears each message.
+// said is a log handler that passes each message to the test.
 type said chan string
 
 func (s said) Enabled(context.Context, slog.Level) bool { return true }
@@ -57,7 +57,7 @@ func (s said) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// serveLogged runs a server like cloud.serve does, and gives its log.
+// serveLogged starts a server like cloud.serve, and returns its log.
 func (c *cloud) serveLogged(methods map[string]oslo.Handler) said {
 	c.Helper()
 	log := make(said, 100)
@@ -71,17 +71,17 @@ func (c *cloud) serveLogged(methods map[string]oslo.Handler) said {
 }
 
 const (
-	// waits is how long, in seconds, the callers of these tests wait for a sign of life.
+	// waits is how many seconds the callers in these tests wait for a sign of life.
 	waits = 2
-	// mostWaits is how long they wait at most where a busy machine needs more time.
+	// mostWaits is the largest number of seconds that they wait on a busy machine.
 	mostWaits = 32
 )
 
-// lasts is the expiration of the requests of a caller who waits for so many seconds.
+// lasts returns the expiration of requests whose caller waits for this many seconds.
 func lasts(wait int) time.Duration { return time.Duration(wait) * 2500 * time.Millisecond }
 
-// ask sends a request to method, to be answered on the queue replies. Its caller waits for
-// so many seconds.
+// ask sends a request to method, with replies as its reply queue. Its caller waits for `wait`
+// seconds.
 func (c *cloud) ask(method, replies string, wait int) {
 	c.Helper()
 	inner := fmt.Sprintf(`{"method": %q, "args": {"n": 3}, "_msg_id": "0123", "_reply_q": %q, "_timeout": %d}`, method, replies, wait)
@@ -94,8 +94,7 @@ func (c *cloud) ask(method, replies string, wait int) {
 	}
 }
 
-// replies reads a reply queue, which stays when the reading ends, and gives the results
-// in it.
+// replies reads a reply queue, which remains after the reading, and returns the results in it.
 func (c *cloud) replies(queue string) (reading oslo.Subscription, results <-chan string) {
 	c.Helper()
 	got := make(chan string, 10)
@@ -129,7 +128,7 @@ func testGoneCaller(t *testing.T, c *cloud) {
 	left, _ := c.replies("reply_left")
 	left.Close()
 	c.ask("late", "reply_left", waits)
-	// The one worker is free for others all the time.
+	// The one worker stays free for other requests.
 	for range 2 {
 		var got number
 		if err := c.client(oslo.ClientOptions{}).Call(c.soon(), target, "double", number{4}, &got); err != nil || got.N != 8 {
@@ -153,7 +152,7 @@ func testReturningCaller(t *testing.T, c *cloud) {
 	for wait := waits; ; wait *= 4 {
 		queue := fmt.Sprint("reply_late_", wait)
 		c.ask("double", queue, wait)
-		// The server has it once it has left the queue.
+		// The server has received the request once the queue is empty.
 		c.is(target.Topic, oslo.QueueStatus{Exists: true, Consumers: 1})
 		_, results := c.replies(queue)
 		select {
@@ -165,7 +164,7 @@ func testReturningCaller(t *testing.T, c *cloud) {
 				t.Errorf("it was served %d times", len(served))
 			}
 			return
-		case text := <-log: // the machine has been too slow
+		case text := <-log: // the machine was too slow
 			if wait >= mostWaits {
 				t.Fatalf("the server says: %s", text)
 			}
@@ -193,8 +192,7 @@ func testLostCaller(t *testing.T, c *cloud) {
 	receive(c, called, "the call ends")
 }
 
-// undoer serves methods whose handlers begin, wait, and answer; what they have done can
-// be undone.
+// undoer returns handlers that begin, wait, and answer, and that register an Undo.
 type undoer struct {
 	began, undone chan string
 	hold          chan struct{}
@@ -204,7 +202,7 @@ func newUndoer() undoer {
 	return undoer{make(chan string, 10), make(chan string, 10), make(chan struct{}, 10)}
 }
 
-// answer gives a handler that answers when hold says so.
+// answer returns a handler that answers after a value from hold.
 func (u undoer) answer(result any, err error) oslo.Handler {
 	return func(_ context.Context, r *oslo.Request) (any, error) {
 		r.Undo(func() { u.undone <- r.Method })
@@ -265,8 +263,8 @@ func testLateAnswer(t *testing.T, c *cloud) {
 	}
 }
 
-// readsLate has a caller read an answer that lies in its queue, and says whether it is then
-// left as it is for longer than the caller waits.
+// readsLate makes a caller read an answer that is already in its queue, and reports whether the
+// server leaves the result in place for longer than the caller waits.
 func readsLate(c *cloud, u undoer, log said, wait int) bool {
 	c.Helper()
 	queue := fmt.Sprint("reply_late_", wait)
@@ -281,11 +279,11 @@ func readsLate(c *cloud, u undoer, log said, wait int) bool {
 		c.Errorf("got %s", result)
 	}
 	select {
-	case <-u.undone: // in vain, or the machine has been too slow
+	case <-u.undone: // an error, or the machine was too slow
 		return false
 	case text := <-log:
 		c.Errorf("the server says: %s", text)
-	case <-time.After(time.Duration(wait+1) * time.Second): // nothing is to happen
+	case <-time.After(time.Duration(wait+1) * time.Second): // nothing should happen
 	}
 	return true
 }

@@ -17,7 +17,7 @@ func testBound(t *testing.T, c *cloud) {
 	const workers, calls = 2, 6
 	var active, most atomic.Int64
 	var once sync.Once
-	all := make(chan struct{}) // workers are busy
+	all := make(chan struct{}) // closed when all workers are busy
 	c.serve("one", workers, map[string]oslo.Handler{"hold": func(ctx context.Context, _ *oslo.Request) (any, error) {
 		now := active.Add(1)
 		defer active.Add(-1)
@@ -31,7 +31,7 @@ func testBound(t *testing.T, c *cloud) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		<-time.After(50 * time.Millisecond) // room for others to begin
+		<-time.After(50 * time.Millisecond) // time for further requests to begin
 		return nil, nil
 	}})
 	client := c.client(oslo.ClientOptions{})
@@ -123,7 +123,7 @@ func testCloseClient(t *testing.T, c *cloud) {
 	}
 }
 
-// hang gives a handler that says when it begins and waits for its deadline.
+// hang returns a handler that closes began and then waits for the end of its context.
 func hang(began chan<- struct{}) oslo.Handler {
 	return func(ctx context.Context, _ *oslo.Request) (any, error) {
 		close(began)
@@ -138,7 +138,7 @@ func testCloseTransport(t *testing.T, c *cloud) {
 	server := oslo.NewServer(other, oslo.ServerOptions{
 		Exchange: target.Exchange, Topic: target.Topic, Name: "one", NewID: NewID,
 		Endpoints: []oslo.Endpoint{{Version: "1.4", Methods: map[string]oslo.Handler{"hang": hang(began)}}},
-		Grace:     1, // nothing can be answered any more
+		Grace:     1, // no answer is possible any more
 	})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(t.Context()) }()

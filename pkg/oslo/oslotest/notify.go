@@ -47,7 +47,7 @@ func testNotification(t *testing.T, c *cloud) {
 	c.listen("", func(_ context.Context, n oslo.Notification) error { got <- n; return nil })
 	want := sent
 	want.PublisherID, want.Priority, want.Time = "almanac.host", oslo.Info, noon
-	want.Context = oslo.NewRequestContext("req-1", "") // and no token
+	want.Context = oslo.NewRequestContext("req-1", "") // without the token
 	if diff := cmp.Diff(want, receive(c, got, "the notification comes")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-// Package oslotest holds every transport of pkg/oslo to the same behaviour.
+// Package oslotest tests that every transport of pkg/oslo behaves alike.
 package oslotest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// Transport is what is tested.
+// Transport is a transport under test.
 type Transport interface {
 	oslo.Transport
 	Close() error
@@ -22,8 +22,8 @@ type Transport interface {
 // patience bounds every wait for a condition.
 const patience = 2 * time.Minute
 
-// Run runs the suite on what open gives: a transport to a broker, or a part of
-// one, where nobody else is. The suite closes it.
+// Run runs the suite on the transports that open returns: each to a broker, or a part of one,
+// without other users. The suite closes them.
 func Run(t *testing.T, open func(t *testing.T) Transport) {
 	tests := map[string]func(t *testing.T, c *cloud){
 		"ACallIsAnsweredWithItsContext":               testCall,
@@ -74,7 +74,7 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 	}
 }
 
-// goroutines counts those that run code of Almanac or of the AMQP library.
+// goroutines counts the goroutines that run code of pkg/oslo or of the AMQP library.
 func goroutines() int {
 	buffer := make([]byte, 1<<20)
 	count := 0
@@ -96,14 +96,14 @@ func noneLeft(t *testing.T, before int) {
 	}
 }
 
-// cloud is one test's broker and what runs on it.
+// cloud is one test's broker with its servers and clients.
 type cloud struct {
 	*testing.T
 	open      func() Transport
 	transport Transport
 }
 
-// NewID gives a random UUID.
+// NewID returns a random UUID.
 func NewID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:])
@@ -112,7 +112,7 @@ func NewID() string {
 
 var target = oslo.Target{Exchange: "almanac", Topic: "almanac.test", Version: "1.2"}
 
-// serve runs a server until the test ends and returns when it reads its queues.
+// serve runs a server until the test ends, and returns once it consumes its queues.
 func (c *cloud) serve(name string, workers int, methods map[string]oslo.Handler) *oslo.Server {
 	c.Helper()
 	server := oslo.NewServer(c.transport, oslo.ServerOptions{
@@ -163,7 +163,7 @@ func (c *cloud) client(o oslo.ClientOptions) *oslo.Client {
 	return client
 }
 
-// soon is a ctx that ends when a test would have failed anyway.
+// soon returns a ctx that ends when the test's patience is over.
 func (c *cloud) soon() context.Context {
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	c.Cleanup(cancel)

@@ -20,7 +20,7 @@ type number struct {
 	N int `json:"n"`
 }
 
-// double answers with twice its argument.
+// double returns twice its argument.
 func double(_ context.Context, r *oslo.Request) (any, error) {
 	var args number
 	if err := r.Decode(&args); err != nil {
@@ -137,7 +137,7 @@ func testMonitor(t *testing.T, c *cloud) {
 			return nil, ctx.Err()
 		}
 	}})
-	// A busy machine may be late with a sign of life, and has more time for it then.
+	// A busy machine may be late with a sign of life; then the next round allows more time.
 	for wait := waits; ; wait *= 4 {
 		var got number
 		asked := number{wait + wait/2}
@@ -175,7 +175,7 @@ func testCast(t *testing.T, c *cloud) {
 	}
 }
 
-// collect gives a handler that sends its argument to into.
+// collect returns a handler that sends its argument to into.
 func collect(into chan<- int) oslo.Handler {
 	return func(_ context.Context, r *oslo.Request) (any, error) {
 		var args number
