@@ -26,7 +26,7 @@ func TestSettingsOfEnergyThatCannotWorkAreRefused(t *testing.T) {
 	for field, change := range map[string]func(c *config.Config){
 		"roles":           func(c *config.Config) { c.Default.Roles = []string{"energy", "inventory"} },
 		"spare_capacity":  func(c *config.Config) { c.Energy.SpareCapacity = []string{"VCPU"} },
-		"CUSTOM_*": func(c *config.Config) { c.Energy.SpareCapacity = []string{"GPU:2"} },
+		"CUSTOM_*":        func(c *config.Config) { c.Energy.SpareCapacity = []string{"GPU:2"} },
 		"forecaster":      func(c *config.Config) { c.Energy.Forecaster = "oracle" },
 		"efficiency_file": func(c *config.Config) { c.Energy.EfficiencyFile = "not-there.csv" },
 		"line 2":          func(c *config.Config) { c.Energy.EfficiencyFile = table },
