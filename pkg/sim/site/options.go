@@ -65,10 +65,9 @@ type Power struct {
 	StepEvery, MeasureEvery, PlanEvery int64
 }
 
-// Paper returns the power of the evaluation in paper 004: its rules, a measurement each minute, a
-// plan every five, and a forecast that present use continues (E004-7). What the paper leaves open
-// is the service's default. boot is the assumed boot time, in seconds, of a host without measured
-// boots.
+// Paper returns the power of the evaluation in paper 004: its rules, a measurement each minute, a plan
+// every five, and a forecast that present use continues (E004-7). The service's defaults fill in what
+// the paper leaves open. boot is the assumed boot time, in seconds, of a host without measured boots.
 func Paper(boot int64) Power {
 	return Power{
 		Rules:      energy.Paper(),
