@@ -10,9 +10,8 @@ import (
 type request struct {
 	start, duration int64
 	hosts           int
-	// own reports whether it was a reservation in the workload. asked is when it was requested
-	// then, or its start if rule 1 of the adaptation has moved it. For any other request, asked is
-	// the start.
+	// own reports whether it was a reservation in the workload. asked is when the workload requested
+	// it, or its start if rule 1 of the adaptation has moved it. For other requests asked is the start.
 	own   bool
 	asked int64
 }
