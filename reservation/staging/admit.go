@@ -88,7 +88,7 @@ type draft struct {
 
 type place struct{ node, image string }
 
-// newDraft takes over the lists of s, with room for about more further transfers.
+// newDraft takes over the lists of s; more is about how many transfers will be added.
 func newDraft(s State, site Site, more int) *draft {
 	n := len(s.Transfers) + more
 	d := &draft{State: s, site: site, transfers: make(map[place][]int, n), ids: make(map[string]bool, n)}

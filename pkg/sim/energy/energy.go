@@ -16,7 +16,7 @@ type cell struct {
 // results are the outcomes of all cells, run by run.
 type results struct {
 	options  Options
-	demands  []*demand // by run; with a trace they are all the same
+	demands  []*demand // by run; with a trace they are identical
 	variants []variant
 	outcomes map[cell][]outcome
 }

@@ -25,7 +25,7 @@ func kindOf(i *inventory.Instance) int {
 	return normal
 }
 
-// tally counts what happens in a cloud. It counts everything except the hours from warm on.
+// tally counts what happens in a cloud: byHour from begin on, everything else from warm on.
 type tally struct {
 	begin, warm, until span.Instant
 	// costs are the costs that evictions are counted by, whichever of them chooses; unpaid is the

@@ -17,7 +17,7 @@ type plan struct {
 	// transfers are scheduled or under way, by Start; at indexes them by place.
 	transfers []staging.Transfer
 	at        map[place]staging.Transfer
-	// held maps transfers that are needed but not begun now to the reason.
+	// held maps each transfer that is needed but not begun now to the reason.
 	held map[place]hold
 	// failures are the transfers that have failed since the last success, and undone those that did
 	// not reach the cloud since then.
