@@ -22,8 +22,8 @@ const (
 )
 
 // settle ends the transfers that the cloud has reported on, and those whose time is over. If no
-// host of a call is heard of by the time the first should have the image, the call counts as lost:
-// then only the first would have failed. A report that a host has the image counts in answer to any
+// host of a call is heard of by the bound of its first transfer, the call counts as lost: the first
+// has failed, and the others are Undone. A report that a host has the image counts in answer to any
 // call since the transfer began. A report that it failed counts in answer to the transfer's own
 // call alone: an earlier call that was abandoned may still fail.
 func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
