@@ -8,14 +8,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Reusable says that the node will have the image at an instant by what is known: it is
-// in the pool then, or comes by a transfer with a deadline by then. An image that expires
-// at that instant is kept for who asks for it before (E000-6).
+// Reusable reports whether the node will have the image at an instant, as far as the state knows:
+// the image is in the pool then, or a transfer with a deadline by then brings it. An image that
+// expires at exactly that instant is kept for the next user (E000-6).
 func (s State) Reusable(node, image string, at span.Instant) bool {
 	return s.Nodes(image, at)[node]
 }
 
-// Nodes gives those on which an image is Reusable at an instant.
+// Nodes returns the nodes on which an image is Reusable at an instant.
 func (s State) Nodes(image string, at span.Instant) map[string]bool {
 	nodes := map[string]bool{}
 	for node, entries := range s.Pools {
@@ -35,10 +35,10 @@ func (s State) Nodes(image string, at span.Instant) map[string]bool {
 
 func (e *Entry) serves(at span.Instant) bool { return e.From <= at && at <= e.Expire }
 
-// serves says that who needs the image from at on can rely on the transfer. One that runs
-// is there when it ends. Where images do not age they are kept over a gap (E000-6); who
-// starts before the transfer has to end is on its own (E000-7). One that was due before it
-// began promises nothing until it has ended.
+// serves reports whether a demand that needs the image from at on can rely on the transfer. A
+// transfer under way serves from its end on. Where images do not age, they are kept over a gap
+// (E000-6); a demand that starts before the transfer's deadline cannot rely on it (E000-7). A
+// transfer that was due before it began promises nothing until it has ended.
 func (t *Transfer) serves(at span.Instant, s *State) bool {
 	there := t.Deadline
 	switch {
@@ -52,13 +52,13 @@ func (t *Transfer) serves(at span.Instant, s *State) bool {
 	return there <= at && (!s.Ages || at <= t.Expire)
 }
 
-// Admit gives the state with the demand in it: pools and transfers are used again where
-// the image will be there, else one transfer per node is entered (paper 000, Algorithms 1
+// Admit returns the state with the demand in it: the demand reuses pools and transfers where the
+// image will be there, and one new transfer per node is entered elsewhere (paper 000, Algorithms 1
 // and 4). The error is a *Refusal.
 //
-// A pool keeps an image until the latest end of those who use it (E000-1, E000-2). Pools
-// are refused first, then transfers; a demand that needs no new transfer is not refused
-// for others that are late, and none for what is hopeless already.
+// A pool keeps an image until the latest end of its users (E000-1, E000-2). Pools are refused
+// first, then transfers. A demand that needs no new transfer is not refused because other transfers
+// are late, and no demand is refused because of transfers that are already hopeless.
 func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
 	before := s.without(now)
 	return newAdmission(site, before, func(d Demand) State {
@@ -68,7 +68,7 @@ func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
 	}).Admit(d)
 }
 
-// without gives s at an instant, without what has expired by then.
+// without returns s at now, without the entries that have expired by then.
 func (s State) without(now span.Instant) State {
 	pools := make(map[string][]Entry, len(s.Pools))
 	for node, entries := range s.Pools {
@@ -77,7 +77,7 @@ func (s State) without(now span.Instant) State {
 	return State{At: now, Ages: s.Ages, Transfers: slices.Clone(s.Transfers), Pools: pools}
 }
 
-// draft is a state that is being made; nobody else has its lists.
+// draft is a state under construction; it shares its lists with nobody.
 type draft struct {
 	State
 	site      Site
@@ -88,7 +88,7 @@ type draft struct {
 
 type place struct{ node, image string }
 
-// newDraft takes over the lists of s, to which about so many transfers will be added.
+// newDraft takes over the lists of s; more is about how many transfers will be added.
 func newDraft(s State, site Site, more int) *draft {
 	n := len(s.Transfers) + more
 	d := &draft{State: s, site: site, transfers: make(map[place][]int, n), ids: make(map[string]bool, n)}
@@ -107,8 +107,8 @@ func (d *draft) note(i int, t *Transfer) {
 	d.entered = max(d.entered, t.Entered)
 }
 
-// enter enters what a demand needs on each of its nodes. One that began before now has
-// what is there.
+// enter enters what a demand needs on each of its nodes. A demand that began before now uses what
+// is there and gets no new transfer.
 func (d *draft) enter(demand Demand) {
 	begun := demand.Span.Start < d.At || demand.Span.Start == d.At && demand.Joining
 	for i, node := range demand.Nodes {
@@ -118,9 +118,8 @@ func (d *draft) enter(demand Demand) {
 	}
 }
 
-// enterLate enters what a Joining demand lacks, where nothing is on its way already. The
-// transfers are due before they can begin: they keep nobody else waiting, and nobody
-// relies on them.
+// enterLate enters what a Joining demand lacks, where no transfer is under way or overdue already.
+// These transfers are due before they can begin: they delay no others, and nobody relies on them.
 func (d *draft) enterLate(demand Demand) {
 	for _, node := range demand.Nodes {
 		coming := func(i int) bool { t := &d.Transfers[i]; return t.Started || t.Deadline <= d.At }
@@ -139,7 +138,8 @@ func (d *draft) transfer(node string, demand Demand) {
 	d.note(i, &d.Transfers[i])
 }
 
-// reuse lets a demand use what a node has or will have, first from the pool.
+// reuse lets a demand use what a node has or will have, first from the pool, and reports whether it
+// can.
 func (d *draft) reuse(node string, demand Demand) bool {
 	if d.pooled(node, demand) {
 		return true
@@ -154,7 +154,7 @@ func (d *draft) reuse(node string, demand Demand) bool {
 	return false
 }
 
-// pooled lets a demand use what is in the pool of a node.
+// pooled lets a demand use what is in the pool of a node, and reports whether it can.
 func (d *draft) pooled(node string, demand Demand) bool {
 	at := max(demand.Span.Start, d.At)
 	for i := range d.Pools[node] {
@@ -166,7 +166,7 @@ func (d *draft) pooled(node string, demand Demand) bool {
 	return false
 }
 
-// fresh gives an id that no transfer has.
+// fresh returns an id that no transfer has yet.
 func (d *draft) fresh(id string) string {
 	name := id
 	for n := 2; d.ids[name]; n++ {
@@ -175,8 +175,8 @@ func (d *draft) fresh(id string) string {
 	return name
 }
 
-// Advance gives the state at now: what Schedule would have begun since is under way or has
-// become an entry, and what has expired is gone.
+// Advance returns the state at now: transfers that Schedule would have begun since s.At are under
+// way or have become entries, and expired entries are gone.
 func (s State) Advance(site Site, now span.Instant) State {
 	if now < s.At {
 		return s
@@ -209,7 +209,7 @@ func (s State) Advance(site Site, now span.Instant) State {
 	return next.without(now)
 }
 
-// arrived gives the entries of a pool with the image of a transfer that is over.
+// arrived returns the entries of a pool with the image of a transfer that has ended.
 func arrived(entries []Entry, t Transfer) []Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {

@@ -8,16 +8,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Admission decides on demands beside those that are met already, each as if it were the
-// only one. It knows what is the same for all decisions, and bounds what all refusals
-// together take to find an earliest start. It is for one goroutine.
+// Admission decides on demands beside those already accepted, each as if it were the only further
+// one. It computes once what all decisions share, and bounds the total work of finding earliest
+// starts for refusals. Only one goroutine may use it.
 type Admission struct {
 	site    Site
 	before  State
-	with    func(Demand) State // before with a demand
-	excused map[string]bool    // what started or was hopeless in before
-	late    map[string]bool    // what was late in before; nil is not known yet
-	work    int                // transfers that were laid out to find earliest starts
+	with    func(Demand) State // before with the demand entered
+	excused map[string]bool    // ids of transfers that had started or were hopeless in before
+	late    map[string]bool    // ids of transfers that were late in before; nil until computed
+	work    int                // transfers laid out so far to find earliest starts
 }
 
 func newAdmission(site Site, before State, with func(Demand) State) *Admission {
@@ -30,11 +30,11 @@ func newAdmission(site Site, before State, with func(Demand) State) *Admission {
 	return a
 }
 
-// Before is the state without another demand.
+// Before returns the state without another demand.
 func (a *Admission) Before() State { return a.before }
 
-// Admit gives the state with a demand, or Before and a *Refusal, with the earliest start
-// where it is found.
+// Admit returns the state with the demand, or Before and a *Refusal with the earliest start that
+// was found.
 func (a *Admission) Admit(d Demand) (State, error) {
 	after := a.with(d)
 	if refusal, ok := errors.AsType[*Refusal](a.judge(after, d)); ok {
@@ -44,10 +44,10 @@ func (a *Admission) Admit(d Demand) (State, error) {
 	return after, nil
 }
 
-// Allows says whether Admit would admit a demand.
+// Allows reports whether Admit would admit the demand.
 func (a *Admission) Allows(d Demand) bool { return a.judge(a.with(d), d) == nil }
 
-// judge says what is wrong with a state after a demand was entered: a *Refusal or nil.
+// judge returns a *Refusal that describes what a demand breaks in after, the state with it, or nil.
 func (a *Admission) judge(after State, d Demand) error {
 	site := a.site
 	fresh := added(a.before, after)
@@ -83,7 +83,7 @@ func (a *Admission) judge(after State, d Demand) error {
 		"the image %s cannot be on the hosts in time: it must be there by %s, and %s", d.Image.ID, site.by(d.Span.Start), why)}
 }
 
-// by says when an image must be there for a start.
+// by describes when an image must be on the hosts for a start.
 func (s Site) by(start span.Instant) string {
 	if s.Margin == 0 {
 		return fmt.Sprintf("%v, the start", start)
@@ -96,7 +96,7 @@ func poolRefusal(site Site, d Demand, node string) *Refusal {
 		"there is no room for the image %s from %v to %v: a host keeps no more than %d bytes of images", d.Image.ID, d.Span.Start, d.Span.End, site.Limit)}
 }
 
-// added are the transfers of after that before does not have, or has for later.
+// added returns the transfers of after that before lacks or has with a later deadline.
 func added(before, after State) (list []Transfer) {
 	had := make(map[string]span.Instant, len(before.Transfers))
 	for i := range before.Transfers {
@@ -111,8 +111,8 @@ func added(before, after State) (list []Transfer) {
 	return list
 }
 
-// hurt gives a transfer that is late in after, nil where none is. What is hopeless or runs
-// already is nobody's fault; without a fresh transfer, neither is what was late before.
+// hurt returns a transfer that is late in after, nil if none is. Transfers that run or are hopeless
+// already do not count; without a fresh transfer, neither do those that were late before.
 func (a *Admission) hurt(site Site, after State, fresh bool) *Transfer {
 	for _, t := range layOut(site, after.At, after).late {
 		if !a.excused[t.ID] && (fresh || !a.wasLate(t.ID)) {

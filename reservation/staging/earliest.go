@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// mostPieces bounds how many pieces of time are looked at for an earliest start.
+	// mostPieces bounds how many pieces of time the search for an earliest start covers.
 	mostPieces = 64
-	// mostWork bounds how many transfers one Admission lays out to find earliest starts:
-	// some ten milliseconds, since who books waits meanwhile.
+	// mostWork bounds how many transfers one Admission lays out to find earliest starts. That takes
+	// some ten milliseconds, during which the user waits for the answer.
 	mostWork = 25_000
 )
 
-// earliest gives a start at which a demand that was refused would be accepted, 0 where none
-// is found. Between the times at which something in its pools changes, a later start is
-// never worse on one channel: so each piece is tried at its end, and the first good one is
-// halved. The last one ends when the transfers could follow all others. With several
-// channels or full pools an earlier start may be missed, and so it may where there are so
-// many transfers that not all pieces can be tried: those left are taken for one then.
+// earliest returns a start at which a refused demand would be accepted, 0 where it finds none.
+// Between the instants at which something in its pools changes, a later start is never worse on one
+// channel. So it tests each piece at its end and bisects the first good one. The last piece ends
+// when the transfers could follow all others. With several channels or full pools it may miss an
+// earlier start; also where there are so many transfers that it cannot test every piece and treats
+// the remaining ones as one.
 func (a *Admission) earliest(d Demand) span.Instant {
-	left := (mostWork - a.work) / 2 // the rest is for who asks again
+	left := (mostWork - a.work) / 2 // the rest is for the next refusal
 	accepted := func(start span.Instant) bool {
 		moved := d
 		moved.Span = span.New(start, d.Span.Seconds())
@@ -55,10 +55,11 @@ func (a *Admission) earliest(d Demand) span.Instant {
 	return 0
 }
 
-// turns are the ends of the pieces, in order.
+// turns returns the ends of the pieces, in order.
 func turns(site Site, before State, d Demand) []span.Instant {
 	var list []span.Instant
-	// What comes and goes in the pools of the nodes, seen from the demand's start.
+	// change enters the instants around the arrival and expiry of an image, seen from the demand's
+	// start.
 	change := func(from, expire span.Instant) {
 		length := span.Instant(d.Span.Seconds() + site.Lifetime)
 		list = append(list, from-1, from-length, expire, expire+1)
@@ -90,8 +91,8 @@ func turns(site Site, before State, d Demand) []span.Instant {
 	return list
 }
 
-// followingAll is a start by which the transfers of a demand could be made after all
-// others, and with a limit after its pools have been cleared.
+// followingAll returns a start late enough for the transfers of a demand to follow all others and,
+// with a limit, for its pools to have been cleared.
 func followingAll(site Site, before State, d Demand) span.Instant {
 	now := before.At
 	if site.Limit > 0 {

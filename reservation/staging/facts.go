@@ -7,35 +7,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Facts are what a service has seen of images. What is to be transferred is not among
-// them: it follows from the facts and from what is reserved, so that all replicas with the
-// same facts and reservations have the same transfers in mind, and none is stored. Nobody
-// changes facts that have been published.
+// Facts are what a service has observed of images. They do not contain future transfers: those
+// follow from the facts and the reservations. So replicas with the same facts and reservations plan
+// the same transfers, and none need be stored. Published facts never change.
 type Facts struct {
 	Site Site
-	// Images are those whose size is known, by id.
+	// Images are the images of known size, by id.
 	Images map[string]Image
-	// Pools are what hosts have, by host name, each until it may be gone when nobody needs
-	// it. Of an image that is on its way only Running tells.
+	// Pools are the images that hosts have, by host name, each until the host may drop it when
+	// unused. An image that is on its way appears only in Running.
 	Pools map[string][]Entry
-	// Running are the transfers under way: Started, with the Start, the expected End, and
-	// the deadline and expiry that they had when they began. One that has not started is
-	// entered as it is.
+	// Running are the transfers under way: Started, with the Start, the expected End, and the
+	// deadline and expiry that they had when they began. A transfer that has not started is entered
+	// unchanged.
 	Running []Transfer
 }
 
-// Image gives the image of that id; known is false where its size is not known.
+// Image returns the image with that id; known is false where its size is unknown.
 func (f *Facts) Image(id string) (i Image, known bool) {
 	i, known = f.Images[id]
 	i.ID = id
 	return i, known
 }
 
-// State gives what the pools will have, and which transfers are needed, for the demands,
-// which are in the order in which they were made. The one with the earliest start comes
-// first, so that one transfer to a node serves all that need the image there later. A
-// demand that began before now keeps the images that are there, and needs no transfer any
-// more, unless it is Joining. Some transfers may not be possible in time.
+// State returns what the pools will have and which transfers the demands need. The demands are in
+// the order in which they were made. State enters the one with the earliest start first, so that
+// one transfer to a node serves all that need the image there later. A demand that began before now
+// keeps the images that are there and needs no further transfer, unless it is Joining. Some
+// transfers may be impossible in time.
 func (f *Facts) State(now span.Instant, demands []Demand) State {
 	demands = inOrder(demands)
 	return f.state(now, demands, demands)
@@ -47,7 +46,7 @@ func inOrder(demands []Demand) []Demand {
 	return demands
 }
 
-// state is State for demands by start; what joins late is looked for in joining.
+// state is State for demands ordered by start; it takes late joiners from joining.
 func (f *Facts) state(now span.Instant, demands, joining []Demand) State {
 	d := newDraft(State{At: now, Transfers: f.Running, Pools: f.Pools}.without(now), f.Site, len(demands))
 	for _, demand := range demands {
@@ -61,11 +60,11 @@ func (f *Facts) state(now span.Instant, demands, joining []Demand) State {
 	return d.State
 }
 
-// joinTime is for how many seconds a node that joins late is to be given its image.
+// joinTime is for how many seconds after the start a node that joins late may still get its image.
 const joinTime = 3600
 
-// Wants says that transfers are made for a demand: before it begins, and for a while where
-// it is Joining, though not for so long that the image could have come and gone again.
+// Wants reports whether a demand needs transfers: before it begins, and for a while afterwards if
+// it is Joining. That while ends before the image could have arrived and expired again.
 func (f *Facts) Wants(now span.Instant, d Demand) bool {
 	until := int64(0)
 	if d.Joining {
@@ -76,8 +75,8 @@ func (f *Facts) Wants(now span.Instant, d Demand) bool {
 	return now < d.Span.Start.Add(until) && now < d.Span.End
 }
 
-// Admission lets further demands be decided on. Admit gives the state of all with one more,
-// as State.Admit does.
+// Admission returns an Admission for further demands beside these. Its Admit returns the state of
+// all demands with one more, as State.Admit does.
 func (f *Facts) Admission(now span.Instant, demands []Demand) *Admission {
 	demands = inOrder(demands)
 	return newAdmission(f.Site, f.state(now, demands, demands), func(d Demand) State {

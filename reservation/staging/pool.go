@@ -6,22 +6,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// stay is a time in which an image takes space in a pool.
+// stay is a span in which an image takes space in a pool.
 type stay struct {
 	image Image
 	span  span.Span
 }
 
-// level is what is taken from an instant on, until the next level.
+// level is the space in use from an instant on, until the next level.
 type level struct {
 	at   span.Instant
 	used int64
 }
 
-// levels are in the order of their instants; nothing is taken before the first.
+// levels are ordered by instant; nothing is in use before the first.
 type levels []level
 
-// index is that of the level that holds at an instant; -1 is before the first.
+// index returns the index of the level that holds at an instant; -1 is before the first.
 func (l levels) index(at span.Instant) int {
 	i, found := slices.BinarySearchFunc(l, at, func(l level, at span.Instant) int {
 		switch {
@@ -45,7 +45,7 @@ func (l levels) used(at span.Instant) int64 {
 	return 0
 }
 
-// split gives the levels with one that begins at an instant, and its index.
+// split returns the levels with one that begins at the instant, and the index of that level.
 func (l levels) split(at span.Instant) (levels, int) {
 	i := l.index(at)
 	if i >= 0 && l[i].at == at {
@@ -54,7 +54,7 @@ func (l levels) split(at span.Instant) (levels, int) {
 	return slices.Insert(l, i+1, level{at, l.used(at)}), i + 1
 }
 
-// raise gives the levels with so much more taken during a span.
+// raise returns the levels with size more bytes in use during w.
 func (l levels) raise(w span.Span, size int64) levels {
 	l, from := l.split(w.Start)
 	l, until := l.split(w.End)
@@ -64,8 +64,8 @@ func (l levels) raise(w span.Span, size int64) levels {
 	return l
 }
 
-// pool is the space that images take on one node over time. An image that is there twice
-// takes its space once. Each level of an image begins where one of all begins.
+// pool is the space that images take on one node over time. Overlapping stays of one image take its
+// space once. Each level of an image begins where a level of the total begins.
 type pool struct {
 	all    levels
 	images map[string]levels
@@ -98,7 +98,7 @@ func (p *pool) add(s stay) {
 	p.busy[id] = p.busy[id].take(s.span)
 }
 
-// used is the space that all images take at an instant; nil is an empty pool.
+// used returns the bytes that all images take at an instant; a nil pool is empty.
 func (p *pool) used(at span.Instant) int64 {
 	if p == nil {
 		return 0
@@ -106,8 +106,8 @@ func (p *pool) used(at span.Instant) int64 {
 	return p.all.used(at)
 }
 
-// room gives the first instant from at on from which the image has room until it expires;
-// where it has none, an instant at or after that. Nil is an empty pool.
+// room returns the first instant from at on from which the image has room until it expires. Where
+// it has none, the result is some instant at or after that. A nil pool is empty.
 func (p *pool) room(image Image, at, expire span.Instant, limit int64) span.Instant {
 	switch {
 	case limit == 0:
@@ -141,7 +141,7 @@ func (p *pool) room(image Image, at, expire span.Instant, limit int64) span.Inst
 	return at
 }
 
-// pools are those of nodes, by name; a node that is absent has an empty one.
+// pools are the pools of nodes, by name; an absent node has an empty pool.
 type pools map[string]*pool
 
 func (p pools) add(node string, s stay) {
@@ -157,8 +157,8 @@ func (p pools) addEntries(node string, entries []Entry) {
 	}
 }
 
-// pooled gives what takes space before anything is scheduled: the entries of the pools, and
-// what is on its way.
+// pooled returns what takes space before anything is scheduled: the entries of the pools and the
+// transfers under way.
 func pooled(s State) pools {
 	nodes := make(pools, len(s.Pools))
 	for node, entries := range s.Pools {
@@ -172,11 +172,12 @@ func pooled(s State) pools {
 	return nodes
 }
 
-// stay is the time in which the image takes space, by the start of its transfer.
+// stay returns the span in which the image takes space: from the start of its transfer until it
+// expires.
 func (t *Transfer) stay() stay { return stay{t.Image, span.Span{Start: t.Start, End: t.Expire}} }
 
-// needed is what takes space on some nodes in any schedule: an image that is to be
-// transferred from its deadline on at the latest.
+// needed returns what takes space on the nodes in any schedule. The image of a transfer that has
+// not started counts from its deadline, its latest arrival.
 func needed(s State, nodes []string) pools {
 	all := make(pools, len(nodes))
 	for _, node := range nodes {
@@ -199,8 +200,8 @@ func needed(s State, nodes []string) pools {
 	return all
 }
 
-// overfull says that after takes more than the limit on a node at some instant, and more
-// than before did then.
+// overfull reports whether after, at some instant, takes more than the limit and more than before
+// takes at that instant.
 func overfull(before, after *pool, limit int64) bool {
 	more := func(l level) bool {
 		used := after.used(l.at)

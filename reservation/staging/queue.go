@@ -6,24 +6,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Queue is the channel of best-effort work: first in, first out, with a share of the
-// bandwidth of its own (paper 000, "best-effort" and thesis p. 24).
+// Queue is the channel of best-effort work: first in, first out, with its own share of the
+// bandwidth (paper 000, "best-effort", and thesis p. 24).
 type Queue struct {
 	Rate float64 // bytes a second; 0 takes no time
-	// Avoid lets a request use a transfer that is queued already.
+	// Avoid lets a request share a transfer that is already queued.
 	Avoid bool
-	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound.
-	// A transfer that finds no room waits, and with it those behind it.
+	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound. A
+	// transfer that finds no room waits, and those behind it wait with it.
 	Limit int64
-	// Transfers are queued or under way, in their order, with Start and End.
+	// Transfers are those queued or under way, in their order, with Start and End.
 	Transfers []Transfer
 	Pools     map[string][]Entry
 }
 
-// Ready gives the earliest instant from now on at which the node can have the image: at
-// once from its pool, with a transfer that is queued, or with a new one at the end, which
-// is given then, for its owner to name and to say when it expires. An image that never has
-// room is ready at span.Forever.
+// Ready returns the earliest instant from now on at which the node can have the image: at once from
+// its pool, with a queued transfer, or with a new one at the end of the queue. fresh is that new
+// transfer, without an id and an expiry, which the caller sets. An image that never has room is
+// ready at span.Forever.
 func (q Queue) Ready(now span.Instant, node string, image Image) (at span.Instant, fresh *Transfer) {
 	for _, e := range q.Pools[node] {
 		if e.Image.ID == image.ID && e.From <= now && now < e.Expire {
@@ -43,7 +43,7 @@ func (q Queue) Ready(now span.Instant, node string, image Image) (at span.Instan
 	return t.End, &t
 }
 
-// end is when the channel is done with all that is queued.
+// end returns when the channel has finished everything queued.
 func (q Queue) end(now span.Instant) span.Instant {
 	for _, t := range q.Transfers {
 		now = max(now, t.End)
@@ -51,7 +51,7 @@ func (q Queue) end(now span.Instant) span.Instant {
 	return now
 }
 
-// room is the first instant from at on at which the pool of the node takes the image.
+// room returns the first instant from at on at which the pool of the node has room for the image.
 func (q Queue) room(at span.Instant, node string, image Image) span.Instant {
 	if q.Limit == 0 {
 		return at
@@ -66,7 +66,7 @@ func (q Queue) room(at span.Instant, node string, image Image) span.Instant {
 	return all[node].room(image, at, span.Forever, q.Limit)
 }
 
-// With gives the queue with a transfer at its end.
+// With returns the queue with a transfer at its end.
 func (q Queue) With(t Transfer) Queue {
 	q.Transfers = append(slices.Clip(q.Transfers), t)
 	return q

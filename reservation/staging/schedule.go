@@ -8,32 +8,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Schedule lays out the transfers of a state from now on, with Repository, Seconds, Start
-// and End filled in, by Start. late are those that would end after their deadlines less
-// the margin, or after the deadline where they run already; while there are any, they all
-// are laid out as soon as they can be.
+// Schedule lays out the transfers of a state from now on, ordered by Start, with Repository,
+// Seconds, Start and End filled in. late are those that would end after their deadline minus the
+// margin, or that run already and end after their deadline. While any is late, all are laid out as
+// early as possible.
 //
-// Earliest deadline first (paper 000, Algorithm 2, with E000-3): the chain begins now, or
-// when the channel is done with what runs, which is not pre-empted. With several
-// repositories and limited nodes this is list scheduling in the same order: each goes into
-// the first time that is free, from the repository that has it there first.
+// Earliest deadline first follows paper 000, Algorithm 2, with E000-3: the chain begins now, or
+// when the channel has finished what runs, which is not preempted. With several repositories and
+// limited nodes this is list scheduling in the same order: each transfer gets the first free time,
+// from the repository that delivers it first.
 func (s State) Schedule(site Site, now span.Instant) (scheduled, late []Transfer) {
 	p := layOut(site, now, s)
 	return p.all(), p.late
 }
 
-// Schedule lays out transfers where the pools have nothing else in them.
+// Schedule lays out transfers where the pools contain nothing else.
 func (s Site) Schedule(now span.Instant, transfers []Transfer) (scheduled, late []Transfer) {
 	return State{At: now, Transfers: transfers}.Schedule(s, now)
 }
 
 // plan is a layout of the transfers of a state.
 type plan struct {
-	running, laid []Transfer // what runs, and the rest in the order of deadlines
+	running, laid []Transfer // transfers under way, and the rest in the order of deadlines
 	late          []Transfer
 }
 
-// all are the transfers by start.
+// all returns the transfers by start.
 func (p *plan) all() []Transfer {
 	all := slices.Concat(p.running, p.laid)
 	slices.SortStableFunc(all, func(a, b Transfer) int {
@@ -46,8 +46,8 @@ func byDeadline(a, b Transfer) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Entered, b.Entered))
 }
 
-// layOut schedules what has not started. What could not be in time if it went alone is
-// hopeless: it keeps nothing else waiting that can be.
+// layOut schedules what has not started. A transfer that would be late even if it went alone is
+// hopeless: it must not delay any that can be in time.
 func layOut(site Site, now span.Instant, s State) plan {
 	p := plan{}
 	all := make([]Transfer, 0, len(s.Transfers))
@@ -83,9 +83,9 @@ func layOut(site Site, now span.Instant, s State) plan {
 	return p
 }
 
-// yielding lays out what is hopeless where it makes nothing else late: in the time that
-// the others leave when they go as late as they may, and then all in that order as soon as
-// they can. Where that is of no use it goes last, in what time is left.
+// yielding lays out hopeless transfers where they make no other late: in the time that the others
+// leave when they go as late as possible; then all go in that order, as early as possible. Where
+// that does not help, hopeless transfers go last, in the remaining time.
 func (s Site) yielding(now span.Instant, state State, pending, hopeless []Transfer) (laid, late []Transfer) {
 	c := s.channels(now, state)
 	if laid, ok := c.jit(now, pending); ok {
@@ -100,7 +100,7 @@ func (s Site) yielding(now span.Instant, state State, pending, hopeless []Transf
 	return append(laid, last...), append(late, lost...)
 }
 
-// byStart gives transfers in the order in which they start in a layout of them.
+// byStart returns transfers in the order in which they start in a layout of them.
 func byStart(transfers, laid []Transfer) []Transfer {
 	places := make([]int, len(laid))
 	for i := range places {
@@ -114,7 +114,7 @@ func byStart(transfers, laid []Transfer) []Transfer {
 	return order
 }
 
-// sortByDeadline costs little where the order is that already.
+// sortByDeadline sorts list; it costs little where the list is in order already.
 func sortByDeadline(list []Transfer) {
 	for i := 1; i < len(list); i++ {
 		if a, b := &list[i-1], &list[i]; a.Deadline > b.Deadline || a.Deadline == b.Deadline && a.Entered > b.Entered {
@@ -124,10 +124,10 @@ func sortByDeadline(list []Transfer) {
 	}
 }
 
-// firstInTime lays transfers out by the strategy of the site, and by the other one where
-// some would be late by the first. On one channel without limits both find what can be
-// found. Elsewhere, where neither finds all, one may succeed where the other does not; and
-// what either has found it finds again when time has passed and its plan was followed.
+// firstInTime lays transfers out by the site's strategy, and by the other one if the first leaves
+// some late. On one channel without limits each strategy finds a layout if there is one. Elsewhere
+// neither is complete, and one may succeed where the other fails. A layout that either has found,
+// it finds again later if its plan was followed.
 func (s Site) firstInTime(now span.Instant, state State, order []Transfer) (c *channels, laid, late []Transfer) {
 	if s.Strategy == JIT {
 		c = s.channels(now, state)
@@ -146,13 +146,12 @@ func (s Site) firstInTime(now span.Instant, state State, order []Transfer) (c *c
 	return c, laid, late
 }
 
-// edf lays transfers out in their order, each as early as it can be.
+// edf lays transfers out in their order, each as early as possible.
 //
-// With a lifetime, none begins before its release, which lies as long before the deadline
-// for all. The order by deadlines is then the order by releases, and so it is still
-// optimal on one channel: of two neighbours in the other order, exchanging them lets the
-// one with the earlier deadline end no later than the pair did, and the other no later
-// than the first of the two deadlines.
+// With a lifetime, no transfer begins before its release, which lies equally long before each
+// deadline. The order by deadlines is then the order by releases, and stays optimal on one channel:
+// of two neighbors in the other order, an exchange lets the one with the earlier deadline end no
+// later than the pair did, and the other no later than the first of the two deadlines.
 func (c *channels) edf(now span.Instant, order []Transfer) (laid, late []Transfer) {
 	laid = make([]Transfer, 0, len(order))
 	for i := range order {
@@ -166,10 +165,10 @@ func (c *channels) edf(now span.Instant, order []Transfer) (laid, late []Transfe
 	return laid, late
 }
 
-// due is when a transfer must have ended.
+// due returns when a transfer must have ended.
 func (s Site) due(t *Transfer) span.Instant { return t.Deadline.Add(-s.Margin) }
 
-// release is when a transfer may begin.
+// release returns the earliest instant at which a transfer may begin.
 func (s Site) release(t *Transfer, now span.Instant) span.Instant {
 	if s.Lifetime > 0 {
 		return max(now, t.Deadline.Add(-s.Lifetime))
@@ -177,7 +176,7 @@ func (s Site) release(t *Transfer, now span.Instant) span.Instant {
 	return now
 }
 
-// hopeless says that a transfer could not be in time if nothing else were to be done.
+// hopeless reports whether a transfer would be late even if nothing else had to be transferred.
 func (s Site) hopeless(now span.Instant, t *Transfer) bool {
 	fastest := int64(math.MaxInt64)
 	for _, r := range s.Repositories {
@@ -188,15 +187,15 @@ func (s Site) hopeless(now span.Instant, t *Transfer) bool {
 	return s.release(t, now).Add(fastest) > s.due(t)
 }
 
-// at says that a repository has the image.
+// at reports whether a repository has the image.
 func (i *Image) at(repository string) bool {
 	return len(i.Repositories) == 0 || slices.Contains(i.Repositories, repository)
 }
 
-// longest bounds how many seconds a transfer takes, so that sums stay in range.
+// longest bounds the seconds of one transfer, so that sums stay in range.
 const longest = 1 << 50
 
-// seconds is how long a transfer from a repository takes.
+// seconds returns how long a transfer from a repository takes.
 func (s Site) seconds(t *Transfer, from Repository) int64 {
 	if t.Seconds > 0 {
 		return t.Seconds
@@ -208,14 +207,15 @@ func (s Site) seconds(t *Transfer, from Repository) int64 {
 	return secondsAt(t.Image.Size, rate)
 }
 
-// secondsAt is how long so many bytes take at a rate in bytes a second, in whole seconds.
+// secondsAt returns how long size bytes take at a rate in bytes a second, in whole seconds, rounded
+// up.
 func secondsAt(size int64, rate float64) int64 {
 	if rate <= 0 || size <= 0 {
 		return 0
 	}
 	seconds := float64(size) / rate
 	if whole := math.Round(seconds); math.Abs(seconds-whole) < 1e-9*whole {
-		seconds = whole // what divides evenly in decimals
+		seconds = whole // a quotient that is whole in decimals
 	}
 	if seconds >= longest {
 		return longest
@@ -223,15 +223,15 @@ func secondsAt(size int64, rate float64) int64 {
 	return int64(math.Ceil(seconds))
 }
 
-// channels are what transfers take time and space of.
+// channels are the time and space that transfers use.
 type channels struct {
 	site         Site
-	repositories []timeline          // by their place in the site
-	links        map[string]timeline // of limited nodes
+	repositories []timeline          // by index in the site
+	links        map[string]timeline // of nodes with a limit
 	pools        pools
 }
 
-// channels gives them with what runs.
+// channels returns the site's channels, occupied by the transfers under way.
 func (s Site) channels(now span.Instant, state State) *channels {
 	c := &channels{site: s, repositories: make([]timeline, len(s.Repositories)), links: map[string]timeline{}}
 	if s.Limit > 0 {
@@ -239,15 +239,15 @@ func (s Site) channels(now span.Instant, state State) *channels {
 	}
 	for i := range state.Transfers {
 		if t := state.Transfers[i]; t.Started {
-			t.End = max(t.End, now) // what is overdue may end at any time
+			t.End = max(t.End, now) // an overdue transfer may end at any time
 			c.occupy(&t)
 		}
 	}
 	return c
 }
 
-// place gives t at the first time at which it can be carried out: by the repository from
-// which it ends first.
+// place returns t at the first time at which it can run, from the repository that delivers it
+// first.
 func (c *channels) place(t *Transfer, now span.Instant) Transfer {
 	best := *t
 	best.Repository, best.Start, best.End = "", span.Forever, span.Forever
@@ -265,7 +265,7 @@ func (c *channels) place(t *Transfer, now span.Instant) Transfer {
 	return best
 }
 
-// release is when a transfer may begin by its lifetime and by the pool of its node.
+// release returns when a transfer may begin, by its lifetime and by the pool of its node.
 func (c *channels) release(t *Transfer, now span.Instant) span.Instant {
 	release := c.site.release(t, now)
 	if c.site.Limit > 0 {
@@ -274,7 +274,7 @@ func (c *channels) release(t *Transfer, now span.Instant) span.Instant {
 	return release
 }
 
-// free gives the first start from at on at which a repository and a node are both free.
+// free returns the first start from at on at which a repository and a node are both free.
 func (c *channels) free(repository int, node string, at span.Instant, seconds int64) span.Instant {
 	for {
 		start := c.repositories[repository].free(at, seconds)
@@ -296,8 +296,8 @@ func (c *channels) take(t *Transfer) {
 	}
 }
 
-// occupy makes the repository and the link busy. What runs from no repository of the site
-// is taken to come from the first.
+// occupy makes the repository and the link busy. A transfer under way from a repository that the
+// site does not have counts for the first one.
 func (c *channels) occupy(t *Transfer) {
 	w := span.Span{Start: t.Start, End: t.End}
 	i := max(0, slices.IndexFunc(c.site.Repositories, func(r Repository) bool { return r.Name == t.Repository }))
@@ -309,9 +309,9 @@ func (c *channels) occupy(t *Transfer) {
 	}
 }
 
-// jit lays transfers out as late as they may be (paper 000, Algorithm 3, with E000-4),
-// from the last deadline back: each ends at its deadline, or when the channel is needed
-// for the next. ok is false where one would have to begin before it can.
+// jit lays transfers out as late as possible (paper 000, Algorithm 3, with E000-4), from the last
+// deadline backwards: each ends at its deadline, or when the next one needs the channel. ok is
+// false where a transfer would have to begin before it can.
 func (c *channels) jit(now span.Instant, order []Transfer) (laid []Transfer, ok bool) {
 	laid = make([]Transfer, 0, len(order))
 	for i := range slices.Backward(order) {
@@ -326,8 +326,8 @@ func (c *channels) jit(now span.Instant, order []Transfer) (laid []Transfer, ok 
 	return laid, true
 }
 
-// placeLast gives t at the last time at which it can be carried out: by the repository
-// from which it may begin last.
+// placeLast returns t at the last time at which it can run, from the repository that lets it begin
+// last.
 func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok bool) {
 	due := c.site.due(t)
 	release := c.release(t, now)
@@ -345,8 +345,8 @@ func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok b
 	return last, ok
 }
 
-// freeBefore gives the last start at which a repository and a node are both free, for what
-// must end by then.
+// freeBefore returns the last start at which a repository and a node are both free, for a transfer
+// that must end by an instant.
 func (c *channels) freeBefore(repository int, node string, by span.Instant, seconds int64) span.Instant {
 	for {
 		start := c.repositories[repository].freeBefore(by, seconds)

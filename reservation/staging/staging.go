@@ -1,75 +1,74 @@
-// Package staging has the images of reservations on their hosts in time (paper 000,
-// "File staging strategies" and "Reusing VM images"): it schedules the transfers from the
-// repository to the hosts, says which images a host's pool will have when, and refuses
-// what cannot be there. It knows hosts by name, images by id, and spans; it changes no
-// value that it is given.
+// Package staging brings the images of reservations to their hosts in time (paper 000, "File
+// staging strategies" and "Reusing VM images"). It schedules the transfers from the repository to
+// the hosts, computes which images a host's pool will have and when, and refuses what cannot arrive
+// in time. It knows hosts by name, images by id, and spans; it never changes its arguments.
 package staging
 
 import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Strategy says when transfers with a deadline are carried out.
+// Strategy is when transfers with a deadline run.
 type Strategy string
 
 // The strategies.
 const (
-	EDF Strategy = "edf" // earliest deadline first, each as soon as it can be
-	JIT Strategy = "jit" // in the same order, each as late as it may be
+	EDF Strategy = "edf" // earliest deadline first, each as early as possible
+	JIT Strategy = "jit" // just in time: in the same order, each as late as possible
 )
 
-// Strategies are all of them.
+// Strategies are all strategies.
 var Strategies = []Strategy{EDF, JIT}
 
-// Image is what is transferred.
+// Image is what a transfer copies.
 type Image struct {
 	ID   string
 	Size int64 // bytes
-	// Repositories name those that have it; none is all.
+	// Repositories names the repositories that have it; an empty list is all of them.
 	Repositories []string
 }
 
-// Repository is where images come from: a channel through which one goes at a time.
+// Repository is a source of images: a channel for one transfer at a time.
 type Repository struct {
 	Name string
 	Rate float64 // bytes a second; 0 takes no time
 }
 
-// Site is what transfers go through. One repository and no limits are the single channel
-// of the paper.
+// Site is what transfers go through. One repository without limits is the single channel of the
+// paper.
 type Site struct {
 	Strategy     Strategy
 	Repositories []Repository // at least one
-	// Links bound what a node takes, in bytes a second, by node; a node that has a limit
-	// takes one image at a time. A node that is absent takes whatever comes.
+	// Links bounds what a node receives, in bytes a second, by node. A node with a limit receives
+	// one image at a time. An absent node has no limit.
 	Links map[string]float64
-	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound.
-	// An image takes its space from the start of its transfer on.
+	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound. An image
+	// takes its space from the start of its transfer on.
 	Limit int64
-	// Margin is how many seconds before its deadline a transfer is to end.
+	// Margin is how many seconds before its deadline a transfer must end.
 	Margin int64
-	// Lifetime is for how many seconds an image is sure to stay on a node after it has come
-	// or was used last: a transfer begins no earlier than that before its deadline. 0 is for
-	// as long as it is promised, as in the pools of the paper.
+	// Lifetime is for how many seconds an image is sure to stay on a node after its arrival or last
+	// use: a transfer begins no earlier than that before its deadline. With 0 an image stays for as
+	// long as it is promised, as in the pools of the paper.
 	Lifetime int64
 }
 
-// Transfer is an image on its way to a node, or to be. One serves all that need the image
-// there from its deadline on.
+// Transfer is a copy of an image to a node, planned or under way. One transfer serves all that need
+// the image there from its deadline on.
 type Transfer struct {
 	ID         string
 	Image      Image
 	Node       string
-	Repository string // empty until it is scheduled
-	// Seconds is how long it takes; 0 until it is scheduled, unless it is known.
+	Repository string // empty until the transfer is scheduled
+	// Seconds is how long it takes; 0 until it is scheduled, unless the duration is already known.
 	Seconds  int64
 	Deadline span.Instant // it must have ended by then
-	Entered  int64        // its turn among those with the same deadline
-	// Started says that it is under way: it is not pre-empted, and Start and End stay.
+	Entered  int64        // orders transfers with the same deadline
+	// Started reports whether it is under way: it is not preempted, and Start and End stay.
 	Started    bool
 	Start, End span.Instant
-	// Expire is until when the image stays in the pool then: the latest end of its users,
-	// and the lifetime of the site after it.
+	// Expire is until when the image then stays in the pool: the latest end of its users, plus the
+	// lifetime of the site.
 	Expire span.Instant
 }
 
@@ -79,13 +78,13 @@ type Entry struct {
 	From, Expire span.Instant
 }
 
-// State is what staging knows at an instant: the transfers that are not over, and what is
-// in the pools, by node. Those that have not started are not scheduled: Schedule says when
-// they will be, by all that is known then.
+// State is what staging knows at an instant: the transfers that have not ended, and the contents of
+// the pools, by node. A transfer that has not started has no times yet: Schedule computes them from
+// everything known at that moment.
 type State struct {
 	At span.Instant
-	// Ages says that images go some time after nobody needs them any more, as by the
-	// lifetime of a site: then a transfer serves only until it expires.
+	// Ages reports whether images expire some time after their last use, as with the lifetime of a
+	// site: then a transfer serves only until it expires.
 	Ages      bool
 	Transfers []Transfer
 	Pools     map[string][]Entry
@@ -93,16 +92,16 @@ type State struct {
 
 // Demand asks for an image on nodes during a span.
 type Demand struct {
-	ID    string // of who asks; names its transfers
+	ID    string // of the reservation; names its transfers
 	Image Image
 	Nodes []string
 	Span  span.Span
-	// Joining says that the nodes were given when who asks had begun: the image is late
-	// there in any case, and is sent all the same.
+	// Joining reports whether the reservation received the nodes after it had begun: the image is
+	// late there in any case, and is still sent.
 	Joining bool
 }
 
-// Reason says why a demand cannot be met.
+// Reason is why a demand cannot be met.
 type Reason string
 
 // The reasons.
@@ -111,13 +110,13 @@ const (
 	NoPool     Reason = "pool"     // a pool would have more than its limit
 )
 
-// Refusal is a demand that cannot be met; it is an error.
+// Refusal is the error for a demand that cannot be met.
 type Refusal struct {
 	Reason  Reason
 	Node    string
 	Message string // a sentence for the user
-	// Earliest is the first start at which the demand would be accepted, if nothing but
-	// images stands in the way; 0 where none is known.
+	// Earliest is the first start at which the demand would be accepted if only images stood in the
+	// way; 0 where none is known.
 	Earliest span.Instant
 }
 

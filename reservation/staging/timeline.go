@@ -6,11 +6,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// timeline is when a channel is busy, in order; what touches is one.
+// timeline is when a channel is busy, in order; adjacent spans are merged.
 type timeline []span.Span
 
-// free gives the first start from at on of so many seconds in which the channel is free.
-// What takes no time need not wait.
+// free returns the first start from at on at which the channel is free for that many seconds. A
+// transfer that takes no time never waits.
 func (t timeline) free(at span.Instant, seconds int64) span.Instant {
 	if seconds == 0 {
 		return at
@@ -27,8 +27,8 @@ func (t timeline) free(at span.Instant, seconds int64) span.Instant {
 	return at
 }
 
-// freeBefore gives the last start of so many seconds that end by an instant in which the
-// channel is free.
+// freeBefore returns the last start at which the channel is free for that many seconds that end by
+// an instant.
 func (t timeline) freeBefore(by span.Instant, seconds int64) span.Instant {
 	if seconds == 0 {
 		return by
@@ -48,7 +48,7 @@ func (t timeline) freeBefore(by span.Instant, seconds int64) span.Instant {
 	return by.Add(-seconds)
 }
 
-// take makes the channel busy.
+// take makes the channel busy during w.
 func (t timeline) take(w span.Span) timeline {
 	if w.Empty() {
 		return t

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// OpenstackAll runs commands in one openstack client as the user, each with -f
-// json, and decodes what they print into the values, which are as many. One
-// client for all costs little more than one for each.
+// OpenstackAll runs commands in one openstack client as the user, each with -f json, and decodes
+// their outputs into the values, one for each command. One client for all costs little more than a
+// client for a single command.
 func (i Identity) OpenstackAll(t testing.TB, u User, commands []string, values ...any) {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), "openstack")

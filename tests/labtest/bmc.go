@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// BMC is an IPMI 2.0 BMC of the test's own: ipmi_sim of OpenIPMI, on UDP, whose chassis
-// is a folder of files.
+// BMC is an IPMI 2.0 BMC of the test's own: ipmi_sim of OpenIPMI, on UDP, with a folder of files as
+// its chassis.
 type BMC struct {
 	t      testing.TB
 	folder string
 	Port   int
 }
 
-// The account of a BMC, as an administrator.
+// The account of a BMC, with the rights of an administrator.
 const (
 	BMCUser     = "admin"
 	BMCPassword = "lab-secret"
 )
 
-// bmcChassis is what ipmi_sim runs to look at the chassis or to change it: FOLDER get
-// NAME..., FOLDER set NAME VALUE.... It answers "get" with a line for each name.
+// bmcChassis is the program that ipmi_sim runs to read or change the chassis: FOLDER get NAME...,
+// or FOLDER set NAME VALUE.... It answers "get" with a line for each name.
 const bmcChassis = `#!/bin/sh
 cd "$1" || exit 1
 verb=$2; shift 2
@@ -52,7 +52,7 @@ while [ $# -gt 1 ]; do
 done
 `
 
-// StartBMC starts a BMC of a machine that is on and takes 180 W. Its sensor Watts follows
+// StartBMC starts a BMC of a machine that is on and takes 180 W. Its sensor Watts follows changes
 // within a second, in steps of 4 W.
 func StartBMC(t testing.TB) *BMC {
 	t.Helper()
@@ -100,7 +100,7 @@ mc_enable 0x20
 	return b
 }
 
-// bmcSensor gives the SDR of a sensor "Watts" whose reading is four times a byte.
+// bmcSensor returns the SDR of a sensor "Watts" whose reading is four times a byte.
 func bmcSensor() string {
 	record := []byte{
 		0x00, 0x00, 0x51, 0x01, 0x30, 0x20, 0x00, 0x01, 0x15, 0x01, 0x01, 0x40, 0x0b, 0x01, 0, 0, 0, 0, 0, 0, 0, 0x06, 0, 0, 0x04,
@@ -113,21 +113,21 @@ func bmcSensor() string {
 	return text.String()
 }
 
-// PasswordFile gives a file with the password.
+// PasswordFile returns the path of a file with the password.
 func (b *BMC) PasswordFile() string { return filepath.Join(b.folder, "password") }
 
-// On says whether the power is on.
+// On reports whether the power is on.
 func (b *BMC) On() bool { return b.read("power") == "1" }
 
-// Set changes what is so at the machine, behind everybody's back: power and broken (0 or 1;
-// a broken one answers orders and does nothing), stubborn (its operating system does not
-// heed them), watts while it is on, delay in seconds of each answer about the chassis.
+// Set changes the state of the machine without an order: power and broken (0 or 1; a broken machine
+// accepts orders and does nothing), stubborn (its operating system ignores shutdown requests),
+// watts while it is on, delay in seconds of each answer about the chassis.
 func (b *BMC) Set(name string, value int) {
 	b.t.Helper()
 	b.write(name, fmt.Sprintf("%d\n", value))
 }
 
-// Orders gives what it was told to change, a line each.
+// Orders returns the changes that it was ordered to make, one a line.
 func (b *BMC) Orders() []string {
 	var orders []string
 	for line := range strings.Lines(b.read("asked")) {
@@ -147,7 +147,7 @@ func (b *BMC) read(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// write gives a file a content, whole at every moment.
+// write replaces a file atomically.
 func (b *BMC) write(name, content string) {
 	b.t.Helper()
 	path := filepath.Join(b.folder, name)
@@ -159,8 +159,8 @@ func (b *BMC) write(name, content string) {
 	}
 }
 
-// ipmiPing asks a BMC for its authentication capabilities, which needs no session, and
-// waits for any answer (IPMI 2.0, section 22.13).
+// ipmiPing requests a BMC's authentication capabilities, which needs no session, and waits for any
+// answer (IPMI 2.0, section 22.13).
 func ipmiPing(port int) error {
 	connection, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// APIDatabase gives the SQLAlchemy URL of Nova's API database.
+// APIDatabase returns the SQLAlchemy URL of Nova's API database.
 func (c Cloud) APIDatabase(t testing.TB) string {
 	t.Helper()
 	return databaseURL(port(t, "mariadb"), "nova_api")
 }
 
-// StoreServer writes fields of a server into Nova's database, such as a vm_state in which
-// the lab's servers never stay.
+// StoreServer writes fields of a server into Nova's database, such as a vm_state that the lab's
+// servers never stay in.
 func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {
 	t.Helper()
 	store(t, "nova_cell1", "instances", id, fields)
 }
 
-// NovaManage runs nova-manage and gives what it prints.
+// NovaManage runs nova-manage and returns its output.
 func (c Cloud) NovaManage(t testing.TB, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(folder(t), "nova-manage"), args...)
@@ -35,8 +35,8 @@ func (c Cloud) NovaManage(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// Audit runs `nova-manage placement audit --delete`, which removes the allocations of
-// consumers that Nova does not know, and gives what it prints.
+// Audit runs `nova-manage placement audit --delete`, which removes the allocations of consumers
+// that Nova does not know, and returns its output.
 func (c Cloud) Audit(t testing.TB) string {
 	t.Helper()
 	const removed = 4 // the exit status when it has removed some

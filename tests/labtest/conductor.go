@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 )
 
-// Conductor asks the servers of Nova's topic `scheduler` as nova-conductor does
-// (nova/scheduler/rpcapi.py). Its methods may be called at the same time.
+// Conductor calls the servers of Nova's topic `scheduler` as nova-conductor does
+// (nova/scheduler/rpcapi.py). Its methods are safe for concurrent use.
 type Conductor struct {
 	t         testing.TB
 	transport *amqp.Transport
@@ -29,14 +29,14 @@ const (
 	callMonitor = time.Minute
 )
 
-// NewConductor gives one on the virtual host of a transport_url, whose query has the
+// NewConductor returns a Conductor on the virtual host of a transport_url, whose query has the
 // options of Nova's queues there. The end of the test closes it.
 func NewConductor(t testing.TB, transportURL string) *Conductor {
 	t.Helper()
 	return NewPatientConductor(t, transportURL, callMonitor)
 }
 
-// NewPatientConductor gives one that waits for so many whole seconds for a sign of life.
+// NewPatientConductor returns one that waits that many whole seconds for a sign of life.
 func NewPatientConductor(t testing.TB, transportURL string, patience time.Duration) *Conductor {
 	t.Helper()
 	u, err := oslo.ParseURL(transportURL)
@@ -66,8 +66,7 @@ func NewPatientConductor(t testing.TB, transportURL string, patience time.Durati
 	return c
 }
 
-// Die ends it as a SIGKILL would: its queue for replies stays for a while, and nobody
-// reads it.
+// Die ends it as a SIGKILL would: its queue for replies stays for a while, without a reader.
 func (c *Conductor) Die() {
 	c.t.Helper()
 	if err := c.transport.Close(); err != nil {
@@ -75,7 +74,7 @@ func (c *Conductor) Die() {
 	}
 }
 
-// Waiting says how many requests of the topic nobody has taken.
+// Waiting returns how many requests of the topic no server has received.
 func (c *Conductor) Waiting() int {
 	c.t.Helper()
 	queue, err := c.transport.Inspect(c.t.Context(), "scheduler")
@@ -85,19 +84,19 @@ func (c *Conductor) Waiting() int {
 	return queue.Messages
 }
 
-// scheduler is the target of calls; server is one of its servers, "" any.
+// scheduler returns the target of calls; server is one of its servers, "" any.
 func scheduler(server, namespace, version string) oslo.Target {
 	return oslo.Target{Exchange: "nova", Topic: "scheduler", Server: server, Namespace: namespace, Version: version}
 }
 
-// AwaitScheduler waits until somebody serves the topic.
+// AwaitScheduler waits until a server serves the topic.
 func (c *Conductor) AwaitScheduler() {
 	c.t.Helper()
 	c.await("")
 }
 
-// await waits until a server answers a ping (nova/baserpc.py), be it with an exception.
-// It may run in a cleanup.
+// await waits until a server answers a ping (nova/baserpc.py), even with an exception. It may run
+// in a cleanup.
 func (c *Conductor) await(server string) {
 	c.t.Helper()
 	err := await(patience, func() error {
@@ -114,21 +113,21 @@ func (c *Conductor) await(server string) {
 	}
 }
 
-// RequestSpec is what a test says of a request for instances. What it does not say is as
-// Nova sends it for a server of the flavor m1.tiny without hints and networks.
+// RequestSpec is the part of a request for instances that a test sets. All other fields are those
+// that Nova sends for a server of the flavor m1.tiny without hints and networks.
 type RequestSpec struct {
 	ProjectID, UserID       string
 	VCPUs, MemoryMB, RootGB int // of the flavor
 	ExtraSpecs              map[string]string
 	Hints                   map[string][]string
-	// Fields are further ones of the object's data, encoded as Nova does.
+	// Fields are further fields of the object's data, encoded as Nova does.
 	Fields map[string]any
 }
 
 //go:embed testdata/request_spec.json
 var plainSpec []byte
 
-// encode gives the primitive of the object for the instances.
+// encode returns the primitive of the object for the instances.
 func (s RequestSpec) encode(instances []string) (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(plainSpec, &object); err != nil {
@@ -159,7 +158,7 @@ func (s RequestSpec) encode(instances []string) (map[string]any, error) {
 	return object, nil
 }
 
-// dataOf gives the data of an object's primitive.
+// dataOf returns the data of an object's primitive.
 func dataOf(object any) map[string]any {
 	return object.(map[string]any)["nova_object.data"].(map[string]any)
 }
@@ -169,12 +168,12 @@ type Selection struct {
 	Host, Node, Zone, Cell string
 	ComputeNode            string // UUID
 	AllocationRequest      string // JSON
-	AllocationVersion      string // the microversion it is for
+	AllocationVersion      string // the microversion that the request is for
 }
 
-// SelectDestinations asks for a host for each instance and gives for each the host and
-// its alternates. Without objects the answer has hosts and nodes alone, and no
-// alternates. Exceptions come as *oslo.RemoteError.
+// SelectDestinations requests a host for each instance and returns, for each, the host and its
+// alternates. Without objects the answer has only hosts and nodes, and no alternates. Exceptions
+// are *oslo.RemoteError.
 func (c *Conductor) SelectDestinations(ctx context.Context, spec RequestSpec, instances []string, objects, alternates bool) ([][]Selection, error) {
 	encoded, err := spec.encode(instances)
 	if err != nil {
@@ -184,7 +183,7 @@ func (c *Conductor) SelectDestinations(ctx context.Context, spec RequestSpec, in
 	asked := oslo.NewRequestContext("req-"+oslotest.NewID(), "")
 	for key, value := range map[string]any{
 		"user_id": data["user_id"], "project_id": data["project_id"], "user": data["user_id"], "project": data["project_id"],
-		// No timestamp: with an old one Nova would be asked for the instances, which it does not know.
+		// No timestamp: for an old one Almanac would look up the instances in Nova, which does not know them.
 		"is_admin": false, "roles": []string{"member", "reader"}, "read_deleted": "no",
 	} {
 		if asked[key], err = json.Marshal(value); err != nil {

@@ -15,11 +15,10 @@ import (
 	"time"
 )
 
-// Galera is a cluster of the test's own. Its nodes are numbered from 0.
-// Replication is Galera's: synchronous up to certification, so a statement of a
-// transaction may fail with 1213, a read may be stale, a node without a
-// majority answers 1047, and the sudden loss of a node stalls commits for about
-// six seconds.
+// Galera is a cluster of the test's own. Its nodes are numbered from 0. Replication is Galera's:
+// synchronous up to certification. So a statement of a transaction may fail with 1213, a read may
+// be stale, a node without a majority answers 1047, and the sudden loss of a node stalls commits
+// for about six seconds.
 type Galera struct {
 	t       testing.TB
 	files   string
@@ -31,9 +30,9 @@ type Galera struct {
 	nodes []*process // nil: does not run
 }
 
-// StartGalera starts a cluster and returns when all its nodes are synced. The
-// end of the test stops it and removes its data. These tests take long, so that
-// they are skipped unless ALMANAC_TEST_GALERA is set.
+// StartGalera starts a cluster and returns when all its nodes are synced. The end of the test stops
+// it and removes its data. These tests take long, so they are skipped unless ALMANAC_TEST_GALERA is
+// set.
 func StartGalera(t testing.TB, nodes int) *Galera {
 	t.Helper()
 	lab := folder(t)
@@ -68,7 +67,7 @@ func (g *Galera) folder(node int) string { return filepath.Join(g.files, fmt.Spr
 func (g *Galera) data(node int) string   { return filepath.Join(g.folder(node), "data") }
 func (g *Galera) log(node int) string    { return filepath.Join(g.folder(node), "mariadbd.log") }
 
-// arguments gives a node's command line.
+// arguments returns a node's command line.
 func (g *Galera) arguments(node int) []string {
 	members := make([]string, len(g.ports))
 	for i, first := range g.ports {
@@ -91,9 +90,8 @@ func (g *Galera) arguments(node int) []string {
 	}
 }
 
-// Start starts a node that does not run. While others run it joins them; Wait
-// says when it is synced. The first of a cluster that is down as a whole must
-// be the one that committed last.
+// Start starts a node that does not run. While others run it joins them; Wait returns when it is
+// synced. The first node of a cluster that is down as a whole must be the one that committed last.
 func (g *Galera) Start(node int) {
 	g.t.Helper()
 	g.mu.Lock()
@@ -132,8 +130,8 @@ func (g *Galera) anyRuns() bool {
 	return false
 }
 
-// allowBootstrap lets a node be the first of a cluster that is down, provided
-// that no other has committed more.
+// allowBootstrap lets a node be the first of a cluster that is down, provided that no other has
+// committed more.
 func (g *Galera) allowBootstrap(node int) error {
 	state := filepath.Join(g.data(node), "grastate.dat")
 	text, err := os.ReadFile(state)
@@ -162,7 +160,7 @@ func (g *Galera) allowBootstrap(node int) error {
 
 var recovered = regexp.MustCompile(`Recovered position: \S+:(-?\d+)`)
 
-// position gives the number of the last write set that a stopped node has.
+// position returns the number of the last write set that a stopped node has.
 func (g *Galera) position(node int) (int64, error) {
 	log := filepath.Join(g.folder(node), "recover.log")
 	if err := os.RemoveAll(log); err != nil {
@@ -188,8 +186,7 @@ func (g *Galera) position(node int) (int64, error) {
 	return strconv.ParseInt(string(found[1]), 10, 64)
 }
 
-// Wait returns when exactly that many nodes are synced members of the primary
-// component.
+// Wait returns when exactly that many nodes are synced members of the primary component.
 func (g *Galera) Wait(synced int) {
 	g.t.Helper()
 	err := await(patience, func() error {
@@ -213,7 +210,7 @@ func (g *Galera) Wait(synced int) {
 	g.t.Fatalf("Galera cluster: %v", err)
 }
 
-// synced says whether the node is in a primary component of that size.
+// synced reports whether the node is in a primary component of that size.
 func (g *Galera) synced(node, size int) bool {
 	server, err := sql.Open("mysql", dsn(g.ports[node], ""))
 	if err != nil {
@@ -243,7 +240,7 @@ func (g *Galera) Kill(node int) {
 	}
 }
 
-// Stop ends a node in good order; it says farewell to the others.
+// Stop shuts a node down cleanly; it leaves the cluster first.
 func (g *Galera) Stop(node int) {
 	g.t.Helper()
 	g.mu.Lock()
@@ -257,15 +254,15 @@ func (g *Galera) Stop(node int) {
 	g.nodes[node] = nil
 }
 
-// URL gives the SQLAlchemy URL of a database at a node. A node that runs
-// creates it if it is missing.
+// URL returns the SQLAlchemy URL of a database at a node. A node that runs creates the database if
+// it is missing.
 func (g *Galera) URL(node int, database string) string {
 	g.t.Helper()
 	g.create(node, database)
 	return databaseURL(g.ports[node], database)
 }
 
-// DSN gives the same in the form of go-sql-driver.
+// DSN returns the same in the form of go-sql-driver.
 func (g *Galera) DSN(node int, database string) string {
 	g.t.Helper()
 	g.create(node, database)

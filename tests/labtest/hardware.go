@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Hardware is the machines of the lab's hosts: a nova-compute stops when its machine is
-// switched off, and starts when the machine has booted. What switches machines says so by
-// Switched: a BMC's hook, a command. FollowIronic does it for Ironic.
+// Hardware simulates the machines of the lab's hosts: a nova-compute stops when its machine is
+// switched off, and starts when the machine has booted. A BMC's hook or a command that switches a
+// machine must call Switched. FollowIronic does so for Ironic.
 //
-// It has the hosts whose nova-compute is a process of its own: the last one, and with
+// It covers the hosts whose nova-compute is a process of its own: the last one, and with
 // COMPUTES_PER_PROCESS=1 all.
 type Hardware struct {
 	t     testing.TB
@@ -29,15 +29,15 @@ type Hardware struct {
 	boots map[string]time.Duration
 	turns map[string]int // how often a host was switched
 	runs  map[string]bool
-	work  map[string]*sync.Mutex // one at a time starts or stops a host's nova-compute
+	work  map[string]*sync.Mutex // one goroutine at a time starts or stops a host's nova-compute
 }
 
-// NeverBoots is a time to boot, that of a machine that hangs.
+// NeverBoots is the time to boot of a machine that hangs.
 const NeverBoots time.Duration = -1
 
-// NewHardware has machines that are on, boot within the time, and stop at once. At the end
-// of the test all are on again, their nodes in Ironic too, and all hosts open and up.
-// Meanwhile the cloud is this test process's alone.
+// NewHardware returns machines that are on, boot within the time, and stop at once. At the end of
+// the test all are on again, with their nodes in Ironic, and all hosts are enabled and up. Until
+// then this test process has the cloud to itself.
 func NewHardware(t testing.TB, boot time.Duration) *Hardware {
 	t.Helper()
 	cloud := OpenStack(t)
@@ -59,7 +59,7 @@ func NewHardware(t testing.TB, boot time.Duration) *Hardware {
 	return h
 }
 
-// Hosts gives the hosts that it has, in the order of their names.
+// Hosts returns the hosts that it covers, in the order of their names.
 func (h *Hardware) Hosts() []string {
 	var hosts []string
 	for _, process := range computeProcesses(h.t) {
@@ -70,16 +70,16 @@ func (h *Hardware) Hosts() []string {
 	return hosts
 }
 
-// Boots changes how long a machine takes from when it is switched on until its nova-compute
-// starts; that then takes some seconds more. NeverBoots is for ever.
+// Boots changes the time from when a machine is switched on until its nova-compute starts, which
+// then takes some seconds more. NeverBoots is forever.
 func (h *Hardware) Boots(host string, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.boots[host] = after
 }
 
-// Switched is called when a machine has been switched on or off, or has been told to be
-// what it is.
+// Switched reports that a machine has been switched on or off, or was ordered into the state that
+// it has already.
 func (h *Hardware) Switched(host string, on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *Hardware) Switched(host string, on bool) {
 	h.all.Go(func() { h.turn(host, on, turn) })
 }
 
-// turn carries a switching out, unless there has been another one since.
+// turn starts or stops a nova-compute, unless its host has been switched again since.
 func (h *Hardware) turn(host string, on bool, turn int) {
 	verb := "kill"
 	if on {
@@ -129,8 +129,8 @@ func (h *Hardware) turn(host string, on bool, turn int) {
 	}
 }
 
-// FollowIronic has each host's machine on while Ironic says so of the node that is called
-// as the host is.
+// FollowIronic switches each host's machine as Ironic reports the power of the node with the host's
+// name.
 func (h *Hardware) FollowIronic() {
 	h.t.Helper()
 	h.look()
@@ -153,7 +153,7 @@ type powered struct {
 	Power string `json:"power_state"`
 }
 
-// nodes are those of Ironic; none where it does not answer.
+// nodes returns Ironic's nodes; none if it does not answer.
 func (h *Hardware) nodes() []powered {
 	request, err := http.NewRequest(http.MethodGet, h.rest.Endpoint("baremetal")+"/v1/nodes?fields=name,power_state", nil)
 	if err != nil {
@@ -181,7 +181,7 @@ func (h *Hardware) look() {
 	}
 }
 
-// restore makes the lab as it was.
+// restore brings the lab back to its initial state.
 func (h *Hardware) restore(cloud Cloud) {
 	h.t.Helper()
 	for _, node := range h.nodes() {
@@ -204,8 +204,8 @@ func (h *Hardware) restore(cloud Cloud) {
 	}
 }
 
-// AwaitService waits until Nova says of the nova-compute of a host what is wanted: its state
-// (up, down), its status (enabled, disabled) and that its reason begins so; empty is any.
+// AwaitService waits until Nova reports the wanted state (up, down) and status (enabled, disabled)
+// of the nova-compute of a host, and a reason with the wanted prefix; empty is any.
 func (c Cloud) AwaitService(t testing.TB, host, state, status, reason string, limit time.Duration) {
 	t.Helper()
 	admin := c.REST(t, Admin)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// IronicNode is a node of the lab's Ironic that is the test's own. Its hardware is fake,
-// other than its power where it has a BMC.
+// IronicNode is a node of the lab's Ironic that is the test's own. Its hardware is fake, except for
+// its power if it has a BMC.
 //
 // The lab's nodes cmp-001, … stand for its compute hosts: see Hardware.
 type IronicNode struct {
@@ -17,9 +17,9 @@ type IronicNode struct {
 	rest *REST
 }
 
-// NewIronicNode makes a node that is available and on. driverInfo, where there is any,
-// is how Ironic's power interface ipmitool reaches its BMC: ipmi_address and so on. The
-// end of the test deletes the node.
+// NewIronicNode creates a node that is available and on. driverInfo, unless nil, is how Ironic's
+// power interface ipmitool reaches its BMC: ipmi_address and so on. The end of the test deletes the
+// node.
 func NewIronicNode(t testing.TB, driverInfo map[string]any) *IronicNode {
 	t.Helper()
 	port(t, "ironic")
@@ -32,11 +32,11 @@ func NewIronicNode(t testing.TB, driverInfo map[string]any) *IronicNode {
 	n.rest.Must("POST", "baremetal", "/v1/nodes", made, &body)
 	n.ID = body.UUID
 	t.Cleanup(n.delete)
-	n.Store(map[string]any{"provision_state": "available", "power_state": "power on"}) // which takes Ironic longer
+	n.Store(map[string]any{"provision_state": "available", "power_state": "power on"}) // Ironic itself takes longer for this
 	return n
 }
 
-// delete takes the node away, whatever the test has made of it.
+// delete removes the node, in any state that the test has left it in.
 func (n *IronicNode) delete() {
 	n.Store(map[string]any{"reservation": nil, "provision_state": "manageable", "protected": false,
 		"target_power_state": nil, "maintenance": false, "instance_uuid": nil})
@@ -47,7 +47,7 @@ func (n *IronicNode) delete() {
 
 func (n *IronicNode) path(rest string) string { return "/v1/nodes/" + n.ID + rest }
 
-// Show gives the node as Ironic writes it.
+// Show returns the node as Ironic writes it.
 func (n *IronicNode) Show() map[string]any {
 	n.t.Helper()
 	var body map[string]any
@@ -71,14 +71,14 @@ func (n *IronicNode) Maintain(reason string) {
 	n.rest.Must("PUT", "baremetal", n.path("/maintenance"), map[string]any{"reason": reason}, nil)
 }
 
-// Order tells Ironic to bring the node to a power state.
+// Order orders Ironic to bring the node to a power state.
 func (n *IronicNode) Order(power string) {
 	n.t.Helper()
 	n.rest.Must("PUT", "baremetal", n.path("/states/power"), map[string]any{"target": power}, nil)
 }
 
-// Provision gives an order such as manage, provide or active, and waits until the node has
-// the provision state.
+// Provision sends an order such as manage, provide or active, and waits until the node has the
+// provision state.
 func (n *IronicNode) Provision(order, state string) {
 	n.t.Helper()
 	n.rest.Must("PUT", "baremetal", n.path("/states/provision"), map[string]any{"target": order}, nil)
@@ -99,8 +99,8 @@ func (n *IronicNode) Await(field string, value any) {
 	}
 }
 
-// Store writes fields of the node into Ironic's database, as its conductor does while it
-// works: a lock (reservation), a transient provision_state.
+// Store writes fields of the node into Ironic's database, as its conductor does while it works: a
+// lock (reservation), a transient provision_state.
 func (n *IronicNode) Store(fields map[string]any) {
 	n.t.Helper()
 	store(n.t, "ironic", "nodes", n.ID, fields)

@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// Identity is the shared Keystone of the lab. All its users and projects are
-// in the domain `default`.
+// Identity is the shared Keystone of the lab. All its users and projects are in the domain
+// `default`.
 type Identity struct {
 	AuthURL string // with /v3
 	Region  string
 }
 
-// User is somebody Keystone knows.
+// User is a user of Keystone.
 type User struct {
 	Name, Password, Project string
 }
@@ -32,7 +32,7 @@ var (
 	Almanac = User{"almanac", "lab", "service"} // admin and service
 )
 
-// Keystone gives the Keystone of the lab.
+// Keystone returns the Keystone of the lab.
 func Keystone(t testing.TB) Identity {
 	t.Helper()
 	return Identity{
@@ -41,7 +41,7 @@ func Keystone(t testing.TB) Identity {
 	}
 }
 
-// Environment gives the OS_ variables with which clients act as the user.
+// Environment returns the OS_ variables for clients that act as the user.
 func (i Identity) Environment(u User) []string {
 	return []string{
 		"OS_AUTH_URL=" + i.AuthURL, "OS_REGION_NAME=" + i.Region, "OS_IDENTITY_API_VERSION=3",
@@ -51,8 +51,8 @@ func (i Identity) Environment(u User) []string {
 	}
 }
 
-// Openstack runs the openstack client as the user and gives what it prints. A
-// command that fails ends the test. It may run in a cleanup.
+// Openstack runs the openstack client as the user and returns its output. A command that fails ends
+// the test. It may run in a cleanup.
 func (i Identity) Openstack(t testing.TB, u User, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), "openstack", args...)
@@ -66,8 +66,8 @@ func (i Identity) Openstack(t testing.TB, u User, args ...string) string {
 	return string(out)
 }
 
-// ownEnvironment is the environment without another cloud's settings and
-// without proxies, which do not lead to loopback.
+// ownEnvironment returns the environment without another cloud's settings and without proxies,
+// which do not lead to loopback.
 func ownEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

@@ -1,13 +1,12 @@
-// Package labtest gives tests the real services a cloud has: MariaDB,
-// RabbitMQ, Keystone, an OpenStack with fake hosts, and a Galera cluster.
+// Package labtest provides tests with the real services of a cloud: MariaDB, RabbitMQ, Keystone, an
+// OpenStack with fake hosts, and a Galera cluster.
 //
-// The shared ones are those of the lab that tests/openstack/lab brings up;
-// ALMANAC_LAB names its folder, as `lab env` prints it. A test gets a database
-// or a virtual host of its own there. Private ones, which a test may kill, are
-// started from the same Debian packages and end with the test, also when the
-// test process dies.
+// The shared ones are those of the lab that tests/openstack/lab starts; ALMANAC_LAB names its
+// folder, as `lab env` prints it. A test gets its own database or virtual host there. Private ones,
+// which a test may kill, are started from the same Debian packages and end with the test, also when
+// the test process dies.
 //
-// With -short a test that asks for a service is skipped.
+// With -short, tests that request a service are skipped.
 package labtest
 
 import (
@@ -23,7 +22,7 @@ import (
 	"time"
 )
 
-// folder gives the folder of the running lab.
+// folder returns the folder of the running lab.
 func folder(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -36,7 +35,7 @@ func folder(t testing.TB) string {
 	return lab
 }
 
-// port gives the port of a shared service.
+// port returns the port of a shared service.
 func port(t testing.TB, part string) int {
 	t.Helper()
 	lab := folder(t)
@@ -51,13 +50,13 @@ func port(t testing.TB, part string) int {
 	return number
 }
 
-// unique gives a name nobody else has.
+// unique returns a name that nobody else has.
 func unique(prefix string) string {
 	return fmt.Sprintf("%s%012x", prefix, rand.Uint64N(1<<48))
 }
 
-// private makes a folder for the files of a server that belongs to the test.
-// It lies in the lab's: the user mysql may not enter t.TempDir.
+// private makes a folder for the files of a server that belongs to the test. It lies in the lab's
+// folder: the user mysql may not enter t.TempDir.
 func private(t testing.TB, lab, name string) string {
 	t.Helper()
 	path := filepath.Join(lab, "private", unique(name+"-"))
@@ -77,9 +76,9 @@ var given struct {
 	ports map[int]bool
 }
 
-// freePorts gives the first of n ports in a row on loopback on which nobody
-// listens, each once. They lie below the range the kernel takes for outgoing
-// connections, so that a server that was stopped finds its own free again.
+// freePorts returns the first of n consecutive ports on loopback without a listener, each only
+// once. They lie below the kernel's range for outgoing connections, so that the ports of a server
+// that was stopped are free when it starts again.
 func freePorts(t testing.TB, n int) int {
 	t.Helper()
 	given.Lock()
@@ -115,10 +114,10 @@ func allFree(first, n int) bool {
 	return true
 }
 
-// patience bounds every wait for a service: for its start, its end, and what it does.
+// patience bounds every wait for a service: for its start, its end, and its actions.
 const patience = 5 * time.Minute
 
-// await tries until it works, at most for the limit, and gives the last error.
+// await calls try until it succeeds, for at most the limit, and returns the last error.
 func await(limit time.Duration, try func() error) error {
 	timeout := time.After(limit)
 	tick := time.NewTicker(20 * time.Millisecond)

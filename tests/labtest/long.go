@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Long skips a test that make test has no time for, unless ALMANAC_TEST_LONG is set.
+// Long skips a test that takes too long for make test, unless ALMANAC_TEST_LONG is set.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("ALMANAC_TEST_LONG") == "" {

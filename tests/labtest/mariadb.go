@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // database/sql speaks to MariaDB through it
+	_ "github.com/go-sql-driver/mysql" // the driver for MariaDB in database/sql
 )
 
-// Database makes a new database in the shared MariaDB and gives its SQLAlchemy
-// URL. The end of the test drops it.
+// Database creates a database in the shared MariaDB and returns its SQLAlchemy URL. The end of the
+// test drops it.
 func Database(t testing.TB) string {
 	t.Helper()
 	number := port(t, "mariadb")
@@ -41,7 +41,7 @@ func dsn(port int, database string) string {
 	return fmt.Sprintf("almanac:almanac@tcp(127.0.0.1:%d)/%s", port, database)
 }
 
-// store writes fields of what has the UUID into a table of a service.
+// store writes fields of the row with the UUID into a table of a service.
 func store(t testing.TB, database, table, uuid string, fields map[string]any) {
 	t.Helper()
 	server, err := sql.Open("mysql", dsn(port(t, "mariadb"), database))
@@ -56,8 +56,8 @@ func store(t testing.TB, database, table, uuid string, fields map[string]any) {
 	}
 }
 
-// MariaDB is a server of the test's own, with the settings of the shared one:
-// a commit is on disk before it is acknowledged.
+// MariaDB is a server of the test's own, with the settings of the shared one: a commit is on disk
+// before it is acknowledged.
 type MariaDB struct {
 	t      testing.TB
 	launch func() (*process, error)
@@ -66,11 +66,11 @@ type MariaDB struct {
 	mu      sync.Mutex
 	process *process
 	admin   *sql.DB
-	own     int64 // statements admin has sent to this process
+	own     int64 // statements that admin has sent to this process
 }
 
-// StartMariaDB starts a private server on a free port. The end of the test
-// stops it and removes its data.
+// StartMariaDB starts a private server on a free port. The end of the test stops it and removes its
+// data.
 func StartMariaDB(t testing.TB) *MariaDB {
 	t.Helper()
 	lab := folder(t)
@@ -89,7 +89,7 @@ func StartMariaDB(t testing.TB) *MariaDB {
 	return m
 }
 
-// copyTemplate gives a data folder as a fresh installation has it.
+// copyTemplate returns a data folder like that of a fresh installation.
 func copyTemplate(t testing.TB, lab, files string) string {
 	t.Helper()
 	data := filepath.Join(files, "data")
@@ -100,8 +100,7 @@ func copyTemplate(t testing.TB, lab, files string) string {
 	return data
 }
 
-// Start starts a server that was killed or stopped, on its old port, and
-// returns when it answers.
+// Start starts a server that was killed or stopped, on its old port, and returns when it answers.
 func (m *MariaDB) Start() {
 	m.t.Helper()
 	m.mu.Lock()
@@ -118,7 +117,7 @@ func (m *MariaDB) Start() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	// one connection for all: its statements can be counted
+	// One connection for all statements makes them countable.
 	admin.SetMaxOpenConns(1)
 	m.admin, m.own = admin, 0
 	if err := started.answers(patience, admin.Ping); err != nil {
@@ -137,7 +136,7 @@ func (m *MariaDB) Kill() {
 	m.gone()
 }
 
-// Stop ends the server in good order.
+// Stop shuts the server down cleanly.
 func (m *MariaDB) Stop() {
 	m.t.Helper()
 	m.mu.Lock()
@@ -156,16 +155,15 @@ func (m *MariaDB) gone() {
 	m.process, m.admin = nil, nil
 }
 
-// URL gives the SQLAlchemy URL of a database, which it creates if it is
-// missing.
+// URL returns the SQLAlchemy URL of a database, which it creates if it is missing.
 func (m *MariaDB) URL(database string) string {
 	m.t.Helper()
 	m.create(database)
 	return databaseURL(m.port, database)
 }
 
-// DSN gives the same database in the form of go-sql-driver, for a checker that
-// reads it by itself.
+// DSN returns the same database in the form of go-sql-driver, for a checker that reads it by
+// itself.
 func (m *MariaDB) DSN(database string) string {
 	m.t.Helper()
 	m.create(database)
@@ -177,7 +175,7 @@ func (m *MariaDB) create(database string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.admin == nil {
-		return // URLs of a stopped server are asked for too
+		return // tests may request URLs of a stopped server
 	}
 	m.own++
 	if _, err := m.admin.Exec("CREATE DATABASE IF NOT EXISTS `" + database + "`"); err != nil {
@@ -185,9 +183,9 @@ func (m *MariaDB) create(database string) {
 	}
 }
 
-// Questions counts the statements clients have sent to the server since it
-// started, as SHOW GLOBAL STATUS LIKE 'Questions' says, without those of this
-// package. The end of a connection counts as one; a ping does not.
+// Questions counts the statements that clients have sent to the server since it started, by SHOW
+// GLOBAL STATUS LIKE 'Questions', without those of this package. The end of a connection counts as
+// one; a ping does not.
 func (m *MariaDB) Questions(t testing.TB) int64 {
 	t.Helper()
 	m.mu.Lock()

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Meddler stands between a client and a service that speaks HTTP. It forwards
-// requests and answers untouched, counts them, and answers wrongly when told.
-// Before a service that does not run it ends connections without an answer.
+// Meddler stands between a client and a service that speaks HTTP. It forwards requests and answers
+// unchanged, counts them, and answers wrongly on demand. If the service does not run, it ends
+// connections without an answer.
 //
-// Patterns are those of http.ServeMux with a method or without: "GET
-// /v2.1/os-aggregates/{id}", "/v2.1/servers/" for all below.
+// Patterns are those of http.ServeMux with a method or without: "GET /v2.1/os-aggregates/{id}",
+// "/v2.1/servers/" for all below.
 type Meddler struct {
-	// URL is the service's with the Meddler's address: for an
-	// endpoint_override, or in the place of another URL.
+	// URL is the service's with the Meddler's address: for an endpoint_override, or in place of
+	// another URL.
 	URL string
 
 	proxy *httputil.ReverseProxy
@@ -31,7 +31,7 @@ type Meddler struct {
 	rules []*rule
 }
 
-// call is a request that has come; end is zero until it is answered.
+// call is a request that has arrived; end is zero until it is answered.
 type call struct {
 	*http.Request
 	begin, end time.Time
@@ -46,7 +46,7 @@ type rule struct {
 	left    int // negative for always
 }
 
-// Interpose starts a Meddler before a service. The end of the test stops it.
+// Interpose starts a Meddler in front of a service. The end of the test stops it.
 func Interpose(t testing.TB, target string) *Meddler {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -85,7 +85,7 @@ func (m *Meddler) serve(w http.ResponseWriter, r *http.Request) {
 	m.proxy.ServeHTTP(w, r)
 }
 
-// note counts the request and says how to answer it wrongly, if so.
+// note counts the request and returns the wrong answer for it, if any.
 func (m *Meddler) note(r *http.Request) (*call, Wrong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,25 +107,25 @@ func matches(pattern string, r *http.Request) bool {
 	return found != ""
 }
 
-// Meddle answers requests of the pattern wrongly from now on. Of several
-// patterns that fit, the last told counts.
+// Meddle answers requests of the pattern wrongly from now on. If several patterns match, the last
+// one counts.
 func (m *Meddler) Meddle(pattern string, wrong Wrong) { m.MeddleTimes(-1, pattern, wrong) }
 
-// MeddleTimes does it for the next so many requests.
+// MeddleTimes does so for the next times requests.
 func (m *Meddler) MeddleTimes(times int, pattern string, wrong Wrong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rules = append(m.rules, &rule{pattern, wrong, times})
 }
 
-// Relent forwards everything again. Requests that hang go on hanging.
+// Relent forwards everything again. Requests that hang continue to hang.
 func (m *Meddler) Relent() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rules = nil
 }
 
-// Count says how many requests of the pattern have come.
+// Count returns how many requests of the pattern have arrived.
 func (m *Meddler) Count(pattern string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,8 +138,7 @@ func (m *Meddler) Count(pattern string) int {
 	return n
 }
 
-// Calls gives the requests that have come as "METHOD PATH?QUERY", in their
-// order.
+// Calls returns the requests that have arrived as "METHOD PATH?QUERY", in their order.
 func (m *Meddler) Calls() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,13 +149,13 @@ func (m *Meddler) Calls() []string {
 	return all
 }
 
-// Busy says of the requests that have come since then how many there are, and for
-// how long the service was at work on at least one of them.
+// Busy returns how many requests have arrived since then, and for how long the service was working
+// on at least one of them.
 func (m *Meddler) Busy(since time.Time) (requests int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	covered := since
-	for _, call := range m.calls { // in the order in which they have come
+	for _, call := range m.calls { // in the order of arrival
 		if call.begin.Before(since) {
 			continue
 		}
@@ -180,16 +179,15 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Status is an answer of that status that the service did not give; nothing
-// is forwarded.
+// Status answers with a status that the service did not send; it forwards nothing.
 func Status(code int) Wrong {
 	return func(_ *Meddler, w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, http.StatusText(code), code)
 	}
 }
 
-// Text is a 200 with any body, such as a page of a proxy or half a JSON
-// document; nothing is forwarded.
+// Text answers 200 with any body, such as a page of a proxy or half a JSON document; it forwards
+// nothing.
 func Text(body string) Wrong {
 	return func(_ *Meddler, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -197,9 +195,9 @@ func Text(body string) Wrong {
 	}
 }
 
-// Hang gives no answer until the client or the test gives up.
+// Hang does not answer until the client or the test ends.
 func Hang(m *Meddler, _ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // only then the end of the client is seen
+	_, _ = io.Copy(io.Discard, r.Body) // only then the end of the client is visible
 	select {
 	case <-r.Context().Done():
 	case <-m.ended:
@@ -207,7 +205,7 @@ func Hang(m *Meddler, _ http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// Late lets the service do what is asked once proceed is closed.
+// Late forwards the request once proceed is closed.
 func Late(proceed <-chan struct{}) Wrong {
 	return func(m *Meddler, w http.ResponseWriter, r *http.Request) {
 		select {
@@ -218,10 +216,10 @@ func Late(proceed <-chan struct{}) Wrong {
 	}
 }
 
-// Cut ends the connection without an answer; nothing is forwarded.
+// Cut ends the connection without an answer; it forwards nothing.
 func Cut(*Meddler, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// Lose lets the service do what is asked and loses its answer.
+// Lose forwards the request and loses the answer.
 func Lose(m *Meddler, _ http.ResponseWriter, r *http.Request) {
 	m.proxy.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)

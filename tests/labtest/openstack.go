@@ -15,10 +15,9 @@ import (
 	"testing"
 )
 
-// Cloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with
-// fake hosts of 10 VCPU, 8 GiB and 1028 GB each; networks it has none. There
-// are the flavors m1.tiny to m1.large and the image tiny; servers are created
-// with --nic none.
+// Cloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with fake hosts of 10
+// VCPU, 8 GiB and 1028 GB each. It has no networks, so servers are created with --nic none. There
+// are the flavors m1.tiny to m1.large and the image tiny.
 type Cloud struct {
 	Identity
 	Compute   string // with /v2.1
@@ -26,8 +25,8 @@ type Cloud struct {
 	Image     string
 }
 
-// OpenStack gives the cloud of the lab. It is this test process's alone until
-// the test ends: tests of other packages wait meanwhile.
+// OpenStack returns the cloud of the lab. This test process has it to itself until the test ends:
+// tests of other packages wait meanwhile.
 func OpenStack(t testing.TB) Cloud {
 	t.Helper()
 	address := func(part string) string { return fmt.Sprintf("http://127.0.0.1:%d", port(t, part)) }
@@ -44,8 +43,8 @@ func OpenStack(t testing.TB) Cloud {
 	return c
 }
 
-// settle waits until the nova-computes have reported again, where a test of another process
-// has just restarted what they report through.
+// settle waits until the nova-computes have reported again, if a test of another process has just
+// restarted the services that they report through.
 func (c Cloud) settle(t testing.TB) {
 	t.Helper()
 	token := c.Token(t, Admin)
@@ -66,8 +65,8 @@ func (c Cloud) settle(t testing.TB) {
 	}
 }
 
-// Hosts gives the names of the compute hosts. The last has a nova-compute of
-// its own: see KillCompute.
+// Hosts returns the names of the compute hosts. The last has a nova-compute of its own: see
+// KillCompute.
 func (c Cloud) Hosts(t testing.TB) []string {
 	t.Helper()
 	var names []string
@@ -77,8 +76,8 @@ func (c Cloud) Hosts(t testing.TB) []string {
 	return names
 }
 
-// OpenstackJSON runs the openstack client as the user, with -f json, and
-// decodes what it prints into the value.
+// OpenstackJSON runs the openstack client as the user, with -f json, and decodes its output into
+// the value.
 func (i Identity) OpenstackJSON(t testing.TB, u User, value any, args ...string) {
 	t.Helper()
 	out := i.Openstack(t, u, append(slices.Clone(args), "-f", "json")...)
@@ -87,8 +86,8 @@ func (i Identity) OpenstackJSON(t testing.TB, u User, value any, args ...string)
 	}
 }
 
-// Token gives a token of the user for its project. It costs a hundredth of
-// what the openstack client costs.
+// Token returns a token of the user for its project. It costs a hundredth of what the openstack
+// client costs.
 func (i Identity) Token(t testing.TB, u User) string {
 	t.Helper()
 	domain := map[string]any{"id": "default"}
@@ -111,7 +110,7 @@ func (i Identity) Token(t testing.TB, u User) string {
 	return reply.Header.Get("X-Subject-Token")
 }
 
-// computeState is what Nova says of the nova-compute of a host: up or down.
+// computeState returns Nova's state of the nova-compute of a host: up or down.
 func (c Cloud) computeState(token, host string) (string, error) {
 	request, err := http.NewRequest(http.MethodGet, c.Compute+"/os-services?binary=nova-compute&host="+host, nil)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c Cloud) computeState(token, host string) (string, error) {
 	return found.Services[0].State, nil
 }
 
-// awaitCompute waits until Nova says so of a host.
+// awaitCompute waits until Nova reports the state of a host's nova-compute.
 func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	t.Helper()
 	token := c.Token(t, Admin)
@@ -146,7 +145,7 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	}
 }
 
-// computeProcess is a service of the lab with the hosts it stands for.
+// computeProcess is a service of the lab with the hosts that it stands for.
 type computeProcess struct {
 	service string
 	hosts   []string
@@ -174,7 +173,7 @@ func computeProcesses(t testing.TB) []computeProcess {
 	return all
 }
 
-// The lab's cloud belongs to one test process at a time; that process may use
+// occupied records that the lab's cloud belongs to one test process at a time; that process may use
 // it in several tests at once.
 var occupied struct {
 	sync.Mutex
@@ -182,7 +181,7 @@ var occupied struct {
 	lock  *os.File
 }
 
-// occupy takes the cloud for a test; first says that the process has just got it.
+// occupy takes the cloud for a test; first reports whether the process did not have it before.
 func occupy(t testing.TB) (first bool) {
 	t.Helper()
 	lab := folder(t)

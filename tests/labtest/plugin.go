@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// SchedulerWith has another nova-scheduler of Debian's serve Nova's topic, until the end
-// of the test: with the Python package in a folder of sources, which pip installs as an
-// operator does, and with further options of Nova ("almanac.fail_open=true"). It returns
-// when that serves.
+// SchedulerWith makes another nova-scheduler of Debian's serve Nova's topic until the end of the
+// test. It has the Python package in a folder of sources, which pip installs as an operator does,
+// and further options of Nova ("almanac.fail_open=true"). SchedulerWith returns when it serves.
 func SchedulerWith(t testing.TB, sources string, options ...string) {
 	t.Helper()
 	occupy(t)
@@ -18,7 +17,7 @@ func SchedulerWith(t testing.TB, sources string, options ...string) {
 	main := NovaTransport(t)
 	address, _, _ := strings.Cut(main, "?")
 	t.Cleanup(func() { removeBehind(t) })
-	removeBehind(t) // what a test that was killed has left
+	removeBehind(t) // remains of a test that was killed
 	labWith(t, []string{
 		"NOVA_MODULES=" + modules, "NOVA_OPTIONS=" + strings.Join(append([]string{"DEFAULT.transport_url=" + address}, options...), " "),
 	}, "start", "nova-scheduler-behind")
@@ -26,7 +25,7 @@ func SchedulerWith(t testing.TB, sources string, options ...string) {
 	TakeSchedulerAway(t)
 }
 
-// SchedulerLog gives what the nova-scheduler of SchedulerWith has logged in this lab.
+// SchedulerLog returns what the nova-scheduler of SchedulerWith has logged in this lab.
 func SchedulerLog(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(t), "log", "nova-scheduler-behind.log"))
@@ -36,11 +35,11 @@ func SchedulerLog(t testing.TB) string {
 	return string(text)
 }
 
-// InstallPython has Debian's pip install a package from its sources, without a network,
-// and gives the folder of its modules.
+// InstallPython installs a package from its sources with Debian's pip, without a network, and
+// returns the folder of its modules.
 func InstallPython(t testing.TB, sources string) (modules string) {
 	t.Helper()
-	// setuptools leaves files beside the sources
+	// setuptools leaves files beside the sources.
 	copied := filepath.Join(t.TempDir(), "sources")
 	if err := os.CopyFS(copied, os.DirFS(sources)); err != nil {
 		t.Fatal(err)

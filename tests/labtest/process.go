@@ -22,9 +22,9 @@ type process struct {
 	ended   chan struct{}
 }
 
-// starter runs functions on an operating system thread that lives as long as
-// the test process. A child's parent death signal comes when the thread that
-// forked it ends; Go ends threads when it likes.
+// starter runs functions on an operating system thread that lives as long as the test process. A
+// child receives its parent death signal when the thread that forked it ends; Go may end threads at
+// any time.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -36,8 +36,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// launch starts a server as the account (nil is the caller's own); what it
-// prints goes to the log file.
+// launch starts a server as the account (nil is the caller's own); its output goes to the log file.
 func launch(account *syscall.Credential, log, name string, args ...string) (*process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -46,8 +45,8 @@ func launch(account *syscall.Credential, log, name string, args ...string) (*pro
 	defer file.Close()
 	p := &process{command: exec.Command(name, args...), log: log, ended: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = file, file
-	// A change of user clears the parent death signal, so the server must
-	// not do it by itself (as with --user); Go sets the signal afterwards.
+	// A change of user clears the parent death signal, so the server must not change it by itself
+	// (as with --user); Go sets the signal afterwards.
 	p.command.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig:  syscall.SIGKILL,
 		Setpgid:    true,
@@ -60,13 +59,12 @@ func launch(account *syscall.Credential, log, name string, args ...string) (*pro
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.command.Wait() // how a killed server ended is no news
+		_ = p.command.Wait() // the exit status of a killed server does not matter
 	}()
 	return p, nil
 }
 
-// answers waits until the server answers, and tells the end of its log when it
-// does not.
+// answers waits until the server answers; its error contains the end of the log.
 func (p *process) answers(limit time.Duration, try func() error) error {
 	gone := errors.New("it has ended")
 	var last error
@@ -87,13 +85,13 @@ func (p *process) answers(limit time.Duration, try func() error) error {
 }
 
 func (p *process) kill() {
-	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // it may be gone
+	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // it may have ended already
 	<-p.ended
 }
 
-// stop ends the server in good order, or kills it and says so.
+// stop shuts the server down cleanly, or kills it and returns an error.
 func (p *process) stop(limit time.Duration) error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may be gone
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended already
 	select {
 	case <-p.ended:
 		return nil
@@ -103,7 +101,7 @@ func (p *process) stop(limit time.Duration) error {
 	}
 }
 
-// tail gives the last lines of a log.
+// tail returns the last lines of a log.
 func tail(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -113,7 +111,7 @@ func tail(path string) string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// mysqlAccount is the user mysql for root, as whom mariadbd refuses to run.
+// mysqlAccount returns the user mysql if the caller is root, since mariadbd refuses to run as root.
 func mysqlAccount(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Prometheus starts a Prometheus that scrapes target, "host:port", every second, and gives
-// its address once it has what the query asks for.
+// Prometheus starts a Prometheus that scrapes target, "host:port", every second, and returns its
+// address once the query has a result.
 func Prometheus(t testing.TB, target, query string) string {
 	t.Helper()
 	here := private(t, folder(t), "prometheus")

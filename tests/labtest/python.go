@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// pythonOfDebian is that for which Debian's packages of Nova are.
+// pythonOfDebian is the Python that Debian's packages of Nova are for.
 const pythonOfDebian = "/usr/bin/python3"
 
-// Python runs Debian's Python in a folder and gives what it prints.
+// Python runs Debian's Python in a folder and returns its output.
 func Python(t testing.TB, in string, arguments ...string) string {
 	t.Helper()
-	folder(t) // whose lab has installed what Nova is made of
+	folder(t) // its lab has installed the packages that Nova needs
 	c := exec.CommandContext(t.Context(), pythonOfDebian, arguments...)
 	c.Dir = in
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
@@ -26,8 +26,8 @@ func Python(t testing.TB, in string, arguments ...string) string {
 	return string(out)
 }
 
-// AskPython has a Python script that uses Nova's own code answer a question: as JSON on
-// its standard input and output. It is skipped with -short.
+// AskPython runs a Python script that uses Nova's own code, with a question as JSON on its standard
+// input, and decodes the answer on its standard output. It is skipped with -short.
 func AskPython(t testing.TB, script string, question, answer any) {
 	t.Helper()
 	folder(t)

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// RabbitMQ makes a new virtual host on the shared broker and gives its
-// transport_url. The end of the test deletes it, with its queues and
-// connections.
+// RabbitMQ creates a virtual host on the shared broker and returns its transport_url. The end of
+// the test deletes it, with its queues and connections.
 func RabbitMQ(t testing.TB) string {
 	t.Helper()
 	number := port(t, "rabbitmq")
@@ -35,14 +34,13 @@ func transportURL(port int, host string) string {
 	return fmt.Sprintf("rabbit://almanac:almanac@127.0.0.1:%d/%s", port, host)
 }
 
-// virtualHost makes or deletes a virtual host. Who makes one has all rights on
-// it.
+// virtualHost creates or deletes a virtual host. Its creator has all rights on it.
 func virtualHost(method string, port int, name string) error {
 	_, err := manage(method, port, "vhosts/"+name)
 	return err
 }
 
-// Rabbitmqctl runs a command on the shared broker, and gives what it prints.
+// Rabbitmqctl runs a command on the shared broker, and returns its output.
 func Rabbitmqctl(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(folder(t), "rabbitmqctl"), args...).Output()
@@ -52,7 +50,7 @@ func Rabbitmqctl(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// BrokerLog gives what the shared broker has logged: warnings and errors.
+// BrokerLog returns what the shared broker has logged: warnings and errors.
 func BrokerLog(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(t), "log", "rabbitmq.log"))
@@ -62,7 +60,7 @@ func BrokerLog(t testing.TB) string {
 	return string(text)
 }
 
-// manage asks the management API, which listens on the port after AMQP's.
+// manage calls the management API, which listens on the port after AMQP's.
 func manage(method string, port int, path string) ([]byte, error) {
 	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d/api/%s", port+1, path), nil)
 	if err != nil {
@@ -95,8 +93,8 @@ type Broker struct {
 	process *process
 }
 
-// StartRabbitMQ starts a private broker on free ports, with an epmd of its
-// own. The end of the test stops both and removes the data.
+// StartRabbitMQ starts a private broker on free ports, with an epmd of its own. The end of the test
+// stops both and removes the data.
 func StartRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
 	lab := folder(t)
@@ -125,7 +123,7 @@ func startEpmd(t testing.TB, files string, port int) {
 	}
 }
 
-// dial says whether somebody listens.
+// dial returns an error unless a server listens on the port.
 func dial(port int) error {
 	connection, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
 	if err != nil {
@@ -134,11 +132,11 @@ func dial(port int) error {
 	return connection.Close()
 }
 
-// URL gives the transport_url of the broker's virtual host /.
+// URL returns the transport_url of the broker's virtual host /.
 func (r *Broker) URL() string { return transportURL(r.port, "") }
 
-// Start starts a broker that was killed or stopped, on its old port, and
-// returns when it takes connections.
+// Start starts a broker that was killed or stopped, on its old port, and returns when it accepts
+// connections.
 func (r *Broker) Start() {
 	r.t.Helper()
 	r.mu.Lock()
@@ -156,9 +154,9 @@ func (r *Broker) Start() {
 	}
 }
 
-// Kill is kill -9. A broker that does not run stays as it is. A quorum queue
-// that was declared in the last second or two is stuck when RabbitMQ 3.10 comes
-// back, and so are its confirmed messages: it writes its list of them late.
+// Kill is kill -9. A broker that does not run stays as it is. A quorum queue that was declared in
+// the last second or two is stuck when RabbitMQ 3.10 comes back, and so are its confirmed messages:
+// RabbitMQ writes its list of queues late.
 func (r *Broker) Kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +167,7 @@ func (r *Broker) Kill() {
 	r.process = nil
 }
 
-// Stop ends the broker in good order.
+// Stop shuts the broker down cleanly.
 func (r *Broker) Stop() {
 	r.t.Helper()
 	r.mu.Lock()

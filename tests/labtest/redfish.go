@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// RedfishTrouble is what is wrong with a Redfish. The zero RedfishTrouble is nothing.
+// RedfishTrouble is how a Redfish misbehaves. The zero RedfishTrouble behaves correctly.
 type RedfishTrouble struct {
 	Delay    time.Duration // before each answer
-	Status   int           // of every answer, with an error in the body; 0: what is right
+	Status   int           // of every answer, with an error in the body; 0: the correct one
 	Garbage  bool          // answers are no JSON
-	Empty    bool          // answers are objects that say nothing
+	Empty    bool          // answers are empty objects
 	Closes   bool          // connections are closed instead of an answer
-	Opposite bool          // it says the opposite of the truth
-	Flaps    bool          // it says the truth every other time
-	Deaf     bool          // resets are taken, and nothing happens
-	Stuck    bool          // a reset leaves it powering on or off for ever
-	Stubborn bool          // its operating system does not heed GracefulShutdown
+	Opposite bool          // the reported power is the opposite of the truth
+	Flaps    bool          // the reported power is true every other time
+	Deaf     bool          // resets are accepted, and nothing happens
+	Stuck    bool          // a reset leaves it powering on or off forever
+	Stubborn bool          // its operating system ignores GracefulShutdown
 	Refuses  bool          // resets are answered with 409
 	Fails    bool          // resets become tasks that end in Exception
 }
@@ -37,18 +37,18 @@ type RedfishTrouble struct {
 type RedfishOptions struct {
 	// Resets are the AllowableValues; nil are On, ForceOff and GracefulShutdown.
 	Resets []string
-	// ActionInfo tells them in a resource of their own.
+	// ActionInfo lists Resets in a resource of their own.
 	ActionInfo bool
 	Tasks      bool // resets are answered 202, with a task
 	NoWatts    bool
 	OldWatts   bool // in Power, as before 2020.4, not in EnvironmentMetrics
 	Systems    int  // 0 is one
-	// Changed is told of each real change of the power.
+	// Changed is called at each real change of the power.
 	Changed func(on bool)
 }
 
-// Redfish is a BMC of the test's own that speaks Redfish over TLS. It misbehaves on
-// demand, and knows basic authentication and sessions.
+// Redfish is a BMC of the test's own that speaks Redfish over TLS. It misbehaves on demand, and
+// accepts basic authentication and sessions.
 type Redfish struct {
 	URL     string
 	options RedfishOptions
@@ -64,7 +64,7 @@ type Redfish struct {
 	opened   int
 }
 
-// StartRedfish starts one whose machine is on and takes 210 W, or 9 W while it is off. The
+// StartRedfish starts a Redfish whose machine is on and takes 210 W, or 9 W while it is off. The
 // end of the test stops it.
 func StartRedfish(t testing.TB, o RedfishOptions) *Redfish {
 	t.Helper()
@@ -73,7 +73,7 @@ func StartRedfish(t testing.TB, o RedfishOptions) *Redfish {
 	}
 	r := &Redfish{options: o, on: true, files: t.TempDir(), sessions: map[string]bool{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(r.answer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // who does not trust it is none of its business
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it end the handshake
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	r.URL = server.URL
@@ -86,27 +86,27 @@ func StartRedfish(t testing.TB, o RedfishOptions) *Redfish {
 	return r
 }
 
-// CAFile gives a file with the authority of its certificate.
+// CAFile returns the path of a file with the authority of its certificate.
 func (r *Redfish) CAFile() string { return filepath.Join(r.files, "ca.pem") }
 
-// PasswordFile gives a file with the password of BMCUser.
+// PasswordFile returns the path of a file with the password of BMCUser.
 func (r *Redfish) PasswordFile() string { return filepath.Join(r.files, "password") }
 
-// Trouble sets what is wrong from now on.
+// Trouble sets how it misbehaves from now on.
 func (r *Redfish) Trouble(t RedfishTrouble) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trouble, r.stuck = t, ""
 }
 
-// On is the truth.
+// On reports the true state of the power.
 func (r *Redfish) On() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.on
 }
 
-// Press changes the power behind everybody's back.
+// Press changes the power without an order.
 func (r *Redfish) Press(on bool) {
 	r.mu.Lock()
 	changed := r.on != on
@@ -117,15 +117,15 @@ func (r *Redfish) Press(on bool) {
 	}
 }
 
-// Resets gives the ResetTypes that were asked for.
+// Resets returns the ResetTypes that were requested.
 func (r *Redfish) Resets() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.resets)
 }
 
-// EndSessions forgets all sessions, and says how many there were since the start and how
-// many there are.
+// EndSessions forgets all sessions, and returns how many were opened since the start and how many
+// were open.
 func (r *Redfish) EndSessions() (opened, open int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +181,7 @@ func link(path string) map[string]string { return map[string]string{"@odata.id":
 func write(w http.ResponseWriter, status int, content any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(content) // who asked may be gone
+	_ = json.NewEncoder(w).Encode(content) // the client may be gone
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
@@ -212,7 +212,7 @@ func (r *Redfish) knows(q *http.Request) bool {
 	return user == BMCUser && password == BMCPassword || r.sessions[q.Header.Get("X-Auth-Token")]
 }
 
-// says gives the power state that it tells.
+// says returns the power state that it reports.
 func (r *Redfish) says(t RedfishTrouble) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -310,7 +310,7 @@ func (r *Redfish) reset(w http.ResponseWriter, q *http.Request, t RedfishTrouble
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// task answers that there is a task, which ends as said.
+// task answers that there is a task, which ends in the state ends.
 func (r *Redfish) task(w http.ResponseWriter, ends string) {
 	w.Header().Set("Location", redfishRoot+"/Tasks/"+ends)
 	write(w, http.StatusAccepted, map[string]string{"@odata.id": redfishRoot + "/Tasks/" + ends, "Id": ends, "TaskState": "Running"})

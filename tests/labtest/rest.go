@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// REST calls the services of the lab as one of its users, for what a test does behind
-// the back of the code that it is about.
+// REST calls the services of the lab as one of its users, for changes that a test makes behind the
+// back of the code under test.
 type REST struct {
 	ProjectID string // of the user
 
@@ -20,10 +20,10 @@ type REST struct {
 	endpoints map[string]string // public, by the type of the service
 }
 
-// versions are what the lab's services are asked in.
+// versions are the microversions of requests to the lab's services.
 var versions = map[string]string{"compute": "compute 2.87", "placement": "placement 1.39"}
 
-// ironicVersion goes in a header of Ironic's own, which knows no other.
+// ironicVersion goes in a header of Ironic's own: Ironic ignores the common one.
 const ironicVersion = "1.82"
 
 // REST logs the user in.
@@ -60,18 +60,18 @@ func (i Identity) REST(t testing.TB, u User) *REST {
 	return r
 }
 
-// Endpoint gives the address of a service by its type: compute, placement, ….
+// Endpoint returns the address of a service by its type: compute, placement, ….
 func (r *REST) Endpoint(service string) string { return r.endpoints[service] }
 
-// Do sends a request to a service (compute, placement, …) and gives its status; body
-// and into, which may be nil, are JSON.
+// Do sends a request to a service (compute, placement, …) and returns its status; body and into,
+// which may be nil, are JSON.
 func (r *REST) Do(method, service, path string, body, into any) (status int) {
 	r.t.Helper()
 	status, _ = r.send(method, r.endpoints[service]+path, versions[service], body, into)
 	return status
 }
 
-// Must is Do for a request that has to succeed.
+// Must is Do for a request that must succeed.
 func (r *REST) Must(method, service, path string, body, into any) {
 	r.t.Helper()
 	if status := r.Do(method, service, path, body, into); status >= http.StatusBadRequest {

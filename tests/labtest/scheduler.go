@@ -19,15 +19,15 @@ const (
 	behindScheduler = "behind"
 )
 
-// NovaTransport gives the transport_url of Nova's services, whose query has the
-// options of their queues.
+// NovaTransport returns the transport_url of Nova's services, whose query has the options of their
+// queues.
 func NovaTransport(t testing.TB) string {
 	t.Helper()
 	return transportURL(port(t, "rabbitmq"), "") + "?" + queueOptions(t)
 }
 
-// queueOptions are those of all of Nova, also where it has the defaults, and of further
-// options of one of its services.
+// queueOptions returns the queue options of all of Nova, including defaults, and those among
+// further options of one of its services.
 func queueOptions(t testing.TB, further ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(t), "nova", "options.conf"))
@@ -54,15 +54,14 @@ func queueOptions(t testing.TB, further ...string) string {
 	return options.Encode()
 }
 
-// SchedulerBehind starts a second nova-scheduler of the lab's cloud on a virtual
-// host of its own, with further options of Nova ("scheduler.max_placement_results=4"),
-// and gives its transport_url once it serves. The end of the test removes both, and
-// what waits there.
+// SchedulerBehind starts a second nova-scheduler of the lab's cloud on a virtual host of its own,
+// with further options of Nova ("scheduler.max_placement_results=4"), and returns its transport_url
+// once it serves. The end of the test removes both, with the messages that wait there.
 func SchedulerBehind(t testing.TB, options ...string) (address string) {
 	t.Helper()
 	occupy(t)
 	t.Cleanup(func() { removeBehind(t) })
-	removeBehind(t) // what a test that was killed has left
+	removeBehind(t) // remains of a test that was killed
 	labWith(t, []string{"NOVA_OPTIONS=" + strings.Join(options, " ")}, "start", "nova-scheduler-behind")
 	address = transportURL(port(t, "rabbitmq"), "behind") + "?" + queueOptions(t, options...)
 	NewConductor(t, address).await(behindScheduler)
@@ -77,9 +76,8 @@ func removeBehind(t testing.TB) {
 	}
 }
 
-// TakeSchedulerAway stops nova-scheduler, so that somebody else may serve its topic.
-// Requests wait in the queue until somebody does. The end of the test starts it again,
-// and returns when it serves.
+// TakeSchedulerAway stops nova-scheduler, so that another server may serve its topic. Requests wait
+// in the queue until one does. The end of the test starts it again, and returns when it serves.
 func TakeSchedulerAway(t testing.TB) {
 	t.Helper()
 	occupy(t)
@@ -87,7 +85,7 @@ func TakeSchedulerAway(t testing.TB) {
 	lab(t, "away", "nova-scheduler")
 }
 
-// bringBackScheduler starts nova-scheduler where a test has taken it away.
+// bringBackScheduler starts nova-scheduler if a test has stopped it.
 func bringBackScheduler(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(folder(t), "run", "nova-scheduler.away")); err != nil {
@@ -97,7 +95,7 @@ func bringBackScheduler(t testing.TB) {
 	NewConductor(t, NovaTransport(t)).await(mainScheduler)
 }
 
-// NovaAPIDatabase gives the SQLAlchemy URL of Nova's API database.
+// NovaAPIDatabase returns the SQLAlchemy URL of Nova's API database.
 func NovaAPIDatabase(t testing.TB) string {
 	t.Helper()
 	return databaseURL(port(t, "mariadb"), "nova_api")
@@ -114,7 +112,7 @@ type Queue struct {
 	Messages   int
 }
 
-// Queues gives the queues of the virtual host of a transport_url.
+// Queues returns the queues of the virtual host of a transport_url.
 func Queues(t testing.TB, transportURL string) (list []Queue) {
 	t.Helper()
 	u, err := oslo.ParseURL(transportURL)
@@ -131,8 +129,8 @@ func Queues(t testing.TB, transportURL string) (list []Queue) {
 	return list
 }
 
-// Stray gives the allocations in Placement whose consumer is neither a server of Nova
-// nor a migration, as "CONSUMER on HOST".
+// Stray returns the allocations in Placement whose consumer is neither a server of Nova nor a
+// migration, as "CONSUMER on HOST".
 func (c Cloud) Stray(t testing.TB) (list []string) {
 	t.Helper()
 	admin := c.REST(t, Admin)
@@ -153,7 +151,7 @@ func (c Cloud) Stray(t testing.TB) (list []string) {
 	return list
 }
 
-// knownConsumers are the ids of Nova's servers and migrations.
+// knownConsumers returns the ids of Nova's servers and migrations.
 func knownConsumers(admin *REST) map[string]bool {
 	admin.t.Helper()
 	known, marker := map[string]bool{}, ""

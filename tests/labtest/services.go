@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// StopService stops a service of the lab by its name in `lab status`:
-// keystone, placement, glance, neutron, nova-api, nova-scheduler,
-// nova-conductor. The end of the test starts what is stopped and waits until
-// the lab is whole. Meanwhile the cloud is this test process's alone.
+// StopService stops a service of the lab by its name in `lab status`: keystone, placement, glance,
+// neutron, nova-api, nova-scheduler, nova-conductor. The end of the test starts stopped services
+// and waits until all hosts are up. Until then this test process has the cloud to itself.
 func StopService(t testing.TB, name string) {
 	t.Helper()
 	occupy(t)
@@ -18,17 +17,15 @@ func StopService(t testing.TB, name string) {
 	lab(t, "stop", name)
 }
 
-// StartService starts a service that was stopped. It returns when the service
-// answers; nova-scheduler and nova-conductor, which have no address, take some
-// seconds more to load.
+// StartService starts a service that was stopped. It returns when the service answers;
+// nova-scheduler and nova-conductor, which have no address, take some seconds more to load.
 func StartService(t testing.TB, name string) {
 	t.Helper()
 	lab(t, "start", name)
 }
 
-// KillCompute is kill -9 of the nova-compute of the last host, the only one
-// with a process of its own, and returns when Nova says that it is down. The
-// end of the test revives it.
+// KillCompute is kill -9 of the nova-compute of the last host, the only one with a process of its
+// own, and returns when Nova reports it down. The end of the test revives it.
 func KillCompute(t testing.TB, host string) {
 	t.Helper()
 	cloud := OpenStack(t)
@@ -37,16 +34,17 @@ func KillCompute(t testing.TB, host string) {
 	cloud.awaitCompute(t, host, "down")
 }
 
-// ReviveCompute starts a nova-compute that was killed, and returns when Nova
-// says that it is up. Its servers run on, as guests do on a hypervisor.
+// ReviveCompute starts a nova-compute that was killed, and returns when Nova reports it up. Its
+// servers continue to run, as on a real hypervisor.
 func ReviveCompute(t testing.TB, host string) {
 	t.Helper()
 	lab(t, "start", computeService(t, host))
 	OpenStack(t).awaitCompute(t, host, "up")
 }
 
-// RestartComputes kills and starts every nova-compute, for when Placement has lost their
-// hosts: they forget what they have known of it. It returns when all are up and there again.
+// RestartComputes kills and starts every nova-compute, for use when Placement has lost their hosts:
+// a restarted nova-compute has no cached providers. It returns when all are up and have providers
+// again.
 func RestartComputes(t testing.TB) {
 	t.Helper()
 	OpenStack(t)
@@ -70,8 +68,8 @@ func computeService(t testing.TB, host string) string {
 	return ""
 }
 
-// makeWhole starts what has stopped and waits until all hosts are up. A test
-// that ends may have a context that is over.
+// makeWhole starts stopped services and waits until all hosts are up. It needs no context, since
+// that of a test that ends may be over.
 func makeWhole(t testing.TB) {
 	t.Helper()
 	lab(t, "up")
@@ -83,7 +81,7 @@ func lab(t testing.TB, args ...string) {
 	labWith(t, nil, args...)
 }
 
-// labWith runs it with further variables of its environment.
+// labWith runs a command of the lab with further environment variables.
 func labWith(t testing.TB, variables []string, args ...string) {
 	t.Helper()
 	command := exec.Command(filepath.Join(folder(t), "lab"), args...)

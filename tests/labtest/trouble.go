@@ -12,8 +12,8 @@ import (
 // troubleLines is how many lines of one log a failed test shows.
 const troubleLines = 6
 
-// showTrouble adds to the output of a test that fails what the cloud's services
-// have logged as wrong during the test: the lab goes away with its logs.
+// showTrouble adds the warnings and errors that the cloud's services log during a test to its
+// output if it fails: the lab goes away with its logs.
 func showTrouble(t testing.TB, lab string) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(lab, "log", "*.log"))
@@ -38,8 +38,8 @@ func showTrouble(t testing.TB, lab string) {
 	})
 }
 
-// trouble gives the last warnings and errors of a log after an offset, without
-// the call stacks between them.
+// trouble returns the last warnings and errors of a log after an offset, without the call stacks
+// between them.
 func trouble(t testing.TB, path string, offset int64) (lines []string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func trouble(t testing.TB, path string, offset int64) (lines []string) {
 	}
 }
 
-// isTrouble knows the forms of oslo.log, RabbitMQ and Python. A line of a call
-// stack has nothing after the name of its logger but code or carets.
+// isTrouble reports whether a line is a warning or an error in the forms of oslo.log, RabbitMQ and
+// Python. A line of a call stack has only code or carets after the name of its logger.
 func isTrouble(line string) bool {
 	for _, level := range []string{" ERROR ", " WARNING ", " CRITICAL "} {
 		if _, said, found := strings.Cut(line, level); found {

@@ -1,7 +1,6 @@
-// Package mysqlproxy stands between a client and a MariaDB or MySQL server and makes
-// commits fail in the ways that networks and clusters make them fail. It speaks
-// enough of the protocol to see the statements of an unencrypted connection
-// (https://mariadb.com/kb/en/0-packet/).
+// Package mysqlproxy stands between a client and a MariaDB or MySQL server and makes commits fail
+// as networks and clusters make them fail. It understands enough of the protocol to see the
+// statements of an unencrypted connection (https://mariadb.com/kb/en/0-packet/).
 package mysqlproxy
 
 import (
@@ -24,12 +23,12 @@ const (
 	LostAnswer
 	// LostCommit cuts the connection before the server gets the COMMIT.
 	LostCommit
-	// Frozen holds back the COMMIT, and whatever the server says, until Thaw: so the
-	// server sees a client that is frozen in the middle of its transaction.
+	// Frozen holds the COMMIT and all answers of the server back until Thaw: the server sees a
+	// client that is frozen in the middle of its transaction.
 	Frozen
 )
 
-// Proxy takes connections on loopback and hands them on.
+// Proxy accepts connections on loopback and forwards them.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -46,7 +45,7 @@ type Proxy struct {
 	thawed   chan struct{} // closed by Thaw
 }
 
-// Start gives a proxy before target, "host:port". The end of the test stops it.
+// Start returns a proxy in front of target, "host:port". The end of the test stops it.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,11 +58,11 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where clients connect, "host:port".
+// Addr returns the address for clients, "host:port".
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// FailCommits makes every n-th commit from now on fail; 0 is none. Commits of
-// transactions that only read are left alone and not counted.
+// FailCommits makes every n-th commit from now on fail; 0 is none. Commits of transactions that
+// only read never fail and do not count.
 func (p *Proxy) FailCommits(kind Kind, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,23 +76,22 @@ func (p *Proxy) Failed() int {
 	return p.failed
 }
 
-// Refuse answers every statement but SET with 1047 from now on and keeps it from the
-// server, also COMMIT and ROLLBACK: so does a Galera node without a majority, which
-// leaves transactions open.
+// Refuse answers every statement except SET with 1047 from now on and keeps it from the server,
+// also COMMIT and ROLLBACK: a Galera node without a majority does so and leaves transactions open.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = on
 }
 
-// Refused counts the statements that were refused.
+// Refused counts the refused statements.
 func (p *Proxy) Refused() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// refuses decides about a statement.
+// refuses decides whether to refuse a statement, and counts it.
 func (p *Proxy) refuses(statement string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +102,7 @@ func (p *Proxy) refuses(statement string) bool {
 	return true
 }
 
-// Thaw lets all connections go on that are frozen.
+// Thaw lets all frozen connections continue.
 func (p *Proxy) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +110,7 @@ func (p *Proxy) Thaw() {
 	p.thawed = make(chan struct{})
 }
 
-// thaw returns what the next Thaw closes.
+// thaw returns the channel that the next Thaw closes.
 func (p *Proxy) thaw() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +143,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep notes an open connection, for Cut.
+// keep records an open connection, for Cut.
 func (p *Proxy) keep(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +157,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	conn.Close()
 }
 
-// fails decides about a commit.
+// fails decides whether a commit fails, and how.
 func (p *Proxy) fails() (Kind, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,8 +190,8 @@ func (p *Proxy) serve(client net.Conn) {
 	s.questions()
 }
 
-// session is a connection. A client asks again only when it has its answer, so
-// what the next answer shall be is settled before the server gives it.
+// session is a connection. A client sends its next statement only after the answer, so the next
+// answer is determined before the server sends it.
 type session struct {
 	proxy          *Proxy
 	client, server net.Conn
@@ -223,7 +221,7 @@ func (s *session) await() {
 	}
 }
 
-// questions hands on what the client sends, until a commit shall be lost.
+// questions forwards what the client sends, until a commit must be lost.
 func (s *session) questions() {
 	for {
 		packet, err := read(s.client)
@@ -262,7 +260,7 @@ func (s *session) questions() {
 	}
 }
 
-// answers hands on what the server sends, until an answer shall be lost.
+// answers forwards what the server sends, until an answer must be lost.
 func (s *session) answers() {
 	for {
 		packet, err := read(s.server)
@@ -299,7 +297,7 @@ var (
 		"#08S01WSREP has not yet prepared node for application use"...))
 )
 
-// packetOf gives a packet: three bytes of length, its number, the payload.
+// packetOf returns a packet: three bytes of length, its number, the payload.
 func packetOf(number byte, payload []byte) []byte {
 	n := len(payload)
 	return append([]byte{byte(n), byte(n >> 8), byte(n >> 16), number}, payload...)
@@ -318,7 +316,7 @@ func read(from io.Reader) ([]byte, error) {
 	return packet.Bytes(), nil
 }
 
-// query gives the text of a statement that begins in packet.
+// query returns the text of a statement that begins in packet.
 func query(packet []byte) (statement string, ok bool) {
 	const number = header - 1
 	if len(packet) <= header || packet[number] != 0 || packet[header] != comText {

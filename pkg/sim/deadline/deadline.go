@@ -13,14 +13,14 @@ type results struct {
 	outcomes map[key][]outcome // by run
 }
 
-// key says of what.
+// key identifies a setting and a policy.
 type key struct {
 	setting
 	policy calendar.Policy
 }
 
-// run puts the requests of each setting to each policy, as often as there are runs. Within a
-// run all policies get the same requests.
+// run simulates each setting with each policy, Runs times. Within a run all policies get the same
+// requests.
 func (o Options) run(ctx context.Context, settings []setting, progress sim.Progress) (*results, error) {
 	var keys []key
 	for _, s := range settings {
@@ -42,11 +42,11 @@ func (o Options) run(ctx context.Context, settings []setting, progress sim.Progr
 	return r, nil
 }
 
-// measure is one of the two of the paper.
+// measure is one of the two measures of the paper.
 type measure struct {
 	name string
 	axis string
-	// share says that it is from 0 to 1.
+	// share reports whether it is from 0 to 1.
 	share bool
 	of    func(outcome) float64
 }
@@ -56,7 +56,7 @@ var (
 	slowdown   = measure{"average slowdown", "average slowdown (times the duration)", false, func(o outcome) float64 { return o.Slowdown }}
 )
 
-// values gives a measure, by run.
+// values returns a measure, by run.
 func (r *results) values(m measure, s setting, p calendar.Policy) []float64 {
 	values := make([]float64, 0, r.Runs)
 	for _, o := range r.outcomes[key{s, p}] {

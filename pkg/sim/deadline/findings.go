@@ -10,16 +10,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// comparing counts comparisons of two series of a run each, of which the first shall be the
-// larger one.
+// comparing counts comparisons of two series by run, where the first should be larger.
 type comparing struct {
 	statement string
 	held, of  int
-	// clear counts the comparisons that hold by more than their interval, and reversed those
-	// that are the other way round by more than it.
+	// clear counts the comparisons that hold by more than their interval, reversed those that are
+	// the other way round by more than it.
 	clear, reversed int
 	narrowest       sim.Estimate
-	where           string // the narrowest is
+	where           string // the narrowest comparison
 }
 
 func (c *comparing) larger(what string, a, b []float64) {
@@ -64,7 +63,7 @@ var (
 	first  = []calendar.Policy{calendar.PolicyFirstFit}
 )
 
-// others are all policies but one.
+// others returns all policies except one.
 func others(than calendar.Policy) []calendar.Policy {
 	return slices.DeleteFunc(slices.Clone(calendar.Policies), func(p calendar.Policy) bool { return p == than })
 }
@@ -82,8 +81,8 @@ func (r *results) above(statement string, m measure, settings []setting, a, b []
 	return c.found()
 }
 
-// along compares each setting of a scan with the one before. sign is 1 where the measure
-// shall rise, and −1 where it shall fall.
+// along compares each setting of a scan with the one before. sign is 1 if the measure should rise,
+// and −1 if it should fall.
 func (r *results) along(statement string, m measure, along scan, sign float64, policies ...calendar.Policy) sim.Finding {
 	c := comparing{statement: statement}
 	for _, p := range policies {
@@ -98,7 +97,7 @@ func (r *results) along(statement string, m measure, along scan, sign float64, p
 	return c.found()
 }
 
-// near asks whether the means of two policies are within a tolerance in each of the settings.
+// near tests whether the means of two policies are within a tolerance in each of the settings.
 func (r *results) near(statement string, m measure, settings []setting, tolerance float64, a, b calendar.Policy) sim.Finding {
 	held, widest, seen := 0, -1.0, ""
 	for _, s := range settings {
@@ -114,7 +113,7 @@ func (r *results) near(statement string, m measure, settings []setting, toleranc
 	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(settings)), Seen: seen}
 }
 
-// differ asks whether two policies differ by more than the interval of their difference.
+// differ tests whether two policies differ by more than the interval of their difference.
 func (r *results) differ(statement string, m measure, settings []setting, a, b calendar.Policy) sim.Finding {
 	held, narrowest, seen := 0, math.Inf(1), ""
 	for _, s := range settings {
@@ -130,7 +129,7 @@ func (r *results) differ(statement string, m measure, settings []setting, a, b c
 	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(settings)), Seen: seen}
 }
 
-// steps gives by how much the acceptance of a policy changes with each step of a scan.
+// steps returns by how much the acceptance of a policy changes with each step of a scan.
 func (r *results) steps(along scan, p calendar.Policy) (steps []float64) {
 	for i, s := range along.settings[1:] {
 		steps = append(steps, r.mean(acceptance, s, p).Mean-r.mean(acceptance, along.settings[i], p).Mean)
@@ -138,7 +137,7 @@ func (r *results) steps(along scan, p calendar.Policy) (steps []float64) {
 	return steps
 }
 
-// inWords gives steps as "PE_W +0.030 +0.022".
+// inWords formats steps as "PE_W +0.030 +0.022".
 func inWords(p calendar.Policy, steps []float64) string {
 	words := paperName[p]
 	for _, step := range steps {
@@ -147,8 +146,8 @@ func inWords(p calendar.Policy, steps []float64) string {
 	return words
 }
 
-// linear asks whether the acceptance of policies rises with each step of a scan, by no less
-// than half of the mean step.
+// linear tests whether the acceptance of policies rises with each step of a scan, by at least half
+// of the mean step.
 func (r *results) linear(statement string, along scan, policies ...calendar.Policy) sim.Finding {
 	held := 0
 	var details []string
@@ -165,7 +164,7 @@ func (r *results) linear(statement string, along scan, policies ...calendar.Poli
 	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(policies)), Seen: "steps: " + strings.Join(details, ", ")}
 }
 
-// unsteady asks whether the acceptance of each of the policies falls in some step of a scan.
+// unsteady tests whether the acceptance of each of the policies falls in some step of a scan.
 func (r *results) unsteady(statement string, along scan, policies ...calendar.Policy) sim.Finding {
 	held := 0
 	var details []string
@@ -179,7 +178,7 @@ func (r *results) unsteady(statement string, along scan, policies ...calendar.Po
 	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(policies)), Seen: "steps: " + strings.Join(details, ", ")}
 }
 
-// findings holds the results against what section 6.2 of the paper says.
+// findings compares the results with section 6.2 of the paper.
 func (r *results) findings() []sim.Finding {
 	all, scans := distinct(r.scans()...), r.scans()
 	sizes, arrivals, flexibility := scans[0], scans[1], scans[2]

@@ -1,7 +1,7 @@
 // Package deadline repeats the evaluation of Li et al., "Resource Availability-Aware Advance
-// Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper 003) section 6 with
-// the service's own desk: how many reservations each of the seven policies accepts, and how
-// much later than asked they begin.
+// Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper 003) section 6 with the
+// service's own desk: how many reservations each of the seven policies accepts, and how long after
+// their ready time they begin.
 package deadline
 
 import (
@@ -17,42 +17,42 @@ const (
 	Poisson = "poisson"
 )
 
-// Options say what is run.
+// Options describe the simulation.
 type Options struct {
-	// Hosts of the machine: a power of two, 32 or more. The paper has 1,024; the sizes of
-	// the jobs are in proportion to it.
+	// Hosts is the size of the machine: a power of two, 32 or more. The paper has 1,024; the sizes
+	// of the jobs are in proportion to it.
 	Hosts int
-	// Jobs that are submitted in each run.
+	// Jobs is how many jobs are submitted in each run.
 	Jobs int
-	// Runs of each setting, with other random numbers.
+	// Runs is how many runs each setting has, with different random numbers.
 	Runs int
-	// Seed of all random numbers.
+	// Seed determines all random numbers.
 	Seed uint64
-	// Arrivals are Lublin, those of the Lublin-Feitelson model with its bursts and its daily
-	// cycle, as in the paper; or Poisson.
+	// Arrivals is Lublin, the Lublin-Feitelson model with its bursts and its daily cycle, as in the
+	// paper; or Poisson.
 	Arrivals string
-	// Load is the share of the machine that would be busy if all were accepted, at UMed 7
-	// and arrival factor 1. 0 is what the constants of the Lublin-Feitelson model come to,
-	// for both kinds of arrivals.
+	// Load is the share of the machine that would be busy if all jobs were accepted, at UMed 7 and
+	// arrival factor 1. With 0 it follows from the constants of the Lublin-Feitelson model, for
+	// both kinds of arrivals.
 	Load float64
 }
 
-// Defaults gives the options of the paper, as far as it has them.
+// Defaults returns the options of the paper, where it states them.
 func Defaults() Options {
 	return Options{Hosts: 1024, Jobs: 10_000, Runs: 5, Seed: 1, Arrivals: Lublin}
 }
 
-// The most that can be asked for: a run is kept in memory.
+// The limits of the options: a run is kept in memory.
 const (
 	mostHosts = 1 << 16
 	mostJobs  = 10_000_000
 	mostRuns  = 1000
 	mostLoad  = 100
-	// leastLoad is the least beside 0: jobs come so far apart that there is nothing to compare.
+	// leastLoad is the least load other than 0: below it, jobs arrive too rarely for a comparison.
 	leastLoad = 0.001
 )
 
-// Check refuses what cannot be run, with a fault that names the option.
+// Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
 	switch {
 	case o.Hosts < smallest || o.Hosts > mostHosts || bits.OnesCount(uint(o.Hosts)) != 1:

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Run repeats figures 2 to 7 of the paper. The same options give the same report.
+// Run repeats figures 2 to 7 of the paper. The same options always produce the same report.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 	return r.report(), nil
 }
 
-// report says what was run and what came out.
+// report writes what was run and the results.
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Reservations with deadlines: seven policies")
 	report.Results = r.table()
@@ -40,7 +40,7 @@ func (r *results) report() *sim.Report {
 	return report
 }
 
-// table gives all results.
+// table returns all results.
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"arrivals", "umed", "arrival_factor", "artime_factor", "deadline_factor", "policy", "measure", "mean", "half_width_95", "runs"}}
 	for _, s := range distinct(append(r.scans(), r.contrast())...) {
@@ -97,7 +97,7 @@ func (r *results) tellFindings(report *sim.Report) {
 	report.Findings("the paper", list)
 }
 
-// show draws a scan and gives its numbers.
+// show draws a scan and adds a table of its numbers.
 func (r *results) show(report *sim.Report, s scan, m measure, title, name string) {
 	report.Heading(2, fmt.Sprintf("%s: %s over %s", title, m.name, s.axis))
 	panel := figure.Panel{X: figure.Axis{Label: s.axis}, Y: figure.Axis{Label: m.axis, Share: m.share}, LegendBeside: true}
@@ -134,7 +134,7 @@ func (r *results) show(report *sim.Report, s scan, m measure, title, name string
 	report.Table(numbers)
 }
 
-// tellArrivals holds figure 6 against what it is with the other kind of arrivals.
+// tellArrivals compares figure 6 with the same scan under the other kind of arrivals.
 func (r *results) tellArrivals(report *sim.Report) {
 	other := r.contrast()
 	r.show(report, other, acceptance, "Beside the paper", "flexibility-"+other.settings[0].Arrivals)
@@ -159,17 +159,17 @@ func ofPoisson(s setting) setting {
 	return s
 }
 
-// gain is by how much the acceptance of PE_W grows from one setting to another.
+// gain estimates by how much the acceptance of PE_W grows from one setting to another.
 func (r *results) gain(from, to setting) sim.Estimate {
 	return sim.Mean(r.gains(from, to))
 }
 
-// gains are the same by run.
+// gains returns the same by run.
 func (r *results) gains(from, to setting) []float64 {
 	return differences(r.values(acceptance, to, calendar.PolicyPEWorstFit), r.values(acceptance, from, calendar.PolicyPEWorstFit))
 }
 
-// tellChoices says what the paper leaves open.
+// tellChoices describes the assumptions where the paper is silent.
 func (r *results) tellChoices(report *sim.Report) {
 	report.Heading(2, "Where this differs from the paper, or had to choose")
 	report.List(

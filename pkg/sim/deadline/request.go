@@ -8,26 +8,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// The machine of the paper, on whose scale its sizes are.
+// The machine of the paper, which its sizes refer to.
 const (
 	paperHosts = 1024
-	// smallest is how many hosts a machine needs for its smallest jobs to be of one host.
+	// smallest is the least number of hosts of a machine: then its smallest jobs have one host.
 	smallest = 32
-	// sizeScale divides the sizes before the run times' constants see them: these are for a
-	// machine of 128 processors.
+	// sizeScale divides the sizes before they enter the formula of run times, whose constants are
+	// for a machine of 128 processors.
 	sizeScale = paperHosts / 128
 )
 
-// sizes are those of the paper's jobs: all parallel, all powers of two from 32 to 1,024.
+// sizes returns the sizes of the paper's jobs: all parallel, all powers of two from 32 to 1,024.
 func (s setting) sizes() workload.LublinSizes {
 	return workload.LublinSizes{PowerOfTwo: 1, Low: 4.5, Medium: s.UMed, High: 10, LowShare: 0.82}
 }
 
-// runtimes are the ones that the paper's jobs have, in seconds.
+// runtimes are the run times of the paper's jobs, in seconds.
 var runtimes = [...]int64{60, 300, 900, 1800, 3600, 10800}
 
-// runtimeCDF gives how likely a job of a size of the paper's machine takes at most each of
-// the runtimes: each stands for what the model gives that is nearest to it.
+// runtimeCDF returns the probability that a job of a size on the paper's machine takes at most each
+// of the runtimes: each stands for the run times of the model that are nearest to it.
 func runtimeCDF(size int) (cdf [len(runtimes)]float64) {
 	model := workload.Typeless().Runtimes
 	for i := range cdf {
@@ -39,7 +39,7 @@ func runtimeCDF(size int) (cdf [len(runtimes)]float64) {
 	return cdf
 }
 
-// work is the mean of a job's hosts times its seconds, on the paper's machine.
+// work returns the mean of a job's hosts times its seconds, on the paper's machine.
 func (s setting) work() float64 {
 	sizes, sum := s.sizes(), 0.0
 	for power := math.Round(sizes.Low); power <= sizes.High; power++ {
@@ -60,8 +60,8 @@ type request struct {
 	hosts                               int
 }
 
-// requests gives those of a run. All that does not depend on the setting is the same in all
-// settings of one run.
+// requests returns the requests of a run. Everything that does not depend on the setting is the
+// same in all settings of one run.
 func (o Options) requests(s setting, run int) []request {
 	chance := func(of string) *rand.Rand { return sim.Chance(o.Seed, "deadline", of, run) }
 	arrivals, sizing, lasting, waiting := o.arrivals(s.Arrivals, chance("arrivals")), chance("sizes"), chance("run times"), chance("windows")
@@ -88,7 +88,7 @@ func (o Options) requests(s setting, run int) []request {
 	return made
 }
 
-// arrivals gives them for arrival factor 1.
+// arrivals returns the arrivals for arrival factor 1.
 func (o Options) arrivals(kind string, chance *rand.Rand) workload.Arrivals {
 	model := workload.Typeless().Arrivals
 	gap := model.MeanGap()
@@ -102,7 +102,7 @@ func (o Options) arrivals(kind string, chance *rand.Rand) workload.Arrivals {
 	return model.Process(chance)
 }
 
-// load is the share of the machine that would be busy if all were accepted.
+// load returns the share of the machine that would be busy if all jobs were accepted.
 func (o Options) load() float64 {
 	if o.Load > 0 {
 		return o.Load

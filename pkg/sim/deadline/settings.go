@@ -7,21 +7,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// setting is what is varied.
+// setting is the parameters that are varied.
 type setting struct {
 	Arrivals      string
-	UMed          float64 // the larger it is the larger are the jobs; 5 to 9
-	ArrivalFactor float64 // the larger it is the closer they come; 0.5 to 1.5
-	// Flexibility is both the artime factor and the deadline factor: in multiples of its
-	// duration, how long before its ready time a job comes, and how late it may start, at
-	// most; 1 to 5.
+	UMed          float64 // larger means larger jobs; 5 to 9
+	ArrivalFactor float64 // larger means shorter gaps between jobs; 0.5 to 1.5
+	// Flexibility is both the artime factor and the deadline factor: in multiples of a job's
+	// duration, the most that it arrives before its ready time and that it may start after it; 1 to
+	// 5.
 	Flexibility float64
 }
 
 // usual is where the three scans of the paper meet.
 var usual = setting{Lublin, 7, 1, 3}
 
-// scan is what the paper shows in two figures, one of each measure.
+// scan is what the paper shows in two figures, one for each measure.
 type scan struct {
 	figures  [2]int // of the paper: the acceptance rate, the average slowdown
 	name     string
@@ -57,12 +57,12 @@ func newScan(s scan, arrivals string, vary func(s *setting, i int)) scan {
 	return s
 }
 
-// scans are those of figures 2 to 7.
+// scans returns those of figures 2 to 7.
 func (o Options) scans() []scan {
 	return []scan{scanSizes(o.Arrivals), scanArrivals(o.Arrivals), scanFlexibility(o.Arrivals)}
 }
 
-// contrast is the scan of figures 6 and 7 with the other kind of arrivals.
+// contrast returns the scan of figures 6 and 7 with the other kind of arrivals.
 func (o Options) contrast() scan {
 	if o.Arrivals == Poisson {
 		return scanFlexibility(Lublin)
@@ -70,7 +70,7 @@ func (o Options) contrast() scan {
 	return scanFlexibility(Poisson)
 }
 
-// distinct gives each setting of the scans once, in their order.
+// distinct returns each setting of the scans once, in their order.
 func distinct(scans ...scan) (all []setting) {
 	for _, scan := range scans {
 		for _, s := range scan.settings {
@@ -87,7 +87,7 @@ func (s setting) String() string {
 	return fmt.Sprintf("UMed %v, arrival factor %v, {%v,%v}", s.UMed, s.ArrivalFactor, s.Flexibility, s.Flexibility)
 }
 
-// paperName is what the paper calls a policy.
+// paperName is the name of a policy in the paper.
 var paperName = map[calendar.Policy]string{
 	calendar.PolicyFirstFit: "FF", calendar.PolicyPEBestFit: "PE_B", calendar.PolicyPEWorstFit: "PE_W", calendar.PolicyDurationBestFit: "Du_B",
 	calendar.PolicyDurationWorstFit: "Du_W", calendar.PolicyPEDurationBestFit: "PEDu_B", calendar.PolicyPEDurationWorstFit: "PEDu_W",

@@ -13,14 +13,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// outcome is what one run of one policy came to.
+// outcome is the result of one run of one policy.
 type outcome struct {
 	Acceptance float64 // the share of the requests that were accepted
-	Slowdown   float64 // the mean, over these, of (start − ready time + duration) / duration
+	Slowdown   float64 // the mean of (start − ready time + duration) / duration over accepted requests
 }
 
-// trial puts the requests to a desk, each when it arrives. All count, the first ones too,
-// which find an empty machine.
+// trial submits the requests to a desk, each when it arrives. All count, also the first ones, which
+// find an empty machine.
 func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []request) (outcome, error) {
 	machine, err := inventory.NewSnapshot(sim.Hosts(hosts), nil, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []re
 		slowdowns += float64(int64(booked.Span.Start-sim.Second(r.ready))+r.duration) / float64(r.duration)
 		return nil
 	}
-	// One arrival leads to the next, so that the Timeline holds one of them at a time.
+	// Each arrival schedules the next, so that the Timeline holds one of them at a time.
 	var arrive func(i int)
 	arrive = func(i int) {
 		if i < len(requests) {
@@ -65,7 +65,7 @@ func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []re
 	return outcome{float64(accepted) / float64(len(requests)), slowdowns / float64(max(accepted, 1))}, nil
 }
 
-// until is just after the last arrival.
+// until returns the instant just after the last arrival.
 func until(requests []request) span.Instant {
 	return sim.Second(requests[len(requests)-1].arrival + 1)
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// request is a job as a cloud's user would ask for it. Times are seconds.
+// request is a job as the user of a cloud would request it. Times are seconds.
 type request struct {
 	start, duration int64
 	hosts           int
-	// own says that it was a reservation in the workload, which was asked for at asked: at its
-	// start where rule 1 of the adaptation has moved it. Of any other, asked is the start.
+	// own reports whether it was a reservation in the workload. asked is when the workload requested
+	// it, or its start if rule 1 of the adaptation has moved it. For other requests asked is the start.
 	own   bool
 	asked int64
 }
 
-// clock tells working hours from the others, where second 0 of the workload is shift seconds
-// after midnight.
+// clock distinguishes working hours from others; second 0 of the workload is shift seconds after
+// midnight.
 type clock struct {
 	hours Hours
 	shift int64
 }
 
-// midnight gives the midnight before a second, or at it.
+// midnight returns the midnight before a second, or at it.
 func (c clock) midnight(second int64) int64 { return second - c.sinceMidnight(second) }
 
 func (c clock) sinceMidnight(second int64) int64 { return ((second+c.shift)%day + day) % day }
@@ -33,13 +33,13 @@ func (c clock) working(second int64) bool {
 	return of >= int64(c.hours.From)*hour && of < int64(c.hours.To)*hour
 }
 
-// adapt makes a request of a job by the rules of paper 004, as what would be asked of a cloud
-// where everything is on demand:
+// adapt converts a job to a request by the rules of paper 004, as users would request it in a cloud where
+// everything is on demand:
 //
-//  1. what was submitted within working hours for a start outside of them starts when it was
-//     submitted: in a cloud its user need not have waited for the night;
+//  1. a job that was submitted within working hours for a start outside of them starts at its
+//     submission: in a cloud its user need not have waited for the night;
 //  2. all other reservations start when they did;
-//  3. what was not reserved stays as it is.
+//  3. jobs that were not reserved stay unchanged.
 func adapt(j *workload.Job, c clock) request {
 	r := request{start: j.Submit, asked: j.Submit, duration: j.Runtime, hosts: j.Size, own: j.Reserved}
 	if j.Reserved && !(c.working(j.Submit) && !c.working(j.Start)) {
@@ -48,8 +48,7 @@ func adapt(j *workload.Job, c clock) request {
 	return r
 }
 
-// peak is how many hosts are in use at most at once where each request has its own from its
-// start on.
+// peak returns the most hosts in use at once if each request has its own from its start on.
 func peak(requests []request) int {
 	type change struct {
 		at    int64
@@ -63,7 +62,7 @@ func peak(requests []request) int {
 		if a.at != b.at {
 			return int(max(-1, min(1, a.at-b.at)))
 		}
-		return a.hosts - b.hosts // what ends makes room first
+		return a.hosts - b.hosts // ends make room first
 	})
 	most, used := 0, 0
 	for _, c := range changes {

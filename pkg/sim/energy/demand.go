@@ -13,22 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// demand is what is asked of the cloud in one run, by start, on a clock that is 0 when the
-// simulation begins, at midnight.
+// demand is the requests of one run, by start, on a clock that is 0 when the simulation begins, at
+// midnight.
 type demand struct {
 	requests []request
-	hosts    int   // there are: the most that are in use at once, and the safety
-	seconds  int64 // that are simulated
+	hosts    int   // the most that are in use at once, plus the safety
+	seconds  int64 // simulated
 
 	header  workload.Header
 	account workload.Account
 	moved   int // requests that rule 1 has moved to their submission
 }
 
-// mostRequests bounds what is kept in memory.
+// mostRequests bounds the requests kept in memory.
 const mostRequests = 5_000_000
 
-// demand reads or makes the requests of a run.
+// demand reads or generates the requests of a run.
 func (o *Options) demand(run int) (*demand, error) {
 	d := &demand{}
 	var err error
@@ -51,7 +51,7 @@ func (o *Options) demand(run int) (*demand, error) {
 	return d, nil
 }
 
-// made makes jobs up.
+// made generates jobs.
 func (o *Options) made(d *demand, run int) error {
 	kind := workload.Typeless()
 	kind.Sizes = kind.Sizes.On(o.Processors)
@@ -75,8 +75,8 @@ func (o *Options) read(d *demand) error {
 	return errors.Join(err, f.Close())
 }
 
-// take takes the jobs of the days that are simulated. A job starts at its submission or later,
-// so that none comes after the last of these days has been submitted.
+// take adds the jobs of the simulated days. A job starts at its submission or later, so that no job
+// counts that was submitted after the last of these days.
 func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 	begin, until := int64(0), int64(math.MaxInt64)
 	for read := 0; ; read++ {
@@ -96,7 +96,7 @@ func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 		if j.Submit >= until {
 			break
 		}
-		if !j.Reserved { // it comes when it began there: then no more is asked for at once than the machine had
+		if !j.Reserved { // it arrives when it began there: then demand never exceeds the machine of the log
 			j.Submit += max(0, j.Waited)
 		}
 		r := adapt(&j, c)
@@ -119,8 +119,8 @@ func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 	return nil
 }
 
-// ahead gives when each request is asked for where a share of them is known ahead, in the order
-// of the requests.
+// ahead returns when each request is submitted if a share of them is known ahead, in the order of
+// the requests.
 func (o *Options) ahead(d *demand, share float64, run int) ([]int64, error) {
 	asked := make([]int64, len(d.requests))
 	known, err := workload.Reserve(&byStart{requests: d.requests}, sim.Chance(o.Seed, "ahead", run), share, o.Ahead.Least, o.Ahead.Most)
@@ -147,7 +147,7 @@ func (o *Options) ahead(d *demand, share float64, run int) ([]int64, error) {
 	}
 }
 
-// byStart is the requests as jobs on demand; their Line is their place.
+// byStart is the requests as jobs on demand; their Line is their index.
 type byStart struct {
 	requests []request
 	next     int

@@ -13,10 +13,10 @@ type cell struct {
 	Setting
 }
 
-// results are what came of all cells, run by run.
+// results are the outcomes of all cells, run by run.
 type results struct {
 	options  Options
-	demands  []*demand // by run; of a trace they are all the same
+	demands  []*demand // by run; with a trace they are identical
 	variants []variant
 	outcomes map[cell][]outcome
 }
@@ -57,7 +57,7 @@ func run(ctx context.Context, o Options, progress sim.Progress) (*results, error
 	return r, nil
 }
 
-// demands gives those of all runs.
+// demands returns the demands of all runs.
 func (o *Options) demands() ([]*demand, error) {
 	all := make([]*demand, o.Runs)
 	for i := range all {
@@ -73,7 +73,7 @@ func (o *Options) demands() ([]*demand, error) {
 	return all, nil
 }
 
-// cells gives what has to be run, each once.
+// cells returns the distinct cells that must be run.
 func (r *results) cells() (cells []cell) {
 	seen := map[cell]bool{}
 	for _, v := range r.variants {
@@ -88,7 +88,7 @@ func (r *results) cells() (cells []cell) {
 	return cells
 }
 
-// of gives what came of a strategy with a setting.
+// of returns the outcomes of a strategy with a setting.
 func (r *results) of(strategy Strategy, s Setting) []outcome {
 	return r.outcomes[cell{strategy, r.options.effective(strategy, s)}]
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// axes are how the factors are called along an axis.
+// axes are the labels of the factors along an axis.
 var axes = map[string]string{
 	Share:    "requests known ahead, % of all",
 	Horizon:  "horizon, minutes",
@@ -13,7 +13,7 @@ var axes = map[string]string{
 	Boot:     "median boot time, minutes",
 }
 
-// label is how a measure is called along an axis.
+// label is the label of a measure along an axis.
 func (m *measure) label() string { return m.name + ", " + m.unit }
 
 // bars draws measures side by side for groups, with the 95 % intervals.
@@ -40,7 +40,7 @@ func (r *results) strategies() figure.Figure {
 	return bars(names, cells, saved, delay, kWh)
 }
 
-// sweepFigure draws what varies with a factor, of both strategies that switch hosts off.
+// sweepFigure draws measures over a factor, for both strategies that switch hosts off.
 func (r *results) sweepFigure(factor string) figure.Figure {
 	f := figure.Figure{Width: 10, Height: 4, Rows: [][]figure.Panel{nil}}
 	for _, m := range []measure{saved, delay} {
@@ -88,8 +88,8 @@ func (r *results) variantsOf(factor string) (list []variant) {
 	return list
 }
 
-// week draws how many hosts are on, in use and off in a week of the first run: the second one,
-// where there are two, as all hosts are on when the first begins.
+// week draws how many hosts are on, in use and off in a week of the first run: the second week if
+// there are two, since all hosts are on when the first begins.
 func (r *results) week() figure.Figure {
 	begin := int64(0)
 	if r.demands[0].seconds >= 14*day {
@@ -114,7 +114,7 @@ func (r *results) week() figure.Figure {
 	return f
 }
 
-// steps gives the values from begin on, below end, by day, and only where they change.
+// steps returns the values from begin on, below end, by day, and only where they change.
 func steps(moments []moment, begin, end int64, of func(m *moment) int64) (points []figure.Point) {
 	put := func(at int64, y float64) { points = append(points, figure.Point{X: float64(at) / float64(day), Y: y}) }
 	last := 0.0

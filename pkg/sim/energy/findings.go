@@ -7,20 +7,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// aFew is by how many percent e_savings may differ where it is said to be about the same, and
-// muchLess which share of a delay is much less than all of it.
+// aFew is the largest difference in e_savings, in percent, that counts as about the same. muchLess
+// is the largest ratio of two delays that counts as much less.
 const (
 	aFew     = 5.0
 	muchLess = 0.5
 )
 
-// findings hold the base, run by run, to what is known of the results of paper 004: its draft
-// has no numbers, and the abstract of the paper that came of it says that reservations reduce
-// the time to deliver a cluster at savings like those of switching idle hosts off.
+// findings compares the base, run by run, with the known results of paper 004. Its draft has no
+// numbers; the abstract of the published paper states that reservations reduce the time to deliver
+// a cluster at savings like those of switching idle hosts off.
 func (r *results) findings() []sim.Finding {
 	on, off, reserved := r.of(AlwaysOn, r.options.Base), r.of(SwitchOff, r.options.Base), r.of(Reservations, r.options.Base)
 	within, difference, share, late, known := true, 0.0, 0.0, 0, 0
-	most, waits := int64(0), 0.0 // where all hosts stay on
+	most, waits := int64(0), 0.0 // with all hosts on
 	for i := range off {
 		most, waits = max(most, on[i].Savings()), max(waits, on[i].Delay)
 		within = within && off[i].Savings() <= off[i].ResIdle() && reserved[i].Savings() <= reserved[i].ResIdle()

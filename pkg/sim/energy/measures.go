@@ -2,7 +2,7 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/sim"
 
-// measure is something that is measured in each run.
+// measure is a quantity of each run.
 type measure struct {
 	name, unit string
 	digits     int

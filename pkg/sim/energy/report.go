@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// report says what was run and what came of it.
+// report writes what was run and the results.
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Switching idle hosts off, with reservations and without")
 	report.Text("This repeats the evaluation of Rossigneux, Lefèvre and Assunção, \"A Resource Reservation System to Improve the Support for HPC " +
@@ -63,7 +63,7 @@ func (r *results) workload(report *sim.Report) {
 		seconds(o.Ahead.Least), seconds(o.Ahead.Most))
 }
 
-// account says in a sentence how much of a file could be read.
+// account describes in a sentence how much of a file could be read.
 func account(a *workload.Account) string {
 	skipped := int64(0)
 	for _, s := range a.Skipped {
@@ -96,7 +96,7 @@ func (r *results) setup(report *sim.Report) {
 	)
 }
 
-// base is the table of the strategies at the base.
+// base returns the table of the strategies at the base.
 func (r *results) base() sim.Table {
 	t := sim.Table{Columns: []string{"", "unit"}}
 	for _, s := range Strategies {
@@ -112,8 +112,8 @@ func (r *results) base() sim.Table {
 	return t
 }
 
-// by is the table of what varies with a factor. Share and horizon make no difference where
-// nothing is known ahead.
+// by returns the table of measures over a factor. Share and horizon make no difference if nothing
+// is known ahead.
 func (r *results) by(factor string) sim.Table {
 	t := sim.Table{Columns: []string{factor, "strategy"}}
 	shown := []measure{saved, delay, delayed, kWh, switches, late}

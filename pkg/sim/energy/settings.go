@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// variant is a setting in which one factor has another value than the base.
+// variant is a setting in which one factor differs from the base.
 type variant struct {
 	factor string // empty is the base
 	value  string
@@ -22,8 +22,8 @@ var (
 	boots    = []int64{30, 152, 300, 600, 1200}
 )
 
-// settings gives the base, and one after the other those in which a factor varies. The value of
-// the base is among those of each factor.
+// settings returns the base, and then the settings in which a factor varies. The value of the base
+// is among those of each factor.
 func (o *Options) settings() []variant {
 	all := []variant{{value: "base", Setting: o.Base}}
 	for _, factor := range o.Sweeps {
@@ -63,7 +63,7 @@ func (o *Options) sweep(factor string) (list []variant) {
 	return list
 }
 
-// with gives the values in ascending order, with one more if it is not among them.
+// with returns the values in ascending order, with one added if it is not among them.
 func with[T int | int64 | float64](values []T, one T) (all []T) {
 	for _, v := range values {
 		if one < v && (len(all) == 0 || all[len(all)-1] < one) {
@@ -88,9 +88,8 @@ func seconds(n int64) string {
 	return fmt.Sprintf("%d s", n)
 }
 
-// effective is what of a setting matters to a strategy, so that the same is run once: nothing
-// of it where all hosts stay on, and neither share nor horizon where no request is known
-// ahead.
+// effective returns the part of a setting that matters to a strategy, so that equal cells run once:
+// nothing if all hosts stay on, and neither share nor horizon if no request is known ahead.
 func (o *Options) effective(strategy Strategy, s Setting) Setting {
 	switch strategy {
 	case AlwaysOn:

@@ -11,24 +11,24 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Strategy is what is done about idle hosts.
+// Strategy is how idle hosts are treated.
 type Strategy string
 
 // The strategies of the paper.
 const (
-	AlwaysOn     Strategy = "always on"                    // nothing
-	SwitchOff    Strategy = "switch-off"                   // they are switched off; each request comes at its start
+	AlwaysOn     Strategy = "always on"                    // nothing happens to them
+	SwitchOff    Strategy = "switch-off"                   // they are switched off; each request arrives at its start
 	Reservations Strategy = "switch-off with reservations" // and a share of the requests is known ahead
 )
 
-// Strategies are all of them.
+// Strategies are all strategies.
 var Strategies = []Strategy{AlwaysOn, SwitchOff, Reservations}
 
-// outcome is what came of one run.
+// outcome is the result of one run.
 type outcome struct {
 	site.Totals
-	ahead int // requests that were known ahead, with time enough to boot
-	late  int // of these, those that began late
+	ahead int // requests that were known ahead, with enough time to boot
+	late  int // requests among these that began late
 	week  []moment
 }
 
@@ -80,8 +80,8 @@ func (o *Options) try(ctx context.Context, d *demand, strategy Strategy, s Setti
 	return out, nil
 }
 
-// submit lets the requests come. One that is known ahead has a start, any other begins as soon
-// as it can.
+// submit makes the requests arrive. A request that is known ahead has a start; any other begins as
+// soon as possible.
 func (o *Options) submit(ctx context.Context, t *sim.Timeline, cloud *site.Site, d *demand, share float64, run int) error {
 	asked, err := o.ahead(d, share, run)
 	if err != nil {

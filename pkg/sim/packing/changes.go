@@ -10,20 +10,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// budgets are what may be moved, as shares of the memory of all that is there.
+// budgets bound what may be moved, as shares of the memory of all present tasks.
 var budgets = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 1}
 
-// change is a workload that has changed, and the smallest yields then, by budget.
+// change is a workload that has changed, with its smallest yields by budget.
 type change struct {
 	bound  float64
 	adapt  []float64
 	exact  []float64
-	moved  []float64 // by adapt, as a share of the memory that is there
-	proven []bool    // that exact is
+	moved  []float64 // by adapt, as a share of the memory of present tasks
+	proven []bool    // whether exact is proven optimal
 }
 
-// changed draws a placement of ten tasks on four hosts by MCB8, and what it has become: all
-// needs of CPU are others, and two tasks have gone for two that are new.
+// changed draws a placement of ten tasks on four hosts by MCB8, and then changes it: all needs of
+// CPU are drawn again, and two new tasks replace two old ones.
 func (o Options) changed(ctx context.Context, n int) (*packing.Problem, error) {
 	chance := sim.Chance(o.Seed, "change", n)
 	spec := Spec{Hosts: 4, Tasks: 10, Slack: 0.3, CPUSpread: 0.5, MemorySpread: 0.5, Scaled: true}
@@ -31,7 +31,7 @@ func (o Options) changed(ctx context.Context, n int) (*packing.Problem, error) {
 		p, other := spec.Instance(chance), spec.Instance(chance)
 		at, err := packing.MCBs[7].Place(ctx, p)
 		if _, is := errors.AsType[*packing.Infeasible](err); is {
-			continue // there is nothing to begin with
+			continue // there is no initial placement
 		} else if err != nil {
 			return nil, err
 		}
@@ -80,12 +80,12 @@ func (o Options) adapt(ctx context.Context, n int) (change, error) {
 	return c, nil
 }
 
-// adaptAll adapts as many changed workloads as were asked for.
+// adaptAll adapts as many changed workloads as the options request.
 func (o Options) adaptAll(ctx context.Context) ([]change, error) {
 	return sim.Runs(ctx, o.Changes, nil, o.adapt)
 }
 
-// distance is by how many percent of exact adapt is less, for one budget.
+// distance is by how many percent adapt is below exact, for one budget.
 type distance struct {
 	adapt, exact, bound, moved float64 // means
 	mean, most                 float64
@@ -112,7 +112,7 @@ func distanceOf(changes []change, budget int) distance {
 	return d
 }
 
-// proven says that exact was for all of them.
+// proven reports whether exact is proven optimal for all of them.
 func proven(changes []change) bool {
 	return !slices.ContainsFunc(changes, func(c change) bool { return slices.Contains(c.proven, false) })
 }

@@ -14,7 +14,7 @@ type plate struct {
 	algorithms []string
 	measure    measure
 	label      string
-	// overTasks draws over the number of tasks; else over the slack.
+	// overTasks draws over the number of tasks instead of the slack.
 	overTasks bool
 }
 
@@ -43,7 +43,7 @@ const (
 	timeLabel    = "run time (mean, ms)"
 )
 
-// plates are figures 2 to 22 of the paper, without those of run times where these were not
+// plates returns figures 2 to 22 of the paper, without those of run times if these were not
 // measured. There is no Figure 7 (E002-4).
 func (r *results) plates() []plate {
 	best := slices.Concat([]string{bound}, []string{exact, "mcb8"}, greedies)
@@ -101,7 +101,7 @@ func (r *results) panel(p plate) figure.Panel {
 	return panel
 }
 
-// joined adds a line, or its name to that of one with the same points.
+// joined adds a line, or adds its name to that of a line with the same points.
 func joined(lines []figure.Line, line figure.Line) []figure.Line {
 	for i := range lines {
 		if slices.Equal(lines[i].Points, line.Points) {

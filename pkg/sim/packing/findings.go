@@ -13,7 +13,7 @@ func finding(claim string, verdict sim.Verdict, within, seen, because string) si
 	return sim.Finding{Claim: claim, Verdict: verdict, Within: within, Seen: seen, Because: because}
 }
 
-// findings hold the statements of section 4 and 5 of the paper against the results.
+// findings compares the statements of sections 4 and 5 of the paper with the results.
 func (r *results) findings() []sim.Finding {
 	all := slices.Concat(r.orders(), r.smallSet())
 	if r.Large > 0 {
@@ -63,7 +63,7 @@ func (r *results) orders() (list []sim.Finding) {
 	return append(list, r.withFailures()...)
 }
 
-// between are the numbers, the ends too, with which a statement holds.
+// between is the range of numbers, both ends included, in which a statement holds.
 type between struct{ least, most float64 }
 
 func (b between) holds(numbers ...float64) bool {
@@ -77,12 +77,12 @@ func (b between) String() string {
 	return fmt.Sprintf("%g to %g", b.least, b.most)
 }
 
-// lossOf is what MCB8 may lose in percent, as far as other instances of the kind let it: check
+// lossOf is what MCB8 may lose in percent, allowing for instances other than the paper's: check
 // A002-9 for the small set, a tenth of a percent more than in the paper for the large one.
 var lossOf = map[string]between{smallScaled: {0.7, 1.5}, largeScaled: {0, 0.19}}
 
-// withFailures holds the printed means against those in which an instance that an algorithm
-// has not solved counts as 100 %.
+// withFailures compares the printed means with means that count an instance as 100 % if the
+// algorithm has not solved it.
 func (r *results) withFailures() (list []sim.Finding) {
 	for _, one := range []struct{ set, table, says string }{
 		{smallScaled, "Table 1", "those that sort ascending lose 12 to 17 %"}, {largeScaled, "Table 2", "those that sort ascending lose 4 to 15 %"},
@@ -131,8 +131,8 @@ func (r *results) smallSet() []sim.Finding {
 	}
 }
 
-// unplaced are the counts of instances without a placement, and without one that an algorithm
-// finds; what they may be is for as many instances as the paper has.
+// unplaced is the statement on the instances without a placement, and on those whose placement an
+// algorithm misses; its ranges are for as many instances as in the paper.
 func (r *results) unplaced(t, feasible []trial) sim.Finding {
 	none, byMCB8, bySG := between{45, 75}, between{0, 5}, between{8, 30}
 	of := func(n int) float64 { return float64(n) * 1440 / float64(max(1, len(t))) }
@@ -146,7 +146,7 @@ func (r *results) unplaced(t, feasible []trial) sim.Finding {
 	)
 }
 
-// near says that a count is from half to twice a share of all.
+// near reports whether a count is from half to twice a share of all.
 func near(count, of int, share float64) bool {
 	return float64(count) > share*float64(of)/2 && float64(count) < 2*share*float64(of)
 }
@@ -158,7 +158,7 @@ func (r *results) drawnFailures() string {
 		failures(feasible, "mcb8"), failures(feasible, "sg"), failures(feasible, "gb")+failures(feasible, "sgb"))
 }
 
-// rounding is what is said of RRND and RRNZ.
+// rounding is the statement on RRND and RRNZ.
 func (r *results) rounding(t []trial) sim.Finding {
 	f := sim.Finding{Claim: "RRND has the highest failure rate, then GR, then RRNZ, and the yields of both are markedly poorer than all others', a little less so RRNZ's."}
 	if r.Solver == nil {
@@ -222,7 +222,7 @@ func (r *results) largeSet() []sim.Finding {
 	}
 }
 
-// alike holds where counts are the same, and partly where they differ by a twentieth.
+// alike holds if counts are the same, and in part if they differ by at most a twentieth.
 func alike(a, b int) sim.Verdict {
 	switch {
 	case a == b:
@@ -233,8 +233,8 @@ func alike(a, b int) sim.Verdict {
 	return sim.NotHeld
 }
 
-// belowAll is by how many percent the mean smallest yield of an algorithm, over what it has
-// solved, is below the mean bound of all.
+// belowAll returns by how many percent the mean smallest yield of an algorithm, over the instances
+// that it has solved, is below the mean bound of all.
 func belowAll(trials []trial, name string) float64 {
 	all, _ := mean(trials, minYield, bound)
 	own, n := mean(trials, minYield, name)

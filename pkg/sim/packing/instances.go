@@ -1,7 +1,7 @@
-// Package packing is the evaluation of Stillwell et al., "Resource allocation using virtual
-// clusters" (paper 002): the heuristics of package packing against each other, the exact
-// solution and the bound, on made-up instances; and what the paper leaves open, how to adapt
-// a placement within a budget.
+// Package packing repeats the evaluation of Stillwell et al., "Resource allocation using virtual
+// clusters" (paper 002): it compares the heuristics of package packing with each other, the exact
+// solution and the bound, on generated instances. Beyond the paper, it evaluates how to adapt a
+// placement within a budget.
 package packing
 
 import (
@@ -19,24 +19,23 @@ type Spec struct {
 	Slack float64
 	// CPUSpread and MemorySpread are coefficients of variance.
 	CPUSpread, MemorySpread float64
-	// Scaled scales the memory so that the slack is what it says in each instance, as the
-	// authors' later generator does (genprob.py of flexsched); else it is so in the mean, as
-	// the paper says.
+	// Scaled scales the memory so that each instance has exactly the slack, as the authors' later
+	// generator does (genprob.py of flexsched); otherwise only the mean has it, as in the paper.
 	Scaled bool
-	// Parallel has jobs of 1 to 64 tasks (section 5.2); else each has one.
+	// Parallel draws jobs of 1 to 64 tasks (section 5.2); otherwise each has one.
 	Parallel bool
 }
 
 const (
-	// meanCPU is the mean need of CPU of a task, and of memory before it is scaled.
+	// meanCPU is the mean need of CPU of a task, and of memory before scaling.
 	meanCPU = 0.5
-	// least keeps needs of scaled instances from nothing, as the authors' generator does.
+	// least is the lower bound of needs in scaled instances, as in the authors' generator.
 	least = 0.01
 	// largestJob is how many tasks a parallel job has at most.
 	largestJob = 64
 )
 
-// Instance draws one.
+// Instance draws an instance.
 func (s Spec) Instance(chance *rand.Rand) *packing.Problem {
 	p := &packing.Problem{Hosts: packing.Identical(s.Hosts)}
 	sizes := workload.Typeless().Sizes.On(largestJob)
@@ -68,7 +67,7 @@ func (s Spec) Instance(chance *rand.Rand) *packing.Problem {
 	return p
 }
 
-// draw gives a normal number that is cut off at 0 and 1, by drawing again.
+// draw returns a normal number between 0 and 1, and repeats the draw while it is outside.
 func (s Spec) draw(chance *rand.Rand, mean, spread float64) float64 {
 	low := 0.0
 	if s.Scaled {
@@ -81,19 +80,19 @@ func (s Spec) draw(chance *rand.Rand, mean, spread float64) float64 {
 	}
 }
 
-// small are the specifications of the small instances.
+// small returns the specifications of the small instances.
 func small(like Spec) []Spec {
 	like.Hosts = 4
 	return specs(like, 6, 8, 10, 12)
 }
 
-// large are those of the large ones.
+// large returns the specifications of the large instances.
 func large(like Spec) []Spec {
 	like.Hosts = 64
 	return specs(like, 100, 250, 500)
 }
 
-// specs vary what the paper varies.
+// specs varies what the paper varies.
 func specs(like Spec, tasks ...int) (list []Spec) {
 	for _, like.Tasks = range tasks {
 		for tenth := 1; tenth <= 9; tenth++ {

@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// degradation is by how many percent of the best algorithm's an algorithm's yield is less, in
-// the mean and at most, over the instances that it has solved (E002-5); all is the mean over
-// those that any algorithm has solved, with 100 % for the others.
+// degradation is by how many percent an algorithm's yield is below that of the best algorithm. mean
+// and most cover the instances that it has solved (E002-5). all is the mean over the instances that
+// any algorithm has solved, with 100 % where this one has not.
 type degradation struct {
 	mean, most, all float64
 	solved          int
-	above           map[float64]int // how many instances are more percent from the best
+	above           map[float64]int // how many instances are further from the best, by percent
 }
 
 // degradations compares algorithms with the best of them on each instance.
@@ -49,11 +49,10 @@ func degradations(trials []trial, algorithms []string) map[string]degradation {
 	return found
 }
 
-// measure is what is asked of an instance and an algorithm; ok is false where there is
-// nothing.
+// measure is a quantity of an instance and an algorithm; ok is false if it is undefined.
 type measure func(t trial, name string) (value float64, ok bool)
 
-// of gives the outcome of an algorithm; that of the bound is solved always.
+// of returns the outcome of an algorithm; that of the bound is always solved.
 func (t trial) of(name string) outcome {
 	if name == bound {
 		return outcome{solved: true, yield: t.bound, average: t.bound}
@@ -95,7 +94,7 @@ func mean(trials []trial, m measure, name string) (value float64, n int) {
 	return sum / float64(n), n
 }
 
-// ratio is how many times the mean yield of an algorithm is that of another, over the
+// ratio returns the mean of a measure for an algorithm divided by that for another, over the
 // instances that both have solved.
 func ratio(trials []trial, m measure, name, other string) float64 {
 	both := where(trials, func(t trial) bool { return t.of(name).solved && t.of(other).solved })
@@ -116,7 +115,7 @@ func where(trials []trial, is func(t trial) bool) (list []trial) {
 	return list
 }
 
-// slackFrom and slackOf are the instances of slacks, which are tenths.
+// slackFrom and slackOf return the instances of slacks, which are tenths.
 func slackFrom(trials []trial, least float64) []trial {
 	return where(trials, func(t trial) bool { return t.Slack > least-0.05 })
 }
@@ -130,7 +129,7 @@ func failures(trials []trial, name string) int {
 	return len(where(trials, func(t trial) bool { return !t.of(name).solved }))
 }
 
-// along gives the values of what varies, in order.
+// along returns the distinct values of a parameter, in order.
 func along(trials []trial, of func(t trial) float64) (values []float64) {
 	for _, t := range trials {
 		if !slices.Contains(values, of(t)) {

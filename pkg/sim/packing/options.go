@@ -7,33 +7,33 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// Options say what is run.
+// Options describe the simulation.
 type Options struct {
-	// Seed of all random numbers.
+	// Seed determines all random numbers.
 	Seed uint64
-	// Small, Large and Parallel are how many instances there are of each specification of
-	// the small set, of the large one, and of the large one with parallel jobs; 0 leaves a
-	// set out. The paper has 10, 100 and 100.
+	// Small, Large and Parallel are how many instances there are of each specification of the small
+	// set, of the large one, and of the large one with parallel jobs; 0 omits a set. The paper has
+	// 10, 100 and 100.
 	Small, Large, Parallel int
-	// Changes are how many changed workloads a placement is adapted to; 0 is none.
+	// Changes is how many changed workloads a placement is adapted to; 0 is none.
 	Changes int
-	// Solver is for RRND and RRNZ on the small set; nil leaves them out, and Missing says why.
+	// Solver is for RRND and RRNZ on the small set; nil omits them, and Missing is the reason.
 	Solver  packing.Solver
 	Missing error
-	// Timings has the run times of the algorithms reported, by Clock: these are those of a
-	// machine, and others each time.
+	// Timings adds the run times of the algorithms, measured by Clock; they depend on the machine
+	// and differ between executions.
 	Timings bool
 	Clock   func() time.Time
 }
 
-// Defaults gives the options by default: the small set as large as the paper's, the others
+// Defaults returns the default options: the small set is as large as the paper's, the others are
 // smaller.
 func Defaults() Options { return Options{Seed: 1, Small: 10, Large: 10, Parallel: 10, Changes: 300} }
 
 // mostInstances is how many instances there may be of a specification.
 const mostInstances = 1000
 
-// Check refuses what cannot be run, with a fault that names the option.
+// Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
 	for _, one := range []struct {
 		name     string

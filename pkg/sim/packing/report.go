@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// results are all that was run.
+// results are all results.
 type results struct {
 	Options
 	trials  map[string][]trial // by set
@@ -18,8 +18,8 @@ type results struct {
 	growth  []grown
 }
 
-// Run repeats tables 1 and 2 and figures 2 to 22 of the paper. The same options give the same
-// report, but for what Timings add.
+// Run repeats tables 1 and 2 and figures 2 to 22 of the paper. The same options always produce the
+// same report, except for what Timings add.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (r *results) report() *sim.Report {
 	return report
 }
 
-// table gives all means, by slack, and over all slacks where that is empty.
+// table returns all means, by set, algorithm, tasks and slack.
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"set", "algorithm", "tasks", "slack", "measure", "mean", "instances"}}
 	for _, s := range r.sets() {
@@ -206,7 +206,7 @@ func (r *results) tellAdaptation(report *sim.Report) {
 	report.Figure("adaptation", "The smallest yield over the budget, means. Little that is moved gives most of what there is to gain.", r.adaptation())
 }
 
-// tellChoices says what the paper leaves open.
+// tellChoices describes the assumptions where the paper is silent.
 func (r *results) tellChoices(report *sim.Report) {
 	report.Heading(2, "Where this differs from the paper, or had to choose")
 	report.List(

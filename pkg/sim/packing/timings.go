@@ -9,17 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// growth are the sizes on which MCB8 is timed by itself.
+// growth are the sizes of instances for timing MCB8 alone.
 var growth = []struct{ hosts, tasks int }{{64, 500}, {256, 4096}, {1024, 16384}}
 
-// grown is how long MCB8 takes on instances of a size, in the mean.
+// grown is the mean time of MCB8 on instances of a size.
 type grown struct {
 	hosts, tasks, instances int
 	seconds                 float64
 }
 
-// grow times MCB8 alone, one instance after the other, on all slacks and spreads, or where
-// they are many on a fifth of them, which has each of both.
+// grow times MCB8 alone, one instance after the other, on all slacks and spreads. Of large
+// instances it takes a fifth, which has each slack and each spread.
 func (o Options) grow(ctx context.Context) (list []grown, err error) {
 	for _, size := range growth {
 		g := grown{hosts: size.hosts, tasks: size.tasks}
@@ -41,7 +41,7 @@ func (o Options) grow(ctx context.Context) (list []grown, err error) {
 	return list, nil
 }
 
-// tellTimings tells of the run times, which are in files of their own.
+// tellTimings reports the run times, which are in files of their own.
 func (r *results) tellTimings(report *sim.Report) {
 	report.Heading(2, "Figures 5, 10, 14, 18 and 22: run times")
 	if !r.Timings {
@@ -76,8 +76,8 @@ func (r *results) tellTimings(report *sim.Report) {
 	report.Table(larger)
 }
 
-// printedTimes returns the run times in the paper beside those here. Machines differ, so
-// there are no verdicts.
+// printedTimes returns the run times in the paper beside those here. Machines differ, so there are
+// no verdicts.
 func (r *results) printedTimes() sim.Table {
 	slowest := func(set string, tasks int, names ...string) float64 {
 		most := 0.0

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// The sets of instances. Scaled and drawn are the two ways to make up the memory.
+// The sets of instances. Scaled and drawn are the two ways to generate the memory.
 const (
 	smallScaled    = "small, scaled"
 	smallDrawn     = "small, drawn"
@@ -23,12 +23,11 @@ const (
 type set struct {
 	name       string
 	specs      []Spec
-	instances  int // of each
+	instances  int // of each specification
 	algorithms []string
 }
 
-// exact is the name of the exact solver, bound that of the bound where it stands beside
-// algorithms.
+// exact names the exact solver, bound the bound where it is listed beside algorithms.
 const (
 	exact = "exact"
 	bound = "bound"
@@ -42,7 +41,7 @@ var (
 	roundings  = []string{"rrnd", "rrnz"}
 )
 
-// sets are all that the options ask for.
+// sets returns the sets that the options select.
 func (o Options) sets() []set {
 	heuristics := slices.Concat(mcbs, greedies)
 	withExact := append(slices.Clone(heuristics), exact)
@@ -60,23 +59,23 @@ func (o Options) sets() []set {
 	return slices.DeleteFunc(all, func(s set) bool { return s.instances == 0 })
 }
 
-// trial is an instance and what came of it.
+// trial is an instance and its results.
 type trial struct {
 	Spec
 	bound    float64
 	outcomes map[string]outcome // by algorithm
 }
 
-// outcome is what an algorithm has made of an instance. infeasible says that it has proven
-// that there is no placement, unproven that the best may be another.
+// outcome is the result of an algorithm on an instance. infeasible reports whether the algorithm
+// has proven that there is no placement, unproven whether a better one may exist.
 type outcome struct {
 	solved, infeasible, unproven bool
 	yield, average               float64
 	seconds                      float64
 }
 
-// run puts all instances to all algorithms. Every algorithm of a set gets the same instances,
-// and what an instance is follows from the seed alone.
+// run runs the algorithms on all instances. Every algorithm of a set gets the same instances, which
+// follow from the seed alone.
 func (o Options) run(ctx context.Context, sets []set, progress sim.Progress) (map[string][]trial, error) {
 	type batch struct {
 		set
@@ -110,7 +109,7 @@ func (o Options) run(ctx context.Context, sets []set, progress sim.Progress) (ma
 	return found, nil
 }
 
-// try puts instance n of a specification to the algorithms of the set.
+// try runs the algorithms of the set on instance n of a specification.
 func (o Options) try(ctx context.Context, s set, spec, n int) (trial, error) {
 	p := s.specs[spec].Instance(sim.Chance(o.Seed, "instance", s.name, spec, n))
 	t := trial{Spec: s.specs[spec], bound: p.Bound(), outcomes: map[string]outcome{}}
@@ -128,13 +127,13 @@ func (o Options) try(ctx context.Context, s set, spec, n int) (trial, error) {
 	return t, nil
 }
 
-// Short run times are the least of so many, as others use the machine too.
+// Short run times are the least of several, since others use the machine too.
 const (
 	repeats = 3
 	short   = 0.005 // seconds
 )
 
-// time runs an algorithm. As in the paper its time is that without the second phase.
+// time runs an algorithm. As in the paper, its time excludes the second phase.
 func (o Options) time(ctx context.Context, p *packing.Problem, tools packing.Tools, name string) (outcome, error) {
 	algorithm, err := tools.Named(name)
 	if err != nil {
@@ -150,7 +149,7 @@ func (o Options) time(ctx context.Context, p *packing.Problem, tools packing.Too
 		one.seconds = o.Clock().Sub(began).Seconds()
 		for n := 1; n < repeats && one.seconds < short; n++ {
 			began = o.Clock()
-			_, _ = algorithm(ctx, p) // as before
+			_, _ = algorithm(ctx, p) // the same result again
 			one.seconds = min(one.seconds, o.Clock().Sub(began).Seconds())
 		}
 		return at, err

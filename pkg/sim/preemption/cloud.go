@@ -16,37 +16,37 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// cloud is hosts on a Timeline, on which the service's scheduler places what a stream asks
-// for. What it decides happens at once: an instance runs as soon as it is placed, and a victim
-// is gone as soon as it is chosen.
+// cloud is a set of hosts on a Timeline on which the service's scheduler places the instances that
+// a stream requests. Decisions take effect at once: an instance runs as soon as it is placed, and a
+// victim is gone as soon as it is chosen.
 type cloud struct {
 	timeline *sim.Timeline
 	pipeline *scheduler.Pipeline
 	draw     func(n int) int
 	states   *inventory.States
 	tally    *tally
-	// mark gives an instance what chance has for it.
+	// mark sets the random attributes of an instance: id and flavor.
 	mark func(*inventory.Instance)
-	// refuses says that requests for preemptible instances are not put at all.
+	// refuses reports whether requests for preemptible instances are dropped.
 	refuses bool
-	// watch, where it is not nil, is told of each plan, with the states that it was made of,
-	// and of each end, with the instance; tests recount with it.
+	// watch, unless nil, receives each plan with the states that it was made from, and each end
+	// with the instance. Tests recount with it.
 	watch func(*event) error
 
-	running map[string]int // hosts by the id of the instance
+	running map[string]int // indexes of hosts by the id of the instance
 }
 
-// event is what has happened in a cloud.
+// event is a plan or an end in a cloud.
 type event struct {
 	at      span.Instant
 	before  *inventory.States
 	request *placing.Request // nil at an end
 	plan    scheduler.Plan
-	placed  *inventory.Instance // nil at an end, and where the request was refused
-	ended   *inventory.Instance // nil but at an end
+	placed  *inventory.Instance // nil at an end, and if the request was refused
+	ended   *inventory.Instance // nil except at an end
 }
 
-// newCloud gives a cloud of empty hosts.
+// newCloud returns a cloud of empty hosts.
 func newCloud(t *sim.Timeline, hosts []inventory.Host, host resource.Vector) (*cloud, error) {
 	rows := make([]inventory.HostState, len(hosts))
 	for i, h := range hosts {
@@ -62,15 +62,14 @@ func newCloud(t *sim.Timeline, hosts []inventory.Host, host resource.Vector) (*c
 	return &cloud{timeline: t, states: states, running: map[string]int{}, mark: func(*inventory.Instance) {}}, nil
 }
 
-// amounts are resources by the resource classes of Placement, without those of which there
-// is nothing.
+// amounts returns resources by Placement's resource classes, without classes of amount 0.
 func amounts(v resource.Vector) map[string]int64 {
 	all := map[string]int64{"VCPU": v.VCPUs, "MEMORY_MB": v.MemoryMB, "DISK_GB": v.DiskGB}
 	maps.DeleteFunc(all, func(_ string, amount int64) bool { return amount == 0 })
 	return all
 }
 
-// feed has the machines of a stream arrive, one after the other, until it ends.
+// feed makes the machines of a stream arrive, one after the other, until it ends.
 func (c *cloud) feed(from span.Instant, stream workload.Stream) error {
 	j, err := stream.Next()
 	if errors.Is(err, io.EOF) {
@@ -88,7 +87,7 @@ func (c *cloud) feed(from span.Instant, stream workload.Stream) error {
 	return nil
 }
 
-// arrive has one machine placed, or refused.
+// arrive places or refuses one machine.
 func (c *cloud) arrive(j workload.Job) error {
 	now := c.timeline.Now()
 	one := inventory.Instance{
@@ -113,7 +112,7 @@ func (c *cloud) arrive(j workload.Job) error {
 	return c.tell(&e)
 }
 
-// apply does what the plan says: the victims go, and the instance runs.
+// apply carries out the plan: the victims go, and the instance runs.
 func (c *cloud) apply(e *event, one *inventory.Instance) {
 	pick := &e.plan.Picks[0]
 	c.tally.placed(e.at, one, len(pick.Victims.Instances))
@@ -133,7 +132,7 @@ func (c *cloud) apply(e *event, one *inventory.Instance) {
 	e.placed = one
 }
 
-// end takes an instance off its host, where it has not been evicted.
+// end removes an instance from its host unless it has been evicted.
 func (c *cloud) end(id string) error {
 	host, runs := c.running[id]
 	if !runs {

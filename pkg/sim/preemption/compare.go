@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// outcome is what the runs of a setting gave.
+// outcome is the result of the runs of a setting.
 type outcome struct {
 	setting
 	tallies []*tally // by run
 }
 
-// values gives a measure of each run; nil where there is nothing of which it could be.
+// values returns a measure of each run; nil if a run does not define it.
 func (c outcome) values(o Options, m measure) (values []float64) {
 	for _, t := range c.tallies {
 		v, has := m.of(o, t)
@@ -29,10 +29,10 @@ func (c outcome) values(o Options, m measure) (values []float64) {
 // compared is all outcomes.
 type compared struct {
 	main   []outcome // at the share of the options
-	shares []outcome // of the costs at the others, by share
+	shares []outcome // of the costs at the other shares, by share
 }
 
-// compare lets the clouds of all settings run, side by side.
+// compare runs the clouds of all settings concurrently.
 func (o Options) compare(ctx context.Context, from source, progress sim.Progress) (compared, error) {
 	settings := o.settings()
 	mains := len(settings)
@@ -40,7 +40,7 @@ func (o Options) compare(ctx context.Context, from source, progress sim.Progress
 		for _, share := range o.otherShares() {
 			for _, s := range o.settings() {
 				if s.cost == "" || s.blind || s.cost == "age" && slices.Contains(o.Costs, "running_time") {
-					continue // age is running_time here: what is placed runs at once
+					continue // age equals running_time here: an instance runs as soon as it is placed
 				}
 				s.share = share
 				settings = append(settings, s)
@@ -65,14 +65,14 @@ func (o Options) compare(ctx context.Context, from source, progress sim.Progress
 	return c, nil
 }
 
-// otherShares are the Shares but for that of the options, ascending.
+// otherShares returns the Shares except the option Share, ascending.
 func (o Options) otherShares() []float64 {
 	list := slices.DeleteFunc(slices.Clone(o.Shares), func(s float64) bool { return s == o.Share })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// named gives the outcome of a setting at the share of the options.
+// named returns the outcome of a setting at the option Share.
 func (c compared) named(name string) (outcome, bool) {
 	i := slices.IndexFunc(c.main, func(one outcome) bool { return one.name == name })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (c compared) named(name string) (outcome, bool) {
 	return c.main[i], true
 }
 
-// overShares gives the outcomes of a setting by share, ascending.
+// overShares returns the outcomes of a setting by share, ascending.
 func (c compared) overShares(name string) []outcome {
 	list := slices.DeleteFunc(slices.Concat(c.main, c.shares), func(one outcome) bool { return one.name != name })
 	slices.SortStableFunc(list, func(a, b outcome) int {
@@ -96,8 +96,8 @@ func (c compared) overShares(name string) []outcome {
 	return list
 }
 
-// timesLeast estimates how many times as much as with the setting with which it is least a
-// measure is, by the settings of main that have it.
+// timesLeast estimates the ratio of a measure to its least value among the settings of main that
+// choose victims, for each of these settings.
 func (o Options) timesLeast(c compared, m measure) map[string]sim.Estimate {
 	values := map[string][]float64{}
 	least := slices.Repeat([]float64{math.Inf(1)}, o.Runs)
@@ -126,8 +126,8 @@ func (o Options) timesLeast(c compared, m measure) map[string]sim.Estimate {
 	return times
 }
 
-// difference estimates by how much a measure is greater in b than in a. Both have had the
-// same machines in the same run, so that it is known better than each alone.
+// difference estimates by how much a measure is greater in b than in a. Both had the same machines
+// in the same run, so the difference is more precise than either alone.
 func (o Options) difference(m measure, a, b outcome) sim.Estimate {
 	x, y := a.values(o, m), b.values(o, m)
 	if x == nil || y == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// week draws how much of the VCPUs is used in each hour of a week of the first run.
+// week draws the share of VCPUs in use in each hour of a week of the first run.
 func (o Options) week(c compared) figure.Figure {
 	chosen, _ := c.named(o.Costs[0])
 	base, _ := c.named(without)
@@ -31,7 +31,7 @@ func (o Options) week(c compared) figure.Figure {
 	return figure.Figure{Width: 11, Height: 4, Rows: [][]figure.Panel{{panel}}}
 }
 
-// evictionBars draws what evictions there are, and what they lose, by what chooses them.
+// evictionBars draws the evictions and their losses by setting.
 func (o Options) evictionBars(c compared) figure.Figure {
 	drawing := figure.Figure{Width: 10, Height: 7.5}
 	for n, shown := range []struct{ measure, label string }{
@@ -90,7 +90,7 @@ func (o Options) shareLines(c compared) figure.Figure {
 	return figure.Figure{Width: 13, Height: 4.5, Rows: [][]figure.Panel{row}}
 }
 
-// lifeLines draws how many preemptible instances are left after how many hours.
+// lifeLines draws the share of preemptible instances left over the hours.
 func (o Options) lifeLines(c compared) figure.Figure {
 	const longest = 48
 	panel := figure.Panel{X: figure.Axis{Label: "hours since the instance began to run", FromZero: true}, Y: figure.Axis{Label: "not evicted until then, share", FromZero: true, Share: true}}
@@ -109,7 +109,7 @@ func (o Options) lifeLines(c compared) figure.Figure {
 	return figure.Figure{Width: 11, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
 }
 
-// joined adds a line, or its name to that of one with the same points.
+// joined adds a line, or adds its name to that of a line with the same points.
 func joined(lines []figure.Line, line figure.Line) []figure.Line {
 	for i := range lines {
 		if slices.Equal(lines[i].Points, line.Points) {
@@ -120,7 +120,7 @@ func joined(lines []figure.Line, line figure.Line) []figure.Line {
 	return append(lines, line)
 }
 
-// survival is that of the instances of all runs.
+// survival is the survival of the instances of all runs.
 func (c outcome) survival() []float64 {
 	var finished, evicted []int64
 	for _, t := range c.tallies {
@@ -136,7 +136,7 @@ func (c outcome) survival() []float64 {
 	return survival(finished, evicted)
 }
 
-// measureOf gives a measure by its name.
+// measureOf returns a measure by its name.
 func measureOf(name string) measure {
 	all := measures()
 	return all[slices.IndexFunc(all, func(m measure) bool { return m.name == name })]

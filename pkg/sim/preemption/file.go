@@ -12,15 +12,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// file is a CSV file, of which every run is the same.
+// file is a CSV file; every run has the same machines.
 type file struct {
 	o       Options
 	begin   int64 // the midnight before its first machine
-	days    int64 // until the end of the one in which the last machine comes
+	days    int64 // until the end of the day on which the last machine arrives
 	account workload.Account
 
-	// Machines: those for which no host has room, and of the others those that come in the
-	// days of warming up, in those that are measured, and after them.
+	// These count machines: larger are those that no host has room for. The others arrive in the
+	// warm-up days, in the measured days, or after them.
 	larger, early, measured, late int64
 }
 
@@ -74,7 +74,7 @@ func (s *file) count(j workload.Job) {
 	}
 }
 
-// check refuses a file of which nothing would be measured.
+// check refuses a file that would leave nothing to measure.
 func (s *file) check() error {
 	switch {
 	case s.measured > 0:
@@ -97,14 +97,14 @@ func (s *file) open(ctx context.Context, _ int, _ float64) (machines, error) {
 	return &fileMachines{File: f, begin: s.begin, host: s.o.Host, ended: ctx.Err}, nil
 }
 
-// fileMachines are machines one by one, without those for which no host has room.
+// fileMachines are the machines of a file one by one, without those that no host has room for.
 type fileMachines struct {
 	*workload.File
 	begin int64
 	host  resource.Vector
 	last  workload.Job
-	left  int          // of last
-	ended func() error // of the context
+	left  int          // machines of last that remain
+	ended func() error // the context's error
 }
 
 func (m *fileMachines) Next() (workload.Job, error) {
@@ -126,7 +126,7 @@ func (m *fileMachines) Next() (workload.Job, error) {
 	return j, nil
 }
 
-// leftOut says of which lines of a trace nothing was made.
+// leftOut lists the lines of a trace that were skipped, with the reasons.
 func leftOut(a workload.Account) (items []string) {
 	for _, s := range a.Skipped {
 		items = append(items, fmt.Sprintf("lines left out: %d, each of which %s; the first are %s", s.Lines, s.Reason, strings.Trim(fmt.Sprint(s.First), "[]")))

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// timed is how many instances are scheduled for each bar of Figure 2, and room how many a
-	// host has room for: on four hosts, as many as the snapshots of the paper have, all fit.
+	// timed is how many instances are scheduled for each bar of Figure 2, and room how many a host
+	// has room for: four hosts, as in the snapshots of the paper, hold them all.
 	timed, room = 130, 36
-	// timedAt is when.
+	// timedAt is the instant of the requests.
 	timedAt = span.Instant(1_800_000_000)
 )
 
-// medium is the size of all of them.
+// medium is the size of all timed instances.
 var medium = resource.Vector{VCPUs: 2, MemoryMB: 4000, DiskGB: 40}
 
 // contender is a scheduler of Figure 2.
@@ -33,15 +33,15 @@ type contender struct {
 	plan func(s *inventory.States, r *placing.Request) scheduler.Plan
 }
 
-// The contenders, as the paper calls them.
+// The contenders, by the paper's names.
 const (
 	plainScheduler = "default"
 	awareScheduler = "preemptible-aware"
 	retryScheduler = "retry"
 )
 
-// contenders are the service's scheduler without preemptible instances, with them in one
-// pass, and with a second pass where the first finds no host.
+// contenders returns the service's scheduler in three forms: without preemptible instances, with
+// them in one pass, and with a second pass if the first finds no host.
 func (o Options) contenders(desk *sim.Desk) ([]contender, error) {
 	plain, err := o.pipeline(setting{}, desk)
 	if err != nil {
@@ -51,7 +51,7 @@ func (o Options) contenders(desk *sim.Desk) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	second, err := o.pipeline(setting{cost: "partial_hour"}, desk) // what each gathers of its hosts is kept
+	second, err := o.pipeline(setting{cost: "partial_hour"}, desk) // its own pipeline, since each keeps what it has gathered about its hosts
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func (o Options) contenders(desk *sim.Desk) ([]contender, error) {
 // scene is a scenario of Figure 2.
 type scene struct {
 	name        string
-	preemptible bool // the requests are
-	full        bool // the hosts are, of preemptible instances
+	preemptible bool // the requests are preemptible
+	full        bool // the hosts are full of preemptible instances
 }
 
 var scenes = []scene{
@@ -103,7 +103,7 @@ func (o Options) latency(ctx context.Context) (all []timing, err error) {
 				return nil, err
 			}
 			if s != scenes[0] {
-				list = list[1:] // the paper has the default once: it knows no preemptible instances
+				list = list[1:] // the paper has the default once: it does not know preemptible instances
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -118,7 +118,7 @@ func (o Options) latency(ctx context.Context) (all []timing, err error) {
 	return all, nil
 }
 
-// timedHosts are hosts without instances, or full of preemptible ones.
+// timedHosts returns hosts without instances, or full of preemptible ones.
 func timedHosts(hosts []inventory.Host, full bool) (*inventory.States, error) {
 	rows := make([]inventory.HostState, len(hosts))
 	each := amounts(medium)
@@ -147,16 +147,16 @@ func timedHosts(hosts []inventory.Host, full bool) (*inventory.States, error) {
 	return inventory.NewStates(rows, nil)
 }
 
-// unmeasured is how many instances are placed before it is measured: the first of them has
-// gathered what is kept from one to the next.
+// unmeasured is how many instances are placed before the measurement: the first of them gathers
+// what the scheduler keeps for later ones.
 const unmeasured = 10
 
-// measure has contenders place the instances one after the other, each on hosts of its own,
-// in turn, so that what slows the machine down slows all.
+// measure makes the contenders place the instances one after the other, each on its own copy of the
+// hosts. They take turns, so that a slow moment of the machine affects all.
 func (o Options) measure(list []contender, s scene, states *inventory.States) ([]timing, error) {
 	took := make([][]float64, len(list))
 	each := slices.Repeat([]*inventory.States{states}, len(list))
-	runtime.GC() // what is left of making the hosts is not the contenders'
+	runtime.GC() // garbage of the setup must not count for the contenders
 	for n := range unmeasured + timed {
 		for k, c := range list {
 			request := &placing.Request{Resources: amounts(medium), Instances: []string{fmt.Sprint("new-", n)}, Preemptible: s.preemptible}
@@ -194,7 +194,7 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// latencyOrderings are what the paper says of Figure 2.
+// latencyOrderings returns the findings on the paper's statements about Figure 2.
 func latencyOrderings(times []timing) (list []sim.Finding) {
 	find := func(hosts int, contender string, s scene) timing {
 		return times[slices.IndexFunc(times, func(t timing) bool { return t.hosts == hosts && t.contender == contender && t.scene == s.name })]
@@ -216,8 +216,8 @@ func latencyOrderings(times []timing) (list []sim.Finding) {
 	return list
 }
 
-// slower expects one to take longer than another; means differ where the 95 % interval of
-// their difference does not have 0 in it.
+// slower returns the finding that one takes longer than another. Means differ if 0 is outside the
+// 95 % interval of their difference.
 func slower(expected string, one, other timing) sim.Finding {
 	const z = 1.96
 	half := z * math.Hypot(one.deviation, other.deviation) / math.Sqrt(timed)

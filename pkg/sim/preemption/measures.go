@@ -4,25 +4,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
-// measure is something that is told of each setting.
+// measure is a quantity that the report shows for each setting.
 type measure struct {
 	name, unit string
 	digits     int
-	// of gives it of one run; false where there is nothing of which it could be.
+	// of returns its value in one run; false if the run does not define it.
 	of func(o Options, t *tally) (float64, bool)
 }
 
-// seconds is for how long a tally has counted.
+// seconds is how many seconds a tally has counted.
 func (t *tally) seconds() float64 { return float64(t.until - t.warm) }
 
-// days is the same in days.
+// days is how many days a tally has counted.
 func (t *tally) days() float64 { return t.seconds() / day }
 
 func always(of func(o Options, t *tally) float64) func(Options, *tally) (float64, bool) {
 	return func(o Options, t *tally) (float64, bool) { return of(o, t), true }
 }
 
-// spots is what there is to tell of where preemptible instances were asked for.
+// spots limits a measure to runs with requests for preemptible instances.
 func spots(of func(o Options, t *tally) float64) func(Options, *tally) (float64, bool) {
 	return func(o Options, t *tally) (float64, bool) {
 		if t.asked[spot] == 0 {
@@ -32,7 +32,7 @@ func spots(of func(o Options, t *tally) float64) func(Options, *tally) (float64,
 	}
 }
 
-// ratio is 0 where there is nothing.
+// ratio returns 0 for a zero denominator.
 func ratio(part, of float64) float64 {
 	if of == 0 {
 		return 0
@@ -50,7 +50,7 @@ const (
 	unpaidWork   = "unpaid_work"
 )
 
-// measures are all of them.
+// measures returns all measures.
 func measures() []measure {
 	vcpus := func(o Options, t *tally) float64 { return o.vcpus() * t.seconds() }
 	list := []measure{
@@ -90,10 +90,10 @@ func measures() []measure {
 	return list
 }
 
-// costMeasure is the measure of what the victims cost by a cost.
+// costMeasure names the measure of what the victims cost by a cost.
 func costMeasure(cost string) string { return "cost_" + cost }
 
-// costUnit says in what costs are told, and how much that is.
+// costUnit returns the unit of a cost in the report, and how much cost one unit is.
 func costUnit(cost string) (unit string, of float64) {
 	switch cost {
 	case "price":
@@ -104,7 +104,7 @@ func costUnit(cost string) (unit string, of float64) {
 	return "instance-hours per day", hour
 }
 
-// lives is how many preemptible instances were evicted, and how many there were.
+// lives returns how many preemptible instances were evicted, and how many there were.
 func lives(t *tally) (evicted, all float64) {
 	for h := range t.evicted {
 		evicted += float64(t.evicted[h])
@@ -113,7 +113,7 @@ func lives(t *tally) (evicted, all float64) {
 	return evicted, all
 }
 
-// survives is the share that was not evicted within so many hours.
+// survives returns the share of preemptible instances that were not evicted within that many hours.
 func survives(t *tally, hours int) float64 {
 	left := survival(t.finished, t.evicted)
 	return left[min(hours, len(left)-1)]

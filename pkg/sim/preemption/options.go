@@ -1,7 +1,7 @@
-// Package preemption repeats the evaluation of López García et al., "An efficient cloud
-// scheduler design supporting preemptible instances" (FGCS 2019, paper 001) section 4 with the
-// service's own scheduler, and does what the paper does not: it lets a cloud with preemptible
-// instances run for weeks, once with each way to choose who has to leave.
+// Package preemption repeats the evaluation of López García et al., "An efficient cloud scheduler
+// design supporting preemptible instances" (FGCS 2019, paper 001) section 4, with the service's own
+// scheduler. Beyond the paper, it simulates weeks of a cloud with preemptible instances, once with
+// each way to choose victims.
 package preemption
 
 import (
@@ -16,41 +16,41 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// Options say what is run.
+// Options describe the simulation.
 type Options struct {
-	// Seed of all random numbers, and Runs how many of each setting, with others.
+	// Seed determines all random numbers. Runs is how many runs each setting has, with different
+	// ones.
 	Seed uint64
 	Runs int
-	// Hosts is how many there are, of Host each. The zero Host is the paper's, or for a trace
-	// one of 32 VCPUs with 256 GiB.
+	// Hosts is how many hosts there are, each with the capacity Host. The zero Host is the paper's;
+	// for a trace, one of 32 VCPUs with 256 GiB.
 	Hosts int
 	Host  resource.Vector
-	// Days are simulated, the first WarmUp of which are not measured: the cloud is empty
-	// when it begins.
+	// Days are simulated; the first WarmUp of them are not measured, since the cloud is empty when
+	// it begins.
 	Days, WarmUp int
-	// Load is how many VCPUs are asked for in the mean, as a share of those there are, by
-	// preemptible and other instances together. A trace is thinned to it, but for a CSV file,
-	// which is taken as it is.
+	// Load is the mean demand for VCPUs, as a share of all VCPUs, by preemptible and other
+	// instances together. An Azure trace is thinned to it; a CSV file is used unchanged.
 	Load float64
-	// Share is that of the requests that are preemptible. Shares are those of the figure
-	// over shares; none leaves it out.
+	// Share is the preemptible share of the requests. Shares are those of the figure over shares;
+	// an empty list omits the figure.
 	Share  float64
 	Shares []float64
-	// Costs are which ways to choose who has to leave are compared: values of [preemptible]
-	// cost. Period is the one that is charged for as a whole, in seconds.
+	// Costs are the compared ways to choose victims: values of [preemptible] cost. Period is the
+	// interval that is charged as a whole, in seconds.
 	Costs  []string
 	Period int64
 	// Trace is the folder of the Azure traces (workload.OpenAzure) or a CSV file of virtual
-	// machines (workload.CSVColumns). Empty makes machines up (workload.PaperVMs).
+	// machines (workload.CSVColumns). Without it, machines are generated (workload.PaperVMs).
 	Trace string
-	// Latency has the times measured that it takes to schedule an instance, on hosts of each of
-	// the LatencyHosts: Figure 2 of the paper. They come from Clock, and are others each time.
+	// Latency turns on the measurement of Figure 2 of the paper: the time to schedule an instance
+	// on each number of LatencyHosts. The times come from Clock, and differ between executions.
 	Latency      bool
 	LatencyHosts []int
 	Clock        func() time.Time
 }
 
-// Defaults gives the options by default: hosts and flavors are the paper's, the rest is not.
+// Defaults returns the default options: hosts and flavors are the paper's, the rest is not.
 func Defaults() Options {
 	return Options{
 		Seed: 1, Runs: 5, Hosts: 48, Days: 21, WarmUp: 2, Load: 1, Share: 0.4, Shares: []float64{0.2, 0.3, 0.4, 0.5, 0.6},
@@ -58,17 +58,17 @@ func Defaults() Options {
 	}
 }
 
-// The most that can be asked for.
+// The limits of the options.
 const (
 	mostRuns  = 1000
 	mostHosts = 100_000
 	mostDays  = 3660
 	mostLoad  = 100
 	leastLoad = 0.001
-	mostOfAny = math.MaxInt32 // what Placement can count
+	mostOfAny = math.MaxInt32 // the most that Placement can count
 )
 
-// Check refuses what cannot be run, with a fault that names the option.
+// Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
 	for _, err := range []error{
 		within("runs", o.Runs, 1, mostRuns), within("hosts", o.Hosts, 2, mostHosts), within("days", o.Days, 1, mostDays),

@@ -9,9 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// judge returns the finding that all differences, which are expected to be greater than 0,
-// are. Fewer than two runs decide nothing, and neither does a difference of 0 in all runs,
-// unless it cannot be anything else.
+// judge returns the finding that all differences are greater than 0, as expected. Fewer than two
+// runs leave it undecided, and so does a difference of 0 in all runs, unless it must be 0.
 func judge(expected string, digits int, differences ...named) sim.Finding {
 	verdict := sim.Held
 	if !slices.ContainsFunc(differences, func(d named) bool { return !d.identity }) {
@@ -33,7 +32,8 @@ func judge(expected string, digits int, differences ...named) sim.Finding {
 type named struct {
 	name string
 	sim.Estimate
-	// identity: both settings choose the same victims, so that there cannot be a difference.
+	// identity reports whether both settings choose the same victims, so that there is no
+	// difference.
 	identity bool
 }
 
@@ -47,14 +47,14 @@ func (d named) verdict() sim.Verdict {
 	return sim.Positive(d.Estimate)
 }
 
-// alike says that two costs choose alike here: instances are never shelved, so that their age
-// is how long they have run.
+// alike reports whether two costs choose alike here: instances are never shelved, so their age is
+// how long they have run.
 func alike(a, b string) bool {
 	same := []string{"age", "running_time"}
 	return slices.Contains(same, a) && slices.Contains(same, b)
 }
 
-// orderings are what was expected of the weeks.
+// orderings returns the findings on the expectations for the weeks.
 func (o Options) orderings(c compared) (list []sim.Finding) {
 	by := map[string]measure{}
 	for _, m := range measures() {
@@ -87,7 +87,7 @@ func (o Options) orderings(c compared) (list []sim.Finding) {
 	return o.leastBy(list, c, "running_time", by[lostWork], "The VCPU-hours that victims had run are least where running_time chooses.")
 }
 
-// leastBy adds that a measure is least with a cost, where that is compared.
+// leastBy adds the finding that a measure is least with a cost, if that cost is compared.
 func (o Options) leastBy(list []sim.Finding, c compared, cost string, m measure, expected string) []sim.Finding {
 	own, ok := c.named(cost)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// Run does all that the options say and reports it. progress may be nil.
+// Run runs everything that the options enable and returns the report. progress may be nil.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// report is a sim.Report with what it is about.
+// report is a sim.Report with the options that it describes.
 type report struct {
 	*sim.Report
 	o Options
@@ -87,7 +87,7 @@ func (r report) figure2(times []timing) {
 	r.Figure("latency", "Time to schedule an instance, mean and one standard deviation on each side. The default scheduler knows no preemptible instances.", latencyBars(times))
 }
 
-// weeks tells of the simulation.
+// weeks reports the simulation of weeks.
 func (r report) weeks(from source, c compared) {
 	r.Heading(2, "Weeks with preemptible instances")
 	r.trace(from)
@@ -116,7 +116,7 @@ func (r report) weeks(from source, c compared) {
 	r.allMeasures(c)
 }
 
-// evictionFigures draw who had to leave, and when.
+// evictionFigures draw how often and when preemptible instances were evicted.
 func (r report) evictionFigures(c compared) {
 	r.Figure("evictions", "How often preemptible instances have to leave, and what is lost, by what chooses them, with 95 % intervals.", r.o.evictionBars(c))
 	r.Figure("survival", "How many preemptible instances have not been evicted by the time for which they have run (Kaplan and Meier), all runs together.", r.o.lifeLines(c))
@@ -155,7 +155,7 @@ func (r report) trace(from source) {
 	}
 }
 
-// account says what of a file was used.
+// account reports which lines of a file were used.
 func (r report) account(a workload.Account, larger int64) {
 	r.Text("The trace has %d lines with %d machines. Machines left out since no host has room for them, however empty: %d.", a.Lines, a.Jobs, larger)
 	items := leftOut(a)
@@ -219,7 +219,7 @@ func (r report) cell(one outcome, m measure) string {
 	return sim.Mean(values).Format(m.digits)
 }
 
-// summary says which cost is best by which measure.
+// summary names the best cost by each measure.
 func (r report) summary(c compared) {
 	lost, unpaid := measureOf(lostWork), measureOf(unpaidWork)
 	if names := r.least(c, unpaid); names != nil {
@@ -237,7 +237,7 @@ func (r report) summary(c compared) {
 	}
 }
 
-// least names the costs with which a measure is least in the mean; nil where none has it.
+// least returns the costs with the least mean of a measure; nil if no setting has the measure.
 func (r report) least(c compared, m measure) (names []string) {
 	best := math.Inf(1)
 	for _, one := range c.main {
@@ -255,7 +255,7 @@ func (r report) least(c compared, m measure) (names []string) {
 	return names
 }
 
-// wrong says whether somebody had to leave who is not preemptible.
+// wrong reports whether an instance that is not preemptible was evicted.
 func (r report) wrong(c compared) {
 	victims, wrong := int64(0), int64(0)
 	for _, one := range slices.Concat(c.main, c.shares) {
@@ -266,7 +266,7 @@ func (r report) wrong(c compared) {
 	r.Text("Of %d instances that had to leave in all runs, %d were not preemptible.", victims, wrong)
 }
 
-// allMeasures has everything, and puts it into the results.
+// allMeasures shows every measure, and adds it to the results.
 func (r report) allMeasures(c compared) {
 	t := sim.Table{Columns: []string{"measure", "unit"}}
 	for _, one := range c.main {

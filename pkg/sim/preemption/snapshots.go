@@ -13,17 +13,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// snapshot is a table of paper 001 section 4.4: hosts with the minutes that their instances
-// have run, and who has to leave for a request. The paper has lost the tables' numbers; they
-// are the third to the sixth of it.
+// snapshot is a table of paper 001 section 4.4: hosts with the minutes that their instances have
+// run, and the victims of a request. The tables' numbers are missing in the paper; these are its
+// third to sixth.
 type snapshot struct {
 	name    string
 	request string // small, medium or large
 	hosts   []string
-	// paper is who leaves in the paper, by the host.
+	// paper is the victims in the paper, with their host.
 	paper victims
-	// costs are the minutes that the cheapest victims of each host cost, as the paper's
-	// rule gives them; the paper itself has lost the numbers.
+	// costs are the minutes that the cheapest victims of each host cost by the paper's rule; the
+	// paper's own numbers are missing.
 	costs []string
 }
 
@@ -32,8 +32,8 @@ type victims struct {
 	host, ids string
 }
 
-// snapshots are in the order of the paper. An instance is its name, a size where it is not
-// medium, and its minutes; the second letter P marks preemptible ones.
+// snapshots are in the order of the paper. An instance is its name, its size unless medium, and its
+// minutes; a P as the second letter marks preemptible ones.
 var snapshots = []snapshot{
 	{"T3", "M", []string{
 		"A1 272 A2 172 AP1 96 AP2 207", "B1 136 B2 200 BP1 71 BP2 91", "C1 97 C2 275 CP1 210 CP2 215", "D1 16 DP1 85 DP2 199 DP3 152",
@@ -49,13 +49,13 @@ var snapshots = []snapshot{
 	}, victims{"host-B", "BP3"}, []string{"52", "20", "", "24"}},
 }
 
-// sizes are those of Table 2 of the paper.
+// sizes returns the sizes in Table 2 of the paper.
 func sizes(letter string) v1.Resources {
 	n := map[string]int64{"S": 1, "M": 2, "L": 4}[letter]
 	return v1.Resources{VCPUs: n, MemoryMB: 2000 * n, DiskGB: 20 * n}
 }
 
-// question asks `almanac whatif schedule` about the table, for some of its hosts.
+// question writes the table, with some of its hosts, as a question to `almanac whatif schedule`.
 func (s snapshot) question(hosts ...int) (q whatif.ScheduleQuestion, err error) {
 	for _, n := range hosts {
 		host := whatif.ScheduleHost{
@@ -79,8 +79,8 @@ func (s snapshot) question(hosts ...int) (q whatif.ScheduleQuestion, err error) 
 	return q, nil
 }
 
-// ask gives the answer of `almanac whatif schedule`; weigher is the only one, or empty for
-// those that it has by default.
+// ask returns the answer of `almanac whatif schedule`; weigher is the only one, or empty for the
+// default ones.
 func (s snapshot) ask(weigher string, hosts ...int) (whatif.ScheduleAnswer, error) {
 	q, err := s.question(hosts...)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s snapshot) ask(weigher string, hosts ...int) (whatif.ScheduleAnswer, erro
 	return a, nil
 }
 
-// chosen gives where the request goes, and who leaves for it.
+// chosen returns where the request goes, and its victims.
 func chosen(a whatif.ScheduleAnswer) (v victims, minutes int64) {
 	if len(a.Placements) == 0 {
 		return victims{"none", ""}, 0
@@ -109,18 +109,18 @@ func chosen(a whatif.ScheduleAnswer) (v victims, minutes int64) {
 	return victims{p.Host, strings.Join(p.Victims, " ")}, p.CostMinutes
 }
 
-// found is what the scheduler makes of a table.
+// found is the scheduler's answer to a table.
 type found struct {
 	snapshot
-	// cheapest are who would leave on each host, and mins what that costs; empty where there is
-	// no room.
+	// cheapest are the victims on each host, and minutes what they cost; empty if the host has no
+	// room.
 	cheapest, minutes []string
 	ours              victims
-	// period, count are what is chosen by Algorithm 4 as printed, and by counting.
+	// period and count are the victims chosen by Algorithm 4 as printed, and by counting.
 	period, count victims
 }
 
-// agrees says that all is as in the paper.
+// agrees reports whether the answer is that of the paper.
 func (f found) agrees() bool { return f.ours == f.paper && slices.Equal(f.minutes, f.costs) }
 
 // recompute asks the scheduler about all tables.

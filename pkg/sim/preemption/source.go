@@ -13,31 +13,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// source is where the virtual machines come from. Times begin at 0.
+// source produces the virtual machines. Times begin at 0.
 type source interface {
-	// open gives the machines of a run. With a larger share of preemptible ones the same are
-	// preemptible and more; all else is the same.
-	// Reading ends when ctx does.
+	// open returns the machines of a run. A larger share makes additional machines preemptible;
+	// everything else is the same. Reading ends when ctx does.
 	open(ctx context.Context, run int, share float64) (machines, error)
-	// marks says that it is the share by which machines are preemptible.
+	// marks reports whether the share determines which machines are preemptible.
 	marks() bool
 }
 
-// machines are a stream of virtual machines to be closed.
+// machines are a stream of virtual machines that the caller closes.
 type machines interface {
 	workload.Stream
 	io.Closer
 }
 
-// paperHost is that of the snapshots of paper 001, and traceHost has room for any machine of
-// the Azure traces.
+// paperHost is the host of the snapshots of paper 001; traceHost has room for any machine of the
+// Azure traces.
 var (
 	paperHost = resource.Vector{VCPUs: 8, MemoryMB: 16000, DiskGB: 160}
 	traceHost = resource.Vector{VCPUs: 32, MemoryMB: 256 << 10}
 )
 
-// source gives the one of the options, with the hosts for it. A trace is read once, so that
-// one that cannot be used is refused before anything runs.
+// source returns the source that the options select, and sets a default Host for it. It reads a
+// trace once, so that an unusable one is refused before the simulation begins.
 func (o *Options) source(ctx context.Context) (source, error) {
 	if o.Trace == "" {
 		if o.Host.IsZero() {
@@ -60,10 +59,10 @@ func (o *Options) source(ctx context.Context) (source, error) {
 	return newTraces(ctx, *o)
 }
 
-// vcpus is how many there are.
+// vcpus returns the number of VCPUs of all hosts.
 func (o Options) vcpus() float64 { return float64(o.Hosts) * float64(o.Host.VCPUs) }
 
-// madeUp makes machines up.
+// madeUp generates machines.
 type madeUp struct {
 	o     Options
 	model workload.VMModel
@@ -81,8 +80,8 @@ type endless struct{ workload.Stream }
 
 func (endless) Close() error { return nil }
 
-// traces are those of Azure, one pass after the other until the days are over, each of a
-// whole number of days so that night follows day.
+// traces are those of Azure, repeated in passes until the days are over. A pass has a whole number
+// of days, so that night follows day.
 type traces struct {
 	o       Options
 	begin   int64 // by the dataset's clock: the full hour before the first machine
@@ -130,10 +129,10 @@ func newTraces(ctx context.Context, o Options) (*traces, error) {
 	return s, nil
 }
 
-// seenMachine is what a look at the trace remembers of a machine.
+// seenMachine is what the first reading of the trace keeps of a machine.
 type seenMachine struct{ submit, runtime, vcpus int64 }
 
-// offered is how many VCPUs all machines would have in the mean of the days that are measured.
+// offered returns the mean number of VCPUs that all machines request over the measured days.
 func (s *traces) offered(seen []seenMachine) float64 {
 	warm, until := day*int64(s.o.WarmUp), day*int64(s.o.Days)
 	sum := 0.0
@@ -155,14 +154,14 @@ func (s *traces) open(ctx context.Context, run int, share float64) (machines, er
 	return m, m.begin()
 }
 
-// passes are machines of one pass after the other.
+// passes are the machines of one pass after the other.
 type passes struct {
 	*traces
 	run   int
 	share float64
 	pass  int
 	files *workload.AzureFiles
-	ended func() error // of the context
+	ended func() error // the context's error
 }
 
 func (m *passes) begin() (err error) {

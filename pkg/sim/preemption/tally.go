@@ -11,7 +11,7 @@ const (
 	day  = 24 * hour
 )
 
-// The kinds of instances, by which a tally counts.
+// The kinds of instances that a tally distinguishes.
 const (
 	normal = iota
 	spot   // preemptible
@@ -25,22 +25,22 @@ func kindOf(i *inventory.Instance) int {
 	return normal
 }
 
-// tally counts what happens in a cloud. Everything but the hours is counted from warm on.
+// tally counts what happens in a cloud: byHour from begin on, everything else from warm on.
 type tally struct {
 	begin, warm, until span.Instant
-	// costs are those by which evictions are counted, whatever chooses; unpaid is the one of
-	// the last period that is not charged for.
+	// costs are the costs that evictions are counted by, whichever of them chooses; unpaid is the
+	// cost of the last period, which is not charged.
 	costs  []preemption.Cost
 	unpaid preemption.Cost
 
-	at      span.Instant // until then held is counted
+	at      span.Instant // held is counted until then
 	held    [kinds]amount
 	sum     [kinds]amount    // times seconds
 	byHour  [kinds][]float64 // VCPU-seconds in each hour since begin
 	asked   [kinds]int64     // requests
 	refusal [kinds]int64
 
-	makers, victims   int64 // requests that had others leave, and these
+	makers, victims   int64 // requests with victims, and those victims
 	wrong             int64 // victims that are not preemptible
 	lost              amount
 	lostUnpaid        float64   // VCPU-seconds
@@ -48,7 +48,7 @@ type tally struct {
 	finished, evicted []int64   // preemptible instances that began after warm, by the hours that they ran
 }
 
-// amount is what instances have, or have had for some seconds.
+// amount is resources of instances, or resources times seconds.
 type amount struct{ vcpus, memory float64 }
 
 func (a *amount) add(i *inventory.Instance, times float64) {
@@ -56,7 +56,7 @@ func (a *amount) add(i *inventory.Instance, times float64) {
 	a.memory += float64(i.Holds["MEMORY_MB"]) * times
 }
 
-// newTally counts so many days, the first of which are only warming up.
+// newTally returns a tally of that many days, with warm-up days at the beginning.
 func newTally(begin span.Instant, days, warmUp int, costs []preemption.Cost, unpaid preemption.Cost) *tally {
 	t := &tally{begin: begin, warm: begin.Add(day * int64(warmUp)), until: begin.Add(day * int64(days)), at: begin, costs: costs, unpaid: unpaid}
 	t.charged = make([]float64, len(costs))
@@ -77,7 +77,7 @@ func (t *tally) advance(now span.Instant) {
 		seconds := float64(next - t.at)
 		for k, held := range t.held {
 			t.byHour[k][h] += held.vcpus * seconds
-			if t.at >= t.warm { // which is a full hour
+			if t.at >= t.warm { // warm is a full hour
 				t.sum[k].vcpus += held.vcpus * seconds
 				t.sum[k].memory += held.memory * seconds
 			}
@@ -86,7 +86,7 @@ func (t *tally) advance(now span.Instant) {
 	}
 }
 
-// counts says whether what happens now is measured.
+// counts reports whether an event at now is measured.
 func (t *tally) counts(now span.Instant) bool { return now >= t.warm && now < t.until }
 
 func (t *tally) refused(now span.Instant, i *inventory.Instance) {
@@ -96,7 +96,7 @@ func (t *tally) refused(now span.Instant, i *inventory.Instance) {
 	}
 }
 
-// placed counts an instance for which so many others had to leave.
+// placed counts an instance and its victims.
 func (t *tally) placed(now span.Instant, i *inventory.Instance, victims int) {
 	t.advance(now)
 	t.held[kindOf(i)].add(i, 1)
@@ -140,9 +140,9 @@ func (t *tally) live(now span.Instant, i *inventory.Instance, lives []int64) {
 	}
 }
 
-// survival gives the share of the preemptible instances that were not evicted before they
-// had run for so many hours, by the hours, had none of them ended by itself (Kaplan and
-// Meier 1958). running are those that still run.
+// survival returns the share of the preemptible instances that were not evicted before they had run
+// for that many hours, indexed by hours, as if none had ended by itself (Kaplan and Meier 1958).
+// finished are those that ended or still run.
 func survival(finished, evicted []int64) []float64 {
 	atRisk := int64(0)
 	for h := range finished {

@@ -15,14 +15,13 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// setting is what one cloud is configured to do, and how many of the requests are
-// preemptible.
+// setting is the configuration of one cloud, and the share of preemptible requests.
 type setting struct {
 	name  string
 	share float64
-	cost  string // [preemptible] cost; empty: nobody makes room
-	blind bool   // no flavor says what its instances cost
-	// without says that preemptible instances are not offered.
+	cost  string // [preemptible] cost; empty: no victims
+	blind bool   // no flavor states the cost of its instances
+	// without reports whether the cloud offers no preemptible instances.
 	without bool
 }
 
@@ -30,10 +29,10 @@ type setting struct {
 const (
 	without = "without" // no preemptible instances
 	stay    = "no"      // [preemptible] make_room = no
-	equal   = "equal"   // a cost by which all are equal
+	equal   = "equal"   // a cost that is equal for all instances
 )
 
-// settings are those that are compared at the share of the options.
+// settings returns the settings that are compared at the option Share.
 func (o Options) settings() []setting {
 	list := []setting{
 		{name: without, without: true, share: o.Share},
@@ -46,15 +45,15 @@ func (o Options) settings() []setting {
 	return list
 }
 
-// The extra specs of flavors, as the configuration names them by default, and one that no
-// flavor has.
+// The extra specs of flavors, by the default names of the configuration, and one that no flavor
+// has.
 const (
 	priceSpec    = "almanac:price"
 	prioritySpec = "almanac:priority"
 	noSpec       = "almanac:nowhere"
 )
 
-// costOptions are the options of costs, of which a blind setting finds nothing in flavors.
+// costOptions returns the options of costs; those of a blind setting match no flavor.
 func (o Options) costOptions(s setting) preemption.CostOptions {
 	c := preemption.CostOptions{Period: o.Period, PriceSpec: priceSpec, PrioritySpec: prioritySpec}
 	if s.blind {
@@ -63,8 +62,8 @@ func (o Options) costOptions(s setting) preemption.CostOptions {
 	return c
 }
 
-// pipeline gives the scheduler of the service, with the filters and weighers of its default,
-// on hosts that nobody has reserved.
+// pipeline returns the service's scheduler with its default filters and weighers, on hosts without
+// reservations.
 func (o Options) pipeline(s setting, desk *sim.Desk) (*scheduler.Pipeline, error) {
 	period, err := preemption.NewCost(preemption.PartialHour, o.costOptions(s))
 	if err != nil {
@@ -89,8 +88,7 @@ func (o Options) pipeline(s setting, desk *sim.Desk) (*scheduler.Pipeline, error
 	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1, Evictor: evictor, Spares: true}, nil
 }
 
-// trial lets a cloud of a setting run, with the machines and the draws of a run. watch may
-// be nil.
+// trial runs a cloud of a setting, with the machines and the draws of a run. watch may be nil.
 func (o Options) trial(ctx context.Context, from source, s setting, run int, watch func(*event) error) (*tally, error) {
 	timeline := sim.NewTimeline(sim.Second(0))
 	desk, hosts, err := o.desk(ctx, timeline, o.Hosts)
@@ -121,7 +119,7 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	return c.tally, errors.Join(err, stream.Close())
 }
 
-// desk gives the service's desk, at which nobody has reserved anything, with the hosts.
+// desk returns the service's desk, without reservations, and the hosts.
 func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Desk, []inventory.Host, error) {
 	list := sim.Hosts(hosts)
 	snapshot, err := inventory.NewSnapshot(list, nil, nil)
@@ -144,20 +142,20 @@ func (o Options) tally() (*tally, error) {
 	return newTally(sim.Second(0), o.Days, o.WarmUp, costs, costs[0]), nil
 }
 
-// marker gives instances ids in no order, as Nova does, and preemptible ones a flavor with a
-// price and a priority.
+// marker sets random ids, as Nova does, and a flavor with a price and a priority for preemptible
+// instances.
 type marker struct {
 	ids, priority func() uint64
 	flavors       map[mark]inventory.Flavor
 }
 
-// mark is what a flavor is told by.
+// mark identifies a flavor.
 type mark struct {
 	vcpus, memory, disk int64
 	priority            string
 }
 
-// priorities are drawn alike.
+// priorities are drawn with equal probability.
 var priorities = []string{"1", "10", "100"}
 
 func newMarker(seed uint64, run int) *marker {
@@ -175,7 +173,7 @@ func (m *marker) mark(i *inventory.Instance) {
 	}
 }
 
-// flavor has a price of one unit for each VCPU.
+// flavor returns a flavor with a price of one unit for each VCPU.
 func (m *marker) flavor(r resource.Vector, priority string) inventory.Flavor {
 	key := mark{r.VCPUs, r.MemoryMB, r.DiskGB, priority}
 	f, known := m.flavors[key]
@@ -189,7 +187,7 @@ func (m *marker) flavor(r resource.Vector, priority string) inventory.Flavor {
 	return f
 }
 
-// close counts what still runs.
+// close counts the instances that still run.
 func (c *cloud) close() {
 	c.tally.advance(c.tally.until)
 	for host := range c.states.Len() {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// drawn is how many settings a figure shows in which each has a line or a bar of its own.
+	// drawn is how many settings a figure shows if each has its own line or bar.
 	drawn = 6
 	// steps is how many values a line over time has at most.
 	steps = 128
 )
 
-// writeFigures draws what is compared.
+// writeFigures draws the comparisons.
 func writeFigures(r *sim.Report, results []result) {
 	r.Heading(2, "Figures")
 	some, note := results, ""
@@ -39,7 +39,7 @@ func writeFigures(r *sim.Report, results []result) {
 	}
 }
 
-// panelOf draws measures as bars in groups of settings; false where none has values.
+// panelOf draws measures as bars in groups of settings; false if no measure has values.
 func panelOf(results []result, title, label string, keys []string, names []string) (figure.Panel, bool) {
 	p := figure.Panel{Title: title, Y: figure.Axis{Label: label, FromZero: true}}
 	for i := range results {
@@ -58,7 +58,7 @@ func panelOf(results []result, title, label string, keys []string, names []strin
 	return p, len(p.Bars) > 0
 }
 
-// wrapped breaks a name where it has a comma, so that it has room below a bar.
+// wrapped breaks a name at a comma, so that it fits below a bar.
 func wrapped(name string) string {
 	for i := range name {
 		if name[i] == ',' && i+2 < len(name) && name[i+1] == ' ' {
@@ -68,7 +68,7 @@ func wrapped(name string) string {
 	return name
 }
 
-// width is that of a figure in which each setting has a group of bars, in inches.
+// width is the width, in inches, of a figure in which each setting has a group of bars.
 func width(results []result) float64 { return min(16, 4+1.1*float64(len(results))) }
 
 func acceptance(results []result) (figure.Figure, bool) {
@@ -76,7 +76,7 @@ func acceptance(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: width(results), Height: 4, Rows: [][]figure.Panel{{p}}}, ok
 }
 
-// spread warns of panels in which small bars cannot be told from none.
+// spread warns of panels in which small bars look like none.
 func spread(f figure.Figure) string {
 	const decades = 100
 	for _, row := range f.Rows {
@@ -115,7 +115,7 @@ func power(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: width(results), Height: 7, Rows: [][]figure.Panel{{takes}, {off}}}, true
 }
 
-// waitClasses are bounds of waits, in seconds.
+// waitClasses are the upper bounds of classes of waits, in seconds.
 var waitClasses = []struct {
 	name string
 	up   int64
@@ -123,7 +123,7 @@ var waitClasses = []struct {
 	{"none", 0}, {"≤ 1 min", 60}, {"≤ 10 min", 600}, {"≤ 1 h", 3600}, {"≤ 6 h", 6 * 3600}, {"≤ 1 d", 24 * 3600}, {"≤ 3 d", 3 * 24 * 3600}, {"longer", 1 << 50},
 }
 
-// waits draws in which classes the waits lie; what was refused waits for ever.
+// waits draws the share of jobs in each class of waits; refused jobs form a class of their own.
 func waits(results []result) (figure.Figure, bool) {
 	p := figure.Panel{X: figure.Axis{Label: "wait"}, Y: figure.Axis{Label: "% of the jobs submitted", FromZero: true}}
 	for _, c := range waitClasses {
@@ -151,7 +151,7 @@ func waits(results []result) (figure.Figure, bool) {
 // utilisation draws the share of hosts in use over time, one panel for each setting.
 func utilisation(results []result) (figure.Figure, bool) {
 	f := figure.Figure{Width: 10, Height: 1 + 1.8*float64(len(results))}
-	var end float64 // of the last of them, so that all panels have the same axis
+	var end float64 // of the last panel, so that all have the same axis
 	for i := range results {
 		all, wide := results[i].tally.used.merged(steps)
 		if len(all) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// better says which values of a measure are to be preferred.
+// better is which values of a measure are preferred.
 type better int
 
 const (
@@ -16,18 +16,18 @@ const (
 	less
 )
 
-// measure is something that settings are compared by.
+// measure is a quantity that settings are compared by.
 type measure struct {
 	key, name, unit string
 	digits          int
 	better          better
 	of              func(r *result) (float64, bool)
-	// in is the measure of a part of the jobs; nil where it has none.
+	// in returns the measure of a part of the jobs; nil if parts do not define it.
 	in func(p part) (float64, bool)
-	// switched says that it means something only where a setting switches hosts off.
+	// switched reports whether the measure applies only if a setting switches hosts off.
 	switched bool
-	// sameJobs says that it can only be compared between settings that ran the same jobs: who
-	// refuses all needs no energy.
+	// sameJobs reports whether the measure compares only settings that ran the same jobs: a setting
+	// that refuses all jobs needs no energy.
 	sameJobs bool
 }
 
@@ -122,12 +122,12 @@ func perWait(sum float64, r *result) (float64, bool) {
 	return sum / float64(r.tally.waits.n), r.tally.waits.n > 0
 }
 
-// hostSeconds is what there was of all hosts from the first submission to the last end.
+// hostSeconds returns the host-seconds of all hosts from the first submission to the last end.
 func (r *result) hostSeconds() float64 {
 	return float64(r.hosts) * float64(r.tally.last-r.tally.first)
 }
 
-// kWh is the energy that the hosts took. Where they are always on, they are idle or in use.
+// kWh returns the energy that the hosts took. Hosts that are always on are idle or in use.
 func (r *result) kWh() float64 {
 	if r.power != nil {
 		return r.power.KWh()
@@ -136,26 +136,25 @@ func (r *result) kWh() float64 {
 	return (r.draw.Idle*(r.hostSeconds()-r.tally.inUse) + r.draw.Full*r.tally.inUse) / joules
 }
 
-// verdict is which setting was best on a measure, and how sure that is.
+// verdict is which setting was best on a measure, and how certain that is.
 type verdict struct {
 	best   int
-	values map[int]float64 // of the settings that are judged
-	// alike are those that do not clearly differ from the best: the parts of the trace do not
-	// agree that it is better, or, of a measure that has no parts, they are within a hundredth
-	// of each other.
+	values map[int]float64 // by the index of the setting, if it is judged
+	// alike are the settings that do not clearly differ from the best: the parts of the trace do
+	// not agree that it is better, or, for a measure without parts, the values are within a
+	// hundredth of each other.
 	alike []int
-	// short says that the trace has too few parts to see whether they agree.
+	// short reports whether the trace has too few parts to show whether they agree.
 	short bool
-	// fewer are those that are not judged, since they accepted fewer jobs.
+	// fewer are the settings that are not judged, since they accepted fewer jobs.
 	fewer []int
 }
 
-// verdictParts is into how many parts of its time, at most, a trace is divided to see whether
-// these agree.
+// verdictParts is how many equal parts of its time a trace is divided into at most, to test whether
+// they agree.
 const verdictParts = 20
 
-// judge compares the settings by a measure, those that have a value for it; it is not ok where
-// none has.
+// judge compares the settings that have a value for a measure; ok is false if none has.
 func (m *measure) judge(results []result) (v verdict, ok bool) {
 	if !m.means(results) {
 		return v, false
@@ -187,12 +186,12 @@ func (m *measure) judge(results []result) (v verdict, ok bool) {
 	return v, v.best >= 0
 }
 
-// means says whether the measure has a meaning for the settings.
+// means reports whether the measure applies to the settings.
 func (m *measure) means(results []result) bool {
 	return !m.switched || slices.ContainsFunc(results, func(r result) bool { return r.power != nil })
 }
 
-// all gives the values of all settings; it is not ok where one has none.
+// all returns the values of all settings; ok is false if one has none.
 func (m *measure) all(results []result) (values []float64, ok bool) {
 	ok = m.means(results)
 	for i := range results {
@@ -202,8 +201,8 @@ func (m *measure) all(results []result) (values []float64, ok bool) {
 	return values, ok
 }
 
-// enoughJobs is how many jobs a setting must have accepted to be compared by what the jobs
-// took together: as many as the one that accepted the most, less a hundredth of all.
+// enoughJobs returns how many jobs a setting must have accepted to compare totals over its jobs: as
+// many as the setting that accepted the most, less a hundredth of all.
 func enoughJobs(results []result) int64 {
 	enough := int64(1)
 	for i := range results {
@@ -215,8 +214,8 @@ func enoughJobs(results []result) int64 {
 
 func (r *result) accepted() int64 { return r.tally.reserved.accepted + r.tally.others.accepted }
 
-// alike says whether another setting does not clearly differ from the best, and whether that
-// is because the trace is too short to tell. What looks the same in a table is alike.
+// alike reports whether another setting does not clearly differ from the best, and whether that is
+// because the trace is too short. Values that look the same in a table are alike.
 func (m *measure) alike(best, other *result, value, otherValue float64) (alike, short bool) {
 	if m.number(value) == m.number(otherValue) {
 		return true, false
@@ -241,10 +240,10 @@ func (m *measure) alike(best, other *result, value, otherValue float64) (alike, 
 	return d.Runs < 2 || d.Mean <= d.Half, d.Runs < 2
 }
 
-// allAlike says that no setting clearly differs from the best.
+// allAlike reports whether no setting clearly differs from the best.
 func (v *verdict) allAlike() bool { return len(v.alike) == len(v.values)-1 }
 
-// number writes a value as the tables have it.
+// number formats a value as in the tables.
 func (m *measure) number(value float64) string {
 	if m.digits == asResults {
 		return fmt.Sprintf("%.6g", value)
@@ -252,7 +251,7 @@ func (m *measure) number(value float64) string {
 	return fmt.Sprintf("%.*f", m.digits, value)
 }
 
-// format writes a value with its unit.
+// format formats a value with its unit.
 func (m *measure) format(value float64) string {
 	if m.unit != "" && m.unit != "share" {
 		return m.number(value) + " " + m.unit

@@ -1,8 +1,7 @@
-// Package replay puts an operator's own workload to the service under several settings, side
-// by side, and says which was best on which measure. The jobs of the traces are asked for as
-// reservations at the service's own desk (sim.Desk), at the times at which they were
-// submitted; where a setting switches hosts off, the service's own energy controller does it
-// (package site).
+// Package replay runs an operator's own workload against the service under several settings,
+// concurrently, and reports which setting was best on which measure. It requests the jobs of the
+// traces as reservations at the service's own desk (sim.Desk), at the times of their submission. If
+// a setting switches hosts off, the service's own energy controller does so (package site).
 package replay
 
 import (
@@ -18,36 +17,36 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// Options say what is replayed, and under which settings.
+// Options describe what is replayed, and under which settings.
 type Options struct {
 	// Traces are files that package workload reads. Several are merged, on one clock.
 	Traces []string
-	// Formats are those of the traces, or one for all; empty has them told by the content.
+	// Formats are those of the traces, or one for all; if empty, the content determines them.
 	Formats []string
 	// ProcsPerHost is how many processors a host has, for traces that count processors.
 	ProcsPerHost int
-	// MakeUp makes up what reservations of OAR lack; see workload.OARMadeUp.
+	// MakeUp fills in what reservations of OAR lack; see workload.OARMadeUp.
 	MakeUp bool
-	// Hosts is how many there are, all alike; 0 is what HostsFile has, which is as the
-	// service's own (etc/almanac/hosts.yaml), or else what the traces say of their machine.
+	// Hosts is the number of hosts, all alike. With 0, HostsFile lists them, in the service's own
+	// format (etc/almanac/hosts.yaml), or else the traces state the size of their machine.
 	Hosts     int
 	HostsFile string
-	// Shapes lets jobs that have a shape share hosts, as reservations of kind instance. Else
-	// each of them takes a whole host, as all others do.
+	// Shapes lets jobs that have a shape share hosts, as reservations of kind instance. Otherwise
+	// each of them takes a whole host, like all other jobs.
 	Shapes bool
-	// Settings are compared; none is DefaultSettings.
+	// Settings are compared; an empty list is DefaultSettings.
 	Settings []Setting
-	// MostJobs ends the replay after so many jobs; 0 is all.
+	// MostJobs ends the replay after that many jobs; 0 is all.
 	MostJobs int64
-	// Draw is what each host takes.
+	// Draw is the power of each host.
 	Draw energy.Draw
-	// Seed is what boot times follow from.
+	// Seed determines the boot times.
 	Seed uint64
 }
 
-// Defaults gives the options of an operator who says nothing but what her trace is. The power
-// of a host is that of the example of Batsim (platforms/cluster_energy_128.xml): 95 W idle,
-// 190.7 W at full load, 9.75 W off, and 19,582 J for a shutdown and a boot.
+// Defaults returns the options for an operator who only names a trace. The power of a host is that
+// of the example of Batsim (platforms/cluster_energy_128.xml): 95 W idle, 190.7 W at full load,
+// 9.75 W off, and 19,582 J for a shutdown and a boot.
 func Defaults() Options {
 	return Options{
 		ProcsPerHost: 1, MakeUp: true, Seed: 1,
@@ -60,12 +59,12 @@ const (
 	mostSettings = 20
 	mostTraces   = 16
 	mostWatts    = 1e9
-	// longest is how many seconds a job may last, lie ahead, or come after the one before: what
-	// lies beyond is a mistake of the trace, and would let the clock run empty for years.
+	// longest is how many seconds a job may last, lie ahead, or come after the one before: larger
+	// values are mistakes of the trace, and would let the clock run empty for years.
 	longest = 366 * 24 * 3600
 )
 
-// Check refuses what cannot be run, with a fault that names the option.
+// Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
 	switch {
 	case len(o.Traces) == 0 || slices.Contains(o.Traces, ""):
@@ -128,7 +127,7 @@ func (o *Options) checkSettings() error {
 	return nil
 }
 
-// reading says how a trace is read for so many hosts; 0 is not known yet.
+// reading returns how a trace is read for that many hosts; 0 is unknown.
 func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 	r := workload.OpenOptions{ProcsPerHost: o.ProcsPerHost, MakeUp: o.MakeUp, MostSize: hosts, Longest: longest}
 	switch {
@@ -143,7 +142,7 @@ func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 	return r
 }
 
-// machine gives the hosts: all are in the pool, on, and empty at first.
+// machine returns the hosts: all are in the pool, on, and empty at first.
 func (o *Options) machine(ctx context.Context, said int) ([]inventory.Host, error) {
 	if o.HostsFile == "" {
 		n := o.Hosts

@@ -20,18 +20,18 @@ import (
 //
 //	settings:
 //	  - name: careful
-//	    policy: pe-worst-fit        # one of the seven; first-fit
-//	    patience: 2d                # seconds, or as 90s, 2h30m, 2d; 7d
+//	    policy: pe-worst-fit        # one of the seven; default first-fit
+//	    patience: 2d                # seconds, or as 90s, 2h30m, 2d; default 7d
 //	    deadline_factor: 3          # instead of patience: times what a job is booked for
 //	    limits: {max_duration: 3d, max_start_ahead: 30d, max_hosts: 64, max_host_hours: 5000}
 //	    energy: {mode: auto, boot_time: 152, shutdown_time: 6, boot_spread: 0.2, spare_hosts: 2}
 //
-// energy takes the rules of [energy] in almanac.conf under their names: rules, horizon,
+// energy accepts the rules of [energy] in almanac.conf under their names: rules, horizon,
 // idle_intervals, boot_margin, spare_hosts, spare_percent, min_on_time, min_off_time,
 // max_off_per_cycle, max_switches_per_day, max_booting; also measure_interval, plan_interval,
 // forecaster and forecast_window.
 //
-// What is not there is as in DefaultSetting. The error is an Invalid fault that names the field.
+// Absent fields are as in DefaultSetting. The error is an Invalid fault that names the field.
 func ReadSettings(text []byte) ([]Setting, error) {
 	const most = 1 << 20
 	if len(text) > most {
@@ -74,7 +74,7 @@ func (r *settingsReader) fail(field, format string, args ...any) {
 	}
 }
 
-// mapping gives the values of a mapping that has no other keys than known.
+// mapping returns the values of a mapping; it refuses keys other than known.
 func (r *settingsReader) mapping(field string, value any, known ...string) map[string]any {
 	if value == nil {
 		return nil
@@ -151,7 +151,7 @@ func (r *settingsReader) energy(value any, f string, to *Energy) {
 		"idle_intervals": &to.Rules.IdleNeeded, "spare_hosts": &to.Rules.SpareHosts, "spare_percent": &to.Rules.SparePercent,
 		"max_off_per_cycle": &to.Rules.MostOff, "max_switches_per_day": &to.Rules.MostSwitches, "max_booting": &to.Rules.MostBooting,
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) { // so that of two mistakes it is always the same that is told
+	for _, key := range slices.Sorted(maps.Keys(m)) { // in order, so that of two mistakes it always reports the same
 		if to, is := times[key]; is {
 			r.seconds(m, f, key, to)
 		}
@@ -161,7 +161,7 @@ func (r *settingsReader) energy(value any, f string, to *Energy) {
 	}
 }
 
-// mode reads energy.mode; YAML takes a bare off for false.
+// mode reads energy.mode; YAML reads a bare off as false.
 func (r *settingsReader) mode(m map[string]any, prefix string, to *energy.Mode) {
 	if m["mode"] == false {
 		*to = energy.ModeOff
@@ -180,7 +180,7 @@ func (r *settingsReader) text(m map[string]any, prefix, key string, to *string) 
 	}
 }
 
-// shown quotes the beginning of a value, so that it stands in a message of one line.
+// shown quotes the beginning of a value for a message of one line.
 func shown(value any) string { return fmt.Sprintf("%.40q", fmt.Sprint(value)) }
 
 func (r *settingsReader) number(m map[string]any, prefix, key string, to *float64) {
@@ -237,7 +237,7 @@ func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64
 	*to = seconds
 }
 
-// policyNames are the names of all policies.
+// policyNames returns the names of all policies.
 func policyNames() (names []string) {
 	for _, p := range calendar.Policies {
 		names = append(names, string(p))

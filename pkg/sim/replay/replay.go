@@ -9,8 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// Run replays the traces under each setting. progress is told of jobs, over all settings, and
-// may be nil. What cannot be read or met is refused, by an Invalid fault, before anything runs.
+// Run replays the traces under each setting. progress receives the number of jobs over all
+// settings, and may be nil. Run refuses input that it cannot read or meet with an Invalid fault,
+// before it replays any job.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if len(o.Settings) == 0 {
 		o.Settings = DefaultSettings()
@@ -29,7 +30,7 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 	return report(&o, in, hosts, results), nil
 }
 
-// prepare reads the hosts and looks through the traces.
+// prepare reads the hosts and surveys the traces.
 func (o *Options) prepare(ctx context.Context) ([]inventory.Host, *survey, error) {
 	said, err := 0, error(nil)
 	if o.Hosts == 0 && o.HostsFile == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// report writes what the trials gave.
+// report writes the results of the trials.
 func report(o *Options, in *survey, hosts []inventory.Host, results []result) *sim.Report {
 	r := sim.NewReport("What if: " + strings.Join(baseNames(o.Traces), " and ") + " under " + counted(len(results), "setting"))
 	writeSummary(r, results)
@@ -34,7 +34,7 @@ func baseNames(paths []string) (names []string) {
 	return names
 }
 
-// counted writes how many there are of something.
+// counted writes a number and a noun.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -68,7 +68,7 @@ func writeSummary(r *sim.Report, results []result) {
 		"accepted the most, less one in a hundred of all.", counted(len(parts), "equal part"))
 }
 
-// sentence says which setting was best on a measure.
+// sentence names the setting that was best on a measure.
 func (v *verdict) sentence(m *measure, results []result) string {
 	names := func(settings []int) string {
 		var all []string
@@ -133,7 +133,7 @@ func writeMeasures(r *sim.Report, results []result) {
 		"A late start is one that was promised and missed because hosts still booted; delay_req is the sum of cores × seconds waited for boots / duration.")
 }
 
-// writeRun says what was run.
+// writeRun describes the workload and the settings.
 func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, results []result) {
 	r.Heading(2, "What was run")
 	zero := in.zero()
@@ -196,7 +196,7 @@ func numbers(s workload.Skipped) string {
 	return text
 }
 
-// writeRefusals says what stood in the way of jobs.
+// writeRefusals writes the constraints that jobs were refused by.
 func writeRefusals(r *sim.Report, results []result) {
 	all := map[string]bool{}
 	for i := range results {
@@ -222,7 +222,7 @@ func writeRefusals(r *sim.Report, results []result) {
 	r.Text("The columns are the constraints that the service names in a refusal; free_hosts means that enough hosts were there, and too few free together in time.")
 }
 
-// writeReading says what a reader has to know of the method.
+// writeReading describes the method for the reader.
 func writeReading(r *sim.Report, o *Options) {
 	r.Heading(2, "How it was done")
 	r.List(

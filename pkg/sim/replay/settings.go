@@ -26,17 +26,16 @@ import (
 type Setting struct {
 	Name   string
 	Policy calendar.Policy
-	// Patience is for how long a job waits at most that has neither a start nor a deadline
-	// of its own.
+	// Patience is how long a job without a start or a deadline of its own waits at most.
 	Patience int64
-	// DeadlineFactor, where it is not 0, takes the place of Patience: such a job waits for at
-	// most so many times as long as it is booked for.
+	// DeadlineFactor, unless 0, replaces Patience: such a job waits at most that many times as long
+	// as it is booked for.
 	DeadlineFactor float64
 	Limits         booking.Limits
 	Energy         Energy
 }
 
-// Energy says how a setting switches hosts. Times are seconds.
+// Energy is how a setting switches hosts. Times are seconds.
 type Energy struct {
 	Mode energy.Mode // energy.ModeOff or energy.ModeAuto
 	// MeasureInterval and PlanInterval are how often hosts are measured, and switched.
@@ -46,19 +45,18 @@ type Energy struct {
 	// BootSpread is the standard deviation of the logarithm of boot times.
 	BootSpread float64
 	Forecaster string // one of energy.Forecasters
-	Window     int64  // for which moving_maximum looks back
+	Window     int64  // how far back moving_maximum looks
 }
 
 func (e *Energy) on() bool { return e.Mode == energy.ModeAuto }
 
-// DefaultSetting gives what a setting is that says nothing: first fit, a week of patience, no
-// limits, and all hosts on; or where it says that they are switched, by the service's own
-// defaults.
+// DefaultSetting returns the setting without any fields set: first fit, a week of patience, no
+// limits, and all hosts on. If a setting turns switching on, the service's own defaults apply.
 func DefaultSetting() Setting {
 	service := config.Defaults().Energy
 	rules, err := service.PlanRules()
 	if err != nil {
-		panic(err) // the service's own defaults
+		panic(err) // the service's own defaults are invalid
 	}
 	return Setting{
 		Policy: calendar.PolicyFirstFit, Patience: 7 * 24 * 3600,
@@ -70,8 +68,8 @@ func DefaultSetting() Setting {
 	}
 }
 
-// DefaultSettings compares three of the policies with all hosts on, and first fit with idle
-// hosts switched off: by the service's defaults, and by the rules of paper 004.
+// DefaultSettings compares three of the policies with all hosts on, and first fit with idle hosts
+// switched off: by the service's defaults, and by the rules of paper 004.
 func DefaultSettings() (all []Setting) {
 	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit} {
 		s := DefaultSetting()
@@ -85,16 +83,15 @@ func DefaultSettings() (all []Setting) {
 	return append(all, s)
 }
 
-// longestName is how many letters the name of a setting may have, so that it fits beside a
-// figure.
+// longestName is how many letters the name of a setting may have, to fit beside a figure.
 const longestName = 40
 
-// printable says whether a text can stand in a report, and in a message of one line.
+// printable reports whether a text can stand in a report, and in a message of one line.
 func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// check refuses what makes no sense on any machine; prefix is put before the names of fields.
+// check refuses what no machine can meet; it puts prefix before the names of fields.
 func (s *Setting) check(prefix string) error {
 	switch {
 	case strings.TrimSpace(s.Name) == "" || len(s.Name) > longestName:
@@ -120,8 +117,8 @@ func (s *Setting) check(prefix string) error {
 	return within(prefix+"energy.", o.Check())
 }
 
-// check refuses what the service would refuse in its configuration, which reads the rules here
-// as its own.
+// check refuses what the service would refuse in its configuration: it passes the rules to the
+// configuration's own checks.
 func (e *Energy) check(prefix string) error {
 	r, variables := &e.Rules, map[string]string{}
 	for option, value := range map[string]int64{
@@ -141,7 +138,7 @@ func (e *Energy) check(prefix string) error {
 	return &refused
 }
 
-// meets refuses what a machine of so many hosts cannot meet.
+// meets refuses what a machine with that many hosts cannot meet.
 func (s *Setting) meets(prefix string, hosts int) error {
 	if s.Energy.on() && s.Energy.Rules.SpareHosts > hosts {
 		return fault.Field(prefix+"energy.spare_hosts", "%d hosts cannot be spare of %d", s.Energy.Rules.SpareHosts, hosts)
@@ -149,8 +146,7 @@ func (s *Setting) meets(prefix string, hosts int) error {
 	return nil
 }
 
-// settingNames are the names of a setting for what package site and the forecasters call
-// otherwise.
+// settingNames maps fields of package site and of the forecasters to the names in a setting.
 var settingNames = map[string]string{"boot": "boot_time", "shutdown": "shutdown_time"}
 
 // within puts a prefix before the field of a fault.
@@ -166,7 +162,7 @@ func within(prefix string, err error) error {
 	return &f
 }
 
-// site gives the cloud with power that the setting asks for, without hosts.
+// site returns the cloud with power that the setting describes, without hosts.
 func (s *Setting) site(o Options) site.Options {
 	e := &s.Energy
 	made := site.Options{
@@ -188,7 +184,7 @@ func (s *Setting) desk() sim.DeskOptions {
 	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
-// waits is for how many seconds a job that is booked for so long waits at most.
+// waits returns how many seconds a job waits at most that is booked for booked seconds.
 func (s *Setting) waits(j *workload.Job, booked int64) int64 {
 	if s.DeadlineFactor == 0 {
 		return s.Patience
@@ -196,7 +192,7 @@ func (s *Setting) waits(j *workload.Job, booked int64) int64 {
 	return int64(math.Min(longest, s.DeadlineFactor*float64(booked)))
 }
 
-// describe says in words what the setting does.
+// describe describes the setting in words.
 func (s *Setting) describe() string {
 	text := fmt.Sprintf("policy %s; a job without a start or deadline of its own waits at most %s", s.Policy, lasting(s.Patience))
 	if s.DeadlineFactor > 0 {
@@ -240,7 +236,7 @@ func (s *Setting) describe() string {
 	return text
 }
 
-// lasting writes seconds as whoever reads them would: "7 d", "1.5 h", "90 s".
+// lasting writes seconds in a readable unit: "7 d", "1.5 h", "90 s".
 func lasting(seconds int64) string {
 	for _, unit := range []struct {
 		seconds int64

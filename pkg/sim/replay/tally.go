@@ -5,19 +5,19 @@ import (
 	"math/bits"
 )
 
-// tally is what became of the jobs under a setting. Its memory does not grow with them.
+// tally counts what happened to the jobs under a setting. Its memory does not grow with them.
 type tally struct {
 	reserved, others asked
 	// waits are those of other jobs that were accepted, in seconds from their submission.
 	waits     quantiles
 	slowdowns float64            // the sum of (wait + run time) / run time
 	bounded   float64            // the same with run times of 10 s at least (Feitelson)
-	refusals  map[string]int64   // by what stood in the way
+	refusals  map[string]int64   // by constraint
 	parts     slots[part]        // by the time of submission
-	used      slots[hostSeconds] // by when they were used
+	used      slots[hostSeconds] // by the time of use
 	inUse     float64            // host-seconds
-	cut       int64              // jobs that had too little time left because they began late
-	first     int64              // the first submission, and the last end
+	cut       int64              // jobs whose remaining time was too short because they began late
+	first     int64              // the first submission; last is the last end
 	last      int64
 }
 
@@ -28,7 +28,7 @@ func (a asked) share() (float64, bool) {
 	return float64(a.accepted) / float64(a.jobs), a.jobs > 0
 }
 
-// part is the jobs that were submitted in a part of the time.
+// part sums up the jobs that were submitted in a part of the time.
 type part struct {
 	reserved, others          asked
 	waits, slowdowns, bounded float64
@@ -48,11 +48,10 @@ type hostSeconds float64
 //lint:ignore U1000 slots calls it through its constraint
 func (h hostSeconds) plus(o hostSeconds) hostSeconds { return h + o }
 
-// shortest is the run time, in seconds, below which a bounded slowdown takes a job for one
-// that runs so long.
+// shortest is the least run time, in seconds, in a bounded slowdown.
 const shortest = 10
 
-// ask counts a job that was asked for and, where it was accepted, for how long it waits.
+// ask counts a requested job and, if it was accepted, its wait.
 func (t *tally) ask(submit int64, reserved, accepted bool, wait, runtime int64) {
 	p := part{}
 	to, in := &t.others, &p.others
@@ -74,7 +73,7 @@ func (t *tally) ask(submit int64, reserved, accepted bool, wait, runtime int64) 
 	t.parts.add(submit-t.first, p)
 }
 
-// use counts hosts that were used from begin until end.
+// use counts hosts that were in use from begin until end.
 func (t *tally) use(begin, end int64, hosts float64) {
 	t.last = max(t.last, end)
 	t.inUse += float64(end-begin) * hosts
@@ -87,8 +86,8 @@ func (t *tally) use(begin, end int64, hosts float64) {
 	}
 }
 
-// slots add up values by time in at most mostSlots slots. These are an hour wide at first, and
-// become twice as wide whenever they do not reach far enough.
+// slots add up values by time in at most mostSlots slots. A slot is an hour wide at first; all
+// slots become twice as wide whenever they do not reach far enough.
 type slots[T interface{ plus(T) T }] struct {
 	width int64
 	at    []T
@@ -125,7 +124,7 @@ func (s *slots[T]) add(second int64, value T) {
 	s.at[i] = s.at[i].plus(value)
 }
 
-// merged gives the values in so many parts at most, each of as many slots.
+// merged returns the values in at most parts parts, each of equally many slots, and their width.
 func (s *slots[T]) merged(parts int) (all []T, width int64) {
 	each := max(1, (len(s.at)+parts-1)/parts)
 	for i := 0; i < len(s.at); i += each {
@@ -138,8 +137,8 @@ func (s *slots[T]) merged(parts int) (all []T, width int64) {
 	return all, s.width * int64(each)
 }
 
-// quantiles counts seconds, so that their quantiles are known to half a percent, and exactly
-// below 256 s.
+// quantiles counts seconds, so that quantiles are accurate to half a percent, and exact below 256
+// s.
 type quantiles struct {
 	counts []int64
 	n      int64
@@ -147,8 +146,8 @@ type quantiles struct {
 	most   int64
 }
 
-// exact is how many values have a counter of their own; it is also in how many steps each
-// range from one power of two to the next is divided, twice.
+// exact is how many values have a counter of their own; each range between two powers of two above
+// it is divided into half as many steps.
 const (
 	exact     = 256
 	exactBits = 8
@@ -171,7 +170,7 @@ func counterOf(value int64) int {
 	return shift*exact/2 + int(value>>shift)
 }
 
-// valueOf gives the largest value that a counter counts.
+// valueOf returns the largest value that a counter counts.
 func valueOf(counter int) int64 {
 	if counter < exact {
 		return int64(counter)
@@ -182,7 +181,7 @@ func valueOf(counter int) int64 {
 
 func (q *quantiles) mean() (float64, bool) { return q.sum / float64(q.n), q.n > 0 }
 
-// at gives the value that a share of all do not exceed.
+// at returns the value that a share of all values do not exceed.
 func (q *quantiles) at(share float64) (float64, bool) {
 	rank, seen := int64(math.Ceil(share*float64(q.n))), int64(0)
 	for i, n := range q.counts {
@@ -193,7 +192,8 @@ func (q *quantiles) at(share float64) (float64, bool) {
 	return 0, false
 }
 
-// upTo gives how many are at most so many seconds, give or take half a percent of these.
+// upTo returns how many values are at most that many seconds, with an error of half a percent of
+// the seconds.
 func (q *quantiles) upTo(seconds int64) (n int64) {
 	last := counterOf(seconds)
 	for i, c := range q.counts {

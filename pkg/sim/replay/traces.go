@@ -15,10 +15,10 @@ import (
 type feed struct {
 	files  []*workload.File
 	merged workload.Stream
-	left   int64 // jobs that may still be given; negative is without bound
+	left   int64 // jobs that Next may still return; negative is unlimited
 }
 
-// open opens the traces for a machine of so many hosts; 0 is not known yet.
+// open opens the traces for a machine with that many hosts; 0 is unknown.
 func (o *Options) open(hosts int) (*feed, error) {
 	f := &feed{left: -1}
 	if o.MostJobs > 0 {
@@ -54,7 +54,7 @@ func (f *feed) Close() error {
 	return all
 }
 
-// hostsSaid gives how many hosts the traces say that their machine has, 0 where none does.
+// hostsSaid returns the number of hosts in the traces' headers, 0 if no header has one.
 func (o *Options) hostsSaid() (hosts int, err error) {
 	f, err := o.open(0)
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *Options) hostsSaid() (hosts int, err error) {
 	return hosts, f.Close()
 }
 
-// survey is what the traces have in them, found before the first run.
+// survey is the contents of the traces, read before the first run.
 type survey struct {
 	traces   []traced
 	jobs     int64
@@ -79,26 +79,25 @@ type survey struct {
 	shaped   int64
 	yielding int64 // preemptible jobs
 	guessed  int64 // jobs with an estimate
-	first    int64 // the Submit of the first and of the last
+	first    int64 // the Submit of the first and of the last job
 	last     int64
 	demand   float64 // host-seconds
 	widest   int
-	// logged is how long those waited of which it is known, in seconds.
+	// logged are the known waits in the trace itself, in seconds.
 	logged quantiles
 }
 
-// traced is what became of one trace.
+// traced is the result of reading one trace.
 type traced struct {
 	format  string
 	header  workload.Header
 	account workload.Account
 }
 
-// tooFarApart is how many seconds the clocks of traces to be merged may differ by.
+// tooFarApart is how many seconds the clocks of merged traces may differ by.
 const tooFarApart = 10 * 366 * 24 * 3600
 
-// look goes through the traces once, so that what cannot be read is refused before anything
-// is run.
+// look reads the traces once, so that unreadable ones are refused before any run.
 func (o *Options) look(ctx context.Context, hosts int) (*survey, error) {
 	f, err := o.open(hosts)
 	if err != nil {
@@ -152,7 +151,7 @@ func count(n *int64, is bool) {
 	}
 }
 
-// check refuses traces of which nothing, or next to nothing, would be replayed.
+// check refuses traces that leave nothing, or next to nothing, to replay.
 func (s *survey) check(o *Options) error {
 	for i, t := range s.traces {
 		gaps := int64(0)
@@ -171,7 +170,7 @@ func (s *survey) check(o *Options) error {
 	return nil
 }
 
-// mainReason says for which reason most lines were skipped.
+// mainReason returns why most of the lines were skipped.
 func mainReason(traces []traced) string {
 	var most workload.Skipped
 	for _, t := range traces {
@@ -187,11 +186,11 @@ func mainReason(traces []traced) string {
 	return ": what most of the lines have in common: each " + most.Reason
 }
 
-// lastStart is the year 2242: a header that says more is mistaken.
+// lastStart is the year 2242: a later start in a header is a mistake.
 const lastStart = 1 << 33
 
-// zero gives the instant of 0 on the clock of the traces: what a header says; 1970 where
-// times are such since then; and else the beginning of simulated time.
+// zero returns the instant of 0 on the clock of the traces: the start in a header; 1970 if times
+// count from then; and otherwise the beginning of simulated time.
 func (s *survey) zero() span.Instant {
 	for _, t := range s.traces {
 		if t.header.UnixStart > 0 && t.header.UnixStart < lastStart && s.first < tooFarApart {

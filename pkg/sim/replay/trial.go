@@ -19,10 +19,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// checkEvery is after how many jobs it is seen whether the replay shall end.
+// checkEvery is how many jobs pass between two checks whether the replay must end.
 const checkEvery = 1024
 
-// cloud takes reservations.
+// cloud accepts reservations.
 type cloud interface {
 	Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error)
 	End(ctx context.Context, id string) error
@@ -50,23 +50,23 @@ type trial struct {
 	hosts    []inventory.Host
 	timeline *sim.Timeline
 	cloud    cloud
-	power    *site.Site // nil where hosts are always on
+	power    *site.Site // nil if hosts are always on
 	zero     span.Instant
 	tally    tally
-	ctx      context.Context // of what the site tells
-	// ahead are the jobs, by reservation, of which it is not known yet when they begin.
+	ctx      context.Context // of calls from the site
+	// ahead are the jobs, by reservation, whose begin is not known yet.
 	ahead map[string]*workload.Job
 	// until is the last promised start or known end.
 	until span.Instant
 }
 
-// result is what a trial gave.
+// result is the result of a trial.
 type result struct {
 	setting *Setting
 	tally   *tally
 	hosts   int
 	draw    energy.Draw
-	power   *site.Totals // nil where hosts are always on
+	power   *site.Totals // nil if hosts are always on
 }
 
 func newTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host) *trial {
@@ -76,7 +76,7 @@ func newTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []i
 	return t
 }
 
-// runTrial replays the traces; one is told of each job.
+// runTrial replays the traces; it calls one for each job.
 func runTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host, one func()) (result, error) {
 	t := newTrial(ctx, o, s, in, hosts)
 	open := t.openDesk
@@ -134,7 +134,7 @@ func (t *trial) openSite(ctx context.Context) error {
 	return err
 }
 
-// takeAll lets the jobs arrive.
+// takeAll makes the jobs arrive.
 func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 	for jobs := int64(0); ; jobs++ {
 		job, err := f.Next()
@@ -151,7 +151,7 @@ func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 		if err := t.timeline.Run(ctx, at); err != nil {
 			return err
 		}
-		// What ends at the same instant comes before it.
+		// Ends at the same instant come before the arrival.
 		t.timeline.At(at, sim.Arriving, func() error { return t.arrive(ctx, job) })
 		one()
 	}
@@ -159,7 +159,7 @@ func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 
 // finish runs on until the last job is over.
 func (t *trial) finish(ctx context.Context) error {
-	// What arrived last is still to be taken in.
+	// The last arrivals are still pending.
 	for again := true; again; again = t.timeline.Now() < t.until || len(t.ahead) > 0 {
 		if err := t.timeline.Run(ctx, max(t.until, t.timeline.Now()+1)); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (t *trial) finish(ctx context.Context) error {
 	return nil
 }
 
-// arrive asks for a job.
+// arrive requests a job.
 func (t *trial) arrive(ctx context.Context, job workload.Job) error {
 	r, err := t.cloud.Submit(ctx, t.caller(&job), t.request(&job))
 	refusal := (*reservation.Refusal)(nil)
@@ -192,7 +192,7 @@ func (t *trial) arrive(ctx context.Context, job workload.Job) error {
 	return nil
 }
 
-// invalid stands for what the service does not take at all.
+// invalid stands for requests that the service rejects as invalid.
 const invalid = "not taken"
 
 func (t *trial) caller(job *workload.Job) booking.Caller {
@@ -203,8 +203,8 @@ func (t *trial) caller(job *workload.Job) booking.Caller {
 	return by
 }
 
-// request asks for a job: a reserved one for its start, any other for some time before its
-// deadline, or before its patience ends.
+// request returns the request for a job: a reserved one for its start, any other for some time
+// before its deadline, or before its patience ends.
 func (t *trial) request(job *workload.Job) reservation.Request {
 	begin := t.zero.Add(job.Submit)
 	if job.Reserved {
@@ -230,7 +230,7 @@ func (t *trial) request(job *workload.Job) reservation.Request {
 	return req
 }
 
-// began is told by the site of each reservation that has its hosts.
+// began handles each reservation that has its hosts, as the site reports it.
 func (t *trial) began(b site.Beginning) error {
 	job := t.ahead[b.Reservation.ID]
 	if job == nil {
@@ -240,9 +240,9 @@ func (t *trial) began(b site.Beginning) error {
 	return t.run(t.ctx, &b.Reservation, job, b.At)
 }
 
-// run lets a job begin at an instant, which is the promised one or, where its hosts were late,
-// later. It is booked for what its user estimated and ends when it is done: what is left of
-// its time is given back.
+// run begins a job at an instant: the promised one or, if its hosts were late, a later one. The job
+// is booked for the estimate of its user and ends when it is done, which frees the rest of its
+// time.
 func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *workload.Job, begin span.Instant) error {
 	t.tally.ask(job.Submit, job.Reserved, true, int64(begin-t.zero)-job.Submit, job.Runtime)
 	end := begin.Add(job.Runtime)
@@ -259,8 +259,8 @@ func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *worklo
 	return nil
 }
 
-// weight is how many hosts a job has; of one that shares hosts it is the share of the vCPUs of
-// all, or of the memory where it asks for none.
+// weight returns how many hosts a job has. For a job that shares hosts it is the share of all
+// VCPUs, or of memory if it requests no VCPUs.
 func (t *trial) weight(job *workload.Job) float64 {
 	if !t.options.Shapes || job.Shape.IsZero() {
 		return float64(job.Size)

@@ -15,23 +15,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ledger keeps in memory what the controller stores. It keeps no history: there is one
-// controller, which lives as long as the site, and what an auditor would read is counted by
-// the site itself.
+// ledger keeps in memory what the controller stores. It keeps no history: there is one controller,
+// which lives as long as the site, and the site itself counts what an auditor would read.
 type ledger struct {
 	mu       sync.Mutex
 	records  map[string]energy.Record
-	copy     map[string]energy.Record // of records; nil where they have changed since
+	copy     map[string]energy.Record // of records; nil if they have changed since
 	settings energy.Settings
 	now      func() span.Instant
-	halt     span.Instant // since when nothing may be switched off; 0 where it may
-	halted   int64        // for how many seconds it might not before
+	halt     span.Instant // since when no host may be switched off; 0 if hosts may be
+	halted   int64        // seconds of earlier periods in which no host could be switched off
 	changed  atomic.Bool
 	ids      atomic.Int64
 }
 
-// PowerRecords gives the same map until something is stored: the controller writes into it
-// only what it has just stored.
+// PowerRecords returns the same map until something is stored: the controller writes into it only
+// what it has just stored.
 func (l *ledger) PowerRecords(context.Context) (map[string]energy.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +89,7 @@ func (l *ledger) AddDemand(context.Context, job.Lease, energy.Demand, span.Insta
 // Switched implements controller.Notices.
 func (l *ledger) Switched(context.Context, controller.Switched) error { return nil }
 
-// Alarm implements controller.Notices: it notes when nothing may be switched off.
+// Alarm implements controller.Notices: it records since when no host may be switched off.
 func (l *ledger) Alarm(_ context.Context, a energy.Alarm, ended bool) error {
 	if a.Kind != energy.AlarmHalted {
 		return nil
@@ -104,7 +103,7 @@ func (l *ledger) Alarm(_ context.Context, a energy.Alarm, ended bool) error {
 	return nil
 }
 
-// haltedUntil is for how many seconds nothing might be switched off until an instant.
+// haltedUntil returns for how many seconds before an instant no host could be switched off.
 func (l *ledger) haltedUntil(now span.Instant) int64 {
 	if l.halt == 0 {
 		return l.halted
@@ -114,12 +113,13 @@ func (l *ledger) haltedUntil(now span.Instant) int64 {
 
 func (l *ledger) newID() string { return strconv.FormatInt(l.ids.Add(1), 36) }
 
-// Take gives the lease to the one controller that there is.
+// Take grants the lease to the only controller.
 func (l *ledger) Take(_ context.Context, name string, _ time.Duration) (job.Lease, bool, error) {
 	return job.Lease{Name: name, Epoch: 1}, true, nil
 }
 
-// Overrides, ChangeOverride, Hidden and SaveHidden: nobody sets anything by hand.
+// Overrides, ChangeOverride, Hidden and SaveHidden implement the inventory's ports without any
+// manual setting.
 func (l *ledger) Overrides(context.Context) (map[string]inventory.Override, error) { return nil, nil }
 
 func (l *ledger) ChangeOverride(context.Context, string, func(map[string]inventory.Override) (inventory.Override, error)) error {

@@ -12,16 +12,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// state is what a machine does.
+// state is what a machine is doing.
 type state int
 
 const (
-	idle state = iota // up, without a guest
+	idle state = iota // up, without an instance
 	busy
 	stopping
 	off
 	booting
-	states // how many there are
+	states // the number of states
 )
 
 // machine is a host with its machine and its nova-compute.
@@ -29,29 +29,29 @@ type machine struct {
 	name   string
 	cores  int64
 	state  state
-	since  span.Instant  // of the state
+	since  span.Instant  // of the start of the state
 	spent  [states]int64 // seconds in each state before since
 	boots  int
-	tenant string // the reservation that has it now; it is a guest where the host is ready
-	closed string // why its nova-compute is disabled; empty where it is not
+	tenant string // the reservation that has it now; it has an instance once the host is ready
+	closed string // why its nova-compute is disabled; empty if it is not
 
-	order    energy.Order // the last
+	order    energy.Order // the last one
 	progress energy.Progress
 }
 
 func (m *machine) up() bool { return m.state == idle || m.state == busy }
 
-// ready says that the host takes instances.
+// ready reports whether the host accepts instances.
 func (m *machine) ready() bool { return m.up() && m.closed == "" }
 
-// fleet is the machines, as agents and Nova tell of them. While the controller steps, several
-// goroutines may ask and order: what is ordered begins when the step is over.
+// fleet is the machines, seen through agents and Nova. While the controller steps, several
+// goroutines may read and order: ordered changes begin when the step is over.
 type fleet struct {
 	mu       sync.Mutex
 	all      []*machine
 	places   map[string]int
 	access   map[string]energy.Access
-	services map[string]controller.Service // nil where it has to be made anew
+	services map[string]controller.Service // nil if it must be rebuilt
 	now      func() span.Instant
 }
 
@@ -70,7 +70,7 @@ func (f *fleet) Agents() []energy.Agent {
 	return []energy.Agent{{Name: "simulated", Hosts: len(f.all), Seen: f.now()}}
 }
 
-// Read implements controller.Agents. The power of a machine that boots is on.
+// Read implements controller.Agents. A machine that boots is on.
 func (f *fleet) Read(_ context.Context, hosts []string) map[string]energy.Reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +115,7 @@ func (f *fleet) Services(context.Context) (map[string]controller.Service, error)
 	return f.services, nil
 }
 
-// Disable implements controller.Cloud. Nobody else disables services here.
+// Disable implements controller.Cloud. Only the controller disables services here.
 func (f *fleet) Disable(_ context.Context, host, reason string) error {
 	f.setClosed(host, reason)
 	return nil
@@ -143,7 +143,7 @@ func (f *fleet) Occupied(_ context.Context, host string) (string, error) {
 	return "", nil
 }
 
-// become gives a machine another state.
+// become changes the state of a machine.
 func (s *Site) become(m *machine, to state) {
 	now := s.timeline.Now()
 	m.spent[m.state] += int64(now - m.since)
@@ -154,8 +154,8 @@ func (s *Site) become(m *machine, to state) {
 	s.stale, s.changed = true, true
 }
 
-// obey begins with what was ordered in the last step, by host, so that nothing depends on
-// who was asked first.
+// obey begins what was ordered in the last step, by host, so that the order of concurrent calls
+// does not matter.
 func (s *Site) obey() error {
 	for _, m := range s.fleet.all {
 		if m.progress != energy.OrderAccepted || m.state == stopping || m.state == booting {
@@ -195,8 +195,8 @@ func (s *Site) boot(m *machine) {
 	})
 }
 
-// later lets something become of a machine after so many seconds, which the controller sees at
-// its next step.
+// later runs a change of a machine after that many seconds, and makes the controller step at the
+// next possible time to see it.
 func (s *Site) later(seconds int64, do func()) {
 	s.timeline.After(seconds, sim.Ending, func() error {
 		do()
@@ -206,7 +206,7 @@ func (s *Site) later(seconds int64, do func()) {
 	})
 }
 
-// bootTime draws for how long the machine boots now.
+// bootTime draws how many seconds this boot of the machine takes.
 func (s *Site) bootTime(m *machine) int64 {
 	how, seconds := &s.options.Machines, float64(s.options.Machines.Boot)
 	if how.Spread > 0 {

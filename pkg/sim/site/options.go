@@ -1,9 +1,8 @@
-// Package site is a cloud whose hosts are switched off and on, on a sim.Timeline: the
-// service's own desk (sim.Desk), its own inventory with the power of the hosts laid over it,
-// and its own energy controller (pkg/energy/controller), which is stepped as time passes. What
-// stands at the controller's ports is in memory: records, machines that take their time to
-// stop and to boot, and a Nova that knows which of them are up. The site itself keeps exact
-// account of what became of hosts and reservations.
+// Package site simulates a cloud whose hosts are switched off and on, on a sim.Timeline. It uses
+// the service's own desk (sim.Desk), its inventory with the power of the hosts laid over it, and
+// its energy controller (pkg/energy/controller), which steps as time passes. The controller's ports
+// are implemented in memory: records, machines that need time to stop and to boot, and a Nova that
+// knows which of them are up. The site keeps exact accounts of hosts and reservations.
 package site
 
 import (
@@ -18,58 +17,57 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Options say what a Site is made of.
+// Options describe a Site.
 type Options struct {
-	// Hosts are those there are. All are on and empty at first.
+	// Hosts are all hosts. They are on and empty at first.
 	Hosts    []inventory.Host
 	Desk     sim.DeskOptions
 	Machines Machines
-	// Power says how hosts are switched; nil leaves all of them on.
+	// Power is how hosts are switched; nil leaves all of them on.
 	Power *Power
-	// Seed is what boot times follow from.
+	// Seed determines the boot times.
 	Seed uint64
 
-	// Began, where it is not nil, is told of each reservation that has all its hosts, or has
-	// ended without.
+	// Began, unless nil, receives each reservation that has all its hosts, or has ended without
+	// having them all.
 	Began func(Beginning) error
-	// Happened is told of each start and end that was carried out, and Watch of the cores in
-	// each state whenever they change. Each may be nil.
+	// Happened receives each start and end that was carried out; Watch receives the cores in each
+	// state whenever they change. Each may be nil.
 	Happened func(booking.Happening) error
 	Watch    func(at span.Instant, cores Cores)
 }
 
-// Machines say how the machines behave. Times are seconds.
+// Machines describe how the machines behave. Times are seconds.
 type Machines struct {
 	Shutdown int64 // from the order until the machine is off
-	Boot     int64 // from the order until the host takes instances: the median
-	// Spread is the standard deviation of the logarithm of boot times, which are log-normal;
-	// with 0 all boots take as long.
+	Boot     int64 // from the order until the host accepts instances: the median
+	// Spread is the standard deviation of the logarithm of boot times, which are log-normal; with 0
+	// all boots take equally long.
 	Spread float64
-	// Crowding is by which share of Boot a boot takes longer for each other that is under way
-	// as it begins.
+	// Crowding is the share of Boot that a boot takes longer for each other boot under way at its
+	// start.
 	Crowding float64
-	// Draw is what each machine takes. While it stops or boots it takes BootJoules spread
-	// evenly over Shutdown and Boot, so that a boot that takes longer takes more.
+	// Draw is the power of each machine. While it stops or boots it takes BootJoules spread evenly
+	// over Shutdown and Boot, so that a longer boot takes more.
 	Draw energy.Draw
 }
 
-// Power is how hosts are switched, as [energy] of the configuration has it. Times are seconds.
+// Power is how hosts are switched, as in [energy] of the configuration. Times are seconds.
 type Power struct {
 	Rules     energy.Rules
 	Switching energy.Switching
-	// Forecaster is one of energy.Forecasters; Window is how far moving_maximum looks back.
+	// Forecaster is one of energy.Forecasters; Window is how far back moving_maximum looks.
 	Forecaster string
 	Window     int64
-	BootTime   int64 // that of a host of which nothing was measured
-	// StepEvery is how often it is looked after hosts on their way, MeasureEvery how often it
-	// is measured, and PlanEvery how often it is planned. The first divides the second.
+	BootTime   int64 // of a host without measured boots
+	// StepEvery is how often the controller looks after hosts on their way, MeasureEvery how often
+	// it measures, and PlanEvery how often it plans. The first divides the second.
 	StepEvery, MeasureEvery, PlanEvery int64
 }
 
-// Paper gives power as in the evaluation of paper 004: its rules, a measurement each minute
-// and a plan every five, a forecast that what is in use stays so (E004-7), and for what the
-// paper says nothing about, what is the service's default. A host of which nothing was
-// measured is taken to boot within boot seconds.
+// Paper returns the power of the evaluation in paper 004: its rules, a measurement each minute, a plan
+// every five, and a forecast that present use continues (E004-7). The service's defaults fill in what
+// the paper leaves open. boot is the assumed boot time, in seconds, of a host without measured boots.
 func Paper(boot int64) Power {
 	return Power{
 		Rules:      energy.Paper(),
@@ -84,15 +82,15 @@ type Beginning struct {
 	Reservation reservation.Reservation
 	Asked       span.Instant // when it was booked
 	Promised    span.Instant // its start
-	// At is when its last host was up. Of one that never had all of them it is the end.
+	// At is when its last host was up; for a reservation that never had all its hosts, its end.
 	At span.Instant
 }
 
-// Late is for how many seconds the promised start was missed.
+// Late returns for how many seconds the promised start was missed.
 func (b *Beginning) Late() int64 { return int64(b.At - b.Promised) }
 
-// Wait is for how many seconds the request waited for hosts to boot: from when it was asked
-// for, where it was to begin at once, and else from its start.
+// Wait returns for how many seconds the request waited for hosts to boot: since the booking if it
+// had to begin at once, else since its start.
 func (b *Beginning) Wait() int64 {
 	if b.Reservation.DelayedByBoot {
 		return int64(b.At - b.Asked)
@@ -100,7 +98,7 @@ func (b *Beginning) Wait() int64 {
 	return b.Late()
 }
 
-// Check says what of the options cannot be met.
+// Check returns a fault for an option outside its range.
 func (o *Options) Check() error {
 	if len(o.Hosts) == 0 {
 		return fault.Field("hosts", "there must be one at least")

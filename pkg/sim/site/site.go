@@ -18,36 +18,34 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Site is a cloud with power. It is for one goroutine, that of its timeline.
+// Site is a cloud with power. Only the goroutine of its timeline may use it.
 type Site struct {
 	options  Options
 	timeline *sim.Timeline
 	desk     *sim.Desk
-	list     []inventory.Host // by name, without guests
+	list     []inventory.Host // by name, without instances
 	hosts    *inventory.SnapshotCache
 	fleet    fleet
 	ledger   ledger
-	step     func(ctx context.Context) error // the controller's; nil where nothing is switched
+	step     func(ctx context.Context) error // the controller's; nil if no host is ever switched
 	ctx      context.Context                 // of the steps
 	promises promises
 
 	stays map[string]*stay // reservations that have begun and are not over
-	stale bool             // the desk and the controller do not know how the hosts are
+	stale bool             // the desk and the controller have not seen the latest state of the hosts
 
 	steps stepping
 
 	begun   span.Instant
 	cores   Cores
-	changed bool // cores, since Watch was told
+	changed bool // cores have changed since the last call of Watch
 	totals  Totals
 }
 
-// admitting is the property by which hosts are admitted to be switched off, as the service
-// calls it.
+// admitting is the property that admits hosts to be switched off, as in the service.
 const admitting = "energy_managed"
 
-// New gives a site on a timeline. What it does goes on for as long as the timeline runs and ctx
-// lasts.
+// New returns a site on a timeline. It works for as long as the timeline runs and ctx lasts.
 func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 
 var silent = slog.New(slog.DiscardHandler)
 
-// equip gives each host its machine.
+// equip adds a machine for each host.
 func (s *Site) equip() {
 	n := len(s.options.Hosts)
 	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), now: s.timeline.Now}
@@ -95,8 +93,8 @@ func (s *Site) equip() {
 	}
 }
 
-// admitted gives the hosts by name, so that they may be switched off unless they say that they
-// may not.
+// admitted returns the hosts by name, admitted to be switched off unless their own property decides
+// that.
 func admitted(hosts []inventory.Host) []inventory.Host {
 	list := slices.Clone(hosts)
 	slices.SortFunc(list, func(a, b inventory.Host) int { return cmp.Compare(a.Name, b.Name) })
@@ -127,8 +125,8 @@ func (s *Site) controllerOptions() controller.Options {
 	}
 }
 
-// Submit books a reservation, sees to its start and its end, and counts it. The error is that
-// of booking.
+// Submit books a reservation, arranges its start and its end, and counts it. The error is that of
+// booking.
 func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
 	if err := s.refresh(ctx); err != nil {
 		return reservation.Reservation{}, err
@@ -145,7 +143,7 @@ func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Re
 	return r, nil
 }
 
-// End ends a reservation before its time, or takes it back before its start.
+// End ends a reservation early, or cancels it before its start.
 func (s *Site) End(ctx context.Context, id string) error {
 	r, err := s.desk.Cancel(ctx, booking.Caller{Admin: true}, id)
 	if err != nil {
@@ -154,10 +152,10 @@ func (s *Site) End(ctx context.Context, id string) error {
 	return s.leave(&r)
 }
 
-// Reservation gives a reservation that is not over, false where there is none with that id.
+// Reservation returns a reservation that is not over, false if there is none with that id.
 func (s *Site) Reservation(id string) (reservation.Reservation, bool) { return s.desk.Reservation(id) }
 
-// refresh lets the inventory be read again where something has changed.
+// refresh reads the inventory again if something has changed.
 func (s *Site) refresh(ctx context.Context) error {
 	if !s.stale {
 		return nil
@@ -184,8 +182,8 @@ func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
 	return hosts, nil
 }
 
-// PowerSettings implements inventory.PowerSettings, with what the controller has stored laid
-// over each reading of the hosts, as the service does.
+// PowerSettings implements inventory.PowerSettings. It overlays the controller's records on each
+// reading of the hosts, as the service does.
 func (c *source) PowerSettings(_ context.Context, hosts []string) (map[string]inventory.PowerSetting, error) {
 	all := make(map[string]inventory.PowerSetting, len(hosts))
 	p := c.options.Power

@@ -14,7 +14,7 @@ type stay struct {
 	missing int // hosts that are not up yet
 }
 
-// happened lets guests come and go as the desk carries out starts and ends.
+// happened adds and removes instances as the desk carries out starts and ends.
 func (s *Site) happened(h booking.Happening) error {
 	var err error
 	switch h.Event.Type {
@@ -29,7 +29,7 @@ func (s *Site) happened(h booking.Happening) error {
 	return err
 }
 
-// enter gives a reservation its hosts. Those that are not up get their guests once they are.
+// enter assigns a reservation its hosts. Hosts that are not up get their instances once they are.
 func (s *Site) enter(r reservation.Reservation) error {
 	one := &stay{r: r}
 	for _, host := range r.HostNames() {
@@ -53,7 +53,7 @@ func (s *Site) enter(r reservation.Reservation) error {
 	return s.complete(one)
 }
 
-// admit lets the guests of late hosts come that are up by now.
+// admit adds instances on late hosts that have come up.
 func (s *Site) admit() error {
 	for _, m := range s.fleet.all {
 		if m.tenant == "" || m.state != idle || !m.ready() {
@@ -71,7 +71,7 @@ func (s *Site) admit() error {
 	return nil
 }
 
-// leave takes the guests of a reservation away.
+// leave removes the instances of a reservation.
 func (s *Site) leave(r *reservation.Reservation) error {
 	one, begun := s.stays[r.ID]
 	if !begun {
@@ -81,7 +81,7 @@ func (s *Site) leave(r *reservation.Reservation) error {
 	for _, host := range r.HostNames() {
 		m := s.fleet.of(host)
 		if m.tenant != r.ID {
-			continue // it has the next guest already
+			continue // it has the next instance already
 		}
 		m.tenant = ""
 		if m.state == busy {
@@ -96,7 +96,7 @@ func (s *Site) leave(r *reservation.Reservation) error {
 	return s.complete(one)
 }
 
-// complete counts a reservation that has all its hosts, or is over without.
+// complete counts a reservation that has all its hosts, or that ended without having them all.
 func (s *Site) complete(one *stay) error {
 	b := Beginning{Reservation: one.r, Asked: one.r.Created, Promised: one.r.Span.Start, At: s.timeline.Now()}
 	s.totals.count(&b, s.coresOf(&one.r))
@@ -113,15 +113,15 @@ func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
 	return cores
 }
 
-// promises are those of the desk, which are made anew only when one has changed.
+// promises caches the desk's reservations until one changes.
 type promises struct {
 	desk     *booking.Service
 	revision uint64
 	live     []reservation.Reservation
 }
 
-// Live implements controller.Promises. Ends are carried out on time, so that what was live at
-// the last change is live still.
+// Live implements controller.Promises. Ends are carried out on time, so that what was live at the
+// last change still is.
 func (p *promises) Live(w span.Span) []reservation.Reservation {
 	if now := p.desk.Revision(); p.live == nil || now != p.revision {
 		p.live, p.revision = p.desk.Live(w), now

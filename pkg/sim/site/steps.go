@@ -9,15 +9,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// stepping says when the controller steps: at multiples of the step interval since the
-// beginning, and of these only at those at which there is something for it to see.
+// stepping is when the controller steps: at multiples of the step interval since the beginning, but
+// only where it has something to see.
 type stepping struct {
 	first, last span.Instant
-	next        span.Instant // the one that is expected; 0 is none
-	always      bool         // none is passed over
+	next        span.Instant // the expected step; 0 is none
+	always      bool         // no multiple is skipped
 }
 
-// expectStep lets the controller step at the first time for a step from an instant on.
+// expectStep schedules a step of the controller at its first possible time from an instant on.
 func (s *Site) expectStep(at span.Instant) {
 	if s.step == nil {
 		return
@@ -31,14 +31,14 @@ func (s *Site) expectStep(at span.Instant) {
 	s.steps.next = at
 	s.timeline.At(at, sim.Looking, func() error {
 		if s.steps.next != at {
-			return nil // an earlier one has come before it
+			return nil // an earlier step has replaced it
 		}
 		s.steps.next = 0
 		return s.takeStep()
 	})
 }
 
-// takeStep lets the controller step, and what it has ordered begin.
+// takeStep runs a step of the controller, and begins what it ordered.
 func (s *Site) takeStep() error {
 	now := s.timeline.Now()
 	if err := s.refresh(s.ctx); err != nil {
@@ -68,8 +68,8 @@ func (s *Site) takeStep() error {
 	return nil
 }
 
-// expectWake lets the controller step when there is something for it to do by the clock alone:
-// a host on its way has waited for long enough, or one that is to sleep is needed.
+// expectWake schedules a step for what depends on the clock alone: a host on its way has waited for
+// long enough, or a host that is draining or sleeping will be needed.
 func (s *Site) expectWake() {
 	if s.step == nil {
 		return
@@ -100,7 +100,7 @@ func (s *Site) expectWake() {
 	}
 }
 
-// claimed gives the start of the first claim of each host that has one.
+// claimed returns the start of the first claim of each host that has one.
 func (s *Site) claimed() map[string]span.Instant {
 	first := map[string]span.Instant{}
 	for _, c := range s.desk.Promised(s.timeline.Now()) {

@@ -5,49 +5,49 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Cores are how many cores there are in each state.
+// Cores counts the cores in each state.
 type Cores [states]int64
 
-// InUse are those of hosts with guests.
+// InUse returns the cores of hosts with instances.
 func (c *Cores) InUse() int64 { return c[busy] }
 
-// Off are those of hosts that are off.
+// Off returns the cores of hosts that are off.
 func (c *Cores) Off() int64 { return c[off] }
 
-// On are those of all other hosts: those that stop or boot count as on.
+// On returns the cores of all other hosts: those that stop or boot count as on.
 func (c *Cores) On() int64 { return c[idle] + c[busy] + c[stopping] + c[booting] }
 
-// All are those of all hosts.
+// All returns the cores of all hosts.
 func (c *Cores) All() int64 { return c.On() + c.Off() }
 
-// Totals are what became of hosts and reservations from Since until Until. Times are seconds.
+// Totals sum up what happened to hosts and reservations from Since until Until. Times are seconds.
 type Totals struct {
 	Since, Until span.Instant
 	// Hosts and Cores are the host-seconds and core-seconds in each state.
 	Hosts, Cores Cores
-	Joules       float64 // taken by all machines, where the draw is known
+	Joules       float64 // taken by all machines, if Draw is known
 
 	Boots, Shutdowns int64
 	Booked, Refused  int64 // requests
-	Begun            int64 // reservations that have all their hosts, or have ended without
-	// Delayed are those that began later than they were asked for because hosts had to boot,
-	// and Late those whose start was promised and missed; LateSeconds is by how much together.
+	Begun            int64 // reservations that have all their hosts, or have ended without having them all
+	// Delayed counts those that began late because hosts had to boot. Late counts those that missed
+	// a promised start, and LateSeconds sums up by how much.
 	Delayed, Late, LateSeconds int64
 	// Delay is delay_req of paper 004: the sum of cores × seconds waited for boots / duration.
 	Delay float64
 
 	Steps  int64 // of the controller
-	Halted int64 // seconds in which nothing might be switched off
+	Halted int64 // seconds in which no host could be switched off
 }
 
-// ResIdle is res_idle of paper 004, in core-seconds: what is there and not in use, whether it
-// is on or not. No switching can save more.
+// ResIdle returns res_idle of paper 004, in core-seconds: the capacity not in use, on or off. No
+// switching can save more.
 func (t *Totals) ResIdle() int64 { return t.Cores.All() - t.Cores.InUse() }
 
-// Savings is e_savings of paper 004, in core-seconds: what is off.
+// Savings returns e_savings of paper 004, in core-seconds: the capacity that is off.
 func (t *Totals) Savings() int64 { return t.Cores.Off() }
 
-// KWh is the energy that was taken.
+// KWh returns the energy taken.
 func (t *Totals) KWh() float64 { return t.Joules / 3.6e6 }
 
 // count counts a reservation that has begun.
@@ -64,7 +64,7 @@ func (t *Totals) count(b *Beginning, cores int64) {
 	t.Delay += energy.DelayReq([]energy.Delayed{{Cores: cores, Boot: wait, Duration: b.Reservation.Span.Seconds()}})
 }
 
-// Finish gives the account until now. It may be asked for more than once.
+// Finish returns the account until now. It may be called more than once.
 func (s *Site) Finish() Totals {
 	t := s.totals
 	t.Until = s.timeline.Now()
@@ -84,7 +84,7 @@ func (s *Site) Finish() Totals {
 	return t
 }
 
-// switchingWatts is what a machine takes while it stops or boots.
+// switchingWatts returns the power of a machine while it stops or boots.
 func (m *Machines) switchingWatts() float64 {
 	if m.Shutdown+m.Boot == 0 {
 		return 0
@@ -92,7 +92,7 @@ func (m *Machines) switchingWatts() float64 {
 	return m.Draw.BootJoules / float64(m.Shutdown+m.Boot)
 }
 
-// show tells who watches how many cores are in each state, where that is another than before.
+// show reports the cores in each state to Watch if they have changed.
 func (s *Site) show() {
 	if s.changed && s.options.Watch != nil {
 		s.options.Watch(s.timeline.Now(), s.cores)

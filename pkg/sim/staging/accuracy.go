@@ -15,42 +15,42 @@ import (
 // plan is a way to send the images of reservations.
 type plan string
 
-// The ways: three are the service's own, which send one image after the other, and three
-// stand for what is simpler to build. Their transfers share the channel (thesis, section 8.1).
+// The plans: three are the service's own, which send one image after the other. The other three
+// stand for simpler systems, whose transfers share the channel (thesis, section 8.1).
 const (
 	planEDF         plan = "EDF"
 	planEDFJIT      plan = "EDF/JIT"
-	planMargin      plan = "EDF/JIT, margin" // so long before the deadline as an image takes
-	planAggressive  plan = "aggressive"      // each from when it was asked for
-	planJustInTime  plan = "just in time"    // each so long before its start as it takes alone
+	planMargin      plan = "EDF/JIT, margin" // with a margin before the deadline of the time for one image
+	planAggressive  plan = "aggressive"      // each from its submission
+	planJustInTime  plan = "just in time"    // each as long before its start as it takes alone
 	planUnscheduled plan = "unscheduled"     // each from its start
 )
 
 var plans = []plan{planEDF, planEDFJIT, planMargin, planAggressive, planJustInTime, planUnscheduled}
 
-// errand is an image that has to be on a node for a reservation.
+// errand is an image that a reservation needs on a node.
 type errand struct {
 	wish
 	name    string
 	node    int
-	seconds float64      // what it takes, alone in the channel
+	seconds float64      // duration of the transfer, alone in the channel
 	arrived span.Instant // filled in by a plan
 }
 
-// share is how much of its time the virtual machine had.
+// share returns the share of its time that the virtual machine had.
 func (e *errand) share() float64 {
 	late := max(0, float64(int64(e.arrived)-e.start))
 	return max(0, 1-late/float64(e.duration))
 }
 
-// served is what came of a trace under a plan.
+// served is the result of a trace under a plan.
 type served struct {
 	mean, worst float64
 	whole       float64 // the share of virtual machines that had all of their time
 	errands     []errand
 }
 
-// estimate is how many seconds the planner reckons with for an image on the testbed.
+// estimate returns the planner's estimate for the transfer of an image on the testbed, in seconds.
 func (o *Options) estimate() int64 {
 	return int64(math.Ceil(float64(o.ImageSize)/o.Measured.Estimate)) + o.Measured.Extra
 }
@@ -64,8 +64,8 @@ func (o *Options) image(id string) staging.Image {
 	return staging.Image{ID: id, Size: o.ImageSize * megabyte}
 }
 
-// errands makes a trace up, in the order in which it is asked for: what the service would
-// take if it knew all of it at the beginning, as the thesis admits it.
+// errands generates a trace, in the order of submission. It contains what the service would admit
+// if it knew the whole trace at the beginning, as the thesis does.
 func (o *Options) errands(t accuracyTrace, run int) (all []errand) {
 	chance := sim.Chance(o.Seed, Accuracy, t.name, run)
 	site, state, node := o.testbed(staging.EDF), staging.State{}, 0
@@ -89,7 +89,7 @@ func (o *Options) errands(t accuracyTrace, run int) (all []errand) {
 	return all
 }
 
-// really draws what the transfer of an image takes on the testbed, alone.
+// really draws the duration of a transfer on the testbed, alone, in seconds.
 func (o *Options) really(chance *rand.Rand) float64 {
 	return float64(o.ImageSize) / o.Measured.Rate * math.Exp(o.Measured.Spread*chance.NormFloat64())
 }
@@ -131,8 +131,8 @@ func (o *Options) serve(errands []errand, p plan) served {
 	return s
 }
 
-// inTurn sends one image after the other, each when the service's schedule has it next.
-// Errands are in the order in which they were asked for.
+// inTurn sends one image after the other, in the order of the service's schedule. Errands are in
+// the order of submission.
 func inTurn(errands []errand, site staging.Site, size int64) {
 	state, asked := staging.State{}, 0
 	for now := span.Instant(0); asked < len(errands) || len(state.Transfers) > 0; {
@@ -159,7 +159,7 @@ func inTurn(errands []errand, site staging.Site, size int64) {
 	}
 }
 
-// transfer is the errand as the planner sees it.
+// transfer returns the errand as the planner sees it.
 func (e *errand) transfer(n int, size int64) staging.Transfer {
 	return staging.Transfer{
 		ID: e.name, Image: staging.Image{ID: e.name, Size: size}, Node: nodeName(e.node), Deadline: span.Instant(e.start),
@@ -167,7 +167,7 @@ func (e *errand) transfer(n int, size int64) staging.Transfer {
 	}
 }
 
-// together sends images each from its start on; those under way share the channel equally.
+// together sends each image from its start on; those under way share the channel equally.
 func together(errands []errand, start func(*errand) float64) {
 	type sending struct {
 		*errand

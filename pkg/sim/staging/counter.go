@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// counter takes reservations of virtual machines with the service's desk, all at the
-// beginning, and knows what images they need.
+// counter books reservations of virtual machines at the service's desk, all at the beginning, and
+// knows which images they need.
 type counter struct {
 	options *Options
 	desk    *sim.Desk
@@ -47,8 +47,8 @@ func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, beg
 	return c, nil
 }
 
-// book asks for a reservation at its start; an empty image is none. False is where it was
-// refused.
+// book requests a reservation at its start; an empty image is none. It returns false if the desk
+// refused it.
 func (c *counter) book(ctx context.Context, w wish, image string) (reservation.Reservation, bool, error) {
 	if image != "" {
 		facts := *c.facts
@@ -74,13 +74,13 @@ func (c *counter) book(ctx context.Context, w wish, image string) (reservation.R
 	return r, true, nil
 }
 
-// state is what the reservations that were taken need of images.
+// state returns the images that the accepted reservations need, and the transfers for them.
 func (c *counter) state() staging.State {
 	return c.facts.State(c.begin, booking.Demands(c.facts, c.taken))
 }
 
-// copies are how many virtual machines need an image on a node, of images that one
-// reservation has for itself.
+// copies returns how many virtual machines need an image on a node, where each reservation has an
+// image of its own.
 func (c *counter) copies() map[place]int {
 	all := map[place]int{}
 	for _, r := range c.taken {

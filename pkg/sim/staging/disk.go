@@ -9,23 +9,23 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// level is how full the fullest node is from an instant on.
+// level is the size of the images on the fullest node from an instant on.
 type level struct {
-	seconds int64 // from the beginning on
+	seconds int64 // since the beginning
 	bytes   int64
 }
 
-// kept is what came of the disk experiment under a strategy.
+// kept is the result of the disk experiment under a strategy.
 type kept struct {
 	taken, refused int
 	transfers      int
-	peak, sent     int64 // bytes on a node: with a copy for each virtual machine, and without
+	peak, sent     int64 // most bytes on a node: with a copy for each virtual machine, and without
 	levels         []level
 }
 
-// keep takes the reservations of the disk experiment, and follows the pools until all is
-// over. Nobody uses an image of another, and each virtual machine has a copy of its own: so the
-// thesis' program counts.
+// keep books the reservations of the disk experiment, and follows the pools until all are over. No
+// reservation shares an image, and each virtual machine has its own copy, since the thesis' program
+// counts so.
 func (o *Options) keep(ctx context.Context, strategy staging.Strategy, run int) (kept, error) {
 	begin := sim.Second(0)
 	k := kept{}
@@ -63,7 +63,7 @@ func (o *Options) keep(ctx context.Context, strategy staging.Strategy, run int) 
 	return k, nil
 }
 
-// following is when something in the pools or on the way to them changes next.
+// following returns when something in the pools or on the way to them changes next.
 func following(s staging.State, site staging.Site) span.Instant {
 	next := span.Forever
 	note := func(at span.Instant) {
@@ -83,7 +83,7 @@ func following(s staging.State, site staging.Site) span.Instant {
 	return next
 }
 
-// held is what images take together.
+// held returns the total size of images.
 func held(entries []staging.Entry) (bytes int64) {
 	for _, e := range entries {
 		bytes += e.Image.Size

@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// accuracyFigure draws the mean share of time so far, over the starts of the first run, as
-// figures 8.2 and 8.3 of the thesis do.
+// accuracyFigure draws the mean share of time so far, over the starts of the first run, as in
+// figures 8.2 and 8.3 of the thesis.
 func (r *results) accuracyFigure() figure.Figure {
 	f := figure.Figure{Width: 9, Height: 8}
 	for _, t := range accuracyTraces {
@@ -23,7 +23,7 @@ func (r *results) accuracyFigure() figure.Figure {
 	return f
 }
 
-// soFar gives the mean share of all that start by each start.
+// soFar returns, for each start, the mean share of all that start by then.
 func soFar(errands []errand) (points []figure.Point) {
 	errands = slices.SortedStableFunc(slices.Values(errands), func(a, b errand) int { return cmp.Compare(a.start, b.start) })
 	sum := 0.0
@@ -36,7 +36,7 @@ func soFar(errands []errand) (points []figure.Point) {
 	return points
 }
 
-// diskFigure draws how full the fullest node is over time, in the first run.
+// diskFigure draws the size of the images on the fullest node over time, in the first run.
 func (r *results) diskFigure() figure.Figure {
 	panel := figure.Panel{X: figure.Axis{Label: "time, hours", FromZero: true}, Y: figure.Axis{Label: "images on the fullest node, GB", FromZero: true}}
 	names := map[staging.Strategy]string{staging.EDF: "EDF", staging.JIT: "EDF/JIT"}
@@ -52,8 +52,7 @@ func (r *results) diskFigure() figure.Figure {
 	return figure.Figure{Width: 8, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
 }
 
-// reuseFigure draws how much is deployed over time, in the first run, as figures 8.6 and 8.7
-// do.
+// reuseFigure draws how much is deployed over time, in the first run, as in figures 8.6 and 8.7.
 func (r *results) reuseFigure() figure.Figure {
 	f := figure.Figure{Width: 12, Height: 4.5, Rows: [][]figure.Panel{nil}}
 	for _, t := range reuseTraces {
@@ -73,7 +72,7 @@ func (r *results) reuseFigure() figure.Figure {
 	return f
 }
 
-// mixFigure draws the times of the mixes, as the thesis has them and as they are here.
+// mixFigure draws the times of the mixes, in the thesis and here.
 func (r *results) mixFigure() figure.Figure {
 	setups := []setup{plainSetup, predeployedSetup, prefetchedSetup, reusedSetup}
 	f := figure.Figure{Width: 14, Height: 13}

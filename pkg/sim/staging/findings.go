@@ -18,17 +18,17 @@ func apart(larger, smaller []float64) sim.Verdict {
 	return sim.Positive(sim.Mean(d))
 }
 
-// near says that a value is within a share of what is printed.
+// near reports whether a value is within a share of the printed one.
 func near(value, printed, share float64) bool { return math.Abs(value-printed) <= share*printed }
 
-// What counts as near, as a share of the value that the thesis has.
+// The largest deviations that count as near, as shares of the thesis' value.
 const (
 	nearTime  = 0.10
 	nearDisk  = 0.50
 	nearShare = 0.10 // of accuracy, in absolute terms
 )
 
-// findings hold the results against the thesis.
+// findings compares the results with the thesis.
 func (r *results) findings() (list []sim.Finding) {
 	if r.has(Accuracy) {
 		list = append(list, r.accuracyFindings()...)
@@ -47,7 +47,7 @@ func (r *results) findings() (list []sim.Finding) {
 	return list
 }
 
-// accuracyFindings are about figures 8.2 and 8.3. The thesis has no numbers beside what is
+// accuracyFindings are about figures 8.2 and 8.3. The thesis has no other numbers than those
 // quoted; the means are read off its figures.
 func (r *results) accuracyFindings() []sim.Finding {
 	one, two := accuracyTraces[0].name, accuracyTraces[1].name
@@ -152,19 +152,19 @@ func (r *results) imageFindings() []sim.Finding {
 	}
 }
 
-// need is the bandwidth that so many images in ten hours take, in MB/s.
+// need returns the bandwidth for that many images in ten hours, in MB/s.
 func (r *results) need(images float64) float64 {
 	return images * float64(r.ImageSize) / float64(tenHours)
 }
 
-// more is how much longer a mix takes with images sent and without suspension.
+// more returns how much longer a mix takes with images sent and without suspension.
 func (r *results) more(m mix) string {
 	return percent(r.finish(m, sentSetup).Mean/r.finish(m, plainSetup).Mean - 1)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// tally counts for which mixes something holds, and names where it does not.
+// tally counts the mixes for which a statement holds, and names the others.
 type tally struct {
 	held, of int
 	not      []string
@@ -179,7 +179,7 @@ func (t *tally) note(m mix, holds bool) {
 	}
 }
 
-// named names where it did not hold, as far as these are few.
+// named names the mixes for which it does not hold, with at most few names.
 func (t *tally) named() string {
 	const few = 6
 	switch n := len(t.not); {
@@ -192,11 +192,11 @@ func (t *tally) named() string {
 	}
 }
 
-// explodes is from which gap on the thesis marks a mix: prefetching without reuse takes so
-// much longer than with images in place.
+// explodes is the least gap that the thesis marks: prefetching without reuse takes longer by this
+// share than with images in place.
 const explodes = 0.5
 
-// mixFindings are the ordering that tables 8.3 to 8.7 show.
+// mixFindings are about the ordering in tables 8.3 to 8.7.
 func (r *results) mixFindings() []sim.Finding {
 	var worse, costs, gap, wide, brief, sizes tally
 	most, reusedMost, best, worst := 0.0, 0.0, 1.0, -1.0
@@ -255,7 +255,7 @@ func (r *results) furthest() string {
 	return fmt.Sprintf("In the mean they are %.1f %% off. Furthest: %s, by %+.0f %%.", 100*sum/float64(n), where, 100*largest)
 }
 
-// peakFindings are about the disk that the mixes take.
+// peakFindings are about the disk space that the mixes take.
 func (r *results) peakFindings() []sim.Finding {
 	highest := func(s setup) (peak float64) {
 		for _, m := range allMixes() {

@@ -12,19 +12,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// setup is a way to work a mix off.
+// setup is a way to run a mix.
 type setup struct {
 	name string
-	// machines says that work runs in virtual machines, and so takes longer.
+	// machines reports whether work runs in virtual machines, and so takes longer.
 	machines bool
 	suspend  bool
-	images   bool // have to be sent
+	images   bool // images must be sent
 	reuse    bool
 	strategy staging.Strategy
 }
 
-// The setups of the thesis: the first four are those of tables 8.3 to 8.7, the next two those
-// of tables 4.1 and 4.2, and the last has the peak of disk under EDF.
+// The setups of the thesis: the first four are those of tables 8.3 to 8.7, the next two those of
+// tables 4.1 and 4.2, and the last measures the peak of disk under EDF.
 var (
 	plainSetup       = setup{name: "no virtual machines"}
 	predeployedSetup = setup{name: "predeployed", machines: true, suspend: true}
@@ -37,8 +37,8 @@ var (
 	earlySetup = setup{name: "prefetched by EDF", machines: true, suspend: true, images: true, strategy: staging.EDF}
 )
 
-// setups are those that a mix is run in. The peak under EDF follows from the reservations, so
-// it is looked at beside long work only, which takes the least time.
+// setups returns the setups that a mix is run in. The peak under EDF follows from the reservations
+// alone, so it is measured only with long work, which takes the least time to simulate.
 func (m mix) setups() []setup {
 	all := []setup{plainSetup, predeployedSetup, prefetchedSetup, reusedSetup}
 	if m.Length == long {
@@ -50,13 +50,13 @@ func (m mix) setups() []setup {
 	return all
 }
 
-// worked is what came of a mix in a setup.
+// worked is the result of a mix in a setup.
 type worked struct {
 	finish         int64 // seconds until all best-effort work was done
 	taken, refused int   // reservations
 	images         int   // virtual machines of all requests
 	sent           int   // transfers of reservations and best-effort work
-	peak           int64 // bytes of images on a node
+	peak           int64 // most bytes of images on a node
 	utilisation    float64
 	suspensions    int
 }
@@ -72,12 +72,12 @@ type floor struct {
 	images   map[string]string    // of best-effort requests
 	had      map[string]string    // the node of the image that a virtual machine uses
 	sent     map[string]bool      // transfers of best-effort work
-	behind   []besteffort.Request // asked for, and not yet shown to the planner
+	behind   []besteffort.Request // submitted, and not yet shown to the planner
 	outcome  worked
 	taken    []reservation.Reservation
 }
 
-// work works a mix off.
+// work runs a mix in a setup.
 func (o *Options) work(ctx context.Context, m mix, s setup, run int) (worked, error) {
 	load := o.workload(m, run)
 	f, err := o.newFloor(s)
@@ -125,7 +125,7 @@ func (o *Options) newFloor(s setup) (*floor, error) {
 	return f, nil
 }
 
-// book takes all reservations at the beginning, and has their images sent.
+// book books all reservations at the beginning, and schedules their images.
 func (f *floor) book(ctx context.Context, wishes []wish) error {
 	c, err := f.options.newCounter(ctx, f.setup.strategy, f.begin)
 	if err != nil {
@@ -154,7 +154,7 @@ func (f *floor) book(ctx context.Context, wishes []wish) error {
 	return nil
 }
 
-// send has the images of reservations sent as they are scheduled at the beginning, when all
+// send schedules the transfers of the reservations' images at the beginning, when all reservations
 // are known.
 func (f *floor) send(c *counter) {
 	copies := c.copies()
@@ -166,7 +166,7 @@ func (f *floor) send(c *counter) {
 	}
 }
 
-// hold keeps a reservation's part of its nodes from best-effort work.
+// hold keeps best-effort work off a reservation's part of its nodes.
 func (f *floor) hold(r reservation.Reservation) {
 	var holds []besteffort.Hold
 	for _, c := range r.Claims {
@@ -193,7 +193,7 @@ func (f *floor) submit(n int, w work) {
 	f.show()
 }
 
-// show shows the planner those that are next.
+// show shows the planner the next requests of the queue.
 func (f *floor) show() {
 	for len(f.behind) > 0 && f.queue.Left() < f.options.slots()+f.options.Depth {
 		next := f.behind[0]
@@ -202,8 +202,8 @@ func (f *floor) show() {
 	}
 }
 
-// happened shows the planner more as work ends, and keeps account of images: a virtual machine uses one on its node from its first
-// start until it is done.
+// happened shows the planner more requests as work ends, and keeps account of images: a virtual
+// machine uses one on its node from its first start until it is done.
 func (f *floor) happened(c sim.Change) error {
 	switch c.Phase {
 	case besteffort.Suspending:
@@ -233,7 +233,7 @@ func (f *floor) happened(c sim.Change) error {
 	return nil
 }
 
-// account sums up.
+// account sums up the run.
 func (f *floor) account() worked {
 	w, end, busy := f.outcome, f.begin, int64(0)
 	for _, o := range f.queue.Outcomes() {

@@ -1,9 +1,9 @@
-// Package staging repeats the experiments of paper 000 and of the thesis that it became
-// (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of
-// Chicago 2007, section 8) with the service's own desk, staging and best-effort plans: how
-// much of their time reservations get whose images have to be there first, how much disk
-// that takes, what using images again saves, and what mixing reservations with best-effort
-// work costs.
+// Package staging repeats the experiments of paper 000 and of the thesis that followed it
+// (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of Chicago
+// 2007, section 8) with the service's own desk, staging and best-effort plans. They measure the
+// share of their time that reservations get when their images must arrive first, the disk space
+// that this takes, the savings of image reuse, and the cost of mixing reservations with best-effort
+// work.
 package staging
 
 import (
@@ -24,10 +24,10 @@ const (
 	Mixes    = "mixes"    // tables 4.1, 4.2 and 8.3 to 8.7
 )
 
-// Experiments are all of them, in the order of the report.
+// Experiments are all experiments, in the order of the report.
 var Experiments = []string{Accuracy, Disk, Reuse, Mixes}
 
-// Options say what is run. Sizes are in MB of a million bytes, times in seconds.
+// Options describe the simulation. Sizes are in MB of a million bytes, times in seconds.
 type Options struct {
 	Experiments []string
 	Seed        uint64
@@ -40,39 +40,39 @@ type Options struct {
 	ImageSize int64
 	// PoolLimit bounds the images in the pool of a node; 0 is no bound, as in the thesis.
 	PoolLimit int64
-	// Slowdown is by which share of its duration work takes longer in a virtual machine.
+	// Slowdown is the share of its duration that work takes longer in a virtual machine.
 	Slowdown float64
 	// Overheads are those of suspension, boot and shutdown. The thesis has none.
 	Overheads besteffort.Overheads
 	// ReservationLength is the mean length of a reservation of the mixes.
 	ReservationLength int64
 
-	// Depth is how many virtual machines that wait the planner is shown, those first in the
-	// queue; the others follow as these end. A plan takes time in proportion to it.
+	// Depth is how many waiting virtual machines the planner sees, the first in the queue; others
+	// follow as these end. The time for a plan is proportional to it.
 	Depth int
 	// Cache is how many images a node keeps in the reuse experiment.
 	Cache int
 
-	// Measured is what a transfer comes to on the thesis' testbed: Accuracy and Reuse were
-	// measured there, and the others simulated.
+	// Measured describes transfers on the thesis' testbed: Accuracy and Reuse were measured there;
+	// the other experiments were simulated.
 	Measured Measured
 }
 
 // Measured is how transfers differ from their estimates.
 type Measured struct {
-	Rate     float64 // MB a second that come through, in the median
-	Spread   float64 // deviation of the logarithm of a transfer's time
-	Estimate float64 // MB a second by which the planner reckons
-	Extra    int64   // seconds that it adds to each image
-	// Copy is how many MB a second a node copies from its cache; 0 is at once.
+	Rate     float64 // median MB a second
+	Spread   float64 // standard deviation of the logarithm of a transfer's time
+	Estimate float64 // MB a second in the planner's estimate
+	Extra    int64   // seconds that the planner adds for each image
+	// Copy is how many MB a second a node copies from its cache; 0 takes no time.
 	Copy float64
 }
 
-// Defaults gives the options of the thesis, as far as it has them. The length of
-// reservations follows from its 830 and 1,876 images; the measured rate from figure 8.2, in
-// which reservations of two to four images that are transferred from their start on lose 63 s
-// for each image; the estimate from the program with which its traces were made
-// (github.com/borjasotomayor/haizea, 8f3c084, traces/cooker.py). The spread and the rate of copies are made up.
+// Defaults returns the options of the thesis, where it states them. The length of reservations
+// follows from its 830 and 1,876 images. The measured rate follows from figure 8.2: reservations of
+// two to four images whose transfers begin at their start lose 63 s for each image. The estimate
+// comes from the program that generated its traces (github.com/borjasotomayor/haizea, 8f3c084,
+// traces/cooker.py). The spread and the rate of copies are assumptions.
 func Defaults() Options {
 	return Options{
 		Experiments: slices.Clone(Experiments), Seed: 1, Runs: 10, MixRuns: 3,
@@ -81,7 +81,7 @@ func Defaults() Options {
 	}
 }
 
-// The bounds of what can be asked for.
+// The bounds of the options.
 const (
 	mostRuns   = 1000
 	mostNodes  = 1 << 12
@@ -92,7 +92,7 @@ const (
 	mostTime   = 86400
 )
 
-// Check refuses what cannot be run, with a fault that names the option.
+// Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
 	if len(o.Experiments) == 0 {
 		return fault.Field("experiment", "must name one at least: %v", Experiments)
@@ -148,22 +148,22 @@ func plain[N int | int64 | float64](n N) string {
 	return fmt.Sprintf("%.0f", float64(n))
 }
 
-// has says that an experiment is to be run.
+// has reports whether an experiment is selected.
 func (o *Options) has(experiment string) bool { return slices.Contains(o.Experiments, experiment) }
 
-// slots is how many virtual machines run at once.
+// slots returns how many virtual machines run at once.
 func (o *Options) slots() int { return o.Nodes * o.CPUs }
 
-// transfer is how many seconds the transfer of an image takes in simulations.
+// transfer returns how many seconds the transfer of an image takes in simulations.
 func (o *Options) transfer() int64 { return int64(math.Ceil(float64(o.ImageSize) / o.Rate)) }
 
-// A virtual machine, as in the thesis.
+// vmMemoryMB is the memory of a virtual machine, as in the thesis.
 const vmMemoryMB = 512
 
-// shape is what a virtual machine takes.
+// shape returns the resources of a virtual machine.
 func shape() resource.Vector { return resource.Vector{VCPUs: 1, MemoryMB: vmMemoryMB} }
 
-// capacity is what a node has.
+// capacity returns the resources of a node.
 func (o *Options) capacity() resource.Vector { return shape().Scale(int64(o.CPUs)) }
 
 const megabyte = 1_000_000

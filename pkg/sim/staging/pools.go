@@ -9,18 +9,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// pools keep account of the images on the nodes, which reservations and best-effort work
-// have in common: an image stays as long as somebody uses it, and at the instant at which the
-// last one ends for whoever begins then.
+// pools keep account of the images on the nodes, which reservations and best-effort work share. An
+// image stays as long as it has users. At the instant at which the last one ends it is still there
+// for users that begin at that instant.
 type pools struct {
 	queue *sim.Queue
 	size  int64
-	// shared says that best-effort work may use what is there; else each has its own.
+	// shared reports whether best-effort work may use these images; otherwise each user has its
+	// own.
 	shared bool
 	copies map[place]*copied
 	used   map[string]int64 // bytes on a node
 	peak   int64
-	sent   int // images that were transferred
+	sent   int // transferred images
 }
 
 type place struct{ node, image string }
@@ -32,7 +33,7 @@ func newPools(q *sim.Queue, o *Options, shared bool) *pools {
 	return &pools{queue: q, size: o.ImageSize * megabyte, shared: shared, copies: map[place]*copied{}, used: map[string]int64{}}
 }
 
-// use enters a user of an image on a node, and the image where it is not there.
+// use enters a user of an image on a node, and the image if it is not there.
 func (p *pools) use(node, image string) {
 	at := place{node, image}
 	c := p.copies[at]
@@ -44,14 +45,14 @@ func (p *pools) use(node, image string) {
 	c.users++
 }
 
-// fill notes so many more bytes on a node.
+// fill adds bytes on a node.
 func (p *pools) fill(node string, bytes int64) {
 	p.used[node] += bytes
 	p.peak = max(p.peak, p.used[node])
 }
 
-// arrive has an image come for a reservation, which uses it until it is over. Where nothing
-// is shared each of its virtual machines has a copy.
+// arrive enters the image of a reservation, which uses it until its end. If nothing is shared, each
+// of its virtual machines has a copy.
 func (p *pools) arrive(t staging.Transfer, copies int) {
 	p.sent++
 	p.use(t.Node, t.Image.ID)
@@ -69,7 +70,7 @@ func (p *pools) arrive(t staging.Transfer, copies int) {
 	p.queue.Look()
 }
 
-// end takes a reservation's image away, with the copies.
+// end removes a reservation's image with its copies.
 func (p *pools) end(t staging.Transfer, copies int) {
 	if !p.shared {
 		p.fill(t.Node, -int64(copies-1)*p.size)
@@ -77,7 +78,7 @@ func (p *pools) end(t staging.Transfer, copies int) {
 	p.leave(t.Node, t.Image.ID)
 }
 
-// leave takes a user away; an image that nobody uses then is gone after all that begins now.
+// leave removes a user. If no other user begins at this instant, the image goes too.
 func (p *pools) leave(node, image string) {
 	at := place{node, image}
 	if p.copies[at].users--; p.copies[at].users > 0 {

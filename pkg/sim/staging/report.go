@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// report says what was run and what came of it.
+// report writes what was run and the results.
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Images there in time, and best-effort work beside reservations")
 	report.Text("The experiments of Borja Sotomayor's thesis \"A Resource Management Model for VM-Based Virtual Workspaces\" (University of Chicago, 2007), of which paper 000 is a draft, on a virtual clock: with the service's desk, its staging of images (EDF, EDF/JIT, pools, the channel of best-effort work) and its planner of best-effort work.")
@@ -47,7 +47,7 @@ func (r *results) tellRun(report *sim.Report) {
 	report.List(items...)
 }
 
-// overheads says which there are.
+// overheads describes the overheads.
 func (r *results) overheads() string {
 	if r.Overheads == (besteffort.Overheads{}) {
 		return " Suspension, resumption, boot and shutdown take no time, as in the thesis."
@@ -175,7 +175,7 @@ func (r *results) tellMixes(report *sim.Report) {
 	report.Table(c)
 }
 
-// tellChoices says what the thesis leaves open.
+// tellChoices describes the assumptions where the thesis is silent.
 func (r *results) tellChoices(report *sim.Report) {
 	report.Heading(2, "Where this differs from the thesis, or had to choose")
 	report.List(

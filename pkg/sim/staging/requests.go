@@ -11,25 +11,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// wish is a reservation that is asked for: so many virtual machines with one image, at a
-// time. Times are seconds from the beginning of the experiment on.
+// wish is a requested reservation: virtual machines with one image, for a span. Times are seconds
+// since the beginning of the experiment.
 type wish struct {
 	submitted, start, duration int64
 	vms                        int
 	image                      int
 }
 
-// work is best-effort work that is asked for: virtual machines with one image, each for so
-// many seconds.
+// work is requested best-effort work: virtual machines with one image, each for duration seconds.
 type work struct {
 	submitted, duration int64
 	vms                 int
 	image               int
 }
 
-// The accuracy traces: reservations of two to four virtual machines for half an hour, with
-// one of six images each, which have about as many starts in two hours as the channel can
-// serve (thesis, table 8.1).
+// The reservations of the accuracy traces have two to four virtual machines for half an hour, and
+// one of six images. They have about as many starts in two hours as the channel can serve (thesis,
+// table 8.1).
 const (
 	accuracyDuration = 1800
 	accuracyImages   = 6
@@ -39,8 +38,8 @@ const (
 type accuracyTrace struct {
 	name     string
 	requests int
-	// every and window have the starts in windows, so many seconds long, one every so many
-	// seconds; 0 has them anywhere.
+	// window is the length in seconds of the windows that contain all starts, and every is the time
+	// from one window to the next. With 0, starts lie anywhere.
 	every, window int64
 }
 
@@ -49,18 +48,18 @@ var accuracyTraces = []accuracyTrace{
 	{name: "Trace II", requests: 35, every: 900, window: 100},
 }
 
-// How long before its start a reservation is asked for, in multiples of what its transfers
-// are estimated to take: as in an example that the thesis' program has for its "trace I".
+// How long before its start a reservation is requested, in multiples of the estimated duration of
+// its transfers: as in an example of the thesis' program for its "trace I".
 const leastLead, mostLead = 1.0, 4.5
 
-// slack is by how many seconds at most a start is later than it had to be.
+// slack is the most seconds that a start is later than necessary.
 const slack = 10
 
-// wishes makes the requests up, by start. The thesis draws many, and takes one after the
-// other those whose transfers could follow all before: what is left starts when they are
-// over, or in the windows. estimate is how many seconds an image is reckoned with.
+// wishes generates the requests, by start. The thesis draws many, and accepts one after the other
+// those whose transfers can follow all earlier ones. So each starts when its transfers end, or in
+// the next window. estimate is the planner's estimate for one image, in seconds.
 func (t accuracyTrace) wishes(chance *rand.Rand, estimate int64) (all []wish) {
-	busy := int64(0) // until when the channel is, by the estimates
+	busy := int64(0) // until when the channel is busy, by the estimates
 	for window := t.every; len(all) < t.requests; {
 		w := wish{vms: 2 + chance.IntN(3), image: chance.IntN(accuracyImages), duration: accuracyDuration}
 		transfers := int64(w.vms) * estimate
@@ -81,13 +80,13 @@ func (t accuracyTrace) wishes(chance *rand.Rand, estimate int64) (all []wish) {
 	return all
 }
 
-// The reservations of the disk experiment: all known at the beginning (thesis, section 8.1).
+// The reservations of the disk experiment are all known at the beginning (thesis, section 8.1).
 const (
 	diskRequests = 94
 	tenHours     = int64(36000)
 )
 
-// diskTrace gives them, by start: of one up to all slots.
+// diskTrace returns the reservations by start; each has from one up to all slots.
 func (o *Options) diskTrace(run int) []wish {
 	chance := sim.Chance(o.Seed, Disk, run)
 	wishes := make([]wish, diskRequests)
@@ -98,9 +97,8 @@ func (o *Options) diskTrace(run int) []wish {
 	return wishes
 }
 
-// spread has reservations start throughout ten hours, on whole minutes: the time from one to
-// the next is uniform between nothing and twice the mean, as in the program with which the
-// thesis made its traces.
+// spread distributes the starts over ten hours, on whole minutes: the time from one to the next is
+// uniform between 0 and twice the mean, as in the program that generated the thesis' traces.
 func spread(wishes []wish, chance *rand.Rand) {
 	mean, at := float64(tenHours)/float64(len(wishes)), 0.0
 	for i := range wishes {
@@ -109,13 +107,13 @@ func spread(wishes []wish, chance *rand.Rand) {
 	}
 }
 
-// reservationLength draws one, in whole minutes, from half the mean to half as much again.
+// reservationLength draws a length in whole minutes, from half to one and a half times the mean.
 func (o *Options) reservationLength(chance *rand.Rand) int64 {
 	mean := o.ReservationLength / 60
 	return 60 * max(1, mean-mean/2+chance.Int64N(2*(mean/2)+1))
 }
 
-// The images of the mixes: seven with a tenth of the requests each, thirty with a hundredth.
+// The images of the mixes: seven receive a tenth of the requests each, thirty a hundredth each.
 const oftenUsed, seldomUsed = 7, 30
 
 func mixedImage(chance *rand.Rand) int {
@@ -125,13 +123,13 @@ func mixedImage(chance *rand.Rand) int {
 	return oftenUsed + chance.IntN(seldomUsed)
 }
 
-// workload is what is asked for in a mix.
+// workload is the requests of a mix.
 type workload struct {
 	wishes []wish
 	works  []work
 }
 
-// images is how many virtual machines there are, each of which needs one.
+// images returns the number of virtual machines; each needs one image.
 func (w *workload) images() (n int) {
 	for _, r := range w.wishes {
 		n += r.vms
@@ -142,12 +140,12 @@ func (w *workload) images() (n int) {
 	return n
 }
 
-// Best-effort requests come one every so often.
+// worksEvery is the time between best-effort requests, in seconds.
 const worksEvery = 300
 
-// workload makes up a mix: work of 10 to 10.5 hours for all slots, of which a share is
-// best-effort requests that come at equal intervals, and the rest reservations that start
-// throughout ten hours and are known at the beginning (thesis, section 8.3).
+// workload generates a mix: work of 10 to 10.5 hours for all slots. A share of it is best-effort
+// requests at equal intervals. The rest is reservations that start throughout ten hours and are
+// known at the beginning (thesis, section 8.3).
 func (o *Options) workload(m mix, run int) *workload {
 	chance := sim.Chance(o.Seed, Mixes, m.String(), run)
 	all := int64(float64(tenHours) * (1 + 0.05*chance.Float64()) * float64(o.slots()))
@@ -165,13 +163,13 @@ func (o *Options) workload(m mix, run int) *workload {
 	return w
 }
 
-// aboutSeconds draws a duration about a mean, with a deviation of a fifth of it, as an example
-// that the thesis' program has (traces/exampletrace.desc).
+// aboutSeconds draws a duration with a standard deviation of a fifth of its mean, as in an example
+// of the thesis' program (traces/exampletrace.desc).
 func aboutSeconds(mean int64, chance *rand.Rand) int64 {
 	return max(mean/4, int64(math.Round(float64(mean)*(1+0.2*chance.NormFloat64()))))
 }
 
-// wishes draws reservations of a mix until they come to so many seconds of virtual machines.
+// wishes draws reservations of a mix until they sum up to that many seconds of virtual machines.
 func (o *Options) wishes(m mix, seconds int64, chance *rand.Rand) (wishes []wish) {
 	quarter := slices.Index(widths, m.Width)
 	least, most := quarter*o.slots()/len(widths)+1, (quarter+1)*o.slots()/len(widths)
@@ -187,7 +185,7 @@ func (o *Options) wishes(m mix, seconds int64, chance *rand.Rand) (wishes []wish
 // reuseTrace is one of the two traces of the reuse experiment.
 type reuseTrace struct {
 	name string
-	// weights are how often each of the images is asked for.
+	// weights are how often each of the images is requested.
 	weights []int
 }
 
@@ -196,22 +194,22 @@ var reuseTraces = []reuseTrace{
 	{"Trace IV", []int{55, 27, 6, 5, 3, 3}}, // table 8.2
 }
 
-// reuseFlurry is how the 62 requests of the reuse experiment come: so many between two
-// times, as figure 8.5 shows them.
+// reuseFlurry is when the 62 requests of the reuse experiment arrive: a number of requests in each
+// interval, as in figure 8.5.
 var reuseFlurry = []struct {
 	from, to int64
 	requests int
 }{{0, 740, 2}, {740, 825, 37}, {1500, 2450, 9}, {2690, 2900, 10}, {3700, 4700, 4}}
 
-// reuseSizes are their virtual machines, 144 in all: what the thesis' 86.4 GB come to.
+// reuseSizes are their virtual machines, 144 in all, which follows from the thesis' 86.4 GB.
 var reuseSizes = []struct{ vms, requests int }{{2, 58}, {4, 3}, {16, 1}}
 
-// Their durations, 53 s in the mean.
+// Their durations, with a mean of 53 s.
 const shortestReuse, longestReuse = 16, 90
 
-// works gives the requests by time.
+// works returns the requests by time.
 func (t reuseTrace) works(seed uint64, run int) (works []work) {
-	chance := sim.Chance(seed, Reuse, run) // the same but for the images
+	chance := sim.Chance(seed, Reuse, run) // the same in all traces, except for the images
 	var sizes []int
 	for _, s := range reuseSizes {
 		sizes = append(sizes, slices.Repeat([]int{s.vms}, s.requests)...)
@@ -230,7 +228,7 @@ func (t reuseTrace) works(seed uint64, run int) (works []work) {
 	return works
 }
 
-// pick gives an index with a chance in proportion to its weight.
+// pick returns an index with a probability proportional to its weight.
 func pick(chance *rand.Rand, weights []int) int {
 	all := 0
 	for _, w := range weights {
@@ -246,8 +244,8 @@ func pick(chance *rand.Rand, weights []int) int {
 	return len(weights) - 1
 }
 
-// imageID names an image that many may use, and ownImage one that only one has: without
-// reuse everybody has images of their own.
+// imageID names an image that many users may share; ownImage names one for a single user: without
+// reuse every user has its own images.
 func imageID(n int) string { return "image-" + strconv.Itoa(n) }
 
 func ownImage(n int, owner string) string { return fmt.Sprintf("image-%d-of-%s", n, owner) }

@@ -13,22 +13,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// deployed is what came of the reuse experiment.
+// deployed is the result of the reuse experiment.
 type deployed struct {
-	// mean is how many seconds the place of a virtual machine waits for its image: from when
-	// it has the place, or would have it if the image were there, until it runs.
+	// mean is how many seconds a virtual machine's place waits for the image: from when the machine
+	// has the place, or would have it with the image there, until it runs.
 	mean  float64
 	sent  int     // transfers
 	ready []int64 // when each virtual machine began to run, in order
 }
 
-// by is how many virtual machines had begun to run by a time.
+// by returns how many virtual machines had begun to run by a time.
 func (d *deployed) by(seconds int64) int {
 	n, _ := slices.BinarySearch(d.ready, seconds+1)
 	return n
 }
 
-// cache keeps images on a node, so many of them: the one that was used least often goes, of
+// cache keeps a limited number of images on a node. It evicts the one with the fewest uses, of
 // equals the oldest, as on the testbed of the thesis.
 type cache struct {
 	size   int
@@ -38,8 +38,8 @@ type cache struct {
 
 func (c *cache) has(image string) bool { return slices.Contains(c.images, image) }
 
-// use counts a use of an image, which is kept from now on, and gives the one that goes for
-// it, if one does.
+// use counts a use of an image, which the cache keeps from now on, and returns the image that it
+// evicts for it, if any.
 func (c *cache) use(image string) (gone string) {
 	if c.uses == nil {
 		c.uses = map[string]int{}
@@ -57,8 +57,8 @@ func (c *cache) use(image string) (gone string) {
 	return gone
 }
 
-// deploy works a trace of the reuse experiment off: the virtual machines of a request run at
-// the same time, and each node is sent an image once for a request. With a cache it stays.
+// deploy runs a trace of the reuse experiment: the virtual machines of a request run at the same
+// time, and each node receives an image once for a request. With a cache the image stays.
 func (o *Options) deploy(ctx context.Context, t reuseTrace, cached bool, run int) (deployed, error) {
 	begin := sim.Second(0)
 	timeline := sim.NewTimeline(begin)
@@ -113,15 +113,15 @@ type deployment struct {
 	queue  *sim.Queue
 	begin  span.Instant
 	images map[string]string         // by request
-	free   map[string][]span.Instant // since when each free place of a node is
+	free   map[string][]span.Instant // since when each free place of a node is free
 	caches map[string]*cache         // by node
 	sent   map[string]bool
 	waited float64
 	result deployed
 }
 
-// happened counts how long the place of each virtual machine waited for it, since it was free
-// and the request was there; and it has the caches forget.
+// happened counts how long the place of each virtual machine waited, from when it was free and the
+// request had arrived, and updates the caches.
 func (d *deployment) happened(c sim.Change) error {
 	switch c.Phase {
 	case besteffort.Staging:

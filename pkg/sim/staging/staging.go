@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// results are what came of all experiments that were run, each by run.
+// results are the results of all experiments, each by run.
 type results struct {
 	Options
 	accuracy map[accuracyKey][]served
@@ -22,7 +22,7 @@ type accuracyKey struct {
 	plan  plan
 }
 
-// reuseKey says of what: the service's planner or the testbed, with a cache or without.
+// reuseKey is a setting: the service's planner or the testbed, with a cache or without.
 type reuseKey struct {
 	trace           string
 	planner, cached bool
@@ -36,7 +36,7 @@ type mixKey struct {
 // task is one run of one setting.
 type task func(ctx context.Context) error
 
-// Run runs the experiments and reports on them. The same options give the same report.
+// Run runs the experiments and reports on them. The same options always produce the same report.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	r, err := run(ctx, o, progress)
 	if err != nil {
@@ -65,7 +65,7 @@ func run(ctx context.Context, o Options, progress sim.Progress) (*results, error
 	return r, err
 }
 
-// fill gives tasks that do all runs of a setting, and keep what comes of each in its place.
+// fill returns tasks for all runs of a setting; each stores its result in its place.
 func fill[T any](runs int, into *[]T, do func(ctx context.Context, run int) (T, error)) (tasks []task) {
 	places := make([]T, runs)
 	*into = places
@@ -125,7 +125,7 @@ func (r *results) mixTasks() (tasks []task) {
 	return tasks
 }
 
-// each gives a measure of every run.
+// each returns a measure of every run.
 func each[T any](runs []T, of func(T) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, run := range runs {
@@ -155,14 +155,14 @@ func suspensions(w worked) float64  { return float64(w.suspensions) }
 
 const gigabyte = 1e9
 
-// of gives what came of a mix in a setup.
+// of returns the results of a mix in a setup.
 func (r *results) of(m mix, s setup) []worked { return r.mixes[mixKey{m, s.name}] }
 
 // finish estimates when all best-effort work of a mix is done.
 func (r *results) finish(m mix, s setup) sim.Estimate { return estimate(r.of(m, s), finish) }
 
-// lead is by how many GB more is deployed with a cache than without at the time that the
-// thesis has, by run.
+// lead returns, by run, how many GB more are deployed with a cache than without, at the time that
+// the thesis uses.
 func (r *results) lead(trace string, planner bool) []float64 {
 	without, with := r.reuse[reuseKey{trace, planner, false}], r.reuse[reuseKey{trace, planner, true}]
 	values := make([]float64, len(with))

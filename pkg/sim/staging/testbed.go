@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// testbed is what the thesis measured the reuse of images with: requests begin in their order
-// as soon as there are places for all of their virtual machines, on the first nodes that have
-// some, whatever images these have; then the images are sent, and share the channel. It
-// stands beside the service's planner, which looks for nodes that have the image, and to its nodes with copy-on-write. From a cache the testbed makes a local copy for
-// each virtual machine.
+// testbed simulates the system on which the thesis measured image reuse. Requests begin in their
+// order as soon as there are places for all of their virtual machines, on the first nodes with
+// places, whatever images these have. Then the images are sent, and share the channel. From a cache
+// the testbed makes a local copy for each virtual machine. The service's planner, in contrast,
+// looks for nodes that have the image, and its nodes have copy-on-write.
 type testbed struct {
 	now     float64
 	free    []int // places, by node
 	caches  []cache
 	cached  bool
-	image   float64 // seconds of the whole channel that one takes
+	image   float64 // seconds of the whole channel for one image
 	copying float64 // seconds in which a node makes a copy from its cache
 	sending []*delivery
 	running []*delivery
@@ -32,7 +32,7 @@ type delivery struct {
 	duration, ends   float64
 }
 
-// onTestbed works a trace of the reuse experiment off as the testbed does.
+// onTestbed runs a trace of the reuse experiment on the testbed.
 func (o *Options) onTestbed(t reuseTrace, cached bool, run int) deployed {
 	b := &testbed{cached: cached, image: float64(o.ImageSize) / o.Measured.Rate}
 	if cached && o.Measured.Copy > 0 {
@@ -56,7 +56,7 @@ func (o *Options) onTestbed(t reuseTrace, cached bool, run int) deployed {
 	return b.result
 }
 
-// begin begins a request where it has places; false is where there are too few.
+// begin begins a request if it has enough places, and reports whether it did.
 func (b *testbed) begin(w work, most int) bool {
 	vms, places := min(w.vms, most), 0
 	for _, n := range b.free {
@@ -82,7 +82,7 @@ func (b *testbed) begin(w work, most int) bool {
 	return true
 }
 
-// advance goes on until something happens, or until the given time.
+// advance continues until something happens, or until the time until.
 func (b *testbed) advance(until float64) {
 	channel := 0
 	for _, d := range b.sending {
@@ -119,12 +119,12 @@ func (b *testbed) advance(until float64) {
 	})
 }
 
-// deliver has the virtual machines run whose image is there.
+// deliver starts the virtual machines whose image has arrived.
 func (b *testbed) deliver(d *delivery) {
 	if b.cached {
 		b.caches[d.node].use(imageID(d.image))
 	}
-	ready := b.now + float64(d.vms)*b.copying // one after the other
+	ready := b.now + float64(d.vms)*b.copying // one copy after the other
 	for range d.vms {
 		b.waited += ready - d.begun
 		at, _ := slices.BinarySearchFunc(b.result.ready, int64(math.Ceil(ready)), cmp.Compare[int64])

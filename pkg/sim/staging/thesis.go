@@ -18,8 +18,8 @@ var meanSeconds = map[length]int64{long: 900, medium: 600, short: 300}
 // mix is one of the 36 mixtures of reservations and best-effort work.
 type mix struct {
 	Length length
-	// Width is how many of the slots a reservation takes, in percent from above the first to
-	// the second.
+	// Width is how many of the slots a reservation takes: more than the first percentage, up to the
+	// second.
 	Width string
 	// BestEffort is the share of all work that is best-effort, in percent.
 	BestEffort int
@@ -31,7 +31,7 @@ var (
 	shares = []int{25, 50, 75}
 )
 
-// allMixes gives the 36 in the order of the thesis' tables.
+// allMixes returns the 36 mixes in the order of the thesis' tables.
 func allMixes() (all []mix) {
 	for _, l := range []length{long, medium, short} {
 		for _, w := range widths {
@@ -43,13 +43,12 @@ func allMixes() (all []mix) {
 	return all
 }
 
-// String names a mix as the tables of the thesis do.
+// String names a mix as in the tables of the thesis.
 func (m mix) String() string {
 	return fmt.Sprintf("%s %s %d-%d", m.Length, m.Width, m.BestEffort, 100-m.BestEffort)
 }
 
-// printed are the times of a mix in the thesis, in seconds until all best-effort work is
-// done.
+// printed are the times of a mix in the thesis, in seconds until all best-effort work is done.
 type printed struct{ plain, predeployed, prefetched, reused int64 }
 
 // inThesis are tables 8.3 and 8.5.
@@ -92,8 +91,8 @@ var inThesis = map[mix]printed{
 	{short, "075-100", 75}:  {41040, 42840, 84540, 44940},
 }
 
-// What tables 4.1 and 4.2 of the thesis have, of work that is backfilled and not suspended:
-// without virtual machines, with images in place, and with an image sent for each.
+// backfilledInThesis are tables 4.1 and 4.2 of the thesis, for work that is backfilled and not
+// suspended: without virtual machines, with images in place, and with an image sent for each.
 var backfilledInThesis = map[mix][3]int64{
 	fewLong:   {45780, 48240, 52020},
 	manyShort: {41040, 44640, 87000},
@@ -105,7 +104,7 @@ var (
 	manyShort = mix{short, "075-100", 75}
 )
 
-// imagesInThesis is how many images section 4 has to send for these, in ten hours.
+// imagesInThesis is how many images section 4 sends for these mixes, in ten hours.
 var imagesInThesis = map[mix]int{fewLong: 830, manyShort: 1876}
 
 // The thesis on peaks of disk, in GB on a node (section 8.1 and 8.3.2).
@@ -115,7 +114,7 @@ const (
 	peakMixesReuse             = 3.0
 )
 
-// The thesis on deployment times, in seconds (section 8.2): without a cache, and with it of
+// The thesis on deployment times, in seconds (section 8.2): without a cache, and with a cache in
 // traces III and IV; and on how much more is deployed with it at 3,550 s, in GB.
 const (
 	deployPlain, deployUniform, deploySkewed = 440.0, 305.0, 247.0

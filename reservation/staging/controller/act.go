@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// carryOut begins the transfers that are due by what is known, and tells owners.
+// carryOut begins the transfers that are due as far as s shows, and informs owners.
 func (c *Controller) carryOut(ctx context.Context, held *job.Held, s *Stored, live []reservation.Reservation, now span.Instant) error {
 	generation := c.publish(*s)
 	p := c.decide(s, live, now)
@@ -32,7 +32,7 @@ func (c *Controller) tidy(ctx context.Context, lease job.Lease, s *Stored, live 
 	return c.store(ctx, lease, s, change)
 }
 
-// clear removes what a process that held the lease before has left on the cloud.
+// clear removes from the cloud what an earlier holder of the lease has left there.
 func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error {
 	if c.cleared == held.Epoch || len(s.Transfers) == 0 {
 		return nil
@@ -47,8 +47,8 @@ func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error
 	return nil
 }
 
-// act begins the transfers that are due. It stores them before it asks the cloud, so that no
-// process asks again: after a crash in between, their bound ends them.
+// act begins the transfers that are due. It stores them before it calls the cloud, so that no
+// replica requests them twice: after a crash in between, they end at their bound.
 func (c *Controller) act(ctx context.Context, held *job.Held, s *Stored, p *plan) error {
 	queued := int64(0)
 	for _, batch := range p.due(int64(c.Rules.Poll / time.Second)) {
@@ -68,8 +68,8 @@ func (c *Controller) act(ctx context.Context, held *job.Held, s *Stored, p *plan
 	return nil
 }
 
-// ask sends a stored call to the cloud, and notes which transfers will not happen: those to
-// hosts that the cloud left out have failed, and where it was not asked the others wait.
+// ask sends a stored call to the cloud, and records which transfers will not happen: those to hosts
+// that the cloud left out have failed, and if the call was never sent, the others wait.
 func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows []Transfer, p *plan) error {
 	hosts := make([]string, len(rows))
 	for i, t := range rows {
@@ -93,7 +93,7 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 			if u, was := p.undone[place{t.Image, t.Host}]; was {
 				t.Started, t.Begun = u.Started, u.Started
 			}
-		default: // it may be under way, which its bound ends
+		default: // it may be under way; it ends at its bound
 			continue
 		}
 		ended = append(ended, t)
@@ -106,7 +106,7 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 	return err
 }
 
-// tellEnds counts and logs how transfers have ended.
+// tellEnds counts and logs transfers that have ended.
 func (c *Controller) tellEnds(ctx context.Context, ended []Transfer) {
 	for _, t := range ended {
 		c.done.add(t)

@@ -15,17 +15,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// ErrNoGlance says that the cloud has no Glance.
+// ErrNoGlance reports that the cloud has no Glance.
 var ErrNoGlance = errors.New("there is no Glance in the catalog")
 
-// Options are what a Controller is made of.
+// Options are the parts of a Controller.
 type Options struct {
 	Records  Records
 	Cloud    Cloud
 	Glance   Glance
 	Promises Promises
-	// Demands gives what live reservations need of images, in the order in which they were
-	// made: the same as decisions about them are made by.
+	// Demands returns what live reservations need of images, in the order in which they were made:
+	// the order in which they were decided on.
 	Demands func(f *staging.Facts, live []reservation.Reservation) []staging.Demand
 	Hosts   Hosts
 	Leases  job.Leases
@@ -35,20 +35,19 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Controller has images put on hosts, where it holds the lease, and knows in every process
-// what is stored of them. It is safe for concurrent use.
+// Controller puts images on hosts in the replica that holds the lease, and knows the stored records
+// in every replica. It is safe for concurrent use.
 type Controller struct {
 	Options
 	wake  chan struct{}
 	facts atomic.Pointer[staging.Facts]
 	done  counts
-	// glanceless is when it was last found that there is no Glance.
+	// glanceless is when Glance was last found missing.
 	glanceless atomic.Int64
 	promised   atomic.Pointer[Promises]
 
-	// What steps note, of which there is one at a time: the epoch of the lease in which the
-	// cloud was cleared, when transfers of long ago were forgotten, and the image about which
-	// Glance gave no answer last.
+	// Steps set these, one step at a time: the epoch of the lease in which the cloud was cleared,
+	// when old transfers were last deleted, and the image that Glance last failed to answer for.
 	cleared    int64
 	tidied     span.Instant
 	unanswered string
@@ -56,39 +55,38 @@ type Controller struct {
 	mu         sync.Mutex
 	stored     Stored
 	read       bool
-	generation int64 // counts what was published
+	generation int64 // counts publications
 	heard      []Word
 
-	laying sync.Mutex // while a plan is laid out for who asks
+	laying sync.Mutex // held while a request lays out a plan
 	laid   atomic.Pointer[laid]
 }
 
-// laid is a plan with the generation that it is of.
+// laid is a plan with the generation of the records that it was made from.
 type laid struct {
 	*plan
 	generation int64
 }
 
-// leaseName is the right to ask the cloud for images.
+// leaseName names the lease for requesting images from the cloud.
 const leaseName = "images"
 
 const (
-	// leaseTTL is for how long the lease outlives a controller that has stopped, and
-	// stepTimeout bounds one step, in which the cloud and Glance are asked.
+	// leaseTTL is for how long the lease outlives a controller that has stopped, and stepTimeout
+	// bounds one step with its calls to the cloud and Glance.
 	leaseTTL    = 8 * time.Second
 	stepTimeout = time.Minute
-	// lookTimeout bounds what Glance is asked in a step: it comes last, and the next step
-	// waits for it.
+	// lookTimeout bounds the Glance calls of a step: they come last, and the next step waits for
+	// them.
 	lookTimeout = 5 * time.Second
-	// learned is for how many seconds it is kept, whatever a step has read, what was learned
-	// of an image beside it: longer than a step takes.
+	// learned is for how many seconds facts about an image that were learned outside a step survive
+	// the records that a step read before: longer than a step takes.
 	learned = 120
-	// remembered is for how long it is kept, in seconds, what the cloud said; mostHeard how
-	// much of it.
+	// remembered is for how many seconds the cloud's reports are kept, mostHeard how many of them.
 	remembered, mostHeard = 3600, 10_000
 )
 
-// New gives a controller. Job lets it work.
+// New returns a controller. It works when its Job runs.
 func New(o Options) *Controller {
 	c := &Controller{Options: o, wake: make(chan struct{}, 1)}
 	c.facts.Store(o.Rules.facts(&Stored{}, nil, o.Now()))
@@ -98,11 +96,11 @@ func New(o Options) *Controller {
 	return c
 }
 
-// Attach gives the controller the reservations, where they are opened after it.
+// Attach connects the controller to the reservations, when they are opened after it.
 func (c *Controller) Attach(p Promises) { c.promised.Store(&p) }
 
-// Facts gives what is known of images here; before the first look nothing is. They are nil
-// while there is no Glance: then no decision looks at images.
+// Facts returns what this replica knows of images, which is nothing before the first look. They are
+// nil while there is no Glance: then no decision considers images.
 func (c *Controller) Facts() *staging.Facts {
 	if c.withoutGlance(c.Now()) {
 		return nil
@@ -110,22 +108,22 @@ func (c *Controller) Facts() *staging.Facts {
 	return c.facts.Load()
 }
 
-// withoutGlance says that there was no Glance a while ago.
+// withoutGlance reports whether Glance was found missing a short while ago.
 func (c *Controller) withoutGlance(now span.Instant) bool {
 	at := c.glanceless.Load()
 	return at != 0 && span.Instant(at).Add(lookEvery) > now
 }
 
-// Job is the controller's work.
+// Job returns the controller's job.
 func (c *Controller) Job() job.Job {
 	return job.Job{Name: "images", Every: c.Rules.Poll, Wake: c.wake, Step: c.Step}
 }
 
-// Wake lets the next step begin at once.
+// Wake makes the next step begin at once.
 func (c *Controller) Wake() { job.Poke(c.wake) }
 
-// Hear notes what the cloud says. Every process hears it, so that one that takes over the
-// lease knows it as well.
+// Hear records a report of the cloud. Every replica hears it, so that one that takes over the lease
+// knows it too.
 func (c *Controller) Hear(w Word) {
 	w.At = c.Now()
 	c.mu.Lock()
@@ -149,7 +147,7 @@ func (c *Controller) words() []Word {
 	return append([]Word(nil), c.heard...)
 }
 
-// Refresh reads what is stored.
+// Refresh reads the stored records.
 func (c *Controller) Refresh(ctx context.Context) error {
 	s, err := c.Records.StagedImages(ctx, c.Now())
 	if err != nil {
@@ -159,7 +157,7 @@ func (c *Controller) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// publish has all know what is stored, and what was learned of images since that was read.
+// publish makes s known in this replica, with what was learned of images since s was read.
 func (c *Controller) publish(s Stored) (generation int64) {
 	hosts, now := c.hostNames(), c.Now()
 	c.mu.Lock()
@@ -187,7 +185,7 @@ func (c *Controller) hostNames() []string {
 	return names
 }
 
-// Step does once what Job does again and again.
+// Step runs one round of Job.
 func (c *Controller) Step(ctx context.Context) error {
 	held, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, c.run)
 	if err != nil || held {
@@ -196,8 +194,8 @@ func (c *Controller) Step(ctx context.Context) error {
 	return c.Refresh(ctx)
 }
 
-// run does one step: it settles what the cloud reported, carries out what is due by what is
-// known, then asks Glance for what is not known, and carries out what follows from that.
+// run does one step: it settles what the cloud reported, begins what is due as far as it knows,
+// then asks Glance about images that it does not know, and begins what follows from the answers.
 func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -219,13 +217,13 @@ func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	if stored := c.store(ctx, held.Lease, &s, looked); stored != nil {
 		return errors.Join(err, lookErr, stored)
 	}
-	if news { // it may be due at once
+	if news { // a transfer may be due at once
 		err = errors.Join(err, c.carryOut(ctx, held, &s, live, now))
 	}
 	return errors.Join(err, lookErr)
 }
 
-// store stores a change, and takes it over into s.
+// store stores a change, and applies it to s.
 func (c *Controller) store(ctx context.Context, lease job.Lease, s *Stored, change Change) error {
 	if change.Empty() {
 		return nil

@@ -10,22 +10,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// plan is what is to come of the images of reservations, as it looks at one moment.
+// plan is what will happen to the images of reservations, seen from one instant.
 type plan struct {
 	now   span.Instant
 	facts *staging.Facts
-	// transfers are scheduled or under way, by Start, and at has them by place.
+	// transfers are scheduled or under way, by Start; at indexes them by place.
 	transfers []staging.Transfer
 	at        map[place]staging.Transfer
-	// held says why one that is needed is not begun now, in a sentence.
+	// held maps each transfer that is needed but not begun now to the reason.
 	held map[place]hold
-	// failures are the transfers that have failed since one that did not, and undone those
-	// that the cloud could not be asked for since.
+	// failures are the transfers that have failed since the last success, and undone those that did
+	// not reach the cloud since then.
 	failures map[place][]Transfer
 	undone   map[place]Transfer
-	// users are the reservations that need an image on a host, and for which it is sent there.
+	// users are the reservations that need an image on a host and for which it is transferred.
 	users map[place][]string
-	// waiting are the reservations that have not begun, and images and there what is stored.
+	// waiting are the reservations that have not begun; images and there are the stored records.
 	waiting []reservation.Reservation
 	images  map[string]Image
 	there   map[place]Cached
@@ -34,11 +34,11 @@ type plan struct {
 // hold is why a transfer is not begun.
 type hold struct {
 	reason string
-	failed bool // it was tried, or cannot be
+	failed bool // it was tried and failed, or is impossible
 }
 
-// newPlan schedules what the reservations demand. unready says why a host can be sent nothing
-// now; empty where it can.
+// newPlan schedules what the reservations demand. unready returns why a host cannot receive images
+// now; empty if it can.
 func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservation, demands []staging.Demand, unready func(host string) string, now span.Instant) *plan {
 	p := &plan{
 		now: now, facts: f, at: map[place]staging.Transfer{}, held: map[place]hold{}, users: map[place][]string{},
@@ -64,7 +64,7 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 		if t.Started {
 			return false
 		}
-		if len(p.users[at]) == 0 { // who needed it begins just now
+		if len(p.users[at]) == 0 { // its user begins just now
 			return true
 		}
 		h := r.hold(p, t)
@@ -98,9 +98,9 @@ func imagesByID(s *Stored) map[string]Image {
 	return all
 }
 
-// failuresOf gives the transfers that have failed since the last one that did not, by place,
-// and the last one there that is Undone. What a host was seen to have after a failure is a
-// transfer that did not fail.
+// failuresOf returns, by place, the transfers that have failed since the last success there, and
+// the last one that is Undone. An image that a host was seen to have after a failure counts as a
+// success.
 func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, undone map[place]Transfer) {
 	failed, undone = map[place][]Transfer{}, map[place]Transfer{}
 	for _, t := range transfers {
@@ -122,10 +122,10 @@ func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place]
 	return failed, undone
 }
 
-// hold says why a transfer is not begun now. What the cloud could not be asked for waits as
-// long as that has been so, and not for ever. What hosts have refused is given up after some
-// tries, up to one more shortly before it would be late. A reservation that was made since
-// has as many tries as the others had.
+// hold returns why a transfer is not begun now. A transfer that could not reach the cloud waits for
+// as long as the cloud has been out of reach, up to a limit. A transfer that hosts have refused is
+// abandoned after some tries, with one more try shortly before it would be late. A reservation made
+// later has as many tries as the earlier ones had.
 func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	at := place{t.Image.ID, t.Node}
 	image, known := p.images[at.image]
@@ -168,7 +168,7 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	return hold{}
 }
 
-// triesOf is how often it has failed for the user for whom it was tried least.
+// triesOf returns the failures counted for the user with the fewest tries.
 func triesOf(failed []Transfer, users []string) int {
 	tries := len(failed)
 	for _, id := range users {
@@ -183,7 +183,7 @@ func triesOf(failed []Transfer, users []string) int {
 	return tries
 }
 
-// seconds is about how long a transfer takes.
+// seconds estimates how long a transfer takes.
 func (p *plan) seconds(t staging.Transfer) int64 {
 	rate := p.facts.Site.Repositories[0].Rate
 	if link := p.facts.Site.Links[t.Node]; link > 0 && (rate <= 0 || link < rate) {
@@ -195,12 +195,12 @@ func (p *plan) seconds(t staging.Transfer) int64 {
 	return int64(math.Ceil(float64(t.Image.Size) / rate))
 }
 
-// due gives the transfers that are to begin now, as calls: if one is due, that and those
-// that come right after it, of the same image with it in one call, and all that would be due
-// before the next look, within so many seconds.
+// due returns the transfers to begin now, grouped in calls. If one is due, it is followed by those
+// right behind it; consecutive transfers of the same image share a call. It includes all that
+// become due before the next look, within that many seconds.
 func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 	taken := map[place]bool{}
-	took := int64(0) // by the last call
+	took := int64(0) // in the last call
 	for _, t := range p.transfers {
 		if t.Started {
 			continue
@@ -225,9 +225,9 @@ func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 	return calls
 }
 
-// begin gives the transfers of a call as they are stored before the cloud is asked. queued
-// is for how many seconds the channel is taken by calls before it. What was Undone is told
-// anew in its row, so that an outage leaves one of each.
+// begin returns the transfers of a call as they are stored before the call is sent. queued is for
+// how many seconds earlier calls occupy the channel. A transfer that was Undone reuses its row, so
+// that an outage leaves one row of each.
 func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func() string, queued int64) []Transfer {
 	rows := make([]Transfer, len(batch))
 	for i, t := range batch {

@@ -11,10 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Resolve gives the id of the image that a user of a project means by an id or a name, and
-// has it known from then on. Its faults are Invalid on field image, or Unavailable. Where
-// there is no Glance, the text stays as it is: it is kept with the reservation, and nothing
-// is put on hosts.
+// Resolve returns the id of the image that a user of a project means by an id or a name, and
+// records the image. Its faults are Invalid on field image, or Unavailable. Without Glance it
+// returns the text unchanged: the reservation keeps it, and no image is put on hosts.
 func (c *Controller) Resolve(ctx context.Context, text, project string) (id string, err error) {
 	if text == "" {
 		return "", nil
@@ -49,7 +48,7 @@ func (c *Controller) Resolve(ctx context.Context, text, project string) (id stri
 	return i.ID, nil
 }
 
-// learn has the facts say what was stored beside a step.
+// learn adds to the facts what was stored outside a step.
 func (c *Controller) learn(change Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,17 +57,17 @@ func (c *Controller) learn(change Change) {
 	c.facts.Store(c.Rules.facts(&c.stored, c.hostNames(), c.Now()))
 }
 
-// Overview is what is known of the images on one host.
+// Overview describes one image on one host.
 type Overview struct {
 	Image, Name, Host string
 	Bytes             int64
 	HostImage
 	Reservations []string
-	// Until is how long a host keeps an image that nobody uses.
+	// Until is how long the host keeps the image if nobody uses it.
 	Until span.Instant
 }
 
-// Overview gives the images on hosts and on their way, by image and host.
+// Overview returns the images on hosts and on their way, by image and host.
 func (c *Controller) Overview() []Overview {
 	p := c.latest(nil)
 	if p == nil {

@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	// Measured is how many of the last transfers tell of the rate, and enough how many of
-	// them there must be for a rate that is faster than the configured one to be believed.
+	// Measured is how many of the last transfers the rate is measured by, and enough how many are
+	// necessary to accept a rate above the configured one.
 	Measured, enough = 20, 5
-	// slowShare is the share of the bytes that come no faster than the estimate: doubt is
-	// slow.
+	// slowShare is the share of the bytes that come no faster than the estimate, which leans to the
+	// slow side.
 	slowShare = 0.25
-	// asking is for how many seconds the cloud is asked before the first transfer of a call
-	// begins: only the first has them in its time.
+	// asking is for how many seconds the cloud handles a call before its first transfer begins:
+	// only the first one's time includes them.
 	asking = 3
-	// Telling is how many bytes an image must have whose transfer tells of the rate: for a
-	// smaller one it takes longer to ask.
+	// Telling is the smallest image, in bytes, whose transfer counts for the rate: for a smaller
+	// one the call takes longer than the transfer.
 	Telling = 64 << 20
-	// floor is the share of the configured rate that is expected in any case: what is
-	// measured then is no rate.
+	// floor is the share of the configured rate that is assumed at least: a slower measurement has
+	// other causes than the rate.
 	floor = 0.1
 )
 
-// Rate estimates how many bytes a second come from the repository, from the last of the
-// transfers that the cloud has confirmed: the rate that a quarter of their bytes did not
-// reach, so that neither one that was very fast, since the host had the image already, nor
-// one that hung decides alone. Small images do not count. Until there are enough of them it
-// is not more than the configured rate, and never less than a tenth of that.
+// Rate estimates how many bytes a second come from the repository, from the last transfers that the
+// cloud has confirmed. It is the rate that a quarter of their bytes did not reach, so that neither
+// a very fast transfer to a host that had the image already nor one that hung decides alone. Small
+// images do not count. With few transfers the estimate is at most the configured rate, and it is
+// never less than a tenth of that.
 func Rate(configured float64, transfers []Transfer) float64 {
 	var done []Transfer
 	for _, t := range transfers {
@@ -58,7 +58,7 @@ func Rate(configured float64, transfers []Transfer) float64 {
 	return rate
 }
 
-// rate is in bytes a second; what took less than a second is taken for one.
+// rate is in bytes a second; a transfer of less than a second counts as one second.
 func (t Transfer) rate() float64 {
 	took := t.Finished - t.Begun
 	if t.Begun == t.Started {

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// observe asks Glance for images that reservations need and that were not read for a while,
-// until Glance does not answer: what is known stays valid, and the next step begins with another
-// image. news reports whether an image has changed.
+// observe asks Glance about images that reservations need and whose records are old. It stops when
+// Glance does not answer: earlier facts stay valid, and the next step begins with another image.
+// news reports whether an image has changed.
 func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.Reservation, now span.Instant) (change Change, news bool, err error) {
 	if c.withoutGlance(now) {
 		return change, false, nil
@@ -44,8 +44,8 @@ func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.
 	return change, news, nil
 }
 
-// stale returns the images to ask Glance for now. The one that was not answered last time comes
-// last.
+// stale returns the images to ask Glance about now. The one that Glance did not answer for last
+// time comes last.
 func (c *Controller) stale(known map[string]Image, live []reservation.Reservation, now span.Instant) (ids []string) {
 	seen := map[string]bool{}
 	for _, r := range waiting(live, now) {
@@ -90,7 +90,8 @@ func imagesOf(live []reservation.Reservation) map[string]bool {
 	return ids
 }
 
-// exists returns whether a host is in the cloud; in doubt each is.
+// exists returns a test for hosts of the cloud; while the inventory is untrusted, every host
+// passes.
 func (c *Controller) exists(now span.Instant) func(host string) bool {
 	if c.Hosts.Untrusted(now) != "" {
 		return func(string) bool { return true }
@@ -99,7 +100,7 @@ func (c *Controller) exists(now span.Instant) func(host string) bool {
 	return func(name string) bool { _, there := hosts.Index(name); return there }
 }
 
-// unready returns why nothing can be sent to a host now; empty where it can.
+// unready returns a function from a host to why it cannot receive images now; empty if it can.
 func (c *Controller) unready() func(host string) string {
 	hosts := c.Hosts.Snapshot()
 	return func(name string) string {

@@ -1,7 +1,7 @@
-// Package controller has the images of reservations put on their hosts in time: it reads
-// what is, asks package staging what is due, stores what will be done, and only then asks
-// the cloud. One process at a time does so, under a lease whose epoch goes with every
-// write; all processes know what is stored, and decide about reservations with it.
+// Package controller puts the images of reservations on their hosts in time: it observes, asks
+// package staging what is due, stores what it will do, and only then calls the cloud. One replica
+// at a time does so, under a lease whose epoch accompanies every write. All replicas know the
+// stored records, and use them in decisions about reservations.
 package controller
 
 import (
@@ -21,31 +21,31 @@ type Outcome string
 
 // The outcomes; a transfer under way has none.
 const (
-	There   Outcome = "there"   // the cloud says that the host has the image
-	Assumed Outcome = "assumed" // its time is over, and nobody listens to what the cloud says
+	There   Outcome = "there"   // the cloud reported that the host has the image
+	Assumed Outcome = "assumed" // its time is over, and nobody listens to the cloud's reports
 	Failed  Outcome = "failed"
-	// Undone is no fault of the host: the cloud could not be asked, or said nothing of a
-	// whole call. It is tried again for as long as there is time.
+	// Undone is no fault of the host: the call did not reach the cloud, or the cloud reported on no
+	// host of the call. Almanac retries it for as long as there is time.
 	Undone Outcome = "undone"
 )
 
-// Outcomes are all of them.
+// Outcomes are all outcomes.
 var Outcomes = []Outcome{There, Assumed, Failed, Undone}
 
-// Transfer is an image that the cloud was asked to put on a host.
+// Transfer is a request to the cloud to put an image on a host.
 type Transfer struct {
 	ID   string
-	Call string // names the call to the cloud that it is part of: req- and a UUID
+	Call string // names its call to the cloud: req- and a UUID
 	// Image is its id in Glance, and Bytes its size.
 	Image, Host string
 	Bytes       int64
-	// Reservations are the ids of those that it is for.
+	// Reservations are the ids of the reservations that it serves.
 	Reservations []string
-	// Deadline, Expected and Expire are those of staging.Transfer's Deadline, End and Expire
-	// as they were at the start; Bound is when it has failed unless the cloud says something
-	// before. Begun is when the host's turn came, which is later than Started where the call
-	// has several hosts; it is set when the transfer ends. Of one that is Undone, Started is when
-	// that was so first, and Finished when last.
+	// Deadline, Expected and Expire are staging.Transfer's Deadline, End and Expire at the start.
+	// Bound is when it fails unless the cloud has reported on it. Begun is when the host's turn
+	// came, which is later than Started if the call has several hosts; it is set when the transfer
+	// ends. For an Undone transfer, Started is when it first failed to reach the cloud, and
+	// Finished when it last did.
 	Deadline, Started, Expected, Bound, Expire span.Instant
 	Begun, Finished                            span.Instant
 	Outcome                                    Outcome
@@ -57,19 +57,19 @@ type Cached struct {
 	Image, Host string
 	Bytes       int64
 	Since       span.Instant
-	// LastUsed is when the cloud was last known to use it or to be asked for it.
+	// LastUsed is when the cloud was last known to use it, or was last asked to cache it.
 	LastUsed span.Instant
 }
 
-// Image is what is remembered of an image.
+// Image is what is known of an image.
 type Image struct {
 	ID, Name string
 	Bytes    int64
 	Looked   span.Instant // when Glance was last asked about it
-	Gone     bool         // Glance has it no more
+	Gone     bool         // Glance no longer has it
 }
 
-// Stored is all that is stored.
+// Stored is all stored records.
 type Stored struct {
 	Images    []Image    // by ID
 	Transfers []Transfer // by Started and ID
@@ -81,45 +81,45 @@ type Change struct {
 	Images    []Image
 	Transfers []Transfer
 	Cached    []Cached
-	// Forgotten are images that hosts have no more, by Image and Host. ForgetImages are ids
-	// of images that nobody asks for any more, and ForgetBefore has transfers go that
-	// finished before it; 0 has none go.
+	// Forgotten are images that hosts no longer have, by Image and Host. ForgetImages are ids of
+	// images that nobody uses any more. ForgetBefore deletes the transfers that finished before it;
+	// 0 deletes none.
 	Forgotten    []Cached
 	ForgetImages []string
 	ForgetBefore span.Instant
 }
 
-// Empty says that there is nothing to store.
+// Empty reports whether there is nothing to store.
 func (c *Change) Empty() bool {
 	return len(c.Images)+len(c.Transfers)+len(c.Cached)+len(c.Forgotten)+len(c.ForgetImages) == 0 && c.ForgetBefore == 0
 }
 
-// Records keep what must not be forgotten.
+// Records store what must survive a restart.
 type Records interface {
-	// StagedImages gives what matters now of what is stored, as it stood at one moment: all
-	// but the transfers that have ended. Of these it gives those of calls under way, those
-	// that failed or are Undone and that somebody may still wait for by Expire, and the last
-	// by which the rate is measured.
+	// StagedImages returns the records that matter now, read in one transaction: everything except
+	// ended transfers. Of those it returns the ones of calls under way, the failed or Undone ones
+	// that a reservation may still wait for by Expire, and the last ones that the rate is measured
+	// by.
 	StagedImages(ctx context.Context, now span.Instant) (Stored, error)
-	// ChangeStagedImages stores a change whole or not at all, under the lease; the zero
-	// lease guards nothing.
+	// ChangeStagedImages stores a change atomically, under the lease; the zero lease guards
+	// nothing.
 	ChangeStagedImages(ctx context.Context, lease job.Lease, c Change) error
 }
 
 // Cloud puts images on hosts.
 type Cloud interface {
-	// Cache asks for an image on hosts, one after the other in their order as far as the
-	// cloud keeps to it, and returns before that is done. asked says that the cloud may have
-	// been asked; where it is false, nothing will come of it. Hosts that it cannot have are
-	// left out of the call: then the error is, or wraps, a *LeftOut.
+	// Cache requests an image on hosts, one after the other in their order as far as the cloud
+	// keeps it, and returns before that is done. asked reports whether the request may have reached
+	// the cloud; if false, nothing will come of it. Hosts that cannot take part are left out of the
+	// call: then the error is, or wraps, a *LeftOut.
 	Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error)
-	// Clear takes back what calls that were broken off have left on the cloud.
+	// Clear removes what interrupted calls have left in the cloud.
 	Clear(ctx context.Context) error
 }
 
 // LeftOut is the error of a call that was, or would have been, for the other hosts alone.
 type LeftOut struct {
-	Hosts map[string]error // and why
+	Hosts map[string]error // with the reason
 }
 
 func (l *LeftOut) Error() string {
@@ -127,23 +127,23 @@ func (l *LeftOut) Error() string {
 	return fmt.Sprintf("%d hosts are left out, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
 }
 
-// Glance tells of images.
+// Glance looks up images.
 type Glance interface {
-	// IsID says that a text may be the id of an image. What is none was kept with a
-	// reservation before images were looked up, and is left alone.
+	// IsID reports whether a text may be the id of an image. Other texts were stored with
+	// reservations before images were looked up, and are ignored.
 	IsID(text string) bool
-	// Find gives the image that a user of a project means by an id or a name. Its faults
-	// are Invalid on field image, or Unavailable; ErrNoGlance is that there is no Glance.
+	// Find returns the image that a user of a project means by an id or a name. Its faults are
+	// Invalid on field image, or Unavailable; without Glance the error is ErrNoGlance.
 	Find(ctx context.Context, text, project string) (Image, error)
-	// Look gives an image by its id; gone is that there is none.
+	// Look returns an image by its id; gone reports that it does not exist.
 	Look(ctx context.Context, id string) (i Image, gone bool, err error)
 }
 
 // Promises are the reservations.
 type Promises interface {
 	Live(w span.Span) []reservation.Reservation
-	// Remark enters a sentence about its images in the log of a reservation that has not
-	// begun; once, where it is the last one already.
+	// Remark adds a sentence about its image to the log of a reservation that has not begun, unless
+	// it is the last remark already.
 	Remark(ctx context.Context, id, sentence string) (changed bool, err error)
 }
 

@@ -10,63 +10,62 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Rules are what the operator has settled. Times are seconds where they are not durations.
+// Rules are the operator's settings. Times without a type are in seconds.
 type Rules struct {
 	Strategy staging.Strategy
-	// Rate is how many bytes a second come from the repository, until it is measured, and
-	// Link what a host takes; 0 is whatever comes.
+	// Rate is how many bytes a second come from the repository, until it is measured, and Link how
+	// many a host receives; 0 is no limit.
 	Rate, Link float64
 	// Limit bounds the images on a host together, in bytes; 0 is no bound.
 	Limit int64
-	// Margin is how long before a start its images are to be there.
+	// Margin is how long before a start its images must be there.
 	Margin int64
-	// Lifetime is for how long a host keeps an image that nobody uses; 0 is for ever.
+	// Lifetime is for how long a host keeps an image that nobody uses; 0 is forever.
 	Lifetime int64
 	// Factor is how many times longer than estimated a transfer may take.
 	Factor float64
-	// Retries is how often a transfer that has failed is tried again for a reservation, and
-	// RetryDelay how long it is waited before the first time; twice as long each time.
+	// Retries is how often a failed transfer is tried again for a reservation, and RetryDelay the
+	// wait before the first retry; it doubles each time.
 	Retries    int
 	RetryDelay int64
-	// Heard says that what the cloud says is listened to: else a transfer is taken for done
-	// when its time is over.
+	// Heard reports whether Almanac listens to the cloud's reports. Otherwise a transfer counts as
+	// done when its expected time is over.
 	Heard bool
 	Poll  time.Duration
 }
 
 const (
-	// slack is how much longer than by Factor a transfer may take in any case: it takes a
-	// while to ask.
+	// slack is how much longer than by Factor a transfer may always take, since the call itself
+	// takes a while.
 	slack = 60
-	// most is how many hosts the calls of one step may have, and longCall how many seconds of
-	// transfers a call must have to take no more hosts: what is under way cannot give way to
-	// what is more urgent.
+	// most is how many hosts the calls of one step may have. longCall is how many seconds of
+	// transfers a call may have before it accepts no more hosts: transfers under way cannot yield
+	// to more urgent ones.
 	most, longCall = 32, 120
-	// longestWait is the longest wait before the cloud is asked again for what it could not be
-	// asked for. lastChance is how long before its last moment a transfer is tried once more
-	// that was given up.
+	// longestWait is the longest wait before the next call after one that did not reach the cloud.
+	// lastChance is how long before its last possible moment an abandoned transfer is tried once
+	// more.
 	longestWait, lastChance = 300, 300
-	// longestDelay is the longest wait before a transfer is tried again.
+	// longestDelay is the longest wait before a failed transfer is tried again.
 	longestDelay = 3600
-	// keep is how long it is kept how a transfer went.
+	// keep is for how long ended transfers stay stored.
 	keep = 30 * 24 * 3600
-	// lookEvery is how often Glance is asked again about an image, and looks how many it is
-	// asked about in one step.
+	// lookEvery is how often Almanac asks Glance about an image, and looks for how many images in
+	// one step.
 	lookEvery, looks = 600, 20
-	// fresh is for how long an image is remembered that nothing asks for.
+	// fresh is for how long an unused image stays stored.
 	fresh = 24 * 3600
-	// tidyEvery is how often transfers of long ago are forgotten.
+	// tidyEvery is how often old transfers are deleted.
 	tidyEvery = 3600
 )
 
-// repository is the name of the only one.
+// repository names the only repository.
 const repository = "glance"
 
 // place is an image on a host.
 type place struct{ image, host string }
 
-// facts gives what the stored rows say, as package staging reads it. hosts are all that
-// there are.
+// facts converts the stored rows to package staging's facts. hosts are all hosts of the inventory.
 func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Facts {
 	f := &staging.Facts{
 		Site: staging.Site{
@@ -101,8 +100,8 @@ func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Fact
 	return f
 }
 
-// running gives a transfer under way. One that takes longer than was expected is expected
-// to take until the next look.
+// running converts a transfer under way. One that is overdue is expected to last until the next
+// look.
 func (r *Rules) running(t *Transfer, now span.Instant) staging.Transfer {
 	end := max(t.Expected, now.Add(int64(r.Poll/time.Second)+1))
 	if t.Expected > now {
@@ -114,7 +113,7 @@ func (r *Rules) running(t *Transfer, now span.Instant) staging.Transfer {
 	}
 }
 
-// gone is when the cloud may take an image from a host that nobody uses.
+// gone returns when the cloud may remove an unused image from a host.
 func (r *Rules) gone(c Cached) span.Instant {
 	if r.Lifetime == 0 {
 		return span.Forever
@@ -122,8 +121,8 @@ func (r *Rules) gone(c Cached) span.Instant {
 	return c.LastUsed.Add(r.Lifetime)
 }
 
-// waiting are the reservations that are to have images when they begin, in the order in
-// which they were made.
+// waiting returns the reservations that need images and have not begun, in the order in which they
+// were made.
 func waiting(live []reservation.Reservation, now span.Instant) []reservation.Reservation {
 	var list []reservation.Reservation
 	for _, r := range live {

@@ -7,24 +7,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Word is what the cloud said of a host in answer to a call.
+// Word is a report of the cloud on a host, in answer to a call.
 type Word struct {
-	Call, Host     string // Call is empty where the cloud does not say which it was
+	Call, Host     string // Call is empty if the cloud does not name it
 	Cached, Failed []string
 	At             span.Instant // when it was heard
 }
 
-// Why a transfer has failed.
+// The details of failed and undone transfers.
 const (
 	refused = "Nova could not put it there; the log of nova-compute on the host says why"
 	unheard = "Nova said nothing of it in time"
 	lost    = "Nova said nothing of any host of the call in time"
 )
 
-// settle ends the transfers of which the cloud has said something, and those whose time is
-// over. Where nothing is heard of any host of a call by the time the first should have it,
-// the call is taken for lost: only the first has failed then. That a host has the image is believed in answer to any call since the transfer
-// began, that it has not in answer to its own alone: one that was given up may yet fail.
+// settle ends the transfers that the cloud has reported on, and those whose time is over. If no
+// host of a call is heard of by the bound of its first transfer, the call counts as lost: the first
+// has failed, and the others are Undone. A report that a host has the image counts in answer to any
+// call since the transfer began. A report that it failed counts in answer to the transfer's own
+// call alone: an earlier call that was abandoned may still fail.
 func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 	cached := map[place]Cached{}
 	for _, one := range s.Cached {
@@ -61,8 +62,8 @@ func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 	return c
 }
 
-// silentCalls gives the calls under way of which nothing was heard, and when the first of
-// their transfers is over by its bound.
+// silentCalls returns the calls under way that nothing was heard of, with the earliest bound of
+// their transfers.
 func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 	silent := map[string]span.Instant{}
 	for _, t := range transfers {
@@ -81,7 +82,7 @@ func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 	return silent
 }
 
-// verdict is what words say of a transfer.
+// verdict is what reports imply for a transfer.
 type verdict struct {
 	Outcome
 	Detail string
@@ -103,8 +104,8 @@ func outcome(t Transfer, words []Word) (v verdict) {
 	return v
 }
 
-// setBegun notes for the transfers that have ended now when their turn came: when the one
-// before them in the same step had ended.
+// setBegun sets when the turn of each transfer that has ended now came: when the one before it in
+// the same step had ended.
 func setBegun(stored, ended []Transfer) {
 	slices.SortStableFunc(ended, func(a, b Transfer) int { return cmp.Compare(a.Finished, b.Finished) })
 	for i := range ended {
@@ -120,9 +121,9 @@ func setBegun(stored, ended []Transfer) {
 	}
 }
 
-// tidy forgets what is over: images that the cloud has taken from its hosts by now, those of
-// hosts that have left the cloud, and images that nothing asks for.
-// exists says whether there is a host; where that is in doubt it says so of all.
+// tidy returns the change that forgets what is over: images that the cloud has removed from hosts,
+// images of hosts that have left the cloud, and images that nobody uses. exists reports whether a
+// host is in the cloud; in doubt it returns true.
 func (r *Rules) tidy(s *Stored, needed map[string]bool, exists func(host string) bool, now span.Instant) (c Change) {
 	used := map[string]bool{}
 	for _, one := range s.Cached {

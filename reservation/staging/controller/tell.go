@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// State is where the image of a reservation stands on one of its hosts.
+// State is the state of a reservation's image on one of its hosts.
 type State string
 
 // The states.
@@ -18,26 +18,26 @@ const (
 	Scheduled    State = "scheduled"
 	Transferring State = "transferring"
 	Present      State = "there"
-	Late         State = "late"   // it is coming, after the start
-	Refused      State = "failed" // it was tried, or cannot be
+	Late         State = "late"   // it will arrive after the start
+	Refused      State = "failed" // it was tried and failed, or is impossible
 	Held         State = "waiting"
 )
 
-// States are all of them.
+// States are all states.
 var States = []State{Present, Transferring, Scheduled, Late, Held, Refused}
 
-// HostImage is the image of a reservation on one of its hosts. Start and End are those of
-// the transfer, of one that is there since when and until when it is; 0 is not known.
+// HostImage is the image of a reservation on one of its hosts. Start and End are those of the
+// transfer; for an image that is there, since when and until when it is there. 0 is unknown.
 type HostImage struct {
 	Host       string
 	State      State
 	Start, End span.Instant
 	Detail     string
-	tried      bool // and it did not come
+	tried      bool // a transfer was tried and failed
 }
 
-// Of gives where the image of a reservation stands on its hosts, by host; nil where it has
-// none, or nothing is known yet.
+// Of returns the state of a reservation's image on its hosts, by host; nil if it has no image, or
+// nothing is known yet.
 func (c *Controller) Of(r *reservation.Reservation) []HostImage {
 	if r.Image == "" || !r.Status.Live() || !c.Glance.IsID(r.Image) {
 		return nil
@@ -49,9 +49,9 @@ func (c *Controller) Of(r *reservation.Reservation) []HostImage {
 	return p.of(r)
 }
 
-// latest gives the plan that was laid out last, or one laid out now where more was published
-// since, or it does not have a reservation as it is that has not begun. It is nil where
-// nothing was read yet.
+// latest returns the last plan. It lays out a new one if records were published since, or if the
+// plan does not contain r, a reservation that has not begun, as it is now. It returns nil before
+// the first records were read.
 func (c *Controller) latest(r *reservation.Reservation) *plan {
 	c.laying.Lock()
 	defer c.laying.Unlock()
@@ -69,7 +69,7 @@ func (c *Controller) latest(r *reservation.Reservation) *plan {
 	return p
 }
 
-// has says that a reservation is in the plan as it is, or needs not be.
+// has reports whether the plan contains a reservation as it is, or need not contain it.
 func (p *plan) has(r *reservation.Reservation) bool {
 	if r.Status != reservation.Pending || r.Span.Start <= p.now {
 		return true
@@ -131,9 +131,9 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 	return h
 }
 
-// trouble says what is wrong with the image of a reservation that has not begun, for its
-// owner, who does not know its hosts yet; empty where it will be there. It names no times,
-// which change from step to step.
+// trouble describes what is wrong with the image of a reservation that has not begun, for its
+// owner, who does not know its hosts yet; empty if the image will be there. It names no times,
+// since they change from step to step.
 func trouble(hosts []HostImage, gone bool) string {
 	count := map[State]int{}
 	for _, h := range hosts {
@@ -153,11 +153,10 @@ func trouble(hosts []HostImage, gone bool) string {
 	return ""
 }
 
-// fine takes back what was said of a trouble.
+// fine is the remark that ends an earlier trouble.
 const fine = "the image will be there in time on all hosts"
 
-// remark tells reservations that have not begun what is wrong with their images, and that
-// it is not any more.
+// remark informs reservations that have not begun of trouble with their images, and of its end.
 func (c *Controller) remark(ctx context.Context, p *plan) error {
 	promises := c.promised.Load()
 	var errs []error
@@ -181,7 +180,7 @@ func (c *Controller) remark(ctx context.Context, p *plan) error {
 	return errors.Join(errs...)
 }
 
-// Short is how many reservations that have not begun will lack their image on a host.
+// Short returns how many reservations that have not begun will lack their image on a host.
 func (c *Controller) Short() (n int) {
 	p := c.latest(nil)
 	if p == nil {

@@ -1,4 +1,4 @@
-// Package openstack has Nova put images on hosts, hears what became of it, and asks Glance
+// Package openstack makes Nova cache images on hosts, reads Nova's reports on it, and asks Glance
 // about images.
 package openstack
 
@@ -15,16 +15,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Cloud is a controller.Cloud by Nova's image pre-caching.
+// Cloud implements controller.Cloud by Nova's image pre-caching.
 type Cloud struct {
 	Compute *nova.Client
 }
 
 var _ controller.Cloud = Cloud{}
 
-// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate: one of
-// Almanac's own has these hosts for the time of the call. Nova takes over its list of hosts
-// with the call, so that the aggregate is empty again afterwards.
+// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate: an aggregate
+// of Almanac's own contains these hosts for the duration of the call. Nova copies the list of hosts
+// when it accepts the call, so Cache empties the aggregate afterwards.
 func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error) {
 	aggregate, err := c.aggregate(ctx)
 	if err != nil {
@@ -42,14 +42,14 @@ func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (a
 	if len(refused) > 0 {
 		err = errors.Join(err, &controller.LeftOut{Hosts: refused})
 	}
-	// What cannot be taken out now is taken out before the next call.
+	// Hosts that cannot leave the aggregate now leave it before the next call.
 	if leave := c.empty(ctx, aggregate); leave != nil {
 		err = errors.Join(err, fmt.Errorf("empty the aggregate of images again: %w", leave))
 	}
 	return asked, err
 }
 
-// empty takes all hosts out of the aggregate.
+// empty removes all hosts from the aggregate.
 func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
 	refused, err := c.Compute.SetHosts(ctx, a, nil)
 	if err == nil && len(refused) > 0 {
@@ -58,7 +58,7 @@ func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
 	return err
 }
 
-// aggregate gives Almanac's own, with its hosts, and makes it where there is none.
+// aggregate returns Almanac's own aggregate with its hosts, and creates it if there is none.
 func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
 	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
 	if fault.Is(err, fault.NotFound) {
@@ -67,7 +67,7 @@ func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
 	return a, err
 }
 
-// Clear implements controller.Cloud: it empties the aggregate, where there is one.
+// Clear implements controller.Cloud: it empties the aggregate if there is one.
 func (c Cloud) Clear(ctx context.Context) error {
 	_, err := c.clear(ctx)
 	return err
@@ -84,7 +84,7 @@ func (c Cloud) clear(ctx context.Context) (inventory.Aggregate, error) {
 	return a, err
 }
 
-// Leave deletes the aggregate, with what hosts it has.
+// Leave deletes the aggregate together with its hosts' membership.
 func (c Cloud) Leave(ctx context.Context) error {
 	a, err := c.clear(ctx)
 	if err != nil || a.ID == 0 {

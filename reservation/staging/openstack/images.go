@@ -14,9 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Images is a controller.Glance by Glance's API. Almanac's user sees all images; what a user
-// of the project would not see is not there for them either (glance/db/utils.py
-// is_image_visible).
+// Images implements controller.Glance by Glance's API. Almanac's user sees all images; images that
+// a user of the project could not see count as absent (glance/db/utils.py is_image_visible).
 type Images struct {
 	Glance *glance.Client
 }
@@ -49,7 +48,7 @@ func known(i glance.Image) controller.Image {
 	return one
 }
 
-// meant gives the image that a user of a project means.
+// meant returns the image that a user of a project means by an id or a name.
 func (i Images) meant(ctx context.Context, text, project string) (glance.Image, error) {
 	if placing.IsUUID(text) {
 		found, err := i.Glance.Image(ctx, strings.ToLower(text))
@@ -86,12 +85,12 @@ func (i Images) meant(ctx context.Context, text, project string) (glance.Image, 
 	return glance.Image{}, fault.Field("image", "%d images have the name %q; give the id of one", len(seen), text)
 }
 
-// mostShared is about how many images of one name it is asked whether a project has accepted
-// them: each takes a call.
+// mostShared bounds how many images of one name are checked for the project's acceptance: each
+// check is a call.
 const mostShared = 20
 
-// named gives the images of a name that a user of a project sees in lists: public ones and
-// those of the project, and where there is none, those that others share with it.
+// named returns the images of a name that a user of a project sees in lists: public ones and the
+// project's own; if there are none, those that others share with it.
 func (i Images) named(ctx context.Context, name, project string) (seen []glance.Image, err error) {
 	filters := []glance.Filter{{Visibility: glance.VisibilityPublic}}
 	if project != "" {
@@ -130,7 +129,8 @@ func (i Images) named(ctx context.Context, name, project string) (seen []glance.
 	return seen, nil
 }
 
-// sees says whether a user of a project sees an image: in lists, or only by its id.
+// sees reports whether a user of a project sees an image: in lists if listed, else also by its id
+// alone.
 func (i Images) sees(ctx context.Context, image glance.Image, project string, listed bool) (bool, error) {
 	switch {
 	case image.Visibility == glance.VisibilityPublic, image.Owner == project && project != "":

@@ -9,12 +9,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// progress is the type of the notifications that tell of one host
-// (nova/compute/utils.py notify_about_aggregate_cache).
+// progress is the type of the notifications that report on one host (nova/compute/utils.py
+// notify_about_aggregate_cache).
 const progress = "aggregate.cache_images.progress"
 
-// Own says that a notification of Nova is of Almanac's own aggregate of images, which tells
-// nothing of hosts.
+// Own reports whether a notification of Nova concerns Almanac's own aggregate of images, which
+// reveals nothing about hosts.
 func Own(n oslo.Notification) bool {
 	var payload struct {
 		Data struct {
@@ -24,9 +24,9 @@ func Own(n oslo.Notification) bool {
 	return strings.HasPrefix(n.EventType, "aggregate.") && json.Unmarshal(n.Payload, &payload) == nil && payload.Data.Name == fence.ImagesAggregate
 }
 
-// Said gives what a notification of Nova tells of images on a host; told is false where it
-// is of something else, or not readable. What it tells may be in answer to others, who ask
-// Nova for images too: then the call is theirs.
+// Said returns what a notification of Nova reports on images on a host; told is false if it
+// concerns something else or is not readable. The report may answer another user's call, since
+// others request images from Nova too: then Call is theirs.
 func Said(n oslo.Notification) (w controller.Word, told bool) {
 	if n.EventType != progress {
 		return w, false
