@@ -88,7 +88,7 @@ func compareOne(t *testing.T, w *world, s *inventory.States, f filters.Filter, r
 	for n := range w.rows {
 		name := w.rows[n].Name
 		_, refused := why[name]
-		unsure := strings.Contains(why[name], "does not tell") || strings.Contains(why[name], "not known")
+		unsure := strings.Contains(why[name], "API does not") || strings.Contains(why[name], "is unknown")
 		switch {
 		case unsure && beyond == "":
 			t.Fatalf("%s is refused since %q, and nothing is said to be beyond: %+v", name, why[name], r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,12 +13,12 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/pkg/energy"
 	sleeping "github.com/almanac-cloud/almanac/pkg/energy/openstack"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
@@ -49,12 +50,20 @@ type Left struct {
 
 // RemoveFromCloud carries out a Removal, and returns what it leaves. If one resource cannot be
 // removed, it continues with the others. It fails with a Conflict fault if almanacd runs, which
-// would restore everything, if a reservation is live, or if a host sleeps. The hosts must be those
+// would restore everything, if a reservation is live, if the end of
+// one is not yet carried out, or if a host sleeps. The hosts must be those
 // of an OpenStack cloud.
 func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left, _ error) {
-	records, err := removable(ctx, c, r)
+	const self = "almanacd bootstrap"
+	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return left, err
+	}
+	defer db.Close()
+	if !r.DryRun {
+		if err := unused(ctx, db, self, r.Force); err != nil {
+			return left, err
+		}
 	}
 	session, err := keystone.NewSession(r.Admin, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -64,11 +73,15 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 	if err != nil {
 		return left, err
 	}
-	work := removing{Removal: r, cloud: cloud}
-	if left.Asleep, err = work.open(ctx, records); err != nil {
+	work := removing{Removal: r, cloud: cloud, db: db}
+	on, steps, err := work.observe(ctx)
+	if err != nil {
 		return left, err
 	}
-	if err := work.clear(ctx); err != nil {
+	if left.Asleep, err = work.open(ctx); err != nil {
+		return left, err
+	}
+	if err := work.clear(ctx, on, steps); err != nil {
 		return left, err
 	}
 	left.Providers, err = work.providers(ctx)
@@ -79,6 +92,7 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 type removing struct {
 	Removal
 	cloud  *cloud
+	db     *store.Store
 	failed []error
 }
 
@@ -93,20 +107,85 @@ func (r *removing) do(what string, act func() error) {
 	r.Report(what)
 }
 
+// refuse returns a refusal, unless Force is set. A dry run only reports it.
+func (r *removing) refuse(refusal error) error {
+	if refusal == nil || r.Force {
+		return nil
+	}
+	if r.DryRun {
+		r.Report("refuse without --force: " + refusal.Error())
+		return nil
+	}
+	return refusal
+}
+
+// observe returns Almanac's resources in the cloud, and the steps that remove those for
+// reservations. It refuses if instances still wait for the end of their reservation.
+func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step, error) {
+	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	source.Remember(r.db)
+	hosts, err := source.Hosts(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the hosts: %w", err)
+	}
+	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	on := novafence.New(novafence.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
+	layout, err := on.Layout(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	steps := fence.Diff(layout, fence.Layout{})
+	var ids []string
+	for _, step := range steps {
+		if step.Reservation != "" && !slices.Contains(ids, step.Reservation) {
+			ids = append(ids, step.Reservation)
+		}
+	}
+	known, err := r.db.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the reservations that have resources in the cloud: %w", err)
+	}
+	return on, steps, r.refuse(ending(hosts, known.Reservations))
+}
+
+// ending returns a Conflict fault if instances are on hosts that Almanac must still delete or
+// shelve, because their reservation is over and among those that have resources in the cloud.
+func ending(hosts []inventory.Host, withResources []reservation.Reservation) error {
+	var names []string
+	for _, h := range hosts {
+		for _, i := range h.Instances {
+			if slices.ContainsFunc(withResources, func(r reservation.Reservation) bool {
+				return r.ID == i.ReservationID() && !r.Status.Live() && (r.OnEnd == reservation.OnEndDelete || r.OnEnd == reservation.OnEndShelve)
+			}) {
+				names = append(names, fmt.Sprintf("%s (%s)", i.Name, i.ID))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "reservations are over, but almanacd has not yet deleted or shelved their instances %s; "+
+		"start almanacd until they are gone, or use --force and leave them where they are", strings.Join(names, ", "))
+}
+
 // open enables the compute services that Almanac has disabled, and returns the sleeping hosts. If
 // there are any, it refuses and changes nothing, unless Force is set.
-func (r *removing) open(ctx context.Context, records map[string]energy.Record) (asleep []string, _ error) {
+func (r *removing) open(ctx context.Context) (asleep []string, _ error) {
+	records, err := r.db.PowerRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
 	power := sleeping.New(r.cloud.compute, r.cloud.placement)
 	services, err := power.Services(ctx)
 	if err != nil {
 		return nil, err
 	}
 	switched := switchedBy(services, records)
-	if refusal := switched.refusal(); refusal != nil && !r.Force {
-		if !r.DryRun {
-			return switched.asleep, refusal
-		}
-		r.Report("refuse without --force: " + refusal.Error())
+	if err := r.refuse(switched.refusal()); err != nil {
+		return switched.asleep, err
 	}
 	for _, host := range switched.closed {
 		r.do("enable nova-compute on "+host+", which Almanac has disabled", func() error { return power.Enable(ctx, host, "") })
@@ -115,22 +194,8 @@ func (r *removing) open(ctx context.Context, records map[string]energy.Record) (
 }
 
 // clear removes the resources for reservations and images from the hosts.
-func (r *removing) clear(ctx context.Context) error {
-	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	hosts, err := source.Hosts(ctx)
-	if err != nil {
-		return fmt.Errorf("read the hosts: %w", err)
-	}
-	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
-	if err != nil {
-		return err
-	}
-	on := novafence.New(novafence.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
-	layout, err := on.Layout(ctx)
-	if err != nil {
-		return err
-	}
-	for _, step := range fence.Diff(layout, fence.Layout{}) {
+func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence.Step) error {
+	for _, step := range steps {
 		r.do(step.Summary(), func() error { return on.Carry(ctx, step) })
 	}
 	switch _, err := r.cloud.compute.AggregateNamed(ctx, fence.ImagesAggregate); {
@@ -158,23 +223,6 @@ func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 		}
 	}
 	return kept, nil
-}
-
-// removable refuses the removal if Almanac is in use, and returns the power records of the hosts.
-// A dry run is never refused.
-func removable(ctx context.Context, c config.Config, r Removal) (map[string]energy.Record, error) {
-	const self = "almanacd bootstrap"
-	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	if !r.DryRun {
-		if err := unused(ctx, db, self, r.Force); err != nil {
-			return nil, err
-		}
-	}
-	return db.PowerRecords(ctx)
 }
 
 // unused refuses if a process other than self uses the database or, without force, if a

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep has a row for each phase in which
@@ -44,6 +46,38 @@ func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T)
 			}
 			if row.asleep && !strings.Contains(err.Error(), "almanac energy host on cmp-006") {
 				t.Errorf("the refusal does not name the command that wakes the host: %v", err)
+			}
+		})
+	}
+}
+
+func TestRemovalRefusesWhileTheEndOfAReservationIsNotCarriedOut(t *testing.T) {
+	hosts := []inventory.Host{{Name: "cmp-001", Instances: []inventory.Instance{
+		{ID: "by flavor", Name: "first", Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: "r"}}},
+		{ID: "by hint", Name: "second", Reservation: "r"},
+		{ID: "another", Name: "third"},
+	}}}
+	over := func(id string, status reservation.Status, end reservation.OnEnd) reservation.Reservation {
+		return reservation.Reservation{ID: id, Status: status, Terms: reservation.Terms{OnEnd: end}}
+	}
+	for _, row := range []struct {
+		name    string
+		r       reservation.Reservation
+		refused bool
+	}{
+		{"canceled, and its servers will be deleted", over("r", reservation.Canceled, reservation.OnEndDelete), true},
+		{"ended, and its servers will be shelved", over("r", reservation.Ended, reservation.OnEndShelve), true},
+		{"ended, and its servers stay", over("r", reservation.Ended, reservation.OnEndStop), false},
+		{"live, which only --force passes", over("r", reservation.Active, reservation.OnEndDelete), false},
+		{"of other servers", over("q", reservation.Canceled, reservation.OnEndDelete), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := ending(hosts, []reservation.Reservation{row.r})
+			if fault.Is(err, fault.Conflict) != row.refused {
+				t.Fatalf("got %v", err)
+			}
+			if row.refused && (!strings.Contains(err.Error(), "first (by flavor), second (by hint)") || strings.Contains(err.Error(), "third")) {
+				t.Errorf("the refusal does not name the servers: %v", err)
 			}
 		})
 	}

@@ -178,7 +178,7 @@ func TestAServiceUserWhoMayNotValidateIsToldSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = v.Validate(t.Context(), s.token(s.account("member")), "")
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "give it the role service or admin") {
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "assign it the role service or admin") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func newOffice(t *testing.T) *office {
 	c := newCloud(t)
 	_, user, password := lab(t)
 	name := "r-" + strings.ToLower(rand.Text())
-	o := &office{cloud: c, admin: keystone.Connection{AuthURL: c.url, Username: user, Password: password, ProjectName: "admin"}}
+	o := &office{cloud: c, admin: keystone.Connection{AuthURL: c.url, Username: user, Password: password, ProjectName: "admin", Timeout: patience}}
 	o.Registration = keystone.Registration{
 		ServiceType: "reservation", ServiceName: name, Description: "Reservations", Region: "RegionOne",
 		URLs: map[string]string{"public": "http://public/v1", "internal": "http://internal/v1", "admin": "http://admin/v1"},

@@ -86,7 +86,7 @@ func TestABMCThatDoesNothing(t *testing.T) {
 	err := machineOf(t, options(bmc)).Switch(ctx, energy.On, power.PowerOffMode{})
 	cancel()
 	looking.Wait()
-	if err == nil || !strings.Contains(err.Error(), `still "off"`) {
+	if err == nil || !strings.Contains(err.Error(), `still reports "off"`) {
 		t.Errorf("got %v", err)
 	}
 	if orders := bmc.Orders(); len(orders) < 2 {
