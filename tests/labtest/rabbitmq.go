@@ -1,6 +1,8 @@
 package labtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -87,6 +89,7 @@ func manage(method string, port int, path string) ([]byte, error) {
 type Broker struct {
 	t      testing.TB
 	launch func() (*process, error)
+	files  string // its folder
 	port   int
 
 	mu      sync.Mutex
@@ -99,7 +102,7 @@ func StartRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
 	lab := folder(t)
 	files := private(t, lab, "rabbitmq")
-	r := &Broker{t: t, port: freePorts(t, 4)}
+	r := &Broker{t: t, files: files, port: freePorts(t, 4)}
 	startEpmd(t, files, r.port+3)
 	r.launch = func() (*process, error) {
 		return launch(nil, filepath.Join(files, "broker.log"), filepath.Join(lab, "rabbitmq-node"),
@@ -154,9 +157,39 @@ func (r *Broker) Start() {
 	}
 }
 
-// Kill is kill -9. A broker that does not run stays as it is. A quorum queue that was declared in
-// the last second or two is stuck when RabbitMQ 3.10 comes back, and so are its confirmed messages:
-// RabbitMQ writes its list of queues late.
+// AwaitQuorumQueues waits until all quorum queues are in the list that RabbitMQ keeps on disk, which
+// RabbitMQ 3.10 writes late. A queue that is not in it when the broker is killed is stuck when the
+// broker comes back, and so are its confirmed messages.
+func (r *Broker) AwaitQuorumQueues() {
+	r.t.Helper()
+	if err := await(patience, r.quorumQueuesAreWritten); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *Broker) quorumQueuesAreWritten() error {
+	text, err := manage(http.MethodGet, r.port, "queues?columns=name,type")
+	if err != nil {
+		return err
+	}
+	var queues []struct{ Name, Type string }
+	if err := json.Unmarshal(text, &queues); err != nil {
+		return err
+	}
+	list, err := os.ReadFile(filepath.Join(r.files, "mnesia", "rabbit@localhost", "quorum", "rabbit@localhost", "names.dets"))
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		// In the list, an Erlang atom of virtual host and name precedes a binary (tag m).
+		if q.Type == "quorum" && !bytes.Contains(list, []byte("%2F_"+q.Name+"m")) {
+			return fmt.Errorf("RabbitMQ has not written quorum queue %s to disk", q.Name)
+		}
+	}
+	return nil
+}
+
+// Kill is kill -9. A broker that does not run stays as it is.
 func (r *Broker) Kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -113,10 +113,9 @@ func TestNoConfirmedNotificationIsLostWhenTheBrokerIsKilled(t *testing.T) {
 		},
 	})
 	for round := range 2 {
-		// RabbitMQ writes the list of its quorum queues down half a second late: a
-		// queue that is younger does not survive kill -9.
-		before, begin := sent(), time.Now()
-		eventually(t, "notifications are confirmed", func() bool { return sent() > before+50 && time.Since(begin) > 2*time.Second })
+		before := sent()
+		eventually(t, "notifications are confirmed", func() bool { return sent() > before+50 })
+		broker.AwaitQuorumQueues()
 		broker.Kill()
 		broker.Start()
 		if round == 0 { // from then on they are read while the broker dies
