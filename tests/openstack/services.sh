@@ -59,15 +59,15 @@ wait_for() {
   done
 }
 
-# start_wsgi NAME PORT SCRIPT VARIABLE=VALUE...: a WSGI application, unless it
+# start_wsgi NAME PORT PROCESSES SCRIPT VARIABLE=VALUE...: a WSGI application, unless it
 # runs. http-socket closes every connection; clients are told, or they would use
 # dead ones again.
 start_wsgi() {
-  local name=$1 port=$2 script=$3
-  shift 3
+  local name=$1 port=$2 processes=$3 script=$4
+  shift 4
   start "$name" env "$@" uwsgi --plugins python3 --master --lazy-apps --need-app --die-on-term --enable-threads \
     --single-interpreter --buffer-size 65535 --disable-logging --add-header "Connection: close" \
-    --http-socket "127.0.0.1:$port" --processes 2 --wsgi-file "$script"
+    --http-socket "127.0.0.1:$port" --processes "$processes" --wsgi-file "$script"
 }
 
 # answers PORT: HTTP

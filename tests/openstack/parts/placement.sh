@@ -14,7 +14,7 @@ placement_up() {
 }
 
 placement_start() {
-  start_wsgi placement "$(placement_port)" /usr/bin/placement-api OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
+  start_wsgi placement "$(placement_port)" 2 /usr/bin/placement-api OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
   wait_for placement 60 answers "$(placement_port)"
 }
 
