@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// party is the instances of every reservation; it counts how often it is asked.
+// party is the instances of every reservation; it counts the calls.
 type party struct {
 	guests []inventory.Instance
 	err    error

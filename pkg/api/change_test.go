@@ -186,7 +186,7 @@ func TestDeletingAnActiveReservationFreesTheRest(t *testing.T) {
 	}
 }
 
-// lastDone is the last thing that happened.
+// lastDone returns the last event of the log that is done.
 func lastDone(log []v1.Event) v1.Event {
 	done := v1.Event{}
 	for _, e := range log {

@@ -19,8 +19,8 @@ const (
 	requestID = "req-6f1f0f1c-58a2-4a5b-93b9-0b0ce0f3a1d2"
 )
 
-// placed is a decision about two instances of project demo, and refused one that was
-// made a minute later about the first of them.
+// placed is a decision about two instances of project demo. refused is one about the first of
+// them, a minute later.
 func placed() placing.Decision {
 	return placing.Decision{
 		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, Reservation: "r1", HandledBy: placing.Replaced, At: noon, Took: 1845,
@@ -40,7 +40,7 @@ func refused() placing.Decision {
 	}
 }
 
-// decide starts an Almanac that knows these decisions.
+// decide starts an Almanac with these decisions.
 func decide(t *testing.T, list ...placing.Decision) *cloud {
 	t.Helper()
 	c := start(t, setup{})
@@ -108,7 +108,7 @@ func TestTheOperatorsPolicyDecidesOnDecisions(t *testing.T) {
 	const path = "/v1/decisions/" + placedID
 	for policy, test := range map[string]struct {
 		token string
-		ask   func(p caller) bool // whether it is as the policy says
+		ask   func(p caller) bool // whether the answer follows the policy
 	}{
 		`"decisions:get": "role:auditor"`:                                        {"demo/auditor", func(p caller) bool { return p.get(path).status == 200 }},
 		`"decisions:get_all_projects": "role:auditor"`:                           {"other/auditor,reader", func(p caller) bool { return p.get(path).status == 200 }},

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// planned stores a plan as the controller does.
+// planned stores a plan, as the controller does.
 func planned(c *cloud, id string, p energy.Plan) {
 	c.t.Helper()
 	must(c.t, c.store.ChangeEnergySettings(c.t.Context(), job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
@@ -26,7 +26,7 @@ func planned(c *cloud, id string, p energy.Plan) {
 	}))
 }
 
-// remembered stores a record as the controller does, and entries about it.
+// remembered stores a record and entries about it, as the controller does.
 func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 	c.t.Helper()
 	must(c.t, c.store.ChangePower(c.t.Context(), job.Lease{}, []string{r.Host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
@@ -35,7 +35,7 @@ func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 	}))
 }
 
-// measured stores what the controller saw: A has guests, B sleeps, and nobody can switch C.
+// measured stores what the controller saw: A has instances, B sleeps, and nothing can switch C.
 func measured(c *cloud) {
 	c.t.Helper()
 	must(c.t, c.store.SaveEnergyReport(c.t.Context(), job.Lease{}, energy.Report{

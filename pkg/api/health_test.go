@@ -189,7 +189,7 @@ func TestLinksAreAsTheProxySaysWhereItIsBelieved(t *testing.T) {
 	for name, test := range map[string]struct {
 		believed bool
 		header   []string
-		want     string // HOST is the host that the request was sent to
+		want     string // HOST stands for the host of the request
 	}{
 		"not believed": {false, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "cloud.example"}, "http://HOST/v1"},
 		"no proxy":     {true, nil, "http://HOST/v1"},

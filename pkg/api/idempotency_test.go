@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// retry sends a request for a reservation with a key.
+// retry sends a request for a reservation with an idempotency key.
 func (p caller) retry(key, body string) answer {
 	p.cloud.t.Helper()
 	return p.send("POST", "/v1/reservations", body, "Idempotency-Key", key)

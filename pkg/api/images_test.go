@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// pictures know one image, which is on its way to one host of each reservation.
+// pictures knows one image, which is on its way to one host of each reservation.
 type pictures struct{}
 
 func (pictures) Resolve(_ context.Context, text, project string) (string, error) {

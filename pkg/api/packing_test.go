@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// packing moves the instances of two hosts with 4 cores: on A are four of 4 vCPUs, of which
-// one is locked, and nobody is on B.
+// packing moves the instances of two hosts with 4 cores: A has four of 4 vCPUs, one of them
+// locked, and B is empty.
 func packing(c *cloud) api.Packing {
 	stocks := func(guests int64) map[string]inventory.Stock {
 		return map[string]inventory.Stock{"VCPU": {Total: 4, Ratio: 16, Used: 4 * guests}, "MEMORY_MB": {Total: 8192, Ratio: 1, Used: 1024 * guests}}

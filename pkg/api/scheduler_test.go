@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// admitted asks which of A, B and C a request may use.
+// admitted returns which of A, B and C a request may use.
 func (c *cloud) admitted(request string) []string {
 	c.t.Helper()
 	got := want[v1.FilterAnswer](c.t, c.admin.post("/v1/scheduler/filter", fmt.Sprintf(`{"hosts": ["A", "B", "C"], "request": %s}`, request)), http.StatusOK)

@@ -191,7 +191,7 @@ func TestAHiddenPropertyIsForAdmins(t *testing.T) {
 	}
 }
 
-// properties lists the names of the catalogue.
+// properties lists the names of the catalog.
 func properties(p caller) (names []string) {
 	p.cloud.t.Helper()
 	for _, property := range want[v1.Properties](p.cloud.t, p.get("/v1/properties"), http.StatusOK).Properties {

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// trouble is a Reader that never gives anything.
+// trouble is a Reader that always fails.
 type trouble func() error
 
 func (f trouble) Get(context.Context, string) (reservation.Reservation, error) {
@@ -47,7 +47,7 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 					t.Errorf("the operator does not find it:\n%s", log)
 				}
 			}
-			c.demo.book(`{"name": "r", "duration": 60}`) // it serves on
+			c.demo.book(`{"name": "r", "duration": 60}`) // the server still serves
 		})
 	}
 }
@@ -69,7 +69,7 @@ func TestNothingBeginsWhenTheClientHasHungUp(t *testing.T) {
 	if strings.Contains(c.log.String(), "ERROR") {
 		t.Errorf("the operator is told of an error:\n%s", c.log)
 	}
-	if a := c.demo.delete(path); a.status != http.StatusNoContent { // and nothing is in the way
+	if a := c.demo.delete(path); a.status != http.StatusNoContent { // and nothing blocks the deletion
 		t.Errorf("afterwards: %v", a)
 	}
 }
@@ -131,7 +131,7 @@ func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
-// holdDatabase writes to the database from outside, and keeps at it until release.
+// holdDatabase locks the database from outside until release.
 func (c *cloud) holdDatabase() (release func()) {
 	c.t.Helper()
 	db, err := sql.Open("sqlite", c.file)

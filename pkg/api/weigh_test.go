@@ -63,7 +63,7 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 	}
 }
 
-// What the filter says of a request the weigher says too, of whatever has a word for both.
+// The filter and the weigher answer alike wherever both can express the answer.
 func TestFilterAndWeigherSayTheSame(t *testing.T) {
 	c := start(t, setup{})
 	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)

@@ -12,8 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep has a row for each phase in which
-// almanacd can have been stopped.
+// Each row is a phase in which almanacd can have been stopped.
 func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T) {
 	ours := controller.ReasonPrefix + "1: it is switched off while nobody needs it"
 	for _, row := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// opened gives an App on SQLite and one host, on any port.
+// opened returns an App on SQLite with one host, on any port.
 func opened(t *testing.T, settings map[string]string) *App {
 	t.Helper()
 	folder := t.TempDir()
@@ -44,7 +44,7 @@ func opened(t *testing.T, settings map[string]string) *App {
 	return a
 }
 
-// asked gives the answer to GET.
+// asked returns the answer to a GET.
 func asked(url string) string {
 	answer, err := http.Get(url)
 	if err != nil {
@@ -58,7 +58,7 @@ func asked(url string) string {
 	return string(body)
 }
 
-// told is a face that asks for its own health as soon as it sends clients away.
+// told is a face that asks for its own health as soon as it drains.
 type told struct {
 	face
 	url, health string

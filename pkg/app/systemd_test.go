@@ -17,7 +17,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// manager listens where systemd would, at address, and gives what arrives.
+// manager listens at address in the place of systemd. next returns the next message.
 func manager(t *testing.T, address string) (next func() string) {
 	t.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})

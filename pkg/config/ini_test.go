@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readAll gives what text says, and the errors, each behind its line.
+// readAll returns the statements of text, and its errors by line.
 func readAll(text string) (got []statement, wrong map[int]string) {
 	wrong = map[int]string{}
 	for s, err := range statements(text) {

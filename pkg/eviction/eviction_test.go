@@ -70,7 +70,7 @@ func TestAnOwnerIsToldBeforeTheInstanceHasToGo(t *testing.T) {
 	b.Untouched(t, "v1")
 }
 
-// That an owner cannot be told keeps nobody.
+// An instance leaves even if its owner cannot be warned.
 func TestAWarningThatFailsKeepsNobody(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Troubles("warn", cloudtest.Before)
@@ -176,7 +176,7 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	b.Unharmed(t, "v0", "v1")
 }
 
-// One is gone when the other stays: it cannot be had back, and its room is free.
+// A victim that has left cannot be restored when another one stays; its room is free.
 func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Servers["v1"].Takes = time.Hour
@@ -195,7 +195,7 @@ func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 
 func TestTwoRequestsThatRaceForAVictimTakeOneEach(t *testing.T) {
 	b := cloudtest.Full(t, 2)
-	other := cloudtest.New(t, b.Cloud, cloudtest.Never) // another replica, which has read the same
+	other := cloudtest.New(t, b.Cloud, cloudtest.Never) // another replica with the same states
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	r := cloudtest.Request(2, "b")
 	r.ID = "req-2"
@@ -206,8 +206,8 @@ func TestTwoRequestsThatRaceForAVictimTakeOneEach(t *testing.T) {
 	b.Has(t, "b", map[string]int64{cloudtest.Host(0): 2})
 }
 
-// Another has changed it between the look and the claim: Placement refuses the
-// generation, and nobody has been told anything.
+// Another client changes the victim between the look and the claim: Placement refuses the
+// generation before any instance is told to leave.
 func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	claims := 0
@@ -231,8 +231,8 @@ func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b.Gone(t, "v1")
 }
 
-// surplus has one preemptible instance of all 4 VCPU of a host, and lets others try to get
-// some of that, here and at another replica, as soon as time passes.
+// surplus has one preemptible instance with all 4 VCPU of a host. Whenever time passes, other
+// requests try to get some of them, here and at another replica.
 func surplus(t *testing.T) (b *cloudtest.Bench, tried *int) {
 	t.Helper()
 	c := cloudtest.NewCloud(4)
@@ -306,7 +306,7 @@ func TestWhoFindsNoRoomWaitsForWhatAVictimLeavesOver(t *testing.T) {
 	})
 }
 
-// Placement grants no fewer than 3: what is left of a victim would be 2.
+// Placement grants no fewer than 3, and the victim would keep 2.
 func TestAVictimIsLeftNothingThatPlacementWouldRefuseIt(t *testing.T) {
 	for takes, want := range map[time.Duration]map[string]int64{time.Second: {}, time.Hour: {cloudtest.Host(0): 6}} {
 		c := cloudtest.NewCloud(6)
@@ -321,7 +321,7 @@ func TestAVictimIsLeftNothingThatPlacementWouldRefuseIt(t *testing.T) {
 	}
 }
 
-// A host on which more is used than there is grants nothing to anybody.
+// Placement grants nothing on a host that is used beyond its capacity.
 func TestVictimsMakeRoomOnAnOverfullHost(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Limit[cloudtest.Provider(0)] = 3
@@ -334,8 +334,8 @@ func TestVictimsMakeRoomOnAnOverfullHost(t *testing.T) {
 	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 1})
 }
 
-// Who asked has gone away, or the notice has been in vain: Placement was not asked for
-// anything.
+// The caller stops waiting, or the notice ends without room: Almanac has not claimed anything
+// yet.
 func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 	for _, wait := range []error{nil, context.DeadlineExceeded} {
 		c := cloudtest.NewCloud(4)
@@ -362,7 +362,8 @@ func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 	}
 }
 
-// Nova has not heard the order, or its answer was lost; it would delete a locked one.
+// Nova has not received the order, or its answer was lost. A second order would delete a locked
+// instance.
 func TestALockedInstanceIsNotToldAgain(t *testing.T) {
 	for _, lost := range []cloudtest.Fate{cloudtest.Before, cloudtest.After} {
 		b := cloudtest.Full(t, 1)
@@ -405,7 +406,7 @@ func TestWhoMovesIsWaitedForBeforeItsPlaceIsClaimed(t *testing.T) {
 	b.Has(t, "a", map[string]int64{})
 }
 
-// Who moves the victim of one request asks for a host as well.
+// The move of one request's victim requests a host too.
 func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 	c := cloudtest.NewCloud(2, 2, 2)
 	for i := range 2 {
@@ -432,7 +433,7 @@ func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 	b.Gone(t, "v0", "v1")
 }
 
-// A migration frees its place some moments after the instance has moved.
+// A migration releases the old host some moments after the instance has moved.
 func TestAPlaceThatIsNotFreeYetIsWaitedFor(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.EvictFirst = true

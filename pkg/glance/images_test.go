@@ -87,7 +87,7 @@ func TestMembersOfASharedImage(t *testing.T) {
 	}
 }
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -95,7 +95,7 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// answering gives a client of a Glance that answers by f.
+// answering returns a client of a Glance that answers by f.
 func answering(t *testing.T, f http.HandlerFunc) *glance.Client {
 	t.Helper()
 	server := httptest.NewServer(f)

@@ -21,11 +21,11 @@ type table struct {
 	until  time.Time
 }
 
-// process is one that shares the table.
+// process is one of several that share the table.
 type process struct {
 	*table
 	name string
-	// meet, unless it is nil, is called before a lease is taken; its error is the call's.
+	// meet, unless nil, runs before each attempt to take a lease; its error fails the attempt.
 	meet func() error
 }
 
@@ -201,7 +201,7 @@ func TestAStepWithoutItsLeaseActsNoMore(t *testing.T) {
 					}
 					lost = true
 					first := held.Ensure(ctx)
-					lost, shared.holder, shared.epoch = false, "a", 1 // as if it came back
+					lost, shared.holder, shared.epoch = false, "a", 1 // as if the lease returned
 					if second := held.Ensure(ctx); first == nil || second == nil || ctx.Err() == nil {
 						t.Errorf("the step goes on: %v, %v, %v", first, second, ctx.Err())
 					}
@@ -277,7 +277,7 @@ func TestTwoProcessesNeverActAtTheSameTime(t *testing.T) {
 				})
 				all.Go(func() {
 					for job.Pause(ctx, time.Duration(draw(int64(2*ttl)))) == nil {
-						_ = j(ctx) // what fails is tried again
+						_ = j(ctx) // a failed step is tried again
 					}
 				})
 			}

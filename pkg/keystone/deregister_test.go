@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// deregister takes all out again and gives what was reported.
+// deregister removes the registration and returns the reported steps.
 func (o *office) deregister() []keystone.Step {
 	o.t.Helper()
 	o.steps = nil

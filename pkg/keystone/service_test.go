@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// newSession gives a session of the scene's service user, behind the front.
+// newSession returns a session of the scene's service user, through the front.
 func (s *scene) newSession() *keystone.Session {
 	s.t.Helper()
 	session, err := keystone.NewSession(s.options.Connection, s.clock.now, slog.New(slog.NewTextHandler(s.log, nil)))
@@ -100,7 +100,7 @@ func TestAServiceIsFoundByRegionAndByTheBestInterface(t *testing.T) {
 	}
 	service := s.create("service", object{"type": kind, "name": kind})
 	t.Cleanup(func() {
-		s.context = context.Background() // the test's has ended by then
+		s.context = context.Background() // the context of the test has ended
 		s.call(s.admin, http.MethodDelete, "/services/"+service, nil, http.StatusNoContent)
 	})
 	add := func(region, face, address string) {

@@ -104,7 +104,7 @@ func TestAServiceTokenMustComeFromAService(t *testing.T) {
 	for name, c := range map[string]struct {
 		by      *keystone.Validator
 		service string
-		want    []string // the service's roles; nil: refused
+		want    []string // the roles of the service; nil means refused
 	}{
 		"a service":                 {s.Validator, service, []string{"service"}},
 		"a member":                  {s.Validator, member, nil},

@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// changer changes the lab's Nova as Almanac, and looks and acts behind its back.
+// changer changes the lab's Nova as Almanac, and checks and acts without Almanac's code.
 type changer struct {
 	t      *testing.T
 	client *nova.Client

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// written gives the path of a file with text.
+// written returns the path of a file with text.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

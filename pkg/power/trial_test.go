@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// trials are those of one host.
+// trials are the wake tests of one host.
 type trials struct {
 	asked  string
 	record energy.Record

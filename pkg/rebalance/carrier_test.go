@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// crowded is a model with eight guests on one of three hosts.
+// crowded returns a model with eight instances on one of three hosts.
 func crowded(t *testing.T) *model {
 	return newModel(t, box{name: "h1", memory: 16384, guests: crowd("i", 8)}, box{name: "h2", memory: 16384}, box{name: "h3", memory: 16384})
 }
@@ -117,7 +117,7 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 			t.Errorf("%s: it is not said why", name)
 		}
 	}
-	m := crowded(t) // vanishes while it is moved
+	m := crowded(t) // it vanishes during its move
 	m.apply(rebalance.Options{Migrations: 2})
 	m.after = func(string) error {
 		m.after = nil
@@ -140,7 +140,7 @@ func TestNothingIsMovedOntoAHostThatIsClosedMeanwhile(t *testing.T) {
 		m.apply(rebalance.Options{Migrations: 3})
 		m.after = func(string) error { m.after = nil; shut(m.box("h2")); return nil }
 		m.work(100)
-		m.wantEnd(rebalance.Done, "", moved, skipped, skipped) // the move under way has its place
+		m.wantEnd(rebalance.Done, "", moved, skipped, skipped) // the move under way has its room
 		if why := m.run.Progress[1].Reason; why == "" || name == "full" && !strings.Contains(why, "memory") {
 			t.Errorf("%s: it is left out since %q", name, why)
 		}
@@ -331,8 +331,8 @@ func TestARunIsBegunOnlyWhereItMakesSense(t *testing.T) {
 	}
 }
 
-// Each call that fails as in death is the last one of its process; the next process goes
-// on, and no instance is lost, moved twice for one move, or left behind half moved.
+// Each call that fails with errDied is the last one of its process, and the next process
+// continues. No instance is lost, moved twice for one move, or left half moved.
 func TestAnotherProcessGoesOnWhereverOneDies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, box{name: "h1", memory: 16384, guests: crowd("i", 8)}, box{name: "h2", memory: 4096}, box{name: "h3", memory: 16384})

@@ -18,7 +18,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// crowd is so many guests of 4 vCPUs and 1 GiB.
+// crowd returns n instances of 4 vCPUs and 1 GiB.
 func crowd(prefix string, n int) (list []inventory.Instance) {
 	for i := range n {
 		list = append(list, server(prefix+string(rune('a'+i)), 4, 1024))
@@ -116,7 +116,7 @@ func TestNothingIsMovedOntoAHostThatIsClosed(t *testing.T) {
 	}
 }
 
-// filled are promises of boxes that may be filled, all of them.
+// filled are the promises of boxes, where instances may fill h2 until its reservation starts.
 type filled struct{ promises }
 
 func (f filled) Fillable(span.Instant, int64) map[string]bool { return map[string]bool{"h2": true} }
@@ -228,7 +228,8 @@ func TestServerGroupsAreKept(t *testing.T) {
 	}
 }
 
-// Two hosts are full, and each has what the other needs: one has to wait elsewhere.
+// Two hosts are full, and each has the room that the other needs: one instance must first move
+// elsewhere.
 func TestWhoeverIsInTheWayStepsAside(t *testing.T) {
 	boxes := []box{
 		{name: "h1", memory: 2048, guests: []inventory.Instance{server("big", 8, 1024), server("bigger", 8, 1024)}},
@@ -247,8 +248,7 @@ func TestWhoeverIsInTheWayStepsAside(t *testing.T) {
 	}
 }
 
-// The smallest yield is that of a host that nothing can change: others are helped all the
-// same.
+// The smallest yield is on a host that no move can change: the plan still helps the others.
 func TestAHostThatCannotBeHelpedIsLeftOut(t *testing.T) {
 	pinned := crowd("p", 8)
 	for n := range pinned {
@@ -281,7 +281,7 @@ func TestTheLeastEfficientHostsAreEmptiedFirst(t *testing.T) {
 	boxes := []box{
 		{name: "good", memory: 8192, flops: 9, guests: crowd("a", 1)},
 		{name: "bad", memory: 8192, flops: 1, guests: crowd("b", 1)},
-		{name: "worse", memory: 8192, guests: crowd("c", 1)}, // not known
+		{name: "worse", memory: 8192, guests: crowd("c", 1)}, // unknown efficiency
 		{name: "empty", memory: 8192, flops: 5},
 	}
 	p := plan(t, situation(t, boxes), rebalance.Options{Consolidate: 1})

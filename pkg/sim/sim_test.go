@@ -29,7 +29,7 @@ func TestATimelineGoesByTimeThenOrderThenEntry(t *testing.T) {
 	line.At(120, sim.Ending, note("end"))
 	line.At(120, sim.Arriving, note("third"))
 	line.At(110, sim.Looking, func() error {
-		line.At(50, sim.Ending, note("late")) // is over: now
+		line.At(50, sim.Ending, note("late")) // is in the past and happens now
 		line.After(5, sim.Ending, note("soon"))
 		return nil
 	})
@@ -107,7 +107,7 @@ func TestChanceFollowsFromTheSeedAndTheWordsAlone(t *testing.T) {
 	}
 }
 
-// The mean of 1 to 5 is 3; its deviation is the root of 2.5, and Student's t for 4 degrees of
+// The mean of 1 to 5 is 3. The deviation is the root of 2.5, and Student's t for 4 degrees of
 // freedom is 2.776.
 func TestAnEstimateHasTheIntervalOfStudent(t *testing.T) {
 	e := sim.Mean([]float64{1, 2, 3, 4, 5})

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// Two transactions that lock two hosts in turn, one of them from outside and in
-// the wrong order, cannot both go on.
+// Two transactions lock two hosts in turn, one of them from outside and in the wrong order, so
+// one of them must fail.
 func TestADeadlockIsRunAgain(t *testing.T) {
 	server := labtest.StartMariaDB(t)
 	s := open(t, store.Options{Connection: server.URL("almanac")})
@@ -31,7 +31,8 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExec(t, tx, "UPDATE `host_versions` SET `version` = `version` WHERE `host` = 'b'")
-	// The one from outside has written more, so that the store's is the victim.
+	// The transaction from outside has written more, so the server chooses the store's as the
+	// victim.
 	mustExec(t, tx, "CREATE TEMPORARY TABLE `heavy` AS SELECT `seq` FROM `seq_1_to_1000`")
 	for range 3 {
 		mustExec(t, tx, "INSERT INTO `hidden_properties` SELECT UUID() FROM `heavy`")
@@ -75,8 +76,8 @@ func mustExec(t *testing.T, tx *sql.Tx, statement string) {
 	}
 }
 
-// awaitLockWait returns when a transaction waits for a lock. The table that says so
-// is renewed for those who have not looked for a tenth of a second.
+// awaitLockWait returns when a transaction waits for a lock. The table that shows this is
+// refreshed only after a tenth of a second without a query.
 func awaitLockWait(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for timeout := time.After(patience); ; {

@@ -39,7 +39,7 @@ func TestNoTransactionBeginsForACallerWhoHasLeft(t *testing.T) {
 				t.Error("the transaction has begun")
 				return nil
 			}
-			// One waits while another has the only connection.
+			// One transaction waits while another one has the only connection.
 			done := make(chan error, 1)
 			err := s.write(t.Context(), func(*gorm.DB) error {
 				go func() { done <- s.write(ctx, never) }()

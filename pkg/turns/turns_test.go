@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// queueUp starts somebody of project who waits for the gate, notes in order when they are
-// in, and leaves at once.
+// queueUp starts a member of project that waits for the gate, appends its project to order when
+// it enters, and leaves immediately.
 func queueUp(ctx context.Context, g *turns.Gate, project string, order *[]string) {
 	go func() {
 		if g.Enter(ctx, project) == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// all gives the jobs of a text and its account.
+// all returns the jobs of a text and its account.
 func all(t *testing.T, text, name string, o workload.OpenOptions) ([]workload.Job, workload.Account) {
 	t.Helper()
 	f, err := workload.Read(strings.NewReader(text), name, o)
@@ -42,7 +42,7 @@ func rest(t *testing.T, s workload.Stream) (jobs []workload.Job) {
 	}
 }
 
-// skipped gives the reasons of an account with the lines of each.
+// skipped returns the reasons of an account with the lines of each.
 func skipped(a workload.Account) map[string][]int64 {
 	lines := make(map[string][]int64)
 	for _, s := range a.Skipped {
@@ -51,7 +51,7 @@ func skipped(a workload.Account) map[string][]int64 {
 	return lines
 }
 
-// same compares what can be printed.
+// same compares values by their printed forms.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
@@ -85,8 +85,8 @@ func TestSWFTakesWhatWasAllocatedAndElseWhatWasRequested(t *testing.T) {
 	same(t, "format", f.Format(), "swf")
 }
 
-// The rows of SDSC Blue Horizon as Haizea has them count nodes of 8 in column 8, and a
-// request that was cancelled in the queue has -1 in column 5.
+// In Haizea's rows of SDSC Blue Horizon, column 8 counts nodes of 8 processors, and a request
+// that was canceled in the queue has -1 in column 5.
 func TestSWFOfBlueHorizonCountsProcessorsAndSkipsWhatNeverRan(t *testing.T) {
 	const text = `13 0 22 43 32 0.03 -1 4 64800 -1 1 96 -1 -1 3 -1 -1 -1
 14 9 20 -1 -1 -1 -1 4 64800 -1 5 96 -1 -1 3 -1 -1 -1
@@ -346,8 +346,8 @@ func TestAFileThatBreaksOffGivesWhatItHasAndThenSaysSo(t *testing.T) {
 	}
 }
 
-// The header says how large the machine is: one that is cut must not pass for one that says
-// nothing.
+// The header states the size of the machine: a header that breaks off must not pass for one
+// without a size.
 func TestAFileThatBreaksOffInItsHeaderIsRefusedAtOnceAndSaysSoOnce(t *testing.T) {
 	header := zip(t, strings.Repeat("; Note: nothing\n", 3)+"; MaxProcs: 64\n")
 	for name, text := range map[string][]byte{

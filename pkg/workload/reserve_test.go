@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// every gives n jobs, one each gap seconds.
+// every is a Stream of n jobs, one each gap seconds.
 type every struct{ n, gap, at int64 }
 
 func (e *every) Next() (workload.Job, error) {

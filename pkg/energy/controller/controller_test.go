@@ -63,7 +63,7 @@ func TestAReservedHostIsAwakeAndOpenBeforeItsReservationStarts(t *testing.T) {
 		if got := s.record("n1"); len(got.Boots) != 1 || got.Boots[0] < bootTime || got.Boots[0] > bootTime+20 || !got.LastWakeTest.Woke {
 			t.Errorf("of a boot that takes %d s is known: %v, %+v", bootTime, got.Boots, got.LastWakeTest)
 		}
-		s.run(2*900 + 600) // through the reservation, and until it is idle again
+		s.run(2*900 + 600) // through the reservation, until the host is idle again
 		if got := s.phase("n1"); got != energy.Asleep {
 			t.Errorf("after the reservation the host is %q\n%s", got, s.story("n1"))
 		}
@@ -136,7 +136,7 @@ func TestInEachModeOnlyWhatItAllowsIsDone(t *testing.T) {
 				if got := s.phase("n1") == energy.Asleep; got != off {
 					t.Errorf("in mode %s an idle host sleeps: %v", mode, got)
 				}
-				// What sleeps is woken for its reservation in every mode.
+				// A sleeping host wakes for its reservation in every mode.
 				if off {
 					change(s, controller.Change{Mode: new(energy.ModeOff)})
 					s.reserve(now().Add(600), 600, "n1")
@@ -197,7 +197,7 @@ func TestManualOrdersWinUntilTheyAreReleased(t *testing.T) {
 		s.until(120, "n1 sleeps at once", func() bool { return s.phase("n1") == energy.Asleep })
 		s.fill("n2", 1)
 		if _, err := s.console.Order(t.Context(), "op", "n2", energy.Hold{Action: energy.HoldOff}); err == nil {
-			s.run(65) // once it is known that it has instances it is refused
+			s.run(65) // once the controller knows that the host has instances, it refuses
 			_, err = s.console.Order(t.Context(), "op", "n2", energy.Hold{Action: energy.HoldOff})
 			if !fault.Is(err, fault.Conflict) {
 				t.Errorf("a host with instances may be ordered off: %v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// refused wants an order to be refused, foreseen or given, with words in the sentence.
+// refused checks that the console refuses an order, in a dry run and for real, with these words.
 func refused(s *scene, host string, o energy.Hold, words ...string) {
 	s.t.Helper()
 	_, err := s.console.Order(s.t.Context(), "op", host, o)

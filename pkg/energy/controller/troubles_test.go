@@ -36,7 +36,7 @@ func TestAnOrderToSwitchOffThatDidNotArriveIsNotGivenAgainWithoutAnotherLook(t *
 				meanwhile(s)
 				s.run(7)
 				s.set(func() { s.unheard = false })
-				s.run(120) // a guest, a reservation or an open host would be a breach
+				s.run(120) // an instance, a reservation or an open host would be a breach
 				asleep := s.phase("n1") == energy.Asleep
 				if want := what == "another controller takes over"; asleep != want {
 					t.Errorf("it sleeps: %v\n%s", asleep, s.story("n1"))
@@ -63,7 +63,7 @@ func TestAnOrderWhoseAnswerWasLostIsKnownOnceItsAgentAnswers(t *testing.T) {
 
 func TestAHostThatStopsAfterItsAgentHasGivenUpIsAsleepAndNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScene(t, 1, func(o *controller.Options) { o.Switching.OffPatience = 20 }) // it takes 30 s
+		s := newScene(t, 1, func(o *controller.Options) { o.Switching.OffPatience = 20 }) // stopping takes 30 s
 		s.servers["n1"].machine.Trouble(simulated.Trouble{NeverStops: true})
 		s.until(900, "it is ordered off", func() bool { return s.phase("n1") == energy.Stopping })
 		s.run(45)
@@ -215,7 +215,7 @@ func TestAPlanThatIsApprovedJustBeforeTheNextIsCarriedOut(t *testing.T) {
 		if err != nil || status.Settings.Plan == nil {
 			t.Fatalf("%+v, %v", status.Settings, err)
 		}
-		// Straight into the store: nobody wakes the controller before the next plan is due.
+		// The test writes to the store: nothing wakes the controller before its next plan is due.
 		err = s.ledger.ChangeEnergySettings(t.Context(), job.Lease{}, func(e *energy.Settings) ([]energy.Entry, error) {
 			e.Approved = &energy.Approval{Plan: e.PlanID, By: "op", At: now()}
 			return nil, nil

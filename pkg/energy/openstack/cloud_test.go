@@ -31,7 +31,7 @@ type lab struct {
 	nova  *nova.Client
 	admin *labtest.REST
 	host  string
-	// provider is the host's in Placement; between stands before Placement.
+	// provider is the host's in Placement; between is a proxy in front of Placement.
 	provider string
 	between  *labtest.Meddler
 }
@@ -62,7 +62,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// empty gives the last host that is up, open and empty.
+// empty returns the last host that is up, open and empty.
 func (l *lab) empty() (host, provider string) {
 	l.t.Helper()
 	services, err := l.Services(l.t.Context())
@@ -93,7 +93,7 @@ func (l *lab) occupied(host string) string {
 // patience bounds every wait for a condition.
 const patience = 2 * time.Minute
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (l *lab) await(what string, is func() bool) {
 	l.t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
@@ -103,7 +103,7 @@ func (l *lab) await(what string, is func() bool) {
 	}
 }
 
-// ask has Nova build a server on the host, which is gone after the test, and gives its id.
+// ask lets Nova build a server on the host and returns its id. The server is gone after the test.
 func (l *lab) ask() string {
 	l.t.Helper()
 	var images struct{ Images []struct{ ID string } }
@@ -160,8 +160,8 @@ func TestAHostIsOccupiedByAServerInEveryState(t *testing.T) {
 	l.await("the host is empty", func() bool { return l.occupied(l.host) == "" })
 }
 
-// Once a look has found a server that Nova was asked for, no look misses it until it runs:
-// it is in Placement before it has a host in Nova.
+// Once Almanac has seen a server that Nova was asked for, it sees it until the server runs: the
+// server is in Placement before it has a host in Nova.
 func TestAHostIsOccupiedAllTheWhileAServerIsBuilt(t *testing.T) {
 	l := newLab(t)
 	id := l.ask()

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// bound are the extra specs of a flavor that was made for a reservation, and of one of
-// instances; both have one of their own, which stays.
+// bound returns the extra specs of a flavor of a reservation of hosts and of instances.
+// quota:cpu_shares is the flavor's own, and stays.
 func bound(id string) map[string]string {
 	return map[string]string{
 		inventory.ReservationMark: id, fence.ProjectMark: demo, "trait:" + fence.Reserved: "required",
@@ -24,7 +24,7 @@ func bound(id string) map[string]string {
 	}
 }
 
-// remembering is a placer that keeps what it was asked.
+// remembering is a placer that keeps its requests.
 type remembering struct {
 	placer
 	asked []placing.Request

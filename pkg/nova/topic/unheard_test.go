@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// slow is a placer that places when proceed says so.
+// slow is a placer that places when proceed allows it.
 type slow struct {
 	placer
 	began, proceed chan struct{}

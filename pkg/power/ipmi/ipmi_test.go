@@ -121,7 +121,8 @@ func TestABMCThatIsSlowAwayOrKnowsAnotherPassword(t *testing.T) {
 	}
 }
 
-// tool writes a program that stands for ipmitool, and prints what it is told to.
+// tool writes a program in the place of ipmitool that prints these texts, by the end of its
+// command line.
 func tool(t *testing.T, says map[string]string) string {
 	t.Helper()
 	var script strings.Builder

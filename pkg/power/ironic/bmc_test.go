@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// newMachineWithBMC gives the machine of a node that Ironic switches by real ipmitool.
+// newMachineWithBMC returns the machine of a node that Ironic switches with the real ipmitool.
 func newMachineWithBMC(t *testing.T) (*driver.Machine, *labtest.IronicNode, *labtest.BMC) {
 	t.Helper()
 	bmc := labtest.StartBMC(t)
@@ -29,7 +29,7 @@ func TestIronicSwitchesTheMachineByItsBMC(t *testing.T) {
 	m, _, bmc := newMachineWithBMC(t)
 	for _, to := range []energy.State{energy.Off, energy.On} {
 		orders := 0
-		for range 2 { // the second time it has the state already
+		for range 2 { // the second time the machine already has the state
 			if err := m.Switch(t.Context(), to, soft); err != nil {
 				t.Fatalf("%s: %v", to, err)
 			}
@@ -104,7 +104,7 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 	}
 }
 
-// Ironic gives the node up after three synchronisations without an answer.
+// Ironic gives up on the node after three synchronizations without an answer.
 func TestANodeWhoseBMCIsSilentIsLeftAlone(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()

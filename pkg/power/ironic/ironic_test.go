@@ -37,10 +37,10 @@ func newClient(t *testing.T, o openstack.Options) *ironic.Client {
 	return client
 }
 
-// impatient waits a tenth of what it is asked to.
+// impatient waits a tenth of the duration.
 func impatient(ctx context.Context, d time.Duration) error { return job.Pause(ctx, d/10) }
 
-// newMachine gives the machine of a node of the test's own.
+// newMachine returns the machine of a node of the test's own.
 func newMachine(t *testing.T) (*driver.Machine, *labtest.IronicNode) {
 	t.Helper()
 	n := labtest.NewIronicNode(t, nil)
@@ -158,7 +158,7 @@ func TestANodeThatSomebodyWorksOnIsUntouchable(t *testing.T) {
 	}
 }
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -166,7 +166,7 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// Debian's Ironic does not know it yet.
+// Debian's Ironic does not have this field yet.
 func TestANodeThatMustNotBePoweredOffIsUntouchable(t *testing.T) {
 	t.Parallel()
 	newer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,8 +20,8 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 		to       energy.State
 		how      power.PowerOffMode
 		trouble  simulated.Trouble
-		switched time.Duration // until Switch returns; negative: it fails
-		up       time.Duration // after Switch began until it is up; 0 never
+		switched time.Duration // until Switch returns; negative means that it fails
+		up       time.Duration // from the begin of Switch until it is up; 0 means never
 	}{
 		"from off":                     {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 100 * time.Second},
 		"from standby":                 {energy.Standby, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 10 * time.Second},
@@ -104,7 +104,7 @@ func TestTheOperatingSystemIsToldOf(t *testing.T) {
 		m.PressButton(energy.Off)
 		m.PressButton(energy.On)
 		time.Sleep(30 * time.Second)
-		m.PressButton(energy.Off) // the boot is cut short
+		m.PressButton(energy.Off) // interrupts the boot
 		m.PressButton(energy.On)
 		time.Sleep(time.Hour)
 		synctest.Wait()

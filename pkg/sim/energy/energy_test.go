@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// small is the evaluation at a size of seconds.
+// small returns the options of an evaluation that takes seconds.
 func small() Options {
 	o := Defaults()
 	o.Processors, o.PerDay, o.Days, o.Runs, o.Sweeps = 8, 40, 1, 2, nil
@@ -105,8 +105,8 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
 	}
 }
 
-// The rule of the adaptation and the numbers that are made up are those of the log; small logs
-// in its formats stand for it.
+// The adaptation rule and the invented numbers depend on the log's format. Small logs in each
+// format stand for the real ones.
 func TestTracesAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")

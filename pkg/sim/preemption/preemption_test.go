@@ -26,7 +26,7 @@ func run(t *testing.T, o Options) *sim.Report {
 	return r
 }
 
-// files are what a report writes.
+// files returns the files of a report.
 func files(t *testing.T, r *sim.Report) map[string][]byte {
 	t.Helper()
 	folder := t.TempDir()
@@ -76,8 +76,8 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 	}
 }
 
-// Nothing that was expected comes out the other way round at a small size; the first five
-// but for the third, which is of few requests, are clear even so.
+// No expectation is contradicted at a small size. The first five, except the third, which rests
+// on few requests, already hold clearly.
 func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -175,7 +175,7 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	}
 }
 
-// A clock that goes on by a microsecond whenever it is looked at.
+// The clock advances by a microsecond with each reading.
 func TestLatencyIsWhatTheClockSaysAndChangesNothingElse(t *testing.T) {
 	o := small()
 	o.Days, o.Runs, o.Costs, o.Shares = 2, 1, []string{"partial_hour"}, nil
@@ -192,7 +192,7 @@ func TestLatencyIsWhatTheClockSaysAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-// azureTrace is a folder as of the Azure traces, of so many days.
+// azureTrace returns a folder in the form of the Azure traces, of this many days.
 func azureTrace(t *testing.T, days int) string {
 	t.Helper()
 	var flavors, lifetimes strings.Builder
@@ -212,7 +212,7 @@ func azureTrace(t *testing.T, days int) string {
 	return folder
 }
 
-// The stream does not end, and night follows day from one pass to the next.
+// The stream does not end, and its days continue from one pass to the next.
 func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 	o := small()
 	o.Hosts, o.Days, o.Load, o.Trace = 2, 5, 0.02, azureTrace(t, 2)
@@ -266,8 +266,8 @@ func TestTheAzureTracesRun(t *testing.T) {
 }
 
 func TestSurvivalCountsThoseWhoEndedByThemselvesAsLongAsTheyRan(t *testing.T) {
-	// Of ten two are evicted in the first hour and four end; of the four that are left two are
-	// evicted in the third.
+	// Of ten, two are evicted and four end in the first hour. Of the remaining four, two are
+	// evicted in the third hour.
 	got := survival([]int64{4, 0, 2, 0}, []int64{2, 0, 2, 0})
 	if want := []float64{1, 0.8, 0.8, 0.4}; !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 		t.Errorf("%v, want %v", got, want)

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// waited gives what a setting gave on 4 hosts under which one job came each day, and waited for
-// so many seconds; one below 0 was refused.
+// waited returns the result of a setting on 4 hosts where one job comes each day and waits this
+// many seconds; a negative number is a refusal.
 func waited(name string, waits ...int64) result {
 	s := named(name, nil)
 	r := result{setting: &s, tally: &tally{}, hosts: 4, draw: energy.Draw{Idle: 100, Full: 200}}
@@ -23,7 +23,7 @@ func waited(name string, waits ...int64) result {
 	return r
 }
 
-// judged gives the sentence on a measure.
+// judged returns the sentence about a measure.
 func judged(t *testing.T, key string, results ...result) string {
 	t.Helper()
 	for i := range measures {
@@ -46,7 +46,7 @@ func holds(t *testing.T, text, want string) {
 	}
 }
 
-// The busy first part has the mean of all jobs against it; the parts agree on the other side.
+// The busy first part decides the mean of all jobs; the other parts agree on the opposite.
 func TestASettingIsClearlyBestOnlyWhereThePartsAgreeThatItIsBetter(t *testing.T) {
 	burst := func(name string, first, others int64) result {
 		r := waited(name, first, others, others, others, others, others, others, others, others, others+1)
@@ -84,7 +84,7 @@ func TestASettingThatRefusesJobsIsNotBestForWhatTheyWouldHaveTaken(t *testing.T)
 func TestTheBestOfARowIsBoldWithAllThatTieWithIt(t *testing.T) {
 	o := of(t, 2, byHand, named("a", nil), named("b", nil), named("off", switched))
 	holds(t, run(t, o).Markdown(), "| late starts | 0 | 0 | 0 |")
-	hasty := named("hasty", func(s *Setting) { s.Limits.Duration = 70 }) // takes all but A
+	hasty := named("hasty", func(s *Setting) { s.Limits.Duration = 70 }) // refuses only A
 	o.Settings = []Setting{named("a", nil), named("b", nil), hasty}
 	holds(t, run(t, o).Markdown(), "| utilisation | **0.7581** | **0.7581** |")
 }
