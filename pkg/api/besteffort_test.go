@@ -76,7 +76,7 @@ func TestWorkIsQueuedShownAndCancelled(t *testing.T) {
 	var shown v1.BestEffort
 	must(t, json.Unmarshal(c.demo.send("GET", "/v1/besteffort/"+first.ID, "").body, &shown))
 	if shown.Status != "cancelled" {
-		t.Errorf("it is %s", shown.Status)
+		t.Errorf("the status is %s", shown.Status)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestAnUnknownDecisionAndThatOfAnotherProjectAreTheSame(t *testing.T) {
 	c := decide(t, placed())
 	for _, a := range []answer{c.other.get("/v1/decisions/" + twinID), c.admin.get("/v1/decisions/nothing")} {
 		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "give the id of an instance, or of a request") {
-			t.Errorf("it says %q", e.Message)
+			t.Errorf("the message is %q", e.Message)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestTheOperatorsPolicyDecidesOnDecisions(t *testing.T) {
 			c := start(t, setup{adjust: func(o *api.Options) { o.Policy = rules(t, rule) }})
 			must(t, c.store.KeepDecisions(t.Context(), []placing.Decision{placed()}))
 			if got := test.ask(caller{c, test.token}); got != want {
-				t.Errorf("with the policy {%s} it is so: %v", rule, got)
+				t.Errorf("with the policy {%s} the answer follows it: %v", rule, got)
 			}
 		}
 	}

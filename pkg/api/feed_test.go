@@ -84,7 +84,7 @@ func TestTheFeedHasTheProjectsReservationsAsEvents(t *testing.T) {
 	}
 	again := c.reader.get("/v1/reservations.ics")
 	if first := c.reader.get("/v1/reservations.ics"); string(first.body) != string(again.body) {
-		t.Error("the same reservations give another text")
+		t.Error("the same reservations make another text")
 	}
 }
 

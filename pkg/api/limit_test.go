@@ -100,7 +100,7 @@ func TestAnAddressWithWrongTokensIsHeldOff(t *testing.T) {
 	for _, who := range []caller{wrong, c.demo} { // demo's token is not validated yet
 		a := who.get("/v1/hosts")
 		if wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" || validator.asked.Load() != before {
-			t.Errorf("Retry-After is %q; the validator was asked %d times more", a.header.Get("Retry-After"), validator.asked.Load()-before)
+			t.Errorf("Retry-After is %q; the validator was called %d more times", a.header.Get("Retry-After"), validator.asked.Load()-before)
 		}
 	}
 	c.admin.names("/v1/reservations?")                               // its token is known, which costs nothing
@@ -135,7 +135,7 @@ func TestManyWrongTokensAtOnceCostNoMoreQuestionsThanInARow(t *testing.T) {
 	}
 	group.Wait()
 	if asked := validator.asked.Load(); asked != 3 {
-		t.Errorf("of 20 at once %d were asked about, want 3", asked)
+		t.Errorf("of 20 at once %d were validated, want 3", asked)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAHeaderThatNobodyVouchesForHoldsOffOneClientOfAProxyAndIsNoWayAroundThe
 		}
 	}
 	if answered != 30 {
-		t.Errorf("with other addresses each time %d wrong tokens are asked about, want ten times as many as of one address: 30", answered)
+		t.Errorf("with a new address each time, %d wrong tokens are validated, want ten times as many as for one address: 30", answered)
 	}
 }
 

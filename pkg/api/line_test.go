@@ -79,7 +79,7 @@ func TestWhoHangsUpLeavesTheLine(t *testing.T) {
 		client, hangUp := context.WithCancel(t.Context())
 		all.Go(func() {
 			if a := c.demo.serve(client, http.MethodGet, "/v1/reservations", ""); a.status != http.StatusServiceUnavailable {
-				t.Errorf("who has gone is answered %v", a)
+				t.Errorf("the client that hung up is answered %v", a)
 			}
 		})
 		synctest.Wait()

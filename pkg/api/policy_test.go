@@ -235,7 +235,7 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 				c := start(t, setup{hosts: []inventory.Host{machine("A"), occupied, machine("C")}, adjust: func(o *api.Options) { o.Policy = rules(t, policy) }})
 				r := c.demo.book(ahead)
 				if got := test.ask(caller{c, test.token}, r.ID); got != want {
-					t.Errorf("with the policy {%s} it is so: %v", policy, got)
+					t.Errorf("with the policy {%s} the answer follows it: %v", policy, got)
 				}
 			}
 		})

@@ -158,7 +158,7 @@ func TestWhatIsDoneForARequestKnowsItsIDs(t *testing.T) {
 	for given, passed := range map[string]string{global: global, "": "", "req-1": "", strings.ToUpper(global): ""} {
 		a := c.demo.send("GET", "/v1/reservations/x", "", "X-Openstack-Request-Id", given)
 		if want := (api.RequestIDs{Own: a.header.Get("X-Openstack-Request-Id"), Global: passed}); got != want {
-			t.Errorf("given %q: got %+v, want %+v", given, got, want)
+			t.Errorf("with the id %q: got %+v, want %+v", given, got, want)
 		}
 	}
 	if _, ok := api.RequestIDsOf(t.Context()); ok {

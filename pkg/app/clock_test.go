@@ -86,7 +86,7 @@ func TestOneWrongAnswerDoesNotMoveTheClock(t *testing.T) {
 		c.asks(t, ahead(24*time.Hour))
 		c.tells(t, "after one answer that is a day ahead", 0, true)
 		if doubt := c.doubt(); !strings.Contains(doubt, "24h0m0s off") || !strings.Contains(doubt, "11 more") {
-			t.Errorf("the doubt says %q", doubt)
+			t.Errorf("the doubt is %q", doubt)
 		}
 		c.asks(t, ahead(0))
 		c.tells(t, "after the next, which is right", 0, false)

@@ -89,6 +89,6 @@ func TestAProcessOfWhichAPartCannotGoOnSendsItsClientsAwayFirst(t *testing.T) {
 		t.Errorf("it ended with %v, want what failed", err)
 	}
 	if drained.health != "draining\n" || time.Since(drained.at) < time.Second {
-		t.Errorf("%v before it ended the health check said %q", time.Since(drained.at), drained.health)
+		t.Errorf("%v before the end the health check answered %q", time.Since(drained.at), drained.health)
 	}
 }

@@ -102,7 +102,7 @@ func TestTheWatchdogStaysOffWhereSystemdDoesNotAskForIt(t *testing.T) {
 		var log bytes.Buffer
 		watchdog(t.Context(), slog.New(slog.NewTextHandler(&log, nil))) // returns at once
 		if got := log.String(); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%q: the log says %q", variable, got)
+			t.Errorf("%q: the log is %q", variable, got)
 		}
 	}
 }

@@ -372,7 +372,7 @@ func TestPropertiesThatNoHostHasAreTold(t *testing.T) {
 		t.Error("got a host")
 	}
 	if diff := cmp.Diff([]string{"gpuu"}, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("unknown properties (-want +got):\n%s", diff)
 	}
 }
 

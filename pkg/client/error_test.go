@@ -72,7 +72,7 @@ func TestAnswersOfSomethingElseAreToldFromAlmanacs(t *testing.T) {
 				t.Errorf("got kind %s, status %d", failed.Kind, failed.Status)
 			}
 			if !strings.Contains(err.Error(), f.URL) {
-				t.Errorf("%q does not say where", err)
+				t.Errorf("%q does not contain the address", err)
 			}
 		})
 	}

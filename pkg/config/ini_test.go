@@ -130,7 +130,7 @@ func TestTheReaderNamesTheLineAndGoesOn(t *testing.T) {
 			}
 			for line, part := range tc.want {
 				if !strings.Contains(wrong[line], part) {
-					t.Errorf("line %d: got %q, want it to say %q", line, wrong[line], part)
+					t.Errorf("line %d: got %q, want %q in it", line, wrong[line], part)
 				}
 			}
 			if diff := cmp.Diff(tc.rest, rest, cmp.AllowUnexported(statement{})); diff != "" {

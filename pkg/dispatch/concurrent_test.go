@@ -87,7 +87,7 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	}
 	all.Wait()
 	if slices.Sort(got); !slices.Equal(got, []string{cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}) {
-		t.Errorf("they are on %v", got)
+		t.Errorf("the instances are on %v", got)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 		close(more)
 		refused.Wait()
 		if n := readings.Load(); n != 2 {
-			t.Errorf("for one who came first and four who came later the hosts were read %d times, want 2", n)
+			t.Errorf("for one early and four later requests the hosts were read %d times, want 2", n)
 		}
 	})
 }

@@ -167,7 +167,7 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	}
 	for id := range g.on {
 		if !g.stubborn[id] {
-			t.Error("an instance that would have left has not")
+			t.Error("an instance that is not stubborn has stayed")
 		}
 		want[id] = 2
 	}

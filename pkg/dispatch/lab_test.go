@@ -193,7 +193,7 @@ func (l *land) fillAll(scouts ...*scout) map[string]int {
 		}
 	}
 	if diff := cmp.Diff(want, has); diff != "" {
-		l.t.Errorf("what Placement has is not what was told (-told +has):\n%s", diff)
+		l.t.Errorf("Placement does not have what callers were told (-told +has):\n%s", diff)
 	}
 	return taken
 }

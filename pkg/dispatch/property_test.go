@@ -53,7 +53,7 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 			"": func(t *rapid.T) {
 				for instance, allocations := range told {
 					if has := c.Consumers[instance].Allocations; !has.Equal(has.WithSource(allocations)) {
-						t.Fatalf("%s has %v, its callers were told of %v", instance, has, allocations)
+						t.Fatalf("%s has %v, its callers were told %v", instance, has, allocations)
 					}
 				}
 			},
@@ -68,12 +68,12 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 		}
 		for consumer, claim := range c.Consumers {
 			if !claim.Allocations.Equal(told[consumer]) {
-				t.Errorf("%s has %v, its callers were told of %v", consumer, claim.Allocations, told[consumer])
+				t.Errorf("%s has %v, its callers were told %v", consumer, claim.Allocations, told[consumer])
 			}
 		}
 		calls := len(c.Calls)
 		if err := b.Sweep(context.Background()); err != nil || len(c.Calls) > calls {
-			t.Errorf("something is still to be swept: %v, error %v", c.Calls[calls:], err)
+			t.Errorf("the sweep is not complete: %v, error %v", c.Calls[calls:], err)
 		}
 	})
 }

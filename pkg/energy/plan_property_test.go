@@ -175,7 +175,7 @@ func TestWhatIsRequiredIsMetWhereMachinesExist(t *testing.T) {
 			t.Fatalf("%d on of %d, and %d more could be", on, p.Required, could)
 		}
 		if (on < p.Required) && p.Short == "" {
-			t.Fatal("the plan does not say that it falls short")
+			t.Fatal("the plan falls short without a reason")
 		}
 	})
 }

@@ -264,7 +264,7 @@ func TestManualOrders(t *testing.T) {
 				}
 			}
 			if said := len(got.Kept) + len(got.Short); len(tc.want) == 0 && tc.machine.Idle == 9 && tc.machine.Phase == energy.Awake && said == 0 {
-				t.Error("the plan does not say why")
+				t.Error("the plan has no reason")
 			}
 		})
 	}

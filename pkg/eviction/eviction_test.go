@@ -31,7 +31,7 @@ func TestVictimsMakeRoomInOneTransactionAndTheAnswerWaitsUntilTheyAreGone(t *tes
 		t.Errorf("calls are %v", calls)
 	}
 	if hosts := placed.Selections[0]; len(hosts) != 1 || hosts[0].Host.Name != cloudtest.Host(0) {
-		t.Errorf("it is on %v", hosts)
+		t.Errorf("the instance is on %v", hosts)
 	}
 	if used := b.Board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{3}) {
 		t.Errorf("the board counts %v as used, want [3]", used)
@@ -65,7 +65,7 @@ func TestAnOwnerIsToldBeforeTheInstanceHasToGo(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	if waited := b.At.Sub(begun); waited < 31*time.Second {
-		t.Errorf("it took %v, want the notice and what it takes to leave", waited)
+		t.Errorf("placing took %v, want the notice period and the time to leave", waited)
 	}
 	b.Untouched(t, "v1")
 }
@@ -99,7 +99,7 @@ func TestAVictimThatCannotGoAnyMoreIsLeftAloneAndAnotherGoes(t *testing.T) {
 			had := b.On("v0")
 			b.MustPlace(t, r)
 			if v.Told > 0 || len(v.Warned) > 0 {
-				t.Error("v0 was told to go")
+				t.Error("v0 was told to leave")
 			}
 			b.Has(t, "v0", had)
 			b.Untouched(t, "v2", "v3")
@@ -148,7 +148,7 @@ func TestAVictimThatStillRunsWhenTheTimeIsUpGetsBackWhatItHadAndTheNextBestGoes(
 	b.Gone(t, "v1")
 	b.Untouched(t, "v2", "v3")
 	if waited := b.At.Sub(begun); waited < time.Minute || waited > time.Minute+10*time.Second {
-		t.Errorf("it took %v, want a minute and what the other takes", waited)
+		t.Errorf("placing took %v, want a minute and the time of the other victim", waited)
 	}
 	if b.MustPlace(t, cloudtest.Request(2, "b")); b.At.Sub(begun) > 2*time.Minute {
 		t.Error("the next request has waited for the same instance")
@@ -167,7 +167,7 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	_, err := b.Place(t.Context(), cloudtest.Request(2, "a"))
 	want := "There is no room for all of them. Instances that were to make room have not done so in time."
 	if !fault.Is(err, fault.Conflict) || err.Error() != want {
-		t.Errorf("got %v, want a conflict that says %q", err, want)
+		t.Errorf("got %v, want the conflict %q", err, want)
 	}
 	if got := b.Decided[0]; got.Reason != want || got.Placements != nil {
 		t.Errorf("the decision is %+v", got)
@@ -226,7 +226,7 @@ func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	b.Has(t, "v0", map[string]int64{cloudtest.Host(0): 1})
 	if v := b.Servers["v0"]; v.Told > 0 || v.Withdrawn != 1 {
-		t.Errorf("it was told to leave %d times, and %d times that it has not to", v.Told, v.Withdrawn)
+		t.Errorf("v0 was told %d times to leave and %d times that it stays", v.Told, v.Withdrawn)
 	}
 	b.Gone(t, "v1")
 }
@@ -354,7 +354,7 @@ func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 			t.Errorf("there were %d claims", n)
 		}
 		if v := c.Servers["v0"]; v.Told > 0 || v.Withdrawn != 1 {
-			t.Errorf("it was told to leave %d times, and %d times that it has not to", v.Told, v.Withdrawn)
+			t.Errorf("v0 was told %d times to leave and %d times that it stays", v.Told, v.Withdrawn)
 		}
 		if used := b.Board.Load().Column("VCPU").Used[0]; used != 4 {
 			t.Errorf("%d VCPU count as used, want 4", used)

@@ -91,7 +91,7 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 			"": func(t *rapid.T) {
 				for instance, allocations := range told {
 					if has := c.Consumers[instance].Allocations; !has.Equal(allocations) {
-						t.Fatalf("%s has %v, its caller was told of %v", instance, has, allocations)
+						t.Fatalf("%s has %v, its caller was told %v", instance, has, allocations)
 					}
 				}
 				for id := range had {
@@ -122,7 +122,7 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 		}
 		for consumer := range c.Consumers {
 			if had[consumer] == nil && told[consumer] == nil {
-				t.Errorf("%s has something of which nobody was told", consumer)
+				t.Errorf("%s has an allocation that no caller was told", consumer)
 			}
 		}
 	})

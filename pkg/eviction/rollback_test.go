@@ -145,7 +145,7 @@ func TestAVictimThatIsToGetBackWhatItHadMakesNoRoomBefore(t *testing.T) {
 	b.MustSweep(t)
 	b.Has(t, "v0", map[string]int64{cloudtest.Host(0): 4})
 	if n := c.Servers["v0"].Told; n > 0 {
-		t.Errorf("it was told to leave %d times", n)
+		t.Errorf("v0 was told to leave %d times", n)
 	}
 }
 

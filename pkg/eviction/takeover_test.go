@@ -116,10 +116,10 @@ func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 	b.Gone(t, "v1")
 	b.Has(t, "a", map[string]int64{})
 	if n := b.Servers["v0"].Withdrawn; n != 1 {
-		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+		t.Errorf("v0 was told %d times that it stays, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -132,15 +132,15 @@ func TestANoticeOfAReplicaThatIsKilledMeanwhileIsTakenBackByAnother(t *testing.T
 	}
 	b.Troubles("warn", cloudtest.Before)
 	if err := b.Sweep(t.Context()); err == nil {
-		t.Error("nobody hears that Nova was away")
+		t.Error("the sweep reports no error although Nova was away")
 	}
 	b.MustSweep(t)
 	b.Unharmed(t, "v0")
 	if n := b.Servers["v0"].Withdrawn; n != 1 {
-		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+		t.Errorf("v0 was told %d times that it stays, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestANoticeThatCannotBeTakenBackAtOnceIsLater(t *testing.T) {
 	}
 	b.MustPlace(t, cloudtest.Request(2, "a")) // in the room of v1
 	if v.Withdrawn != 0 || len(all["one"]) == 0 {
-		t.Fatalf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
+		t.Fatalf("v0 was told %d times that it stays, and the records are %v", v.Withdrawn, all)
 	}
 	b.MustSweep(t)
 	if v.Withdrawn != 1 || len(all["one"]) > 0 {
-		t.Errorf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
+		t.Errorf("v0 was told %d times that it stays, and the records are %v", v.Withdrawn, all)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
 	b.MustSweep(t)
 	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 4})
 	if len(all["other"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	b.MustSweep(t)
 	if len(all["one"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -259,6 +259,6 @@ func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
 	}
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	if claims != 2 || len(r.records["gone"]) > 0 {
-		t.Errorf("there were %d claims, and %v is still remembered", claims, r.records["gone"])
+		t.Errorf("there were %d claims, and the records are still %v", claims, r.records["gone"])
 	}
 }

@@ -132,7 +132,7 @@ func TestALegendBesideLeavesTheChartItsHeight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), ">in use<"); n != 6 {
-		t.Errorf("the legend beside has %d of 6 series of a name", n)
+		t.Errorf("the legend beside the chart has %d of 6 series", n)
 	}
 }
 

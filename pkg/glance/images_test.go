@@ -41,7 +41,7 @@ func TestAnImageIsFoundByItsNameAndItsID(t *testing.T) {
 	}
 	found, err := c.Image(t.Context(), named[0].ID)
 	if err != nil || found.Name != "tiny" || found.Owner == "" {
-		t.Errorf("it is %+v: %v", found, err)
+		t.Errorf("got %+v: %v", found, err)
 	}
 	if _, err := c.Image(t.Context(), "00000000-0000-4000-8000-000000000000"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an image that is not there: %v", err)
@@ -83,7 +83,7 @@ func TestMembersOfASharedImage(t *testing.T) {
 		}
 	}
 	if found, err := c.Image(t.Context(), made.ID); err != nil || found.Size != nil || found.Status != "queued" {
-		t.Errorf("without data it is %+v: %v", found, err)
+		t.Errorf("without data: got %+v: %v", found, err)
 	}
 }
 

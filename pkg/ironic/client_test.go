@@ -105,7 +105,7 @@ func TestAnOrderBringsANodeToAPowerState(t *testing.T) {
 		}
 		n.Await("target_power_state", nil)
 		if got, err := c.Node(t.Context(), n.ID); err != nil || got.Power != tc.want {
-			t.Errorf("after %q it is %+v, %v; want %q", tc.order, got, err, tc.want)
+			t.Errorf("after %q: got %+v, %v; want %q", tc.order, got, err, tc.want)
 		}
 	}
 	if err := c.SetPower(t.Context(), "no-such-node", ironic.PowerOn, 0); !fault.Is(err, fault.NotFound) {
@@ -126,7 +126,7 @@ func TestALockedNodeIsOrderedAgainUntilTheLockIsGone(t *testing.T) {
 	})
 	n.Store(map[string]any{"reservation": "another-conductor"})
 	if got, err := c.Node(t.Context(), n.ID); err != nil || got.Lock != "another-conductor" {
-		t.Errorf("it is %+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 	if err := c.SetPower(t.Context(), n.ID, ironic.PowerOff, 0); err != nil || waits != 1 {
 		t.Fatalf("%v after %d waits, want one", err, waits)

@@ -71,10 +71,10 @@ func TestOnlyTheHolderOfALeaseDoesTheStep(t *testing.T) {
 		}
 		held, err := job.Hold(t.Context(), process{table: shared, name: "a"}, "work", ttl, step)
 		if !held || err == nil || err.Error() != "the step fails" {
-			t.Errorf("a holds it: %v, %v", held, err)
+			t.Errorf("a holds the lease: %v, %v", held, err)
 		}
 		if held, err := job.Hold(t.Context(), process{table: shared, name: "b"}, "work", ttl, step); held || err != nil {
-			t.Errorf("b holds it as well: %v, %v", held, err)
+			t.Errorf("b holds the lease too: %v, %v", held, err)
 		}
 		away := process{shared, "a", func() error { return errAway }}
 		if err := job.Leased(away, "work", ttl, step)(t.Context()); !errors.Is(err, errAway) {
@@ -203,7 +203,7 @@ func TestAStepWithoutItsLeaseActsNoMore(t *testing.T) {
 					first := held.Ensure(ctx)
 					lost, shared.holder, shared.epoch = false, "a", 1 // as if the lease returned
 					if second := held.Ensure(ctx); first == nil || second == nil || ctx.Err() == nil {
-						t.Errorf("the step goes on: %v, %v, %v", first, second, ctx.Err())
+						t.Errorf("the step continues: %v, %v, %v", first, second, ctx.Err())
 					}
 					return first
 				})

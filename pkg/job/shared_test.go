@@ -50,7 +50,7 @@ func TestOneReadServesAllWhoAskedBeforeItBegan(t *testing.T) {
 				asked := int(time.Since(begun) / time.Second)
 				number, err := s.Get(t.Context())
 				if want := asked + 2; i > 0 && i%10 > 0 && number != want || i == 0 && number != 1 || err != nil {
-					t.Errorf("who asked after %d00 ms got read %d, %v", i, number, err)
+					t.Errorf("the caller after %d00 ms got read %d, %v", i, number, err)
 				}
 			})
 		}

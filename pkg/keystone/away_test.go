@@ -97,7 +97,7 @@ func TestWhoHangsUpDoesNotSpoilItForTheOthers(t *testing.T) {
 	s.front.await(2)
 	hangUp()
 	if err := <-gone; !fault.Is(err, fault.Unavailable) {
-		t.Errorf("who hung up: %v", err)
+		t.Errorf("the caller that hung up: %v", err)
 	}
 	close(hold)
 	if _, err := s.validate(token); err != nil {

@@ -144,6 +144,6 @@ func TestOfWhichRequestsKeystoneNeedNotBeAsked(t *testing.T) {
 	r.Header.Set("X-Auth-Token", "ann-1")
 	r.Header.Set("X-Service-Token", "nova-1")
 	if _, err := c.Authenticate(r); err != nil || !c.Knows(r) {
-		t.Errorf("after it was asked: known %t, %v", c.Knows(r), err)
+		t.Errorf("after a validation: known %t, %v", c.Knows(r), err)
 	}
 }

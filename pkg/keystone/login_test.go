@@ -165,11 +165,11 @@ func TestARefusedUserIsToldWhereAndWhoWithoutTheSecret(t *testing.T) {
 		}
 		for _, want := range []string{s.front.URL, tc.wantWho, "the OS_* variables"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the message does not say %q: %v", name, want, err)
+				t.Errorf("%s: the message does not contain %q: %v", name, want, err)
 			}
 		}
 		if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), a.password) {
-			t.Errorf("%s: the message tells a secret: %v", name, err)
+			t.Errorf("%s: the message reveals a secret: %v", name, err)
 		}
 	}
 }

@@ -189,7 +189,7 @@ func TestADryRunSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
 	}
 	o.DryRun = false
 	if diff := cmp.Diff(before, o.register()); diff != "" {
-		t.Errorf("the dry run said otherwise (-dry +done):\n%s", diff)
+		t.Errorf("the dry run reported other steps (-dry +done):\n%s", diff)
 	}
 	o.DryRun, o.URLs["admin"] = true, "http://new/v1"
 	if steps := o.register(); outcomes(steps, keystone.Changed) != 1 {

@@ -180,7 +180,7 @@ func TestAnInstanceTakesWhatItsFlavorAsksPlacementFor(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got[0].Hints != nil {
-				t.Errorf("hints %v, of which nothing is known", got[0].Hints)
+				t.Errorf("hints %v, want none, because none are known", got[0].Hints)
 			}
 		})
 	}

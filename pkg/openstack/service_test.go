@@ -158,7 +158,7 @@ func TestWhatFailsIsAFaultThatNamesTheService(t *testing.T) {
 				t.Errorf("got %.300v", err)
 			}
 			if strings.Contains(err.Error(), "secret") || len(err.Error()) > 1000 {
-				t.Errorf("it tells too much: %.1500v", err)
+				t.Errorf("the error reveals too much: %.1500v", err)
 			}
 		})
 	}

@@ -178,7 +178,7 @@ func TestARequestThatNobodyTakesDoesNotOutliveItsCaller(t *testing.T) {
 		t.Error("it was answered")
 	}
 	if got := r.published[0].Expiration; got > time.Millisecond {
-		t.Errorf("given up after 1 ms, and the message lives for %v", got)
+		t.Errorf("the caller waits 1 ms, and the message lives for %v", got)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestSixJobsOnThreeHosts(t *testing.T) { // check A002-3
 	}
 	for _, m := range []MCB{MCBs[0], MCBs[3]} {
 		if _, err := m.Place(t.Context(), p); !isInfeasible(err) {
-			t.Errorf("%s gives %v, want that it finds nothing", m.Name, err)
+			t.Errorf("%s: got %v, want no placement", m.Name, err)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestMemoryThatFitsInSumOnlyIsNoPlacement(t *testing.T) { // check A002-4
 				t.Fatal(err)
 			}
 			if at, err := algorithm(t.Context(), p); !isInfeasible(err) {
-				t.Errorf("%s gives %v, %v for memory %v", name, at, err, memory)
+				t.Errorf("%s: got %v, %v for memory %v", name, at, err, memory)
 			}
 		}
 	}
@@ -148,11 +148,11 @@ func TestThreePartition(t *testing.T) { // check A002-6
 	near(t, "exact", p.MinYield(place(t, p, "exact")), 1)
 	for _, name := range deterministic() {
 		if got := p.MinYield(place(t, p, name)); got > 1 {
-			t.Errorf("%s gives %v", name, got)
+			t.Errorf("%s: got %v", name, got)
 		}
 	}
 	if got := p.MinYield(place(t, p, "mcb8")); got < .89 || got > .9 {
-		t.Errorf("mcb8 gives %v, want about 0.893", got)
+		t.Errorf("mcb8: got %v, want about 0.893", got)
 	}
 }
 

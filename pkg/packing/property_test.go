@@ -184,11 +184,11 @@ func TestNoHeuristicIsBetterThanExactOrBreaksABound(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if broken := violation(p, at); broken != "" || !p.Fits(at) {
-				t.Fatalf("%s gives %v: %s", name, at, broken)
+				t.Fatalf("%s: got %v: %s", name, at, broken)
 			}
 			got := p.MinYield(at)
 			if !close(got, oracle(p, at)) || got > largest+1e-6 || got > p.Bound()+1e-9 {
-				t.Fatalf("%s gives %v with %v; the oracle says %v, the best is %v, the bound %v", name, at, got, oracle(p, at), largest, p.Bound())
+				t.Fatalf("%s: got %v with %v; the oracle has %v, the best is %v, the bound %v", name, at, got, oracle(p, at), largest, p.Bound())
 			}
 		}
 	})
@@ -222,7 +222,7 @@ func TestSharesAreWithinTheHostsAndNobodyHasLessThanTheSmallestYield(t *testing.
 				}
 			}
 			if given > host.CPU+1e-8 {
-				t.Fatalf("host %d gives %v", h, given)
+				t.Fatalf("host %d provides %v", h, given)
 			}
 		}
 		for i, y := range o.Yields {
@@ -311,7 +311,7 @@ func TestASearchThatIsEndedGivesTheBestSoFarAndSaysSo(t *testing.T) {
 	tight.Hosts = tight.Hosts[:5]
 	_, err = Exact{Work: 10}.Place(t.Context(), tight)
 	if infeasible, is := errors.AsType[*Infeasible](err); is && infeasible.Proven {
-		t.Errorf("after 10 hosts it is sure: %v", err)
+		t.Errorf("after 10 hosts the result is proven: %v", err)
 	}
 }
 
@@ -339,7 +339,7 @@ func TestTheWorkOfASearchIsTheHostsThatItLooksAt(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if looks -= seed; looks < most/2 || looks > most+len(p.Hosts) {
-		t.Errorf("it looked at %d hosts; want %d", looks, most)
+		t.Errorf("the search looked at %d hosts; want %d", looks, most)
 	}
 }
 

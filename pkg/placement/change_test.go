@@ -148,7 +148,7 @@ func TestTraitsOfOthersStayOnAProvider(t *testing.T) {
 	before := g.client.Calls()
 	g.must(g.client.ChangeTraits(ctx, g.provider, []string{second}, []string{first}))
 	if calls := g.client.Calls() - before; calls != 1 {
-		t.Errorf("%d calls where nothing is to be done, want 1", calls)
+		t.Errorf("%d calls although nothing changes, want 1", calls)
 	}
 }
 

@@ -112,7 +112,7 @@ func (g *ground) dropChild(child string) {
 		g.must(g.client.DeleteProvider(ctx, id))
 	}
 	if left, err := g.client.ProviderNamed(ctx, child); err != nil || left != "" {
-		g.t.Errorf("the child is there still: %q, %v", left, err)
+		g.t.Errorf("the child still exists: %q, %v", left, err)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestWhyAClaimIsRefusedIsTold(t *testing.T) {
 		switch {
 		case c.want == "taken":
 			if !errors.Is(err, placing.ErrConsumerChanged) || !fault.Is(err, fault.Conflict) {
-				t.Errorf("%s: got %v, want that it is taken", c.name, err)
+				t.Errorf("%s: got %v, want a changed consumer", c.name, err)
 			}
 		case c.want == "invalid":
 			if errors.As(err, &full) || !fault.Is(err, fault.Invalid) {
@@ -173,7 +173,7 @@ func TestAClaimThatOthersOvertakeIsMadeAnewSomeTimes(t *testing.T) {
 	}
 	m.Meddle(post, overtaken)
 	if err := client.Claim(t.Context(), []placing.Claim{g.claim(1)}); !errors.Is(err, placing.ErrConcurrentUpdate) || m.Count(post) != 13 {
-		t.Errorf("got %v after %d attempts, want that it is overtaken after 10 more", err, m.Count(post))
+		t.Errorf("got %v after %d attempts, want a concurrent update after 10 more", err, m.Count(post))
 	}
 }
 
@@ -262,7 +262,7 @@ func TestAllocationsThatMakeNoSenseAreNotTaken(t *testing.T) {
 	} {
 		_, err := reader(t, document).AllocationsOf(t.Context(), uuid.NewString())
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is invalid") {
-			t.Errorf("%s: got %v, want that it is invalid", document, err)
+			t.Errorf("%s: got %v, want an error about an invalid answer", document, err)
 		}
 	}
 }

@@ -104,14 +104,14 @@ func TestDecisionsAreThoseOfOsloPolicy(t *testing.T) {
 	for i, want := range oslo(t, rules, questions) {
 		got := e.Check(names[i], callers[i], questions[i].Target) == nil
 		if got != want {
-			t.Errorf("%q for %+v, target %v: got %v, oslo.policy says %v", rules[names[i]], callers[i], questions[i].Target, got, want)
+			t.Errorf("%q for %+v, target %v: got %v, oslo.policy answers %v", rules[names[i]], callers[i], questions[i].Target, got, want)
 		}
 		if want {
 			allowed++
 		}
 	}
 	if allowed < many/10 || allowed > many*9/10 {
-		t.Errorf("%d of %d questions are answered yes; the draw says little", allowed, many)
+		t.Errorf("%d of %d questions are answered yes; the draw shows little", allowed, many)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestBringingAMachineToAState(t *testing.T) {
 				defer cancel()
 				err := power.Drive(ctx, &b, tc.to, tc.how, power.PollInterval{})
 				if tc.err == "" && (err != nil || b.state != tc.to) {
-					t.Errorf("it is %s: %v", b.state, err)
+					t.Errorf("the state is %s: %v", b.state, err)
 				}
 				if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || fault.Of(err).Kind != tc.kind) {
 					t.Errorf("got %v, want %s with %q", err, tc.kind, tc.err)

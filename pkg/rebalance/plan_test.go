@@ -47,7 +47,7 @@ func TestAPlanRaisesTheSmallestYieldWithinItsBudget(t *testing.T) {
 			t.Errorf("%s: %d moves, %v after %v under %v; want %d moves, %v", tc.name, len(p.Moves), p.After, p.Before, p.Bound, tc.moves, tc.after)
 		}
 		if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) {
-			t.Errorf("%s: it promises %v and gives %v", tc.name, p.After, got)
+			t.Errorf("%s: the plan promises %v and reaches %v", tc.name, p.After, got)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestThereIsNoPlanWhereNothingHelps(t *testing.T) {
 	}
 	boxes := []box{{name: "h1", memory: 16384, guests: crowd("i", 8)}, {name: "h2", memory: 16384}}
 	if p := plan(t, situation(t, boxes), rebalance.Options{Migrations: 1, Gain: 0.1}); len(p.Moves) != 0 {
-		t.Errorf("for less than the gain that is asked for: %v", moves(p))
+		t.Errorf("for less than the requested gain: %v", moves(p))
 	}
 }
 
@@ -238,13 +238,13 @@ func TestWhoeverIsInTheWayStepsAside(t *testing.T) {
 	}
 	p := plan(t, situation(t, boxes), rebalance.Options{Migrations: 3, Algorithm: "exact"})
 	if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) || !near(p.After, 1) && !near(p.After, 8.0/9) {
-		t.Errorf("%v: it promises %v and gives %v", moves(p), p.After, got)
+		t.Errorf("%v: the plan promises %v and reaches %v", moves(p), p.After, got)
 	}
 	boxes[2].guests = []inventory.Instance{server("third", 8, 512)}
 	boxes[2].memory = 1536
 	p = plan(t, situation(t, boxes), rebalance.Options{})
 	if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) || p.After <= p.Before {
-		t.Errorf("%v: it promises %v and gives %v, before %v", moves(p), p.After, got, p.Before)
+		t.Errorf("%v: the plan promises %v and reaches %v, before %v", moves(p), p.After, got, p.Before)
 	}
 }
 

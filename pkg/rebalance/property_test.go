@@ -124,10 +124,10 @@ func TestEveryStepOfAPlanIsPossibleAndItKeepsWhatItPromises(t *testing.T) {
 		after := follow(t, boxes, groups, p.Moves)
 		again := situation(t, after, groups...)
 		if got := yieldOf(t, again, p); p.After > p.Bound+1e-9 || len(p.Moves) > 0 && (p.After <= p.Before || !near(got, p.After)) {
-			t.Fatalf("%v promises %v, before %v, bound %v, and gives %v", moves(p), p.After, p.Before, p.Bound, got)
+			t.Fatalf("%v promises %v, before %v, bound %v, and reaches %v", moves(p), p.After, p.Before, p.Bound, got)
 		}
 		if n := len(p.Moves); n > 0 && !near(p.Moves[n-1].Yield, p.After) {
-			t.Fatalf("the last move tells %v, the plan %v", p.Moves[n-1].Yield, p.After)
+			t.Fatalf("the last move reports %v, the plan %v", p.Moves[n-1].Yield, p.After)
 		}
 		if len(p.Moves) == 0 && (p.After != p.Before || len(p.Reasons) == 0) {
 			t.Fatalf("nothing is moved, and the yield goes from %v to %v for %q", p.Before, p.After, p.Reasons)
@@ -184,12 +184,12 @@ func TestHostsAreEmptiedWithoutHarm(t *testing.T) {
 			floor = p.Before
 		}
 		if got := yieldOf(t, situation(t, after, groups...), p); !near(got, p.After) || len(p.Moves) > 0 && p.After < floor-1e-9 {
-			t.Fatalf("%v promises %v over %v, and gives %v", moves(p), p.After, floor, got)
+			t.Fatalf("%v promises %v over %v, and reaches %v", moves(p), p.After, floor, got)
 		}
 		for i, b := range after {
 			emptied := slices.Contains(p.Emptied, b.name)
 			if emptied != (len(boxes[i].guests) > 0 && len(b.guests) == 0) || len(boxes[i].guests) == 0 && len(b.guests) > 0 {
-				t.Fatalf("%v is said to become empty by %v: %s had %d and has %d guests", p.Emptied, moves(p), b.name, len(boxes[i].guests), len(b.guests))
+				t.Fatalf("the plan empties %v by %v: %s had %d and has %d guests", p.Emptied, moves(p), b.name, len(boxes[i].guests), len(b.guests))
 			}
 		}
 	})

@@ -163,7 +163,7 @@ func TestWhatIsRecordedIsBounded(t *testing.T) {
 		t.Errorf("%d refused hosts are recorded, want half of 100 of the one filter, and the one of the other", len(d.Refused))
 	}
 	if *most.asked != 50 || *few.asked != 1 {
-		t.Errorf("the filters were asked why %d and %d times", *most.asked, *few.asked)
+		t.Errorf("the filters were asked for reasons %d and %d times", *most.asked, *few.asked)
 	}
 	if len(d.Ranked) != 20 {
 		t.Errorf("%d ranked hosts are recorded, want 20", len(d.Ranked))

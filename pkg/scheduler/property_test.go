@@ -117,7 +117,7 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 		before := cmp.Diff(rows, nil)
 		plan := p.Plan(s, r, 0, rand.New(rand.NewPCG(seed, 0)).IntN)
 		if cmp.Diff(rows, nil) != before {
-			t.Fatal("planning has changed the states it was given")
+			t.Fatal("planning has changed its input states")
 		}
 		if len(plan.Picks) != 0 && len(plan.Picks) != len(r.Instances) {
 			t.Fatalf("%d of %d instances are placed", len(plan.Picks), len(r.Instances))
@@ -160,7 +160,7 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
 		again := p.Plan(statesOf(t, other), r, 0, rand.New(rand.NewPCG(seed, 0)).IntN)
 		if diff := cmp.Diff(plan, again); diff != "" {
-			t.Fatalf("the same seed gives another plan: %s", diff)
+			t.Fatalf("the same seed makes another plan: %s", diff)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func haizeaFolder(t *testing.T) (data string, reference haizeaReference) {
 	}
 	text, err := os.ReadFile(filepath.Join(data, "..", "reference", "haizea-reference.json"))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the outcomes of Haizea are not beside the folder that ALMANAC_DATA names")
+		t.Skip("Haizea's outcomes are not next to the folder that ALMANAC_DATA names")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &reference)

@@ -179,15 +179,15 @@ func testFrozen(t *testing.T, frozenAt, otherAt string) {
 	}
 	// Each wait for a lock that fails takes five seconds.
 	if again := other.Retries()["lock_wait"]; again > 1 {
-		t.Errorf("the others waited %d times in vain", again)
+		t.Errorf("the others waited %d times without a lock", again)
 	}
 	proxy.FailCommits(mysqlproxy.Frozen, 0)
 	proxy.Thaw()
 	if err := <-done; !errors.Is(err, reservation.ErrStale) {
-		t.Errorf("the frozen one, when it goes on: %v, want ErrStale", err)
+		t.Errorf("the frozen one, after the thaw: %v, want ErrStale", err)
 	}
 	if _, err := other.Get(t.Context(), "frozen"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("what was given to another is stored too: %v", err)
+		t.Errorf("the frozen booking is stored although its host is taken: %v", err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestAChangeOfPowerInDoubtIsToldOnce(t *testing.T) {
 			records, err := s.PowerRecords(t.Context())
 			audit, auditErr := s.Audit(t.Context(), "a", 0, 0)
 			if records["a"].Number != changes || len(audit) != changes || audit[0].At != changes || err != nil || auditErr != nil {
-				t.Errorf("%d changes count %d, and the audit tells of %d: %v, %v", changes, records["a"].Number, len(audit), err, auditErr)
+				t.Errorf("%d changes count %d, and the audit has %d: %v, %v", changes, records["a"].Number, len(audit), err, auditErr)
 			}
 		})
 	}
@@ -269,7 +269,7 @@ func TestABookingIsAtMostTenStatements(t *testing.T) {
 		work(n + 1)
 	}
 	if each := float64(server.Questions(t)-before) / rounds; each > 10 {
-		t.Errorf("a booking with a key takes %.1f statements", each)
+		t.Errorf("a booking with a key needs %.1f statements", each)
 	}
 	before = server.Questions(t)
 	for range rounds {
@@ -278,6 +278,6 @@ func TestABookingIsAtMostTenStatements(t *testing.T) {
 		}
 	}
 	if each := float64(server.Questions(t)-before) / rounds; each != 1 {
-		t.Errorf("looking into the log takes %.1f statements", each)
+		t.Errorf("reading the log needs %.1f statements", each)
 	}
 }

@@ -90,7 +90,7 @@ func awaitLockWait(t *testing.T, db *sql.DB) {
 		}
 		select {
 		case <-timeout:
-			t.Fatal("nobody waits for a lock")
+			t.Fatal("no transaction waits for a lock")
 		case <-time.After(150 * time.Millisecond):
 		}
 	}
@@ -118,7 +118,7 @@ func TestARestartOfTheServerIsSurvived(t *testing.T) {
 		}
 	})
 	if err := s.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("ping while it is away: %v, want an unavailable fault", err)
+		t.Errorf("ping while the server is away: %v, want an unavailable fault", err)
 	}
 	server.Start()
 	wg.Wait()
@@ -156,7 +156,7 @@ func TestAConnectionThatIsRefusedSaysWhy(t *testing.T) {
 				t.Fatal("it opens")
 			}
 			if f := fault.Of(err); f.Kind != fault.Unavailable || f.RetryAfter == 0 || !strings.Contains(f.Message, c.want) {
-				t.Errorf("got %+v, want an unavailable fault that says %q", f, c.want)
+				t.Errorf("got %+v, want an unavailable fault with %q", f, c.want)
 			}
 			if text := err.Error(); strings.Contains(text, "s3cret") || !strings.Contains(text, at.User.Username()+"@"+at.Host+at.Path) {
 				t.Errorf("%q must name the database and not the password", text)

@@ -64,7 +64,7 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 		t.Errorf("eight writes gave up after %v, want at most twice the busy timeout of 300 ms", waited)
 	}
 	if _, err := s.List(t.Context(), reservation.Query{}); err != nil {
-		t.Errorf("reading beside the lock: %v", err)
+		t.Errorf("reading during the lock: %v", err)
 	}
 	release()
 	if err := create(t, s, "r"); err != nil {

@@ -79,10 +79,10 @@ func TestWhoeverGivesUpWaitingTakesNoSlot(t *testing.T) {
 		g.Leave("p")
 		synctest.Wait()
 		if !slices.Equal(order, []string{"q"}) {
-			t.Errorf("%v came in, want only the one that went on waiting", order)
+			t.Errorf("%v entered, want only the one that kept waiting", order)
 		}
 		if err := g.Enter(ctx, "p"); !errors.Is(err, context.Canceled) {
-			t.Errorf("somebody who is gone was let in: %v", err)
+			t.Errorf("a caller that has gone entered: %v", err)
 		}
 		if err := g.Enter(t.Context(), "p"); err != nil {
 			t.Errorf("the slot is lost: %v", err)

@@ -236,7 +236,7 @@ func TestEqualHostsAreDrawnWithTheSeed(t *testing.T) {
 		a := schedule(t, q)
 		drawn[a.Placements[0].Host] = true
 		if diff := cmp.Diff(a, schedule(t, q)); diff != "" {
-			t.Fatalf("seed %d gives two answers:\n%s", seed, diff)
+			t.Fatalf("seed %d makes two answers:\n%s", seed, diff)
 		}
 	}
 	if len(drawn) != 3 {
@@ -367,7 +367,7 @@ func TestABadScheduleQuestionNamesTheField(t *testing.T) {
 		}
 		_, err := whatif.Schedule(strings.NewReader(text), seeded)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != tc.field || !strings.Contains(f.Message, tc.says) {
-			t.Errorf("%s: %v, want one about %s that says %q", tc.with, err, tc.field, tc.says)
+			t.Errorf("%s: %v, want an error about %s with %q", tc.with, err, tc.field, tc.says)
 		}
 	}
 	for _, text := range []string{`{}`, `{"hosts": []}`, `{"hosts": null}`} {

@@ -48,7 +48,7 @@ func reads(t *testing.T, format string, text []byte) {
 		}
 	}
 	if counted != a.Lines || a.Jobs != jobs {
-		t.Fatalf("%d jobs were given: %+v", jobs, a)
+		t.Fatalf("the reader returned %d jobs: %+v", jobs, a)
 	}
 }
 

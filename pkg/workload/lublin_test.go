@@ -325,10 +325,10 @@ func TestJobsOfTheModelComeInOrderAndFollowFromTheSeed(t *testing.T) {
 		t.Errorf("%v; want %.1f interactive jobs for one of batch", count, want)
 	}
 	if !reflect.DeepEqual(jobs, lublin(t, 1, 3000, workload.Batch(), workload.Interactive())) {
-		t.Error("the same seed gives other jobs")
+		t.Error("the same seed makes other jobs")
 	}
 	if reflect.DeepEqual(jobs, lublin(t, 2, 3000, workload.Batch(), workload.Interactive())) {
-		t.Error("another seed gives the same jobs")
+		t.Error("another seed makes the same jobs")
 	}
 }
 

@@ -66,7 +66,7 @@ func TestJobsComeInOrderAndEqualsAsTheyStood(t *testing.T) {
 			late += int(s.Lines)
 		}
 		if len(got)+late != len(submits) {
-			t.Fatalf("%d given and %d late of %d", len(got), late, len(submits))
+			t.Fatalf("%d returned and %d late of %d", len(got), late, len(submits))
 		}
 		if ahead >= len(submits) && fmt.Sprint(got) != fmt.Sprint([]workload.Job(sorted)) {
 			t.Fatalf("got %v, want %v", got, sorted)
@@ -135,7 +135,7 @@ func TestALogOfAnyLengthIsReadInBoundedMemory(t *testing.T) {
 		}
 	}
 	if a := f.Account(); n != total || a.Jobs != total || a.Lines != total || len(a.Skipped) != 0 {
-		t.Errorf("%d jobs of %d were given: %+v", n, total, a)
+		t.Errorf("%d jobs of %d were returned: %+v", n, total, a)
 	}
 }
 
@@ -179,6 +179,6 @@ func TestAMergeGivesWhatComesBeforeAMistakeAndThenTheMistake(t *testing.T) {
 		}
 	}
 	if _, err := s.Next(); !errors.Is(err, errBroken) {
-		t.Errorf("at its end the merge says %v", err)
+		t.Errorf("at its end the merge returns %v", err)
 	}
 }

@@ -240,7 +240,7 @@ func TestCSVRefusesAWrongHeader(t *testing.T) {
 			_, err = workload.Read(strings.NewReader("\n\n"), "", workload.OpenOptions{Format: "csv"})
 		}
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || fault.Of(err).Field != "trace" {
-			t.Errorf("header %q: %v; want an Invalid fault that says %q", header, err, want)
+			t.Errorf("header %q: %v; want an Invalid fault with %q", header, err, want)
 		}
 	}
 }
@@ -287,11 +287,11 @@ func TestTheFormatIsToldFromTheContentAndElseFromTheName(t *testing.T) {
 	}
 	_, err := workload.Read(strings.NewReader("what is this?\n"), "notes.txt", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace_format" {
-		t.Errorf("an unknown format gives %v; want an Invalid fault on trace_format", err)
+		t.Errorf("an unknown format: got %v; want an Invalid fault on trace_format", err)
 	}
 	_, err = workload.Read(strings.NewReader("\n \n"), "notes.txt", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" {
-		t.Errorf("an empty text gives %v; want an Invalid fault on trace", err)
+		t.Errorf("an empty text: got %v; want an Invalid fault on trace", err)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestAFileThatBreaksOffGivesWhatItHasAndThenSaysSo(t *testing.T) {
 		_, err = f.Next()
 	}
 	if !fault.Is(err, fault.Invalid) || jobs != 3 {
-		t.Errorf("XML that breaks off gives %v after %d jobs; want an Invalid fault after 2", err, jobs-1)
+		t.Errorf("XML that breaks off: got %v after %d jobs; want an Invalid fault after 2", err, jobs-1)
 	}
 }
 
@@ -357,7 +357,7 @@ func TestAFileThatBreaksOffInItsHeaderIsRefusedAtOnceAndSaysSoOnce(t *testing.T)
 		_, err := workload.Open(file(t, name, text), workload.OpenOptions{})
 		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || strings.Count(err.Error(), "EOF") != 1 ||
 			name != "e.lwf" && !strings.Contains(err.Error(), "breaks off") {
-			t.Errorf("%s: %v; want an Invalid fault on trace that says once that the file breaks off", name, err)
+			t.Errorf("%s: %v; want an Invalid fault on trace that states once that the file breaks off", name, err)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestOnlyARegularFileIsOpened(t *testing.T) {
 	for path, want := range map[string]string{pipe: "is read several times and has to be a file", "/dev/null": "has to be a file", folder: "is a directory"} {
 		_, err := workload.Open(path, workload.OpenOptions{})
 		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want an Invalid fault on trace that says %q", path, err, want)
+			t.Errorf("%s: %v; want an Invalid fault on trace with %q", path, err, want)
 		}
 	}
 }
@@ -402,12 +402,12 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"trace_format": {Format: "swff"}, "procs_per_host": {ProcsPerHost: -1}, "hosts": {MostSize: -1}, "ahead": {Ahead: -1},
 	} {
 		if err := o.Check(); fault.Of(err) == nil || fault.Of(err).Field != field || !fault.Is(err, fault.Invalid) {
-			t.Errorf("%+v gives %v; want an Invalid fault on %s", o, err, field)
+			t.Errorf("%+v: got %v; want an Invalid fault on %s", o, err, field)
 		}
 	}
 	_, err := workload.Open("there/is/no.swf", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "there/is/no.swf") {
-		t.Errorf("a file that is not there gives %v", err)
+		t.Errorf("a missing file: got %v", err)
 	}
 	if !slices.Contains(workload.Formats, "oar") {
 		t.Error("oar is no format")

@@ -272,7 +272,7 @@ func (s *scene) until(seconds int, what string, ok func() bool) {
 		s.run(5)
 	}
 	if !ok() {
-		s.t.Fatalf("after %d s it is not so that %s\n%s", seconds, what, s.story(""))
+		s.t.Fatalf("after %d s still not true: %s\n%s", seconds, what, s.story(""))
 	}
 }
 

@@ -251,7 +251,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 		l.must(err)
 		got := all[l.host]
 		if want := (controller.Service{Up: true, Disabled: disabled, Reason: reason, Reported: got.Reported}); got != want {
-			t.Errorf("it is %+v, want %+v", got, want)
+			t.Errorf("the service is %+v, want %+v", got, want)
 		}
 	}
 	one, two := controller.ReasonPrefix+"1: idle", controller.ReasonPrefix+"2: idle"
@@ -269,7 +269,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 		l.must(l.nova.DisableService(ctx, s.ID, theirs))
 		for what, err := range map[string]error{"Enable": l.Enable(ctx, l.host, ""), "Disable": l.Disable(ctx, l.host, one)} {
 			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), theirs) {
-				t.Errorf("%s of a host that somebody has closed: %v", what, err)
+				t.Errorf("%s of a host that an operator has disabled: %v", what, err)
 			}
 		}
 		is(true, theirs)
@@ -278,7 +278,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 	l.admin.Must("PUT", "compute", "/os-services/"+s.ID, map[string]any{"status": "disabled"}, nil)
 	for what, err := range map[string]error{"Enable": l.Enable(ctx, l.host, ""), "Disable": l.Disable(ctx, l.host, one)} {
 		if !fault.Is(err, fault.Conflict) {
-			t.Errorf("%s of a host that somebody has closed without a word: %v", what, err)
+			t.Errorf("%s of a host that an operator has disabled without a reason: %v", what, err)
 		}
 	}
 	if err := l.Disable(ctx, l.host, "a new disk"); !fault.Is(err, fault.Invalid) {
@@ -300,7 +300,7 @@ func TestAServiceThatRunsIsHeardOfAgainAndAgain(t *testing.T) {
 	}
 	first := heard()
 	if first == 0 || first.Time().Before(time.Now().Add(-patience)) {
-		t.Errorf("it was heard of at %v, and now it is %v", first, span.At(time.Now()))
+		t.Errorf("the last report is from %v, and now it is %v", first, span.At(time.Now()))
 	}
 	l.await("it reports again", func() bool { return heard() > first })
 }
@@ -317,9 +317,9 @@ func TestAHostThatIsForcedDownIsNotUp(t *testing.T) {
 	all, err := l.Services(t.Context())
 	l.must(err)
 	if got := all[l.host]; got != (controller.Service{Reported: got.Reported}) {
-		t.Errorf("it is %+v", got)
+		t.Errorf("the service is %+v", got)
 	}
 	if by := l.occupied(l.host); by != "" {
-		t.Errorf("it is occupied: %s", by)
+		t.Errorf("the host is occupied: %s", by)
 	}
 }

@@ -60,7 +60,7 @@ func TestTheDatabaseAndTheFileOfNovaManageNameEveryHost(t *testing.T) {
 	}
 	for _, host := range cloud.Hosts(t) {
 		if told[host] == "" {
-			t.Errorf("the cell of %s is not told", host)
+			t.Errorf("the cell of %s is missing", host)
 		}
 	}
 	read, err := written(t, cloud.NovaManage(t, "cell_v2", "list_hosts")).Cells(t.Context())

@@ -157,7 +157,7 @@ func TestRequestFiltersLeaveTheHostsThatNovasLeave(t *testing.T) {
 		case want.Error == "FlavorImageConflict" || want.Error == "Invalid":
 			count["contradict themselves"]++
 			if len(beyond) == 0 {
-				t.Errorf("Nova fails with %s, and it is judged here: %s", want.Error, raw)
+				t.Errorf("Nova fails with %s, and Almanac judges the request: %s", want.Error, raw)
 			}
 			continue
 		case len(beyond) > 0, want.Error != "" && want.Error != "RequestFilterFailed":
@@ -281,7 +281,7 @@ func TestWhatANewerNovaTranslatesIsJudgedBesideOne(t *testing.T) {
 		}
 		_, older := request(t, edited(t, values), object.Options{})
 		if asked := name != "not packed"; (len(older) > 0) != asked {
-			t.Errorf("%s, beside an older Nova: %q", name, older)
+			t.Errorf("%s, with an older Nova: %q", name, older)
 		}
 	}
 }

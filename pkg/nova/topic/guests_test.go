@@ -44,7 +44,7 @@ type following struct {
 
 func (f following) Place(ctx context.Context, r *placing.Request) (dispatch.Placed, error) {
 	if f.guests.err != nil || len(f.guests.saved) == 0 {
-		f.t.Error("it was placed before what it is for was stored")
+		f.t.Error("the instance was placed before its record was stored")
 	}
 	return f.placer.Place(ctx, r)
 }

@@ -154,6 +154,6 @@ func TestARequestThatNoReservationLeavesAHostToIsNotPassedOn(t *testing.T) {
 	_, err = serve(t, topic.Options{Behind: stock, States: func() *inventory.States { return states }}).ask(t, args(t, nil, nil))
 	checkRefusal(t, err, "NoValidHost", novaException, "There are not enough hosts available.")
 	if len(stock.specs) > 0 {
-		t.Error("it is passed on")
+		t.Error("the request is passed on")
 	}
 }

@@ -209,6 +209,6 @@ func TestCastsArePassedOnUnchanged(t *testing.T) {
 		}
 	}
 	if told := len(b.changes); told != 4 {
-		t.Errorf("%d changes are told of, want one for each cast but sync_instance_info", told)
+		t.Errorf("%d changes are reported, want one for each cast except sync_instance_info", told)
 	}
 }

@@ -63,7 +63,7 @@ func (p *peer) line(t *testing.T) string {
 func (p *peer) ready(t *testing.T) {
 	t.Helper()
 	if got := p.line(t); got != "ready" {
-		t.Fatalf("the Python peer says %q", got)
+		t.Fatalf("the Python peer prints %q", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited too long for: %s", what)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestAWrongPasswordIsToldOnceAndNotShown(t *testing.T) {
 	}
 	told := log.String()
 	if strings.Count(told, "refuses the user name or password") != 1 {
-		t.Errorf("the log does not say it once:\n%s", told)
+		t.Errorf("the log does not contain the refusal once:\n%s", told)
 	}
 	shown := told + err.Error() + fmt.Sprintf("%+v", transport.Status())
 	if strings.Contains(shown, "wr0ng") {

@@ -129,7 +129,7 @@ func (r *relay) awaitSilenced(t *testing.T) {
 	select {
 	case <-r.silenced:
 	case <-time.After(patience):
-		t.Fatal("the broker says nothing")
+		t.Fatal("the broker sends nothing")
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWhatHasNoSolutionIsInfeasible(t *testing.T) {
 		_, err := installed(t).Solve(t.Context(), l)
 		infeasible, is := errors.AsType[*packing.Infeasible](err)
 		if !is || !infeasible.Proven {
-			t.Errorf("%s: %v, want that it is proven to have none", name, err)
+			t.Errorf("%s: %v, want a proof that there is no solution", name, err)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 		"", "c no status\n", "s bas 2\n", "s bas 2 2 f f many\n", "s mip 2 2 o 1\nj 9 1\n", "s mip 2 2 o 1\nj one 1\n", "s mip 2 2 o 1\nj 1\n", "s bas 2 2 f f 1\nj 1 b x 0\n",
 	} {
 		if found, err := read([]byte(answer), two(1)); err == nil {
-			t.Errorf("%q gives %v", answer, found)
+			t.Errorf("%q: got %v", answer, found)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestAMachineIsReadAndSwitched(t *testing.T) {
 					t.Fatalf("to %s: %v", to, err)
 				}
 				if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) || to == energy.On && r.Watts != tc.on {
-					t.Errorf("to %s: it says %+v, %v; on is %v", to, r, err, bmc.On())
+					t.Errorf("to %s: got %+v, %v; on is %v", to, r, err, bmc.On())
 				}
 			}
 			if got := fmt.Sprint(bmc.Resets()); got != tc.resets {

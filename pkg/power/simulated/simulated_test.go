@@ -49,12 +49,12 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 					t.Errorf("got %v after %v, want %v", err, took, tc.switched)
 				}
 				if err == nil && m.State() != tc.to || err != nil && m.State() != tc.from {
-					t.Errorf("it is %s after %v", m.State(), err)
+					t.Errorf("the state is %s after %v", m.State(), err)
 				}
 				time.Sleep(tc.up - time.Since(began) - time.Nanosecond)
 				synctest.Wait()
 				if before := m.Up(); before && tc.up > time.Nanosecond {
-					t.Errorf("it is up before %v", tc.up)
+					t.Errorf("the host is up before %v", tc.up)
 				}
 				time.Sleep(2 * time.Hour)
 				if m.Up() != (tc.up > 0) {
@@ -87,13 +87,13 @@ func TestWhatAMachineInTroubleTells(t *testing.T) {
 	}
 	m.Trouble(simulated.Trouble{Untouchable: "it is repaired"})
 	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{}); err == nil || m.State() != energy.On {
-		t.Error("a machine that nobody may touch was switched off")
+		t.Error("an untouchable machine was switched off")
 	} else if !fault.Is(err, fault.Denied) {
 		t.Errorf("got %v, want Denied", err)
 	}
 	m.Trouble(simulated.Trouble{Flaps: true})
 	if one, two := read(), read(); one == two {
-		t.Errorf("it flaps and says %q twice", one)
+		t.Errorf("the machine flaps and reports %q twice", one)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTheOperatingSystemIsToldOf(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if fmt.Sprint(told) != "[false true]" {
-			t.Errorf("told %v", told)
+			t.Errorf("the operating system changed %v", told)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func TestHostsThatAreDeadAreAskedOnceAndHoldUpNobodyElse(t *testing.T) {
 			t.Errorf("of %d it was measured, in %v", len(use), time.Since(begun))
 		}
 		if d.top > atOnce {
-			t.Errorf("%d were asked for at once", d.top)
+			t.Errorf("there were %d requests at once", d.top)
 		}
 		time.Sleep(apart * time.Second)
 		d.asked, begun = 0, time.Now()
@@ -122,7 +122,7 @@ func TestAReadingOfManyDeadHostsEndsInTime(t *testing.T) {
 			begun = time.Now()
 		}
 		if use := m.Use(t.Context(), on); len(use) != 20 {
-			t.Errorf("after some readings it is measured of %d, want all that live", len(use))
+			t.Errorf("after some readings %d guests are measured, want all that live", len(use))
 		}
 	})
 }

@@ -97,7 +97,7 @@ func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	written := func(o Options) map[string][]byte {
 		report, err := Run(t.Context(), o, nil)
@@ -121,7 +121,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	}
 	first, again := written(small()), written(small())
 	if len(first) != 2+2*7 {
-		t.Errorf("%d files; want the report, the results, six figures of the paper and one beside it, each twice", len(first))
+		t.Errorf("%d files; want the report, the results, six figures of the paper and one more, each twice", len(first))
 	}
 	for name, content := range first {
 		if !bytes.Equal(content, again[name]) {
@@ -131,7 +131,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	other := small()
 	other.Seed++
 	if bytes.Equal(first["results.csv"], written(other)["results.csv"]) {
-		t.Error("another seed gives the same results")
+		t.Error("another seed makes the same results")
 	}
 	for n := 2; n <= 7; n++ {
 		if figure := "![figure-" + string(rune('0'+n)); !strings.Contains(string(first["report.md"]), figure) {
@@ -212,7 +212,7 @@ func TestWhetherTheRiseDependsOnArrivalsIsSaidOnlyWhereRunsShowIt(t *testing.T) 
 		r.tellArrivals(report)
 		for _, sentence := range []string{depends, explainsNot, open} {
 			if strings.Contains(report.Markdown(), sentence) != (sentence == tc.want) {
-				t.Errorf("%s: it should say %q, and not the others:\n%s", tc.name, tc.want, report.Markdown())
+				t.Errorf("%s: the report should contain %q, and not the others:\n%s", tc.name, tc.want, report.Markdown())
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func TestTheLoadIsWhatIsAskedFor(t *testing.T) {
 			last = r.arrival
 		}
 		if got := work / float64(last) / 1024; math.Abs(got-c.want) > c.tolerance || math.Abs(o.load()-c.want) > 0.005 {
-			t.Errorf("%+v: the load is %.3f, and said to be %.3f", c, got, o.load())
+			t.Errorf("%+v: the load is %.3f, and load() returns %.3f", c, got, o.load())
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (b *book) see(e *event) error {
 		full, _ := b.free(class)
 		for host, free := range full {
 			if free < 0 {
-				return fmt.Errorf("%s has %d %s less than it has given away", host, -free, class)
+				return fmt.Errorf("%s provides %d %s more than it has", host, -free, class)
 			}
 		}
 	}

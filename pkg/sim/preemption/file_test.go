@@ -38,7 +38,7 @@ func says(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q", want)
+			t.Errorf("the text does not contain %q", want)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestACSVFileIsTakenAsItIs(t *testing.T) {
 		t.Error("the share of a file cannot be changed, and there is a figure over it")
 	}
 	if strings.Contains(text, "shorter than the days") {
-		t.Error("a file of six days is said to be shorter than three")
+		t.Error("the report calls a file of six days shorter than three")
 	}
 }
 
@@ -133,7 +133,7 @@ func TestReadingATraceEndsWithItsContext(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := o.source(ctx); err == nil {
-			t.Errorf("%s: it is looked through to its end", name)
+			t.Errorf("%s: the trace is read to its end", name)
 		}
 	}
 }

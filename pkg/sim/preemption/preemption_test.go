@@ -57,7 +57,7 @@ func results(t *testing.T, r *sim.Report) []byte {
 
 func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	o := small()
 	o.Hosts, o.Days, o.Runs, o.Costs, o.Shares = 6, 3, 2, []string{"partial_hour", "priority"}, []float64{0.2}
@@ -72,7 +72,7 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 	}
 	o.Seed++
 	if other := results(t, run(t, o)); bytes.Equal(other, first["results.csv"]) {
-		t.Error("another seed gives the same results")
+		t.Error("another seed makes the same results")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 // on few requests, already hold clearly.
 func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	o := small()
 	o.Hosts, o.Days, o.Shares = 16, 6, nil
@@ -124,7 +124,7 @@ func TestTheReportTellsWhatWasMadeUp(t *testing.T) {
 		"The machines are made up.", "8 vcpus, 16000 MB memory, 160 GB disk", "E001-1", "Not measured", "0 were not preemptible", "Made up too:", "AP2 AP3 AP4 on host-A",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q", want)
+			t.Errorf("the report does not contain %q", want)
 		}
 	}
 	if strings.Contains(text, "shares.svg") {
@@ -242,7 +242,7 @@ func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 		offered += float64(j.Shape.VCPUs * j.Runtime)
 	}
 	if got, want := offered/(5*day), o.Load*o.vcpus(); math.Abs(got-want) > 0.2*want {
-		t.Errorf("%.3f VCPUs are asked for, want about %.3f", got, want)
+		t.Errorf("the jobs request %.3f VCPUs, want about %.3f", got, want)
 	}
 	o.Load = 50
 	if _, err := Run(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "load" {
@@ -260,7 +260,7 @@ func TestTheAzureTracesRun(t *testing.T) {
 	text := run(t, o).Markdown()
 	for _, want := range []string{"2638 lines with 669435 machines", "Kaplan and Meier", "repeated every 9 days"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q", want)
+			t.Errorf("the report does not contain %q", want)
 		}
 	}
 }
@@ -278,6 +278,6 @@ func TestAnInterruptedRunEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := Run(ctx, small(), nil); err == nil {
-		t.Error("it went on")
+		t.Error("the run did not end")
 	}
 }

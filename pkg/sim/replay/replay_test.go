@@ -70,7 +70,7 @@ func TestHostsThatNobodyNeedsAreSwitchedOffWhereASettingSaysSo(t *testing.T) {
 	o := of(t, 10, workdays(3, 6), named("on", nil), named("off", switched))
 	r := run(t, o)
 	if on, off := value(t, r, "on", "energy"), value(t, r, "off", "energy"); off > 0.7*on {
-		t.Errorf("with hosts off it takes %v kWh, with all on %v", off, on)
+		t.Errorf("with hosts off the replay uses %v kWh, with all on %v", off, on)
 	}
 	if hours := value(t, r, "off", "host_hours_off"); hours < 100 {
 		t.Errorf("hosts were off for %v host-hours", hours)
@@ -126,7 +126,7 @@ func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 			}
 		}
 		if a := results[0].tally.others; a.accepted == a.jobs || a.accepted == 0 {
-			t.Errorf("%d of %d jobs were accepted: the test says little", a.accepted, a.jobs)
+			t.Errorf("%d of %d jobs were accepted: the test shows little", a.accepted, a.jobs)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestTheReportSaysWhatWasSkippedAndWhatIsMadeUp(t *testing.T) {
 		"| 4 | 1 |", "no clear difference", "Take care where differences are small", "seed 1",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestTheMachineIsWhatTheTraceSaysWhereNobodySaysMore(t *testing.T) {
 	text := run(t, o).Markdown()
 	for _, want := range []string{"what 8 hosts have", "is larger than the machine | line 3"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func judged(t *testing.T, key string, results ...result) string {
 func holds(t *testing.T, text, want string) {
 	t.Helper()
 	if !strings.Contains(text, want) {
-		t.Errorf("it says %q, and not %q", text, want)
+		t.Errorf("got %q, want %q in it", text, want)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestASettingThatRefusesJobsIsNotBestForWhatTheyWouldHaveTaken(t *testing.T)
 		holds(t, judged(t, key, all, half, none), "nothing to compare with all")
 		holds(t, judged(t, key, all, half, none), "not judged, with fewer jobs accepted: half; none")
 		if text := judged(t, key, none); text != "" {
-			t.Errorf("of settings that refuse all it says %q", text)
+			t.Errorf("the sentence on settings that refuse all jobs is %q", text)
 		}
 	}
 	holds(t, judged(t, "makespan", none, all, waited("late", 0, 0, 0, 90000)), "**: all, with 3.04 d; not judged, with fewer jobs accepted: none")
@@ -126,7 +126,7 @@ func TestFormatsAreRefusedUnderTheNameOfTheirOption(t *testing.T) {
 	refused(t, err, "trace_format")
 	_, err = Run(t.Context(), of(t, 2, "what is this?\n"), nil)
 	if err == nil {
-		t.Fatal("it is replayed")
+		t.Fatal("the trace is replayed")
 	}
 	o.Formats, o.Traces = nil, []string{file(t, "notes", "what is this?\n")}
 	_, err = Run(t.Context(), o, nil)

@@ -70,10 +70,10 @@ func (w *witness) run(until int64) site.Totals {
 	}
 	totals := w.site.Finish()
 	if used, want := totals.ResIdle(), energy.ResIdle(w.total, w.used, w.timeline.Now()); used != want {
-		w.t.Errorf("res_idle is %d core-seconds, and a recount gives %d", used, want)
+		w.t.Errorf("res_idle is %d core-seconds, and a recount %d", used, want)
 	}
 	if got, want := totals.Savings(), energy.Area(w.off, w.timeline.Now()); got != want {
-		w.t.Errorf("e_savings is %d core-seconds, and a recount gives %d", got, want)
+		w.t.Errorf("e_savings is %d core-seconds, and a recount %d", got, want)
 	}
 	return totals
 }
@@ -118,7 +118,7 @@ func TestARequestThatFindsAllAsleepWaitsForTheBoot(t *testing.T) {
 	})
 	got := w.run(3600)
 	if !r.DelayedByBoot || r.Span.Start != sim.Second(1920) {
-		t.Fatalf("it is promised from %v on, delayed %v; want at 1920 s, and delayed", r.Span.Start, r.DelayedByBoot)
+		t.Fatalf("the start is %v, delayed %v; want 1920 s, and delayed", r.Span.Start, r.DelayedByBoot)
 	}
 	// The controller sees the request in its step of the same second, and the machines are up in
 	// time.
@@ -202,7 +202,7 @@ func TestForThirtyDaysWhatWasAskedForAheadIsNeverLate(t *testing.T) {
 
 func TestNeitherIsItUnderOtherRules(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	for name, change := range map[string]func(*site.Options){
 		"boots by chance": func(o *site.Options) {
@@ -234,7 +234,7 @@ func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 	}
 	for _, b := range w.begun {
 		if b.Late() > 0 && b.Promised >= b.Asked.Add(ahead) && !b.Reservation.DelayedByBoot {
-			t.Errorf("it was asked for ahead and began %d s late: %+v", b.Late(), b)
+			t.Errorf("a reservation that was booked ahead began %d s late: %+v", b.Late(), b)
 		}
 	}
 	if got.Savings() > got.ResIdle() || (got.Savings() > 0) != (o.Power != nil) {
@@ -245,7 +245,7 @@ func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 
 func TestTheSameSeedGivesTheSame(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	run := func() site.Totals {
 		power := site.Paper(152)
@@ -302,7 +302,7 @@ func TestOptionsThatCannotBeMetAreRefused(t *testing.T) {
 		change(&o)
 		_, err := site.New(t.Context(), sim.NewTimeline(sim.Second(0)), o)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != field {
-			t.Errorf("%s: it is refused with %v", field, err)
+			t.Errorf("%s: the error is %v", field, err)
 		}
 	}
 }

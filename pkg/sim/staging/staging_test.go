@@ -45,10 +45,10 @@ func TestTheSameSeedGivesTheSameReportAndAnotherGivesAnother(t *testing.T) {
 	}
 	once := written(o)
 	if written(o) != once {
-		t.Error("the same options give another report")
+		t.Error("the same options make another report")
 	}
 	if o.Seed++; written(o) == once {
-		t.Error("another seed gives the same report")
+		t.Error("another seed makes the same report")
 	}
 }
 
@@ -153,7 +153,7 @@ func TestStagingLateTakesAFifthOfTheDiskAtMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if early.taken != late.taken || early.transfers != late.transfers {
-			t.Errorf("EDF takes %d reservations and EDF/JIT %d", early.taken, late.taken)
+			t.Errorf("EDF accepts %d reservations and EDF/JIT %d", early.taken, late.taken)
 		}
 		if late.peak*5 > early.peak || late.sent > late.peak || early.levels[len(early.levels)-1].bytes != 0 {
 			t.Errorf("EDF has %d bytes at the peak, EDF/JIT %d", early.peak, late.peak)
@@ -252,7 +252,7 @@ func outcomes(t *testing.T, o Options, m mix) map[string]worked {
 // Tables 4.1, 8.3 and 8.5 of the thesis.
 func TestLongWorkGainsBySuspensionAndLosesLittleByImages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seconds; make test runs it")
+		t.Skip("the test takes seconds; make test runs it")
 	}
 	all := outcomes(t, Defaults(), fewLong)
 	plain, ready, sent, reused := all[plainSetup.name], all[predeployedSetup.name], all[prefetchedSetup.name], all[reusedSetup.name]
@@ -322,7 +322,7 @@ func TestARunEndsWhenItsContextDoes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := Run(ctx, Defaults(), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("it gives %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
