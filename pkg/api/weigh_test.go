@@ -63,7 +63,7 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 	}
 }
 
-// The filter and the weigher answer alike wherever both can express the answer.
+// The filter and the weigher admit and refuse the same hosts.
 func TestFilterAndWeigherSayTheSame(t *testing.T) {
 	c := start(t, setup{})
 	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)

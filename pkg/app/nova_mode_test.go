@@ -89,7 +89,7 @@ func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode   string
 		nova   []string // the consumers of Nova's topic
-		behind []string // the consumers of the topic behind; nil means that none is configured
+		behind []string // those of the nova-scheduler behind; nil means that none is configured
 		want   []string // a part of each finding, after whether all is well
 	}{
 		"nobody but nova-scheduler":   {modeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 )
 
-// cell answers as a Nova with one cell. For each list that it is asked for, away states whether
-// the database of the cell is away; the last state stays. While the database is away, Nova knows
+// cell answers as a Nova with one cell. For each list request, away states whether the database
+// of the cell is away; the last state stays. While the database is away, Nova knows
 // the names of the cell's hosts. It shows the servers with status UNKNOWN if the query has no
 // parameter except all_tenants, and omits them otherwise (nova/api/openstack/compute/servers.py,
 // _is_cell_down_supported).

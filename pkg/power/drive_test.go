@@ -20,7 +20,7 @@ type controls struct {
 	obeys map[power.Command]time.Duration // it ignores others
 	fails map[power.Command]error
 	read  func(n int, state energy.State) (power.Reading, error) // the nth answer; nil means the true state
-	next  energy.State                                           // the state that it has from at on
+	next  energy.State                                           // the state that it reaches at the time at
 	at    time.Time
 	reads int
 	sent  []power.Command

@@ -25,7 +25,7 @@ func costNamed(tb interface{ Fatal(args ...any) }, name string) preemption.Cost 
 	return cost
 }
 
-// custom is a cost whose order no code knows.
+// custom is a cost whose order the Evictor does not know.
 type custom struct{ preemption.Cost }
 
 // drawHosts draws hosts with many equal values, times around now, and instances that cannot all

@@ -178,7 +178,7 @@ func TestTheCheapestSetOfManyIsThatOfTheTable(t *testing.T) {
 	})
 }
 
-// If the search gives up, its set is still sufficient and contains no needless instance.
+// If the search ends early, its set is still sufficient and contains no needless instance.
 func TestASetThatMayNotBeTheCheapestHasNothingNeedless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -195,8 +195,8 @@ func TestASetThatMayNotBeTheCheapestHasNothingNeedless(t *testing.T) {
 	})
 }
 
-// The search does not give up on 64 instances on a host with three resources. It does if every
-// cost is proportional to the amounts and the request needs several of the instances.
+// The search finishes with 64 instances on a host with three resources, unless every cost is
+// proportional to the amounts and the request needs several of the instances.
 func TestTheSearchFinishesWith64Instances(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, kind := range []string{"uncorrelated", "equal costs", "flavors", "prices of flavors"} {

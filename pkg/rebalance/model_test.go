@@ -31,7 +31,7 @@ type model struct {
 	most    int // the most migrations that were under way at once
 	writes  int
 
-	// What goes wrong. meddle runs before each call, with its name; it may change the model, and
+	// Faults: meddle runs before each call, with its name; it may change the model, and
 	// its error fails the call. after runs after each accepted move.
 	meddle func(call string) error
 	after  func(call string) error

@@ -116,7 +116,7 @@ func TestNothingIsMovedOntoAHostThatIsClosed(t *testing.T) {
 	}
 }
 
-// filled are the promises of boxes, where instances may fill h2 until its reservation starts.
+// filled are the promises of boxes; preemptible instances may fill h2.
 type filled struct{ promises }
 
 func (f filled) Fillable(span.Instant, int64) map[string]bool { return map[string]bool{"h2": true} }

@@ -16,7 +16,7 @@ import (
 
 const now = span.Instant(1_800_000_000)
 
-// box is a host with 8 cores, each of which Nova sells 16 times, and its instances.
+// box is a host with its instances. It has 8 cores, and Nova sells each of them 16 times.
 type box struct {
 	name     string
 	memory   int64

@@ -109,7 +109,7 @@ func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar 
 	var took []float64
 	request := &placing.Request{Resources: medium, Instances: []string{"before"}}
 	c.plan(s, request)
-	runtime.GC() // the garbage of the hosts does not count
+	runtime.GC() // the garbage from making the hosts does not count
 	for n := range figureInstances {
 		request.Instances = []string{fmt.Sprint("new-", n)}
 		start := time.Now()

@@ -138,7 +138,7 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 				h.Stocks[class] = stock
 			}
 			h.members++
-			if len(r.Instances) > 1 { // an alternate replaces an only instance and is not beside it
+			if len(r.Instances) > 1 { // the alternate of a single instance replaces it, and is not beside it
 				groupHosts = append(groupHosts, h.Name)
 			}
 		}

@@ -141,7 +141,7 @@ func TestACommitInDoubtThatAnotherOvertookIsStale(t *testing.T) {
 }
 
 // A replica that freezes before its COMMIT has locked the host and the usage of its project. The
-// server must end its transaction before other replicas give up.
+// server must end its transaction before other replicas stop waiting.
 func TestAFrozenReplicaHoldsOthersUpForSecondsOnly(t *testing.T) {
 	connection := labtest.Database(t)
 	testFrozen(t, connection, connection)

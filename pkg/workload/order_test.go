@@ -88,7 +88,7 @@ func TestWhatIsTooFarOutOfOrderIsCounted(t *testing.T) {
 	same(t, "late", o.Late().Skipped, []workload.Skipped{{Reason: workload.TooLate, Lines: 1, First: []int64{4}}})
 }
 
-// swfLines is the text of a log that is made as it is read.
+// swfLines is the text of a log, made while the reader reads it.
 type swfLines struct {
 	made
 	rest []byte

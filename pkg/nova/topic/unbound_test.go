@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// bound returns the extra specs of a flavor of a reservation of hosts and of instances.
-// quota:cpu_shares is the flavor's own, and stays.
+// bound returns the extra specs of flavors for reservations of hosts and of instances, in one map.
+// quota:cpu_shares belongs to the flavor itself, and stays.
 func bound(id string) map[string]string {
 	return map[string]string{
 		inventory.ReservationMark: id, fence.ProjectMark: demo, "trait:" + fence.Reserved: "required",

@@ -118,7 +118,7 @@ func TestNoConfirmedNotificationIsLostWhenTheBrokerIsKilled(t *testing.T) {
 		broker.AwaitQuorumQueues()
 		broker.Kill()
 		broker.Start()
-		if round == 0 { // the listener reads while the broker dies
+		if round == 0 { // in the next round the listener reads while the broker dies
 			serve(t, listener.Serve)
 		}
 	}

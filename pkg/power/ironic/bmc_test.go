@@ -104,7 +104,7 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 	}
 }
 
-// Ironic gives up on the node after three synchronizations without an answer.
+// Ironic sets the fault of a node after three synchronizations without an answer.
 func TestANodeWhoseBMCIsSilentIsLeftAlone(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()

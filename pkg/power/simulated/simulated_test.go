@@ -21,7 +21,7 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 		how      power.PowerOffMode
 		trouble  simulated.Trouble
 		switched time.Duration // until Switch returns; negative means that it fails
-		up       time.Duration // from the begin of Switch until it is up; 0 means never
+		up       time.Duration // from the start of Switch until it is up; 0 means never
 	}{
 		"from off":                     {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 100 * time.Second},
 		"from standby":                 {energy.Standby, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 10 * time.Second},
