@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A filter looks only at the host that it judges. Therefore a plan may enter the board while
+// A filter looks only at the host that it judges. Therefore a plan may enter the live state while
 // other hosts change (inventory.LiveState.Place).
 func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
