@@ -57,7 +57,7 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 	if err := k.Refresh(t.Context()); err == nil {
 		t.Error("an unreachable database is no error")
 	}
-	check("while the database is away")
+	check("while the database is unreachable")
 
 	book, want["stranger"] = before, known{"r3", false}
 	book["stranger"] = inventory.InstanceRecord{Reservation: "r3"}

@@ -261,7 +261,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	book.guests, book.err = nil, errors.New("the database is unreachable")
 	s.must()
 	expect("while it is unknown that it is preemptible", all)
-	if !strings.Contains(s.log.String(), "the database is away") {
+	if !strings.Contains(s.log.String(), "the database is unreachable") {
 		t.Errorf("the log does not report it: %s", s.log)
 	}
 	book.guests, book.err = map[string]inventory.InstanceRecord{id: {Preemptible: true}}, nil

@@ -191,7 +191,7 @@ func TestWhatCannotBeToldStaysOnTheBoardAsItWas(t *testing.T) {
 		t.Errorf("notes %v, cell %q", notes, board.Load().Host(0).Cell)
 	}
 	cells.cells, cells.err = nil, errors.New("the database is unreachable")
-	if notes := show(nil); len(notes) != 1 || !strings.Contains(notes[0], "the database is away") || board.Load().Host(0).Cell != "cell-1" {
+	if notes := show(nil); len(notes) != 1 || !strings.Contains(notes[0], "the database is unreachable") || board.Load().Host(0).Cell != "cell-1" {
 		t.Errorf("notes %v, cell %q", notes, board.Load().Host(0).Cell)
 	}
 	cells.err = nil
