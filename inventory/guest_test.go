@@ -13,7 +13,7 @@ type guestbook map[string]inventory.InstanceRecord
 
 func (g guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
 	if g == nil {
-		return nil, errors.New("the database is unreachable")
+		return nil, errors.New("the database is away")
 	}
 	return g, nil
 }
@@ -57,7 +57,7 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 	if err := k.Refresh(t.Context()); err == nil {
 		t.Error("an unreachable database is no error")
 	}
-	check("while the database is unreachable")
+	check("while the database is away")
 
 	book, want["stranger"] = before, known{"r3", false}
 	book["stranger"] = inventory.InstanceRecord{Reservation: "r3"}

@@ -66,7 +66,7 @@ func TestAHostThatDidNotWakeHasFailedAndSaysWhy(t *testing.T) {
 		t.Errorf("the failure is %q", got)
 	}
 
-	known.settings, known.err = nil, errors.New("the database is unreachable")
+	known.settings, known.err = nil, errors.New("the database is away")
 	if err := k.Refresh(t.Context()); err == nil {
 		t.Error("the reading succeeds although the power settings are unknown")
 	}

@@ -241,7 +241,7 @@ func TestSettingsThatCannotBeReadLeaveTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, closed := k.Snapshot(), false
-	stored.err = fault.New(fault.Unavailable, "the database is unreachable")
+	stored.err = fault.New(fault.Unavailable, "the database is away")
 	for name, err := range map[string]error{
 		"refresh": k.Refresh(t.Context()),
 		"set":     k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}),

@@ -194,7 +194,7 @@ func TestWithoutASettleTimeEveryReadingIsBelieved(t *testing.T) {
 
 func TestHostsThatCannotBeReadGrowDoubtful(t *testing.T) {
 	w := watch(t, fleet(2))
-	w.cloud.err = errors.New("the cloud is unreachable")
+	w.cloud.err = errors.New("the cloud is away")
 	for age, want := range map[span.Instant]string{0: "", 300: "", 301: "the hosts were last read 5m1s ago"} {
 		w.now = 1000 + age
 		if err := w.Refresh(t.Context()); err == nil {

@@ -149,8 +149,8 @@ func TestReadinessIsPrintedAlsoWhereAPartIsNotWell(t *testing.T) {
 	}
 
 	c := newAPI(t)
-	c.mux.HandleFunc("GET /v1/readiness", fail(http.StatusServiceUnavailable, "unavailable", "Keystone is unreachable"))
-	almanac(t, c, "readiness").wantFailure(t, exitFailed, "Keystone is unreachable")
+	c.mux.HandleFunc("GET /v1/readiness", fail(http.StatusServiceUnavailable, "unavailable", "Keystone is away"))
+	almanac(t, c, "readiness").wantFailure(t, exitFailed, "Keystone is away")
 }
 
 func TestTheFeedLinkIsPrintedByItself(t *testing.T) {

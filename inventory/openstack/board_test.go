@@ -258,10 +258,10 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	book.guests = map[string]inventory.InstanceRecord{id: {Preemptible: true}}
 	s.must()
 	expect("after it is known to be preemptible", all)
-	book.guests, book.err = nil, errors.New("the database is unreachable")
+	book.guests, book.err = nil, errors.New("the database is away")
 	s.must()
 	expect("while it is unknown that it is preemptible", all)
-	if !strings.Contains(s.log.String(), "the database is unreachable") {
+	if !strings.Contains(s.log.String(), "the database is away") {
 		t.Errorf("the log does not report it: %s", s.log)
 	}
 	book.guests, book.err = map[string]inventory.InstanceRecord{id: {Preemptible: true}}, nil

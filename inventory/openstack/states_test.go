@@ -190,8 +190,8 @@ func TestWhatCannotBeToldStaysOnTheBoardAsItWas(t *testing.T) {
 	if notes := show(nil); notes != nil || board.Load().Host(0).Cell != "cell-1" {
 		t.Errorf("notes %v, cell %q", notes, board.Load().Host(0).Cell)
 	}
-	cells.cells, cells.err = nil, errors.New("the database is unreachable")
-	if notes := show(nil); len(notes) != 1 || !strings.Contains(notes[0], "the database is unreachable") || board.Load().Host(0).Cell != "cell-1" {
+	cells.cells, cells.err = nil, errors.New("the database is away")
+	if notes := show(nil); len(notes) != 1 || !strings.Contains(notes[0], "the database is away") || board.Load().Host(0).Cell != "cell-1" {
 		t.Errorf("notes %v, cell %q", notes, board.Load().Host(0).Cell)
 	}
 	cells.err = nil

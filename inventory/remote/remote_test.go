@@ -197,7 +197,7 @@ func TestEverySourceIsToldOfAChangeAndOfNothingElse(t *testing.T) {
 		if m.Exchange.Kind == oslo.Fanout {
 			told++
 			if told == 1 {
-				return fault.New(fault.Unavailable, "the broker is unreachable")
+				return fault.New(fault.Unavailable, "the broker is away")
 			}
 		}
 		return nil

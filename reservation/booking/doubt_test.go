@@ -47,7 +47,7 @@ func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
 func TestWhatWasNotStoredIsFreeAfterTheNextLook(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		g.set(func(g *gates) {
-			g.beforeCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database is unreachable") }
+			g.beforeCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database is away") }
 		})
 		if _, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("got %v", err)

@@ -444,7 +444,7 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	all[1].desk.Wait()
 	wantStatus(t, all[0], id, reservation.Active)
 	version := all[0].get(t, id).Version
-	hung <- errors.New("the start failed")
+	hung <- errors.New("it has failed after all")
 	all[0].desk.Wait()
 	if got := all[0].get(t, id); got.Version != version {
 		t.Errorf("the late result has changed the reservation: %+v", got)

@@ -94,7 +94,7 @@ func (g *ground) carryOther(s fence.Step) error {
 		g.setRooms(s.Host, s.Rooms)
 	case fence.CreateFlavor:
 		if there || s.Flavor.Resources.VCPUs < 1 {
-			return errors.New("the flavor exists, or Nova does not allow such a flavor")
+			return errors.New("the flavor exists, or Nova allows none such")
 		}
 		f = s.Flavor
 		f.ExtraSpecs = maps.Clone(f.ExtraSpecs)

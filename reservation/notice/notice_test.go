@@ -30,7 +30,7 @@ type outbound struct {
 
 func (o *outbound) Notify(_ context.Context, n oslo.Notification) error {
 	if o.broken--; o.broken == 0 {
-		return errors.New("the broker is unreachable")
+		return errors.New("the broker is away")
 	}
 	o.sent = append(o.sent, n)
 	return nil

@@ -32,7 +32,7 @@ func (g guestRecords) OldGuests(_ context.Context, before span.Instant) (old []s
 
 func (g guestRecords) ForgetGuests(_ context.Context, lease job.Lease, instances []string, _ span.Instant) error {
 	if lease.Epoch != 7 {
-		return errors.New("another replica has the lease")
+		return errors.New("the lease is another's")
 	}
 	for _, id := range instances {
 		delete(g, id)

@@ -271,7 +271,7 @@ func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (res
 		f.told = append(f.told, reason)
 	}
 	if id == f.id {
-		return reservation.Reservation{}, false, errors.New("the database is unreachable")
+		return reservation.Reservation{}, false, errors.New("the database is away")
 	}
 	return f.Service.Heal(ctx, id, failed)
 }
@@ -284,7 +284,7 @@ func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
 	w.hosts["a"].Problem, w.hosts["b"].Problem = "its nova-compute is down", "its nova-compute is down"
 	w.pass(t, 60)
 	w.now += 5
-	if err := w.job.Step(t.Context()); err == nil || err.Error() != "heal reservation "+first+": the database is unreachable" {
+	if err := w.job.Step(t.Context()); err == nil || err.Error() != "heal reservation "+first+": the database is away" {
 		t.Errorf("the failure is %v", err)
 	}
 	if !slices.Equal(f.asked, []string{first, second}) {

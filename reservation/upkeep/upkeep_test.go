@@ -176,7 +176,7 @@ type notifier struct {
 
 func (n *notifier) Notify(_ context.Context, c reservation.Change) error {
 	if c.Place == n.failsAt {
-		return errors.New("the broker is unreachable")
+		return errors.New("the broker is away")
 	}
 	n.heard = append(n.heard, c.Place)
 	return nil

@@ -216,7 +216,7 @@ func TestARequestOfWhichNovaCannotBeAskedHoldsNoHost(t *testing.T) {
 	for says, why := range map[string]error{
 		"its owner is gone":    fault.New(fault.Denied, "its owner is gone"),
 		"there is no such row": fault.New(fault.NotFound, "there is no such row"),
-		"something went wrong": errors.New("the database is unreachable"),
+		"something went wrong": errors.New("the database is away"),
 	} {
 		m := newModel(4, "a")
 		waits, asked := m.submit(4, 3600, 1, false), 0

@@ -216,7 +216,7 @@ func TestACloudThatCannotBeAskedIsAskedAgainWhileThereIsTime(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
 	s.reserve("r", "deb", 20*3600, "a", "b")
-	s.upon = func(asked) (bool, error) { return false, fault.New(fault.Unavailable, "never: Nova is unreachable") }
+	s.upon = func(asked) (bool, error) { return false, fault.New(fault.Unavailable, "never: Nova is away") }
 	s.step(0)
 	s.wantStates("r", map[string]controller.State{"a": controller.Held, "b": controller.Held})
 	s.run(250)
@@ -478,7 +478,7 @@ func TestAnImageThatIsLargerThanThePoolIsRefused(t *testing.T) {
 	if _, err := s.replicas[0].Resolve(context.Background(), "deb", "p"); fault.Of(err).Field != "image" || !strings.Contains(err.Error(), "pool_limit") {
 		t.Errorf("got %v", err)
 	}
-	s.glance = errors.New("unreachable")
+	s.glance = errors.New("away")
 	if _, err := s.replicas[0].Resolve(context.Background(), "deb", "p"); !errors.Is(err, s.glance) {
 		t.Errorf("got %v", err)
 	}

@@ -60,9 +60,9 @@ func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 			case 0:
 				s.crash(rapid.IntRange(0, 1).Draw(t, "replica"))
 			case 1:
-				s.ledger.err = errors.New("the database is unreachable")
+				s.ledger.err = errors.New("the database is away")
 			case 2:
-				s.glance = errors.New("Glance is unreachable")
+				s.glance = errors.New("Glance is away")
 			case 3:
 				s.ledger.holder = "" // its lease has expired
 			}
