@@ -112,7 +112,7 @@ type order struct {
 	refused bool           // the server stays unchanged
 }
 
-// ordered lets an admin give all orders at once, confirms what needs a confirmation, and returns
+// ordered sends all orders at once as an admin, confirms what needs a confirmation, and returns
 // the servers when Nova is done.
 func (b *beside) ordered(orders ...order) (list []server) {
 	b.t.Helper()

@@ -71,7 +71,7 @@ func TestDocumentsKeepTheirForm(t *testing.T) {
 
 var jsonTag = regexp.MustCompile(`^json:"(-|[a-z][a-z0-9_]*(,omitempty|,omitzero)?)"$`)
 
-// fill gives every field with a JSON form a different value.
+// fill sets every field with a JSON form to a different value.
 func fill(t *testing.T, v reflect.Value, name string, n *int64) {
 	t.Helper()
 	*n++

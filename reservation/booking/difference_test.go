@@ -25,7 +25,7 @@ func TestEveryTermThatAChangeChangesIsToldAndStored(t *testing.T) {
 }
 
 // everyPart calls try once for each field of the type, at every depth, with a function that
-// gives that field another value.
+// sets that field to another value.
 func everyPart(t *testing.T, of reflect.Type, try func(alter func(reflect.Value), path string)) {
 	t.Helper()
 	switch of.Kind() {

@@ -58,7 +58,7 @@ func TestAHostWithInstancesOfTheReservationIsNotGivenUp(t *testing.T) {
 	if diff := cmp.Diff(before, s.stored(t)); diff != "" {
 		t.Errorf("records (-before +after):\n%s", diff)
 	}
-	r = s.change(t, r.ID, ends(190)) // gives up no host
+	r = s.change(t, r.ID, ends(190)) // releases no host
 	s.host("b").Instances, s.host("b").InstanceCount = nil, 0
 	s.observe(t)
 	if diff := cmp.Diff([]string{"c"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
