@@ -28,7 +28,7 @@ func grid5000Log(t *testing.T, folder string) string {
 		end := begin + 600 + i%13*1800
 		switch i % 10 {
 		case 3:
-			end = -1 // cancelled before its start
+			end = -1 // canceled before its start
 		case 7:
 			end = begin // broken
 		}

@@ -183,7 +183,7 @@ func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
 		"decision show ":             "",
 		"calendar --host b":          "big-01\n",
 		"properties set ra":          "rack\n",
-		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncancelled\nfailed\n",
+		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncanceled\nfailed\n",
 		"host list -f ":              "table\njson\nyaml\ncsv\nvalue\n",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)

@@ -134,7 +134,7 @@ func TestAServiceThatIsAwayIsUnavailableAndNamesTheTopic(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := source.Hosts(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: error %v", err)
+		t.Errorf("canceled: error %v", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *server) deleteReservation(c *gin.Context) {
 
 // cancellation returns the effect of deleting r. A reservation that has not begun has no servers.
 func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v1.Cancellation, error) {
-	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CancelledServer{}}
+	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CanceledServer{}}
 	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 		return foreseen, err
 	}
@@ -59,7 +59,7 @@ func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v
 		return foreseen, err
 	}
 	for _, i := range guests {
-		foreseen.Servers = append(foreseen.Servers, v1.CancelledServer{ID: i.ID, Name: i.Name, Status: i.Status, Becomes: becomes[r.OnEnd]})
+		foreseen.Servers = append(foreseen.Servers, v1.CanceledServer{ID: i.ID, Name: i.Name, Status: i.Status, Becomes: becomes[r.OnEnd]})
 	}
 	return foreseen, nil
 }

@@ -34,7 +34,7 @@ func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 		c.desk.CarryOut(t.Context())
 		path := "/v1/reservations/" + r.ID
 		got := want[v1.CancellationAnswer](t, c.demo.delete(path+"?dry_run=true"), http.StatusOK).Cancellation
-		wanted := v1.Cancellation{ID: r.ID, Name: "training", Status: "active", Servers: []v1.CancelledServer{
+		wanted := v1.Cancellation{ID: r.ID, Name: "training", Status: "active", Servers: []v1.CanceledServer{
 			{ID: "s-1", Name: "node-1", Status: "ACTIVE", Becomes: becomes}, {ID: "s-2", Name: "node-2", Status: "SHUTOFF", Becomes: becomes},
 		}}
 		if diff := cmp.Diff(wanted, got); diff != "" {

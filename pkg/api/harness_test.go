@@ -155,7 +155,7 @@ func (c *cloud) wait(seconds int64) {
 // at writes the time that lies seconds after noon.
 func at(seconds int64) string { return noon.Add(seconds).String() }
 
-// stored gives all that the database has of reservations, the cancelled included.
+// stored gives all that the database has of reservations, the canceled included.
 func (c *cloud) stored() []reservation.Reservation {
 	c.t.Helper()
 	list, err := c.store.List(c.t.Context(), reservation.Query{Statuses: reservation.Statuses})

@@ -78,7 +78,7 @@ const (
 	bookingInDoubt = "the reservation may be there all the same: look at the list before you send the request again"
 	retryInDoubt   = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
 	changeInDoubt  = "the change may have been made all the same: look at the reservation before you send the request again"
-	cancelInDoubt  = "the reservation may be cancelled all the same: look at it before you send the request again"
+	cancelInDoubt  = "the reservation may be canceled all the same: look at it before you send the request again"
 )
 
 func adviceOn(use *booking.KeyUse) string {

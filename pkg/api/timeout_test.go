@@ -123,7 +123,7 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 		"with a key":    {c.demo.retry("key", `{"name": "r", "duration": 60}`), "again with the same Idempotency-Key"},
 		"without a key": {c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`), "look at the list before"},
 		"a change":      {c.demo.patch("/v1/reservations/"+stored.ID, `{"name": "x"}`), "the change may have been made all the same: look at the reservation before"},
-		"a cancelling":  {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be cancelled all the same: look at it before"},
+		"a canceling":   {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be canceled all the same: look at it before"},
 	} {
 		e := wantError(t, test.answer, http.StatusServiceUnavailable)
 		if test.answer.header.Get("Retry-After") != "5" || !strings.Contains(e.Message, "the database does not answer; ") || !strings.Contains(e.Message, test.want) {

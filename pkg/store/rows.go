@@ -215,16 +215,16 @@ type cachedImageRow struct {
 }
 
 type bestEffortRow struct {
-	Place       int64  `gorm:"primaryKey;autoIncrement"`
-	ID          string `gorm:"size:36;not null;uniqueIndex:idx_besteffort_id"`
-	ProjectID   string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:1"`
-	RequestKey  string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:2"` // the id of a request without a key
-	BodyHash    string `gorm:"size:64;not null"`
-	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false;not null"`
-	CancelledAt int64  `gorm:"not null"`
-	OverAt      int64  `gorm:"not null;index:idx_besteffort_over"`
-	Terms       []byte `gorm:"size:1048576;not null"` // a controller.Request as JSON
-	UserData    string `gorm:"size:1048576;not null"`
+	Place      int64  `gorm:"primaryKey;autoIncrement"`
+	ID         string `gorm:"size:36;not null;uniqueIndex:idx_besteffort_id"`
+	ProjectID  string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:1"`
+	RequestKey string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:2"` // the id of a request without a key
+	BodyHash   string `gorm:"size:64;not null"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false;not null"`
+	CanceledAt int64  `gorm:"not null"`
+	OverAt     int64  `gorm:"not null;index:idx_besteffort_over"`
+	Terms      []byte `gorm:"size:1048576;not null"` // a controller.Request as JSON
+	UserData   string `gorm:"size:1048576;not null"`
 }
 
 type bestEffortVMRow struct {

@@ -272,8 +272,8 @@ func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testin
 	agree(t, all)
 }
 
-// TestWhateverIsBookedChangedOrCancelledAllImagesCanBeThere is the promise as a whole.
-func TestWhateverIsBookedChangedOrCancelledAllImagesCanBeThere(t *testing.T) {
+// TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere is the promise as a whole.
+func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := oneChannel()
 		f.Site.Strategy = rapid.SampledFrom(staging.Strategies).Draw(t, "strategy")

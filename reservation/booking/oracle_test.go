@@ -16,7 +16,7 @@ import (
 
 // The oracle knows the stored reservations and nothing of the calendar.
 
-// stored gives every stored reservation, cancelled ones too.
+// stored gives every stored reservation, canceled ones too.
 func (s *scene) stored(t tester) []reservation.Reservation {
 	t.Helper()
 	list, err := s.memory.List(t.Context(), reservation.Query{Statuses: reservation.Statuses})

@@ -47,7 +47,7 @@ func TestA004_8(t *testing.T) {
 		"with the reservation's id":  {[]string{r.ID}, []string{"A", "C"}},
 		"without a hint":             {nil, []string{"B"}},
 		"with an unknown id":         {[]string{"nobody's"}, nil},
-		"with a cancelled one's id":  {[]string{blocker.ID}, nil},
+		"with a canceled one's id":   {[]string{blocker.ID}, nil},
 		"with an id and another one": {[]string{r.ID, r.ID}, nil},
 	} {
 		if diff := cmp.Diff(tc.want, s.admitted(tc.hint...)); diff != "" {
@@ -58,13 +58,13 @@ func TestA004_8(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"A", "B", "C"}, s.admitted()); diff != "" {
-		t.Errorf("once it is cancelled (-want +got):\n%s", diff)
+		t.Errorf("once it is canceled (-want +got):\n%s", diff)
 	}
 	if got := s.admitted(r.ID); got != nil {
-		t.Errorf("a cancelled reservation still opens %v", got)
+		t.Errorf("a canceled reservation still opens %v", got)
 	}
 	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.Conflict) {
-		t.Errorf("cancelled again: %v, want a conflict", err)
+		t.Errorf("canceled again: %v, want a conflict", err)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestAnyReplicaChangesWhatAnotherHasBooked(t *testing.T) {
 		t.Errorf("the last one cancels %+v, %v; want both changes in it", r, err)
 	}
 	if _, err := all[0].desk.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a change of what is cancelled elsewhere: %v, want a conflict", err)
+		t.Errorf("a change of what is canceled elsewhere: %v, want a conflict", err)
 	}
 	agree(t, all)
 }
@@ -457,7 +457,7 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	agree(t, all)
 }
 
-func TestACancelledReservationIsNotStartedAfterAll(t *testing.T) {
+func TestACanceledReservationIsNotStartedAfterAll(t *testing.T) {
 	cloud := &servers{}
 	s := newScene(t, named("a"), func(o *booking.Options) { o.Cloud, o.Replica = cloud, "one" })
 	id := s.book(t, during(1, 100, 200)).ID

@@ -114,7 +114,7 @@ func (s *scene) stepCancel(t *rapid.T) {
 	}
 	for _, c := range r.Claims {
 		if c.Span.End > s.clock() {
-			t.Fatalf("%s is cancelled and holds %+v", r.ID, c)
+			t.Fatalf("%s is canceled and holds %+v", r.ID, c)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	}
 }
 
-// A cancelled reservation has forgotten what is not to happen any more; Blazar's
+// A canceled reservation has forgotten what is not to happen any more; Blazar's
 // consumers look for the start and the end all the same.
 func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r := booked()

@@ -22,7 +22,7 @@ func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T)
 		w.pass(900)
 		w.killed(t, "prepare", func() error { return w.Prepare(w.ctx()) })
 		w.pass(int64(noon.Add(1000) - w.Now()))
-		if rapid.Bool().Draw(t, "cancelled") {
+		if rapid.Bool().Draw(t, "canceled") {
 			w.cancel(1)
 			w.killed(t, "clear up", func() error { return w.Prepare(w.ctx()) })
 			for range 12 {

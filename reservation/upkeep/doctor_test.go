@@ -294,13 +294,13 @@ func TestThatAllProjectsHaveVanishedIsNotBelieved(t *testing.T) {
 	w.want("with one of them there, the fix", w.fix(), "vanished_project p-r1: fixed")
 }
 
-func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T) {
+func TestTheReservationsOfAVanishedProjectAreCanceledOnlyWhenTold(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"))
 	w.lay()
 	w.gone["p-r1"] = true
 	w.want("the findings are", w.found(), "vanished_project p-r1")
 	if w.stored["r1"].Status != reservation.Active {
-		t.Error("the report has cancelled it")
+		t.Error("the report has canceled it")
 	}
 	w.want("the fix", w.fix(), "vanished_project p-r1: fixed")
 	if w.stored["r1"].Status != reservation.Canceled {

@@ -269,7 +269,7 @@ func TestInDoubtPreparationOnlyAdds(t *testing.T) {
 		t.Error("what was missing was not made")
 	}
 	if _, there := w.guest("spot"); !there || len(w.traces(1)) == 0 || len(w.given()) > 0 {
-		t.Errorf("in doubt: orders %v, left of the cancelled reservation %v", w.given(), w.traces(1))
+		t.Errorf("in doubt: orders %v, left of the canceled reservation %v", w.given(), w.traces(1))
 	}
 }
 
@@ -286,7 +286,7 @@ func (w *town) cancel(n int) {
 	w.set(r)
 }
 
-func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
+func TestAReservationThatIsCanceledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd]string{
 		reservation.OnEndDelete: "[stop own-a delete own-a]", reservation.OnEndShelve: "[shelve own-a]",
 		reservation.OnEndStop: "[stop own-a]", reservation.OnEndLeave: "[]",
@@ -310,7 +310,7 @@ func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *test
 	}
 }
 
-func TestAReservationThatIsCancelledBeforeItsStartLeavesNothing(t *testing.T) {
+func TestAReservationThatIsCanceledBeforeItsStartLeavesNothing(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.book(1, 300, "a")
 	w.prepare()

@@ -12,7 +12,7 @@ import (
 // resumes, but VMs still leave hosts.
 func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, doubt bool) {
 	switch {
-	case act.Action == besteffort.Start && v.Phase == besteffort.Waiting && v.RetryAt <= now && r.Cancelled == 0 && !doubt:
+	case act.Action == besteffort.Start && v.Phase == besteffort.Waiting && v.RetryAt <= now && r.Canceled == 0 && !doubt:
 		if slices.Contains(v.Avoids, act.Node) {
 			return
 		}
