@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Guests finds instances in the cloud.
-type Guests interface {
+// Instances finds instances in the cloud.
+type Instances interface {
 	// Of returns the instances created in the reservation, wherever they are now.
 	Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error)
 }
@@ -51,10 +51,10 @@ func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v
 	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 		return foreseen, err
 	}
-	if s.Guests == nil || r.Status == reservation.Pending {
+	if s.Instances == nil || r.Status == reservation.Pending {
 		return foreseen, nil
 	}
-	guests, err := s.Guests.Of(ctx, r)
+	guests, err := s.Instances.Of(ctx, r)
 	if err != nil {
 		return foreseen, err
 	}

@@ -39,7 +39,7 @@ func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 func measured(c *cloud) {
 	c.t.Helper()
 	must(c.t, c.store.SaveEnergyReport(c.t.Context(), job.Lease{}, energy.Report{
-		At: noon, Controller: "ctl-1", Halt: "the hosts are in doubt",
+		At: noon, Controller: "ctl-1", Halt: "the inventory is untrusted",
 		Alarms: []energy.Alarm{{Kind: energy.AlarmStuck, Host: "B", Text: "look at it", Since: noon.Add(-60)}},
 		Agents: []energy.Agent{{Name: "rack-1", Hosts: 2, Seen: noon, Lost: true}},
 		Hosts: []energy.Observed{
@@ -83,7 +83,7 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 	expected := v1.Energy{
 		Mode: "auto", EffectiveMode: "auto", ConfiguredMode: "off", Aggregates: map[string]string{"gpu": "off"}, Hosts: map[string]string{"B": "observe"},
 		Stopped: &v1.EnergyStop{By: "ada", Reason: "repair", At: noon.Time()}, Breaker: &v1.EnergyStop{By: "almanac", Reason: "3 boots failed", At: noon.Time()},
-		FailedBoots: 3, Halt: "the hosts are in doubt", MeasuredAt: new(noon.Time()), Controller: "ctl-1",
+		FailedBoots: 3, Halt: "the inventory is untrusted", MeasuredAt: new(noon.Time()), Controller: "ctl-1",
 		Alarms: []v1.EnergyAlarm{{Kind: "stuck", Host: "B", Text: "look at it", Since: noon.Add(-60).Time()}},
 		Agents: []v1.EnergyAgent{{Name: "rack-1", Hosts: 2, Seen: new(noon.Time()), Lost: true}},
 		Phases: map[string]int{"awake": 2, "draining": 0, "stopping": 0, "asleep": 1, "waking": 0, "failed": 0},

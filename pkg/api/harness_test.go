@@ -126,7 +126,7 @@ func start(t *testing.T, s setup) *cloud {
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
-		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceler: c.desk, Now: c.now,
+		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Untrusted: func() string { return "" }, Canceler: c.desk, Now: c.now,
 	}
 	if s.adjust != nil {
 		s.adjust(&options)

@@ -44,7 +44,7 @@ func TestAHostIsShownWithAllThatIsKnownOfIt(t *testing.T) {
 			Aggregates: []string{}, Traits: []string{}, Properties: map[string]any{"rack": 2.0}, Power: "on",
 		},
 		"C": {
-			Resources: v1.Resources{VCPUs: 8, MemoryMB: 32768, DiskGB: 100}, Used: v1.Resources{VCPUs: 2, MemoryMB: 4096}, Guests: 3,
+			Resources: v1.Resources{VCPUs: 8, MemoryMB: 32768, DiskGB: 100}, Used: v1.Resources{VCPUs: 2, MemoryMB: 4096}, InstanceCount: 3,
 			Aggregates: []string{}, Traits: []string{}, Properties: map[string]any{}, Reservable: true, Power: "on",
 		},
 	} {
@@ -115,7 +115,7 @@ func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
 	hosts[0].Problem = "its nova-compute is down"
 	c := start(t, setup{hosts: hosts})
-	for _, step := range []struct{ body, power, trouble string }{
+	for _, step := range []struct{ body, power, problem string }{
 		{`{}`, "on", "its nova-compute is down"},
 		{`{"power": "sleeping"}`, "sleeping", ""},
 		{`{"reservable": true}`, "sleeping", ""},
@@ -126,13 +126,13 @@ func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 		{`{"power": ""}`, "on", "its nova-compute is down"},
 	} {
 		h := want[v1.Host](t, c.admin.patch("/v1/hosts/A", step.body), http.StatusOK)
-		if h.Power != step.power || h.Trouble != step.trouble {
-			t.Errorf("%s: power %q, trouble %q; want %q, %q", step.body, h.Power, h.Trouble, step.power, step.trouble)
+		if h.Power != step.power || h.Problem != step.problem {
+			t.Errorf("%s: power %q, problem %q; want %q, %q", step.body, h.Power, h.Problem, step.power, step.problem)
 		}
 	}
 }
 
-func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
+func TestAHostWithAProblemIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
 	hosts[0].Problem, hosts[0].BootSeconds = "its nova-compute is down", 300
 	c := start(t, setup{hosts: hosts})
@@ -146,7 +146,7 @@ func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T)
 	}
 }
 
-func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
+func TestTenantsSeeNeitherInstancesNorWhatTheProblemsAre(t *testing.T) {
 	hosts := []inventory.Host{machine("A"), machine("B"), machine("C")}
 	hosts[0].InstanceCount, hosts[0].Problem = 2, "it is disabled: ticket 7"
 	hosts[0].Instances = []inventory.Instance{
@@ -167,7 +167,7 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 	c := start(t, setup{hosts: hosts})
 	for token, by := range map[string]struct {
 		instances map[string][]v1.Instance
-		trouble   map[string]string
+		problem   map[string]string
 	}{
 		"demo/admin":    {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
 		"system/reader": {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
@@ -180,8 +180,8 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 			if diff := cmp.Diff(by.instances[listed.Name], shown.Instances); diff != "" || listed.Instances != nil {
 				t.Errorf("%s sees on %s (-want +got):\n%s\nand in the list %v", token, listed.Name, diff, listed.Instances)
 			}
-			if want := by.trouble[listed.Name]; shown.Trouble != want || listed.Trouble != want {
-				t.Errorf("%s reads of %s %q and %q, want %q", token, listed.Name, shown.Trouble, listed.Trouble, want)
+			if want := by.problem[listed.Name]; shown.Problem != want || listed.Problem != want {
+				t.Errorf("%s reads of %s %q and %q, want %q", token, listed.Name, shown.Problem, listed.Problem, want)
 			}
 		}
 	}

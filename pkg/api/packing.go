@@ -179,7 +179,7 @@ func packingStays(list []rebalance.Stay) []v1.PackingStay {
 func (s *server) packingRun(r *rebalance.Run) v1.PackingRun {
 	out := v1.PackingRun{
 		ID: r.ID, Status: string(r.Status), Reason: r.Reason, By: r.By, Created: r.Created.Time(), Ended: when(r.Ended),
-		Moved: r.Count(rebalance.Moved), Skipped: r.Count(rebalance.Skipped), Failed: r.Count(rebalance.Undone), Plan: s.packingPlan(&r.Plan),
+		Moved: r.Count(rebalance.MoveDone), Skipped: r.Count(rebalance.MoveSkipped), Failed: r.Count(rebalance.MoveFailed), Plan: s.packingPlan(&r.Plan),
 	}
 	out.Left = len(r.Progress) - out.Moved - out.Skipped - out.Failed
 	if r.Yield > 0 {

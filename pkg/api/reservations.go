@@ -185,20 +185,20 @@ func (s *server) listReservations(c *gin.Context) {
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) {
 	r, by := found(c), asking(c)
-	c.PureJSON(http.StatusOK, s.withTroubles(s.withImages(presented(r, by), r, by), &r, by))
+	c.PureJSON(http.StatusOK, s.withProblems(s.withImages(presented(r, by), r, by), &r, by))
 }
 
-// withTroubles adds the troubles of a degraded reservation's hosts, for callers that may see them.
+// withProblems adds the problems of a degraded reservation's hosts, for callers that may see them.
 // All others see only that a host accepts no instances.
-func (s *server) withTroubles(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
+func (s *server) withProblems(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
 	if r.Degraded == "" || !r.Status.Live() || !by.may("hosts:get_instances", by.ProjectID) {
 		return out
 	}
 	snapshot := s.Inventory.Snapshot()
 	for _, name := range out.Hosts {
 		if i, known := snapshot.Index(name); known {
-			if trouble := snapshot.Host(i).Failure(); trouble != "" {
-				out.DegradedReason += "; " + name + ": " + trouble
+			if problem := snapshot.Host(i).Failure(); problem != "" {
+				out.DegradedReason += "; " + name + ": " + problem
 			}
 		}
 	}

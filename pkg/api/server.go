@@ -41,8 +41,8 @@ type Options struct {
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
 	Doctor Doctor
-	// Guests may be nil; then no reservation has servers.
-	Guests    Guests
+	// Instances may be nil; then no reservation has servers.
+	Instances Instances
 	Decisions Decisions
 	Placing   Placing
 	// Images may be nil; then the image of a reservation is stored and not staged.

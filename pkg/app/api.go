@@ -270,7 +270,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.SnapshotCache, caller
 	doctor := newCountedDoctor(a.doctor)
 	doctor.measure(m)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
+		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Instances: a.doctor.Instances, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Records: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,

@@ -73,13 +73,13 @@ func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*pac
 		w.meter = &ground.Meter{Compute: a.cloud.compute, Now: a.clock.now}
 	}
 	carrier := rebalance.NewCarrier(rebalance.CarrierOptions{
-		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Doubt: a.doubt(hosts),
+		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Untrusted: a.doubt(hosts),
 		Timeout: seconds(c.MoveTimeout), MostFailed: c.MaxFailures, Every: c.PollInterval,
 		Now: a.clock.now, Log: a.log.With("component", "packing"),
 	})
 	a.add(carrier.Job())
 	return &packing{carrier: carrier, console: &rebalance.Console{
-		Records: db, Archive: db, Situation: w.situation, Doubt: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
+		Records: db, Archive: db, Situation: w.situation, Untrusted: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
 	}}, nil
 }
 
@@ -96,7 +96,7 @@ func (p *packing) shown(c config.Packing) api.Packing {
 
 // measure registers how many moves ended in each state in this process.
 func (p *packing) measure(m metrics) {
-	for _, state := range []rebalance.State{rebalance.Moved, rebalance.Skipped, rebalance.Undone} {
+	for _, state := range []rebalance.State{rebalance.MoveDone, rebalance.MoveSkipped, rebalance.MoveFailed} {
 		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by what became of them.",
 			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(p.made(state)) })
 	}

@@ -46,9 +46,9 @@ type Facts struct {
 	// if it may.
 	Halt string
 	// Looked reports that Nova and Placement were asked whether the host is empty. Occupied
-	// is what they found on it, and Doubt why they could not answer.
-	Looked          bool
-	Occupied, Doubt string
+	// is what they found on it, and Unknown why they could not answer.
+	Looked            bool
+	Occupied, Unknown string
 	// ID is a new id for an operation or an order.
 	ID    string
 	Epoch int64
@@ -221,7 +221,7 @@ func (s *stepping) draining() {
 		s.do(Close)
 	case r.Closed == 0:
 		r.Closed = f.Now
-	case !f.Looked || f.Doubt != "": // too early, or the answer was in doubt: the next step asks again
+	case !f.Looked || f.Unknown != "": // too early, or the answer is unknown: the next step asks again
 	case f.Occupied != "":
 		s.abort(f.Occupied)
 	default:

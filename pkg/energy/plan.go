@@ -159,7 +159,7 @@ func (p *planning) wakeDue() {
 }
 
 // obey switches off what operators have ordered off. The limits of the rules do not apply
-// to manual orders. Reservations, work, an inventory in doubt and problems of the machine
+// to manual orders. Reservations, work, an untrusted inventory and problems of the machine
 // (Stays) do prevent them.
 func (p *planning) obey() {
 	for _, m := range p.least {
@@ -170,7 +170,7 @@ func (p *planning) obey() {
 		if m.Hold.Action == HoldStandby {
 			to = Standby
 		}
-		why := firstOf(p, m, keptReserved, keptByState, keptWithoutAgent, keptInDoubt)
+		why := firstOf(p, m, keptReserved, keptByState, keptWithoutAgent, keptHalted)
 		if why == "" && !slices.Contains(m.States, to) {
 			why = fmt.Sprintf("its driver does not have the state %s", to)
 		}

@@ -13,7 +13,7 @@ type safeguard func(p *planning, m *Machine) string
 // reason that lasts longest comes first. keptByLimit is checked after all of them, so that
 // it is the reason only for machines that would otherwise be switched off.
 var safeguards = []safeguard{
-	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptInDoubt, keptFresh,
+	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptHalted, keptFresh,
 	keptRequired, keptSpare, keptSpareCapacity, keptLast, keptMinOn, keptBySwitches,
 }
 
@@ -50,7 +50,7 @@ func keptWithoutAgent(_ *planning, m *Machine) string {
 	return "no agent can switch it"
 }
 
-func keptInDoubt(p *planning, _ *Machine) string {
+func keptHalted(p *planning, _ *Machine) string {
 	if p.s.Halt == "" {
 		return ""
 	}

@@ -111,7 +111,7 @@ var otherRules = []Rule{
 		Description: "Show a host.",
 		Operations:  []Operation{{"GET", "/v1/hosts/{name}"}}},
 	{Name: "hosts:get_instances", Check: everyReader, Scopes: bothScopes,
-		Description: "See the instances on a host, of every project, and why a host is in trouble.",
+		Description: "See the instances on a host, of every project, and what the problem of a host is.",
 		Operations:  []Operation{{"GET", "/v1/hosts"}, {"GET", "/v1/hosts/{name}"}}},
 	{Name: "hosts:update", Check: admin, Scopes: bothScopes,
 		Description: "Admit a host to the pool or take it out, and set its power and its properties.",

@@ -18,22 +18,22 @@ func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return c.note(ctx, held, r, i, Skipped, "the instance is gone")
+		return c.note(ctx, held, r, i, MoveSkipped, "the instance is gone")
 	case err != nil:
 		return err
 	case sight.Host != m.From || sight.Task != "" || sight.Status != "ACTIVE":
-		return c.note(ctx, held, r, i, Skipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
+		return c.note(ctx, held, r, i, MoveSkipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
 	case sight.Locked:
-		return c.note(ctx, held, r, i, Skipped, "it is locked by now")
+		return c.note(ctx, held, r, i, MoveSkipped, "it is locked by now")
 	}
 	telling, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
-		if r.Status != Running || p.State != Waiting {
+		if r.Status != RunActive || p.State != MoveWaiting {
 			return errOther
 		}
-		p.State, p.Begun, p.Before, p.Told = Moving, c.Now(), sight.Migration.ID, p.Told+1
+		p.State, p.Begun, p.Before, p.Told = MoveUnderway, c.Now(), sight.Migration.ID, p.Told+1
 		return nil
 	})
 	switch {
@@ -70,7 +70,7 @@ func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err er
 	default:
 		return err
 	}
-	return c.note(ctx, held, r, i, Undone, "Nova refuses: "+fault.Of(err).Message)
+	return c.note(ctx, held, r, i, MoveFailed, "Nova refuses: "+fault.Of(err).Message)
 }
 
 // note stores the final state of a move.
@@ -83,7 +83,7 @@ func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state 
 	if err == nil {
 		c.made[state].Add(1)
 	}
-	if err == nil && state != Moved {
+	if err == nil && state != MoveDone {
 		c.Log.WarnContext(ctx, "an instance is not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
 	}
 	return err
@@ -110,8 +110,8 @@ func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status,
 }
 
 func done(r *Run) string {
-	if skipped, failed := r.Count(Skipped), r.Count(Undone); skipped+failed > 0 {
-		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(Moved), len(r.Progress), skipped, failed)
+	if skipped, failed := r.Count(MoveSkipped), r.Count(MoveFailed); skipped+failed > 0 {
+		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(MoveDone), len(r.Progress), skipped, failed)
 	}
 	return "all moves were made"
 }

@@ -20,9 +20,9 @@ type CarrierOptions struct {
 	Cloud   Cloud
 	// Situation reads the cloud, without a cache.
 	Situation func(ctx context.Context) (Situation, error)
-	// Doubt returns why the inventory is untrusted; empty if it is trusted. No move begins
+	// Untrusted returns why the inventory is untrusted; empty if it is trusted. No move begins
 	// while it is untrusted.
-	Doubt func() string
+	Untrusted func() string
 
 	// Timeout is the time allowed for a move, and again for aborting it.
 	Timeout int64
@@ -45,7 +45,7 @@ type Carrier struct {
 
 // NewCarrier returns a carrier. Its Job does the work.
 func NewCarrier(o CarrierOptions) *Carrier {
-	return &Carrier{CarrierOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{Moved: {}, Skipped: {}, Undone: {}}}
+	return &Carrier{CarrierOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{MoveDone: {}, MoveSkipped: {}, MoveFailed: {}}}
 }
 
 // Made returns the number of moves that reached the state in this process.
@@ -100,30 +100,30 @@ func (c *Carrier) Step(ctx context.Context) error {
 func (c *Carrier) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
 	i, left := r.next()
 	switch {
-	case left && r.Progress[i].State != Waiting:
+	case left && r.Progress[i].State != MoveWaiting:
 		return c.follow(ctx, held, r, i)
-	case r.Status == Stopping:
-		return false, c.end(ctx, held, r, Stopped, r.Reason)
+	case r.Status == RunStopping:
+		return false, c.end(ctx, held, r, RunStopped, r.Reason)
 	case !left:
-		return false, c.end(ctx, held, r, Done, done(&r))
+		return false, c.end(ctx, held, r, RunDone, done(&r))
 	}
-	if failed := r.Count(Undone); c.MostFailed > 0 && failed >= c.MostFailed {
-		return false, c.end(ctx, held, r, Failed, fmt.Sprintf("%d moves have failed", failed))
+	if failed := r.Count(MoveFailed); c.MostFailed > 0 && failed >= c.MostFailed {
+		return false, c.end(ctx, held, r, RunFailed, fmt.Sprintf("%d moves have failed", failed))
 	}
 	s, err := c.observe(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look at the cloud before the next move: %w", err)
 	}
-	if doubt := c.Doubt(); doubt != "" {
-		c.Log.WarnContext(ctx, "nothing is moved meanwhile", "run", r.ID, "doubt", doubt)
+	if untrusted := c.Untrusted(); untrusted != "" {
+		c.Log.WarnContext(ctx, "nothing is moved meanwhile", "run", r.ID, "reason", untrusted)
 		return false, nil
 	}
 	verdict := s.Judge(&r.Plan, i, r.Floor())
 	switch {
 	case verdict.Skip != "":
-		return true, c.note(ctx, held, r, i, Skipped, verdict.Skip)
+		return true, c.note(ctx, held, r, i, MoveSkipped, verdict.Skip)
 	case verdict.End != "":
-		return false, c.end(ctx, held, r, Done, verdict.End)
+		return false, c.end(ctx, held, r, RunDone, verdict.End)
 	}
 	return true, c.begin(ctx, held, r, i)
 }

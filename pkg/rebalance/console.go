@@ -14,7 +14,7 @@ type Console struct {
 	Records   Records
 	Archive   Archive
 	Situation func(ctx context.Context) (Situation, error)
-	Doubt     func() string
+	Untrusted func() string
 	// Ordered is called when the carrier has something to do.
 	Ordered func()
 	Now     func() span.Instant
@@ -31,8 +31,8 @@ func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	p, err := s.Plan(ctx, o)
-	if doubt := c.Doubt(); err == nil && doubt != "" {
-		p.Reasons = append(p.Reasons, "nothing would be moved now, as the inventory is in doubt: "+doubt)
+	if untrusted := c.Untrusted(); err == nil && untrusted != "" {
+		p.Reasons = append(p.Reasons, "nothing would be moved now, as the inventory is untrusted: "+untrusted)
 	}
 	return p, err
 }
@@ -46,17 +46,17 @@ func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) 
 	if err != nil {
 		return Run{}, err
 	}
-	switch doubt := c.Doubt(); {
-	case doubt != "":
-		return Run{}, fault.New(fault.Conflict, "nothing is moved while the inventory is in doubt: %s", doubt)
+	switch untrusted := c.Untrusted(); {
+	case untrusted != "":
+		return Run{}, fault.New(fault.Conflict, "nothing is moved while the inventory is untrusted: %s", untrusted)
 	case plan != "" && plan != p.ID:
 		return Run{}, fault.New(fault.Conflict, "plan %s is not what would be done by now: that is plan %s", plan, p.ID)
 	case len(p.Moves) == 0:
 		return Run{}, fault.New(fault.Conflict, "there is nothing to move: %s", last(p.Reasons))
 	}
-	r := Run{ID: c.NewID(), By: by, Status: Running, Created: c.Now(), Plan: p, Progress: make([]Progress, len(p.Moves))}
+	r := Run{ID: c.NewID(), By: by, Status: RunActive, Created: c.Now(), Plan: p, Progress: make([]Progress, len(p.Moves))}
 	for i := range r.Progress {
-		r.Progress[i].State = Waiting
+		r.Progress[i].State = MoveWaiting
 	}
 	if err := c.Records.AddPackingRun(ctx, r); err != nil {
 		return Run{}, err
@@ -75,8 +75,8 @@ func last(sentences []string) string {
 // Stop ends a run after its current move. A run that is over stays as it is.
 func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
 	r, err := c.Records.ChangePackingRun(ctx, job.Lease{}, id, func(r *Run) error {
-		if r.Status == Running {
-			r.Status, r.Reason = Stopping, fmt.Sprintf("stopped by %s", by)
+		if r.Status == RunActive {
+			r.Status, r.Reason = RunStopping, fmt.Sprintf("stopped by %s", by)
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return true, c.note(ctx, held, r, i, Skipped, "the instance is gone")
+		return true, c.note(ctx, held, r, i, MoveSkipped, "the instance is gone")
 	case err != nil && c.Now() < c.patience(p):
 		return false, err
 	case err != nil:
@@ -27,21 +27,21 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	case sight.Task != "" || ours && !sight.Migration.Over:
 		return false, c.wait(ctx, held, r, i)
 	case sight.Host == m.To:
-		return true, c.note(ctx, held, r, i, Moved, "")
+		return true, c.note(ctx, held, r, i, MoveDone, "")
 	case ours || sight.Host != m.From:
-		return true, c.note(ctx, held, r, i, Undone, fmt.Sprintf("Nova has ended it as %s, and the instance is on %s",
+		return true, c.note(ctx, held, r, i, MoveFailed, fmt.Sprintf("Nova has ended it as %s, and the instance is on %s",
 			cmp.Or(sight.Migration.Status, "unknown"), cmp.Or(sight.Host, "no host")))
 	case c.Now() < p.Begun.Add(heard): // the replica that began it may still call Nova
 		return false, nil
 	case p.Told >= mostTold:
-		return true, c.note(ctx, held, r, i, Undone, "Nova does not begin it")
-	case r.Status == Stopping: // Nova has not received the order
-		return true, c.note(ctx, held, r, i, Skipped, "the run was stopped")
+		return true, c.note(ctx, held, r, i, MoveFailed, "Nova does not begin it")
+	case r.Status == RunStopping: // Nova has not received the order
+		return true, c.note(ctx, held, r, i, MoveSkipped, "the run was stopped")
 	}
 	// Nova never received the order, because the process that began the move ended first.
 	// The move waits again, so that the next step judges it in the current situation.
 	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
-		r.Progress[i].State = Waiting
+		r.Progress[i].State = MoveWaiting
 		return nil
 	})
 	return true, err
@@ -56,7 +56,7 @@ func (c *Carrier) patience(p Progress) span.Instant {
 // being aborted, it repeats the order to abort.
 func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error {
 	late := c.Now() >= c.patience(r.Progress[i])
-	switch aborting := r.Progress[i].State == Aborting; {
+	switch aborting := r.Progress[i].State == MoveAborting; {
 	case !aborting && !late:
 		return nil
 	case aborting && !late:
@@ -69,14 +69,14 @@ func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error 
 // giveUp handles a move that has taken too long: it orders Nova to abort it. If that order
 // was already sent, giveUp ends the run.
 func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
-	if r.Progress[i].State == Aborting {
-		if err := c.note(ctx, held, r, i, Undone, why); err != nil {
+	if r.Progress[i].State == MoveAborting {
+		if err := c.note(ctx, held, r, i, MoveFailed, why); err != nil {
 			return err
 		}
-		return c.end(ctx, held, r, Failed, fmt.Sprintf("the move of instance %s does not come to an end: %s", r.Plan.Moves[i].Instance, why))
+		return c.end(ctx, held, r, RunFailed, fmt.Sprintf("the move of instance %s does not come to an end: %s", r.Plan.Moves[i].Instance, why))
 	}
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
-		r.Progress[i].State, r.Progress[i].Aborted = Aborting, c.Now()
+		r.Progress[i].State, r.Progress[i].Aborted = MoveAborting, c.Now()
 		return nil
 	})
 	if err == nil {

@@ -97,7 +97,7 @@ func TestTheLeaseIsKeptWhileTheCloudIsReadHoweverLongThatTakes(t *testing.T) {
 			}
 		}
 		close(end)
-		m.wantEnd(rebalance.Done, "all moves were made", moved, moved, moved)
+		m.wantEnd(rebalance.RunDone, "all moves were made", moved, moved, moved)
 	})
 }
 
@@ -139,7 +139,7 @@ func TestWhoWakesUpAfterItsLeaseMovesNothing(t *testing.T) {
 			return nil
 		}
 		_ = m.carrierOf(l, "paused").Step(context.Background())
-		if m.number != 0 || m.run.Status != rebalance.Stopped {
+		if m.number != 0 || m.run.Status != rebalance.RunStopped {
 			t.Errorf("paused at a %s: the run is %s, and %d moves were begun: %v", moment, m.run.Status, m.number, m.progress())
 		}
 	}

@@ -38,8 +38,8 @@ type HealingRules struct {
 type HealingOptions struct {
 	Desk   Healer
 	Leases job.Leases
-	// Doubt returns why the inventory is untrusted; empty if it is trusted.
-	Doubt func() string
+	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
+	Untrusted func() string
 	// Read returns when the hosts were read. A Snapshot of Desk that is requested after
 	// Read is no older.
 	Read  func() span.Instant
@@ -79,7 +79,7 @@ func (h *healing) step(ctx context.Context) error {
 		h.outages = nil
 	}
 	h.lastStep = now
-	if h.Doubt() != "" {
+	if h.Untrusted() != "" {
 		h.counted = now
 		return nil
 	}

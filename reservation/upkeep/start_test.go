@@ -285,7 +285,7 @@ func TestTheWarningBeforeTheEndTakesNothingOnTheCloud(t *testing.T) {
 
 func TestInDoubtAStartOnAFreeHostGoesOnAndNobodyIsToldToGo(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.doubt = "half of the hosts are missing"
+	w.untrusted = "half of the hosts are missing"
 	w.book(1, 0, "a")
 	w.book(2, 0, "b")
 	w.putStranger("spot", "b", preemptible)
@@ -296,7 +296,7 @@ func TestInDoubtAStartOnAFreeHostGoesOnAndNobodyIsToldToGo(t *testing.T) {
 	if _, there := w.guest("spot"); !there {
 		t.Error("in doubt the stranger was deleted")
 	}
-	w.doubt = ""
+	w.untrusted = ""
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Errorf("after the doubt: %v", err)
 	}

@@ -94,7 +94,7 @@ func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, 
 	if record.MustLook(facts, c.Switching) {
 		facts.Looked = true
 		if facts.Occupied, err = c.occupied(ctx, w, host); err != nil {
-			facts.Doubt = err.Error()
+			facts.Unknown = err.Error()
 			c.Log.WarnContext(ctx, "nobody says whether a host is empty, so it stays on", "host", host, "error", err)
 		}
 	}

@@ -78,7 +78,7 @@ func TestAHostThatSomethingComesToWhileItIsWatchedStaysOnAndIsOpenedAgain(t *tes
 		"an instance":                           func(s *scene) { s.fill("n1", 1) },
 		"an allocation that only Placement has": func(s *scene) { s.set(func() { s.servers["n1"].stray = true }) },
 		"a reservation":                         func(s *scene) { s.reserve(now(), 3600, "n1") },
-		"doubt about the inventory":             func(s *scene) { s.set(func() { s.doubt = "half of the hosts are gone" }) },
+		"doubt about the inventory":             func(s *scene) { s.set(func() { s.untrusted = "half of the hosts are gone" }) },
 		"an operator who stops everything":      func(s *scene) { change(s, controller.Change{Stop: new(true)}) },
 		"an operator who sets its mode":         func(s *scene) { change(s, controller.Change{Hosts: map[string]energy.Mode{"n1": energy.ModeObserve}}) },
 		"an operator who orders it on":          func(s *scene) { order(s, "n1", energy.HoldOn) },

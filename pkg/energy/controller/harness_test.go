@@ -170,7 +170,7 @@ type scene struct {
 	mu        sync.Mutex
 	servers   map[string]*server
 	live      []reservation.Reservation
-	doubt     string
+	untrusted string
 	novaAway  bool
 	agentLost bool
 	unheard   bool // orders do not arrive
@@ -535,7 +535,7 @@ func (r *rack) Snapshot() *inventory.Snapshot {
 func (r *rack) Untrusted(span.Instant) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.doubt
+	return r.untrusted
 }
 
 // lastWords are the end of the audit, where the scene is locked.

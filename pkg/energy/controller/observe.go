@@ -17,22 +17,22 @@ import (
 
 // world is everything that one step observes.
 type world struct {
-	now      span.Instant
-	measure  bool // a measurement is due
-	hosts    *inventory.Snapshot
-	doubt    string
-	records  map[string]energy.Record
-	settings energy.Settings
-	live     []reservation.Reservation
-	claimed  map[string]span.Instant // by host: see energy.Machine.Claimed
-	services map[string]Service      // nil if Nova did not answer
-	silent   error                   // why Nova did not answer
-	access   map[string]energy.Access
-	twice    map[string]string
-	readings map[string]energy.Reading // the last reading of each machine
-	fresh    map[string]energy.Reading // the readings of this step
-	halt     string
-	machines []energy.Machine // sorted by name
+	now       span.Instant
+	measure   bool // a measurement is due
+	hosts     *inventory.Snapshot
+	untrusted string
+	records   map[string]energy.Record
+	settings  energy.Settings
+	live      []reservation.Reservation
+	claimed   map[string]span.Instant // by host: see energy.Machine.Claimed
+	services  map[string]Service      // nil if Nova did not answer
+	silent    error                   // why Nova did not answer
+	access    map[string]energy.Access
+	twice     map[string]string
+	readings  map[string]energy.Reading // the last reading of each machine
+	fresh     map[string]energy.Reading // the readings of this step
+	halt      string
+	machines  []energy.Machine // sorted by name
 
 	mu    sync.Mutex // guards the fields below, and records, while hosts advance
 	moved bool       // the phase of a host has changed
@@ -52,7 +52,7 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
 		return nil, nil
 	}
-	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
+	w.hosts, w.untrusted = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
 	w.claimed = claims(w.live, now)
 	w.access, w.twice = c.Agents.Access()
@@ -164,8 +164,8 @@ func claims(live []reservation.Reservation, now span.Instant) map[string]span.In
 // halt returns why nothing may be switched off now; empty if hosts may be.
 func (c *Controller) halt(w *world) string {
 	var why []string
-	if w.doubt != "" {
-		why = append(why, "the inventory is in doubt: "+w.doubt)
+	if w.untrusted != "" {
+		why = append(why, "the inventory is untrusted: "+w.untrusted)
 	}
 	if w.silent != nil {
 		why = append(why, "Nova does not answer")

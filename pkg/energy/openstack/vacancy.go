@@ -24,7 +24,7 @@ import (
 // _schedule). Placement is asked last: whatever was on its way during the questions to Nova
 // has its allocation then. An allocation disappears only after its instance.
 //
-// An error means doubt. A host without a hypervisor, a provider or an inventory is an error
+// It fails if that is unknown. A host without a hypervisor, a provider or an inventory is an error
 // too, because its allocations may be elsewhere.
 func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 	found, err := c.inNova(ctx, host)

@@ -69,7 +69,7 @@ func (v *VM) missing(r *Request, seen Sight, now span.Instant, l Limits) {
 	switch {
 	case v.Server == "" && v.Asked == 0 && r.Canceled != 0:
 		v.enter(besteffort.Done, now, canceled)
-	case v.Server == "" && (v.Asked == 0 || now < v.Asked.Add(l.Doubt)):
+	case v.Server == "" && (v.Asked == 0 || now < v.Asked.Add(l.Unanswered)):
 		// It has not been created, or may still appear.
 	case r.Canceled != 0:
 		v.enter(besteffort.Done, now, canceled)

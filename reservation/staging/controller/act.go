@@ -87,10 +87,10 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 		t.Begun, t.Finished = t.Started, c.Now()
 		switch {
 		case left != nil && left.Hosts[t.Host] != nil:
-			t.Outcome, t.Detail = Failed, fault.Of(left.Hosts[t.Host]).Message
+			t.Outcome, t.Detail = TransferFailed, fault.Of(left.Hosts[t.Host]).Message
 		case !asked:
-			t.Outcome, t.Detail = Undone, fault.Of(err).Message
-			if u, was := p.undone[place{t.Image, t.Host}]; was {
+			t.Outcome, t.Detail = TransferLost, fault.Of(err).Message
+			if u, was := p.lost[place{t.Image, t.Host}]; was {
 				t.Started, t.Begun = u.Started, u.Started
 			}
 		default: // it may be under way; it ends at its bound
@@ -111,7 +111,7 @@ func (c *Controller) tellEnds(ctx context.Context, ended []Transfer) {
 	for _, t := range ended {
 		c.done.add(t)
 		level := slog.LevelInfo
-		if t.Outcome == Failed || t.Outcome == Undone {
+		if t.Outcome == TransferFailed || t.Outcome == TransferLost {
 			level = slog.LevelWarn
 		}
 		c.Log.Log(ctx, level, "an image transfer has ended", "image", t.Image, "host", t.Host, "outcome", string(t.Outcome),

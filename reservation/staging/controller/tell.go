@@ -107,7 +107,7 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 		if failed := p.failures[at]; len(failed) > 0 && h.Detail == "" {
 			h.Detail, h.tried = "tried before: "+failed[len(failed)-1].Detail, true
 		}
-		if u, is := p.undone[at]; is && h.Detail == "" {
+		if u, is := p.lost[at]; is && h.Detail == "" {
 			h.Detail, h.tried = "tried before: "+u.Detail, true
 		}
 		return h
