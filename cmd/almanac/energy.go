@@ -88,12 +88,12 @@ too; manual orders to switch on do not.`,
 			Example: "  almanac energy resume",
 		}, v1.EnergyChange{Stop: new(false)}),
 		p.energyChangeCommand(&cobra.Command{
-			Use:   "rearm",
+			Use:   "reset-breaker",
 			Short: "Allow switching hosts off again after too many failed boots",
 			Long: `Allow switching hosts off again after too many boots in a row have failed. First find
 out why: 'almanac energy host list --phase failed', 'almanac energy audit'.`,
-			Example: "  almanac energy rearm --reason 'the firmware is repaired'",
-		}, v1.EnergyChange{Rearm: true}),
+			Example: "  almanac energy reset-breaker --reason 'the firmware is repaired'",
+		}, v1.EnergyChange{ResetBreaker: true}),
 	)
 	return c
 }

@@ -75,7 +75,7 @@ func TestEnergyCommandsSendWhatTheyAreToldTo(t *testing.T) {
 		"mode off --host n1 --aggregate gpu":    `PATCH /v1/energy {"aggregates":{"gpu":"off"},"hosts":{"n1":"off"}}`,
 		"stop --reason x":                       `PATCH /v1/energy {"stop":true,"reason":"x"}`,
 		"resume":                                `PATCH /v1/energy {"stop":false}`,
-		"rearm --reason x":                      `PATCH /v1/energy {"rearm":true,"reason":"x"}`,
+		"reset-breaker --reason x":              `PATCH /v1/energy {"reset_breaker":true,"reason":"x"}`,
 		"approve p-1":                           `POST /v1/energy/plan {"approve":"p-1"}`,
 		"host on n1 --reason x --until +2h":     `POST /v1/energy/hosts/n1 {"action":"on","reason":"x","until":"2026-12-01T11:00:00Z"}`,
 		"host off n1 --until 2026-12-01T10:00Z": `POST /v1/energy/hosts/n1 {"action":"off","until":"2026-12-01T10:00:00Z"}`,

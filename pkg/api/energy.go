@@ -104,7 +104,7 @@ func (s *server) changeEnergy(c *gin.Context) {
 func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controller.Change, error) {
 	change := controller.Change{
 		Mode: (*energy.Mode)(body.Mode), Aggregates: map[string]energy.Mode{}, Hosts: map[string]energy.Mode{},
-		Stop: body.Stop, Rearm: body.Rearm, Reason: body.Reason,
+		Stop: body.Stop, ResetBreaker: body.ResetBreaker, Reason: body.Reason,
 	}
 	for name, mode := range body.Hosts {
 		change.Hosts[name] = energy.Mode(mode)

@@ -134,7 +134,7 @@ func TestAChangeOfTheControllerIsStoredAndAudited(t *testing.T) {
 	if e := change(`{"reason": "none"}`); e.Breaker == nil {
 		t.Error("it was armed by a change of nothing")
 	}
-	if e := change(`{"rearm": true}`); e.Breaker != nil || e.FailedBoots != 0 {
+	if e := change(`{"reset_breaker": true}`); e.Breaker != nil || e.FailedBoots != 0 {
 		t.Errorf("armed: got %+v", e)
 	}
 	audit := want[v1.EnergyAudit](t, c.admin.get("/v1/energy/audit"), http.StatusOK).Entries
@@ -276,7 +276,7 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeToAndStoresNothing(t *testing.T) {
 	measured(c)
 	before := want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)
 	got := want[v1.EnergyForeseen](t, c.admin.post("/v1/energy/hosts/B?dry_run=true", `{"action": "test"}`), http.StatusOK)
-	if diff := cmp.Diff(v1.EnergyForeseen{Name: "B", Phase: "asleep", Outcome: "switched on, to see whether it wakes"}, got); diff != "" {
+	if diff := cmp.Diff(v1.EnergyForeseen{Name: "B", Phase: "asleep", Outcome: "switched on, to test that it wakes"}, got); diff != "" {
 		t.Errorf("foreseen (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)); diff != "" {

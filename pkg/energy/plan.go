@@ -270,7 +270,7 @@ func (p *planning) complain() {
 		p.short = append(p.short, fmt.Sprintf("%d hosts are required, and only %d can be on", p.Required, p.on))
 	}
 	if left := max(min(p.free, p.on-p.Required), 0); left < p.Spare {
-		p.short = append(p.short, fmt.Sprintf("%d hosts are to be kept as spare, and only %d are left", p.Spare, left))
+		p.short = append(p.short, fmt.Sprintf("%d hosts must be kept as spare, and only %d are left", p.Spare, left))
 	}
 	if lacking := p.lacking(); !lacking.IsZero() {
 		p.short = append(p.short, fmt.Sprintf("the hosts that are kept as spare lack %v", lacking))

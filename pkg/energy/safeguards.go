@@ -99,7 +99,7 @@ func keptSpareCapacity(p *planning, m *Machine) string {
 func keptLast(p *planning, m *Machine) string {
 	for _, g := range p.r.groups(m) {
 		if p.awake[g] <= 1 {
-			return fmt.Sprintf("it is the last host that is on of the %s %s", g.kind, g.name)
+			return fmt.Sprintf("it is the last host of the %s %s that is on", g.kind, g.name)
 		}
 	}
 	return ""
@@ -117,7 +117,7 @@ func keptBySwitches(p *planning, m *Machine) string {
 	if p.r.MostSwitches <= 0 || m.Switches+2 <= p.r.MostSwitches {
 		return ""
 	}
-	return fmt.Sprintf("it has been switched %d times within a day, and %d are the most", m.Switches, p.r.MostSwitches)
+	return fmt.Sprintf("it has been switched %d times within a day, and the limit is %d", m.Switches, p.r.MostSwitches)
 }
 
 func keptByLimit(p *planning, _ *Machine) string {

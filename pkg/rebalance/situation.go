@@ -161,7 +161,7 @@ func (s *Situation) shut(i int) string {
 	}
 	place, known := s.Hosts.Index(h.Name)
 	if !known {
-		return "the inventory does not know it"
+		return "it is not in the inventory"
 	}
 	switch power := s.Hosts.Host(place); {
 	case power.Failure() != "":

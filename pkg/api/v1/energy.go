@@ -71,12 +71,12 @@ type EnergySavings struct {
 // EnergyChange is the body of PATCH /v1/energy. Nil fields stay as they are; an empty mode removes
 // the mode.
 type EnergyChange struct {
-	Mode       *EnergyMode           `json:"mode,omitempty"`
-	Aggregates map[string]EnergyMode `json:"aggregates,omitempty"`
-	Hosts      map[string]EnergyMode `json:"hosts,omitempty"`
-	Stop       *bool                 `json:"stop,omitempty"`
-	Rearm      bool                  `json:"rearm,omitempty"`
-	Reason     string                `json:"reason,omitempty"`
+	Mode         *EnergyMode           `json:"mode,omitempty"`
+	Aggregates   map[string]EnergyMode `json:"aggregates,omitempty"`
+	Hosts        map[string]EnergyMode `json:"hosts,omitempty"`
+	Stop         *bool                 `json:"stop,omitempty"`
+	ResetBreaker bool                  `json:"reset_breaker,omitempty"`
+	Reason       string                `json:"reason,omitempty"`
 }
 
 // EnergyPlan is the answer to GET and POST /v1/energy/plan.

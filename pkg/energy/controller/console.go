@@ -51,9 +51,9 @@ type Change struct {
 	Aggregates, Hosts map[string]energy.Mode
 	// Stop stops switching off (true) or allows it again (false).
 	Stop *bool
-	// Rearm allows switching off again after too many failed boots.
-	Rearm  bool
-	Reason string
+	// ResetBreaker allows switching off again after too many failed boots.
+	ResetBreaker bool
+	Reason       string
 }
 
 // HostStatus is the state of one host.
@@ -90,9 +90,9 @@ func (c *Console) Status(ctx context.Context) (Status, error) {
 func (c *Console) late(r energy.Report) string {
 	switch age := int64(c.Now() - r.At); {
 	case r.At == 0:
-		return "no process has measured yet; one with the role energy has to run"
+		return "no process has measured yet; start one with the role energy"
 	case age > c.Late:
-		return fmt.Sprintf("the last measurement was %v ago; a process with the role energy has to run", time.Duration(age)*time.Second)
+		return fmt.Sprintf("the last measurement was %v ago; check that a process with the role energy runs", time.Duration(age)*time.Second)
 	}
 	return ""
 }
@@ -123,7 +123,7 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(change.Aggregates)) {
 			s.Aggregates = changed(s.Aggregates, name, change.Aggregates[name])
-			tell("the mode of aggregate %s is %s now", name, cmp.Or(string(change.Aggregates[name]), "that of all"))
+			tell("the mode of aggregate %s is %s now", name, cmp.Or(string(change.Aggregates[name]), "that of all hosts"))
 		}
 		switch {
 		case change.Stop == nil:
@@ -134,9 +134,9 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 			s.Stopped = nil
 			tell("hosts may be switched off again")
 		}
-		if change.Rearm && (s.Breaker != nil || s.FailedBoots > 0) {
+		if change.ResetBreaker && (s.Breaker != nil || s.FailedBoots > 0) {
 			s.Breaker, s.FailedBoots = nil, 0
-			tell("hosts may be switched off again after those that did not wake up")
+			tell("the breaker was reset: hosts may be switched off again")
 		}
 		return entries, nil
 	})
@@ -193,7 +193,7 @@ func (c *Console) changeHosts(ctx context.Context, by string, change Change) err
 			r.Host, r.Mode = name, change.Hosts[name]
 			stored[name] = r
 			entries = append(entries, energy.Entry{At: now, Host: name, Kind: energy.EntrySetting, By: by,
-				Text: fmt.Sprintf("its mode is %s now", cmp.Or(string(r.Mode), "that of its aggregates, or of all"))})
+				Text: fmt.Sprintf("its mode is %s now", cmp.Or(string(r.Mode), "that of its aggregates or of all hosts"))})
 		}
 		return entries, nil
 	})
@@ -210,7 +210,7 @@ func (c *Console) Approve(ctx context.Context, by, plan string) error {
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
 		switch {
 		case s.Plan == nil || s.PlanID != plan:
-			return nil, fault.New(fault.Conflict, "the plan %s is not the one of now; look at it again", plan)
+			return nil, fault.New(fault.Conflict, "plan %s is not the current one; read the current plan before you approve it", plan)
 		case s.Approved != nil:
 			return nil, nil
 		}

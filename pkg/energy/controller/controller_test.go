@@ -282,7 +282,7 @@ func TestAfterTooManyFailedBootsNothingIsSwitchedOffUntilAnOperatorSaysSo(t *tes
 		if !slices.Contains(s.alarms(), "breaker") {
 			t.Errorf("alarms: %v", s.alarms())
 		}
-		change(s, controller.Change{Rearm: true})
+		change(s, controller.Change{ResetBreaker: true})
 		s.until(900, "it goes on", func() bool { return s.phase("n4") == energy.Asleep })
 	})
 }
@@ -324,7 +324,7 @@ func TestAHostThatSomebodySwitchesOnIsOpenedAndLeftAloneForAWhile(t *testing.T) 
 		if s.closed("n1") != "" {
 			t.Errorf("it is closed with %q", s.closed("n1"))
 		}
-		if !strings.Contains(s.story("n1"), "not switched on by Almanac") {
+		if !strings.Contains(s.story("n1"), "Almanac did not switch it on") {
 			t.Errorf("the audit does not tell:\n%s", s.story("n1"))
 		}
 		s.run(3000)

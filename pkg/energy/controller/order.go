@@ -65,7 +65,7 @@ func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (
 		if err == nil && !known {
 			err = noHost(host)
 		}
-		return HostStatus{Record: r}, "forgotten: the inventory does not know it", err
+		return HostStatus{Record: r}, "its record is deleted: it is not in the inventory", err
 	}
 	status, claimed, err := c.asked(ctx, host, &order)
 	if err != nil {
@@ -88,14 +88,14 @@ func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (Host
 			return nil, noHost(host)
 		}
 		delete(stored, host)
-		text := "released, and forgotten, because the inventory does not know it"
+		text := "released; its record is deleted because it is not in the inventory"
 		if o.Reason != "" {
 			text += ": " + o.Reason
 		}
 		return []energy.Entry{{At: o.At, Host: host, Kind: energy.EntryManual, By: o.By, Text: text}}, nil
 	})
 	if err != nil {
-		return HostStatus{}, fmt.Errorf("forget the host: %w", err)
+		return HostStatus{}, fmt.Errorf("delete the record of the host: %w", err)
 	}
 	c.ordered()
 	return HostStatus{Record: energy.Record{Host: host}}, nil
@@ -127,8 +127,8 @@ func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) 
 	case o.Action == energy.Release:
 		return nil
 	case len(m.States) == 0:
-		return fault.New(fault.Conflict, "no agent is known that can switch host %s; see 'almanac energy status', and note that "+
-			"nothing is measured where the mode is off: 'almanac energy mode observe'", m.Name)
+		return fault.New(fault.Conflict, "no known agent can switch host %s; see 'almanac energy status'. In mode off "+
+			"nothing is measured; 'almanac energy mode observe' changes that", m.Name)
 	case o.Action == energy.HoldOn:
 		return nil
 	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
@@ -168,22 +168,22 @@ func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 	up := phase == energy.Awake || phase == energy.Waking
 	switch {
 	case o.Action == energy.Release:
-		return "left to the plan again"
+		return "the plan decides again"
 	case h.Observed.Reading.Untouchable != "":
-		return "taken, and waits: " + h.Observed.Reading.Untouchable
+		return "accepted, but it waits: " + h.Observed.Reading.Untouchable
 	case o.Action == energy.HoldOn && up:
-		return "it is on already, and stays so"
+		return "it is already on, and stays on"
 	case o.Action == energy.HoldOn:
 		return "switched on"
 	case o.Action == energy.Test && !up:
-		return "switched on, to see whether it wakes"
+		return "switched on, to test that it wakes"
 	}
 	if h.Halt != "" && phase != energy.Asleep {
-		return "taken, and waits: nothing is switched off now: " + h.Halt
+		return "accepted, but it waits: nothing is switched off now: " + h.Halt
 	}
-	text := "closed to new instances, watched, and switched off where it stays empty"
+	text := "closed to new instances, and switched off once it is found empty"
 	if phase == energy.Asleep {
-		text = "it is asleep already, and stays so"
+		text = "it is already asleep, and stays asleep"
 	}
 	switch {
 	case o.Action == energy.Test:

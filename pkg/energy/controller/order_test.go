@@ -149,12 +149,12 @@ func TestAnOrderIsForeseenAndNotGiven(t *testing.T) {
 			until   span.Instant
 			outcome string
 		}{
-			{"n2", energy.HoldOn, 0, "on already"},
+			{"n2", energy.HoldOn, 0, "already on"},
 			{"n1", energy.HoldOn, 0, "switched on"},
-			{"n1", energy.Test, 0, "switched on, to see whether it wakes"},
-			{"n1", energy.HoldOff, now().Add(60), "asleep already, and stays so"},
+			{"n1", energy.Test, 0, "switched on, to test that it wakes"},
+			{"n1", energy.HoldOff, now().Add(60), "already asleep, and stays asleep"},
 			{"n1", energy.HoldOff, 0, "counts as failed"},
-			{"n1", energy.Release, 0, "left to the plan"},
+			{"n1", energy.Release, 0, "the plan decides"},
 		} {
 			before := s.story("")
 			_, outcome, err := s.console.Foresee(t.Context(), test.host, energy.Hold{Action: test.action, Until: test.until})

@@ -31,7 +31,7 @@ func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 	if err == nil && found == "" {
 		found, err = c.inPlacement(ctx, host)
 	}
-	return found, during("look whether host "+host+" is empty", err)
+	return found, during("check whether host "+host+" is empty", err)
 }
 
 func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
