@@ -10,7 +10,7 @@ import (
 )
 
 // errOther reports that the run has changed since it was read, for example by a stop.
-var errOther = errors.New("the run has changed meanwhile")
+var errOther = errors.New("the run has changed")
 
 // begin stores that a move begins, and then sends the order to Nova.
 func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error {
@@ -22,9 +22,9 @@ func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error
 	case err != nil:
 		return err
 	case sight.Host != m.From || sight.Task != "" || sight.Status != "ACTIVE":
-		return c.note(ctx, held, r, i, MoveSkipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
+		return c.note(ctx, held, r, i, MoveSkipped, fmt.Sprintf("it is now %s on %s%s", sight.Status, sight.Host, busy(sight)))
 	case sight.Locked:
-		return c.note(ctx, held, r, i, MoveSkipped, "it is locked by now")
+		return c.note(ctx, held, r, i, MoveSkipped, "it is now locked")
 	}
 	telling, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
@@ -42,7 +42,7 @@ func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error
 	case err != nil:
 		return err
 	}
-	c.Log.InfoContext(ctx, "an instance is moved", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
+	c.Log.InfoContext(ctx, "moving an instance", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
 	if err = held.Ensure(telling); err == nil {
 		err = c.Cloud.Move(telling, m.Instance, m.To)
 	}
@@ -84,7 +84,7 @@ func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state 
 		c.made[state].Add(1)
 	}
 	if err == nil && state != MoveDone {
-		c.Log.WarnContext(ctx, "an instance is not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
+		c.Log.WarnContext(ctx, "an instance was not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status,
 		yield = s.Yield()
 		why += s.emptied(&r.Plan)
 	} else {
-		c.Log.WarnContext(ctx, "what came of a run is not known", "run", r.ID, "error", err)
+		c.Log.WarnContext(ctx, "could not determine the result of a run", "run", r.ID, "error", err)
 	}
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Status, r.Reason, r.Ended, r.Yield = status, why, c.Now(), yield
@@ -111,7 +111,7 @@ func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status,
 
 func done(r *Run) string {
 	if skipped, failed := r.Count(MoveSkipped), r.Count(MoveFailed); skipped+failed > 0 {
-		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(MoveDone), len(r.Progress), skipped, failed)
+		return fmt.Sprintf("%d of %d moves were made, %d were skipped, %d failed", r.Count(MoveDone), len(r.Progress), skipped, failed)
 	}
 	return "all moves were made"
 }

@@ -112,10 +112,10 @@ func (c *Carrier) advance(ctx context.Context, held *job.Held, r Run) (more bool
 	}
 	s, err := c.observe(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look at the cloud before the next move: %w", err)
+		return false, fmt.Errorf("read the cloud before the next move: %w", err)
 	}
 	if untrusted := c.Untrusted(); untrusted != "" {
-		c.Log.WarnContext(ctx, "nothing is moved meanwhile", "run", r.ID, "reason", untrusted)
+		c.Log.WarnContext(ctx, "nothing is moved while the inventory is untrusted", "run", r.ID, "reason", untrusted)
 		return false, nil
 	}
 	verdict := s.Judge(&r.Plan, i, r.Floor())

@@ -84,13 +84,13 @@ func TestAMoveThatTakesTooLongIsGivenUp(t *testing.T) {
 	}
 	m.apply(rebalance.Options{Migrations: 2})
 	m.work(300)
-	m.wantEnd(rebalance.RunDone, "1 of 2 moves were made, 0 were left out, 1 failed", failed, moved)
+	m.wantEnd(rebalance.RunDone, "1 of 2 moves were made, 0 were skipped, 1 failed", failed, moved)
 
 	m = crowded(t)
 	m.deaf, m.fate = true, func(string) (int, bool) { return 1 << 30, false }
 	m.apply(rebalance.Options{Migrations: 2})
 	m.work(300)
-	m.wantEnd(rebalance.RunFailed, "does not come to an end", failed, waiting)
+	m.wantEnd(rebalance.RunFailed, "does not end", failed, waiting)
 }
 
 func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 		"stopped": func(_ *model, b *box, n int) {
 			b.guests[n].Status = "SHUTOFF"
 		},
-		"there already": func(m *model, b *box, n int) {
+		"already there": func(m *model, b *box, n int) {
 			to := m.box(m.run.Plan.Moves[0].To)
 			to.guests = append(to.guests, b.guests[n])
 			b.guests = slices.Delete(b.guests, n, n+1)
@@ -157,7 +157,7 @@ func TestARunEndsWhereTheRestNoLongerHelps(t *testing.T) {
 		}
 	}
 	m.work(100)
-	m.wantEnd(rebalance.RunDone, "would not let the smallest yield grow", waiting, waiting, waiting)
+	m.wantEnd(rebalance.RunDone, "would not raise the smallest yield", waiting, waiting, waiting)
 	if m.number != 0 {
 		t.Errorf("%d were moved for nothing", m.number)
 	}
@@ -252,7 +252,7 @@ func TestARunEndsWhereNovaNeverTellsWhatHasBecomeOfAMove(t *testing.T) {
 		return nil
 	}
 	m.work(300)
-	m.wantEnd(rebalance.RunFailed, "not known", failed, waiting)
+	m.wantEnd(rebalance.RunFailed, "unknown", failed, waiting)
 	if took := m.now - now; took < 60 || took > 130 || m.aborts == 0 {
 		t.Errorf("it took %d s, and Nova was told to give up %d times", took, m.aborts)
 	}
@@ -275,7 +275,7 @@ func TestAHostThatCannotBecomeEmptyAnyMoreIsLeftAlone(t *testing.T) {
 		}
 		change(m.box("h1"))
 		m.work(300)
-		if m.run.Status != rebalance.RunDone || m.number != 1 || !strings.HasSuffix(m.run.Reason, "; empty are h2") {
+		if m.run.Status != rebalance.RunDone || m.number != 1 || !strings.HasSuffix(m.run.Reason, "; these became empty: h2") {
 			t.Errorf("%s: %d moves, %s: %s, %+v", name, m.number, m.run.Status, m.run.Reason, m.run.Progress)
 		}
 	}

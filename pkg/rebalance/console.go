@@ -50,7 +50,7 @@ func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) 
 	case untrusted != "":
 		return Run{}, fault.New(fault.Conflict, "nothing is moved while the inventory is untrusted: %s", untrusted)
 	case plan != "" && plan != p.ID:
-		return Run{}, fault.New(fault.Conflict, "plan %s is not what would be done by now: that is plan %s", plan, p.ID)
+		return Run{}, fault.New(fault.Conflict, "plan %s is out of date: the current plan is %s", plan, p.ID)
 	case len(p.Moves) == 0:
 		return Run{}, fault.New(fault.Conflict, "there is nothing to move: %s", last(p.Reasons))
 	}
@@ -67,7 +67,7 @@ func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) 
 
 func last(sentences []string) string {
 	if len(sentences) == 0 {
-		return "nothing would become better"
+		return "nothing would improve"
 	}
 	return sentences[len(sentences)-1]
 }

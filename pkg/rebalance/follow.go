@@ -20,7 +20,7 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	case err != nil && c.Now() < c.patience(p):
 		return false, err
 	case err != nil:
-		return false, c.giveUp(ctx, held, r, i, fmt.Sprintf("what has become of it is not known: %v", err))
+		return false, c.giveUp(ctx, held, r, i, fmt.Sprintf("its state is unknown: %v", err))
 	}
 	ours := sight.Migration.ID != p.Before
 	switch {
@@ -34,7 +34,7 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 	case c.Now() < p.Begun.Add(heard): // the replica that began it may still call Nova
 		return false, nil
 	case p.Told >= mostTold:
-		return true, c.note(ctx, held, r, i, MoveFailed, "Nova does not begin it")
+		return true, c.note(ctx, held, r, i, MoveFailed, "Nova did not start it")
 	case r.Status == RunStopping: // Nova has not received the order
 		return true, c.note(ctx, held, r, i, MoveSkipped, "the run was stopped")
 	}
@@ -63,7 +63,7 @@ func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error 
 		c.abort(ctx, held, r, i)
 		return nil
 	}
-	return c.giveUp(ctx, held, r, i, "Nova has neither finished it nor given it up in time; it goes on there")
+	return c.giveUp(ctx, held, r, i, "Nova has neither finished nor aborted it in time; the migration goes on")
 }
 
 // giveUp handles a move that has taken too long: it orders Nova to abort it. If that order
@@ -73,7 +73,7 @@ func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why 
 		if err := c.note(ctx, held, r, i, MoveFailed, why); err != nil {
 			return err
 		}
-		return c.end(ctx, held, r, RunFailed, fmt.Sprintf("the move of instance %s does not come to an end: %s", r.Plan.Moves[i].Instance, why))
+		return c.end(ctx, held, r, RunFailed, fmt.Sprintf("the move of instance %s does not end: %s", r.Plan.Moves[i].Instance, why))
 	}
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Progress[i].State, r.Progress[i].Aborted = MoveAborting, c.Now()
@@ -94,6 +94,6 @@ func (c *Carrier) abort(ctx context.Context, held *job.Held, r Run, i int) {
 		err = c.Cloud.Abort(ctx, instance)
 	}
 	if err != nil {
-		c.Log.WarnContext(ctx, "Nova does not give up a migration", "run", r.ID, "instance", instance, "error", err)
+		c.Log.WarnContext(ctx, "Nova did not abort a migration", "run", r.ID, "instance", instance, "error", err)
 	}
 }

@@ -71,7 +71,7 @@ func (s *Situation) view() *view {
 			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: h.Unsupported})
 			continue
 		case cores(h) <= 0 || memory(h) <= 0:
-			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: "it is not known how many CPUs and how much memory it has"})
+			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: "its CPUs and memory are unknown"})
 			continue
 		}
 		n := node{place: i, cpu: cores(h), memory: memory(h), anybody: len(h.Instances) > 0, promised: promised.Has(i)}
@@ -163,7 +163,7 @@ func (v *view) leaveOut() {
 		number[i] = -1
 		delete(v.at, n.place)
 		v.beyond = append(v.beyond, Beyond{
-			Host: v.States.Host(n.place).Name, Yield: yieldOf(loads[i]), Reason: "none of its instances can be moved, and it has not enough CPUs for them",
+			Host: v.States.Host(n.place).Name, Yield: yieldOf(loads[i]), Reason: "none of its instances can be moved, and it has too few CPUs for them",
 		})
 	}
 	if len(kept) == len(v.hosts) {

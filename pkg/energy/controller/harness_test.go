@@ -469,7 +469,7 @@ func (n *nova) Disable(_ context.Context, host, reason string) error {
 	defer n.mu.Unlock()
 	one := n.servers[host]
 	if one.disabled != "" && !strings.HasPrefix(one.disabled, controller.ReasonPrefix) {
-		return fault.New(fault.Conflict, "somebody else has disabled it")
+		return fault.New(fault.Conflict, "someone else has disabled it")
 	}
 	one.disabled = reason
 	return nil
@@ -483,7 +483,7 @@ func (n *nova) Enable(_ context.Context, host, operation string) error {
 		return fault.New(fault.Unavailable, "nova answers 503")
 	}
 	if one.disabled != "" && !strings.HasPrefix(one.disabled, controller.ReasonPrefix+operation) {
-		return fault.New(fault.Conflict, "somebody else has disabled it")
+		return fault.New(fault.Conflict, "someone else has disabled it")
 	}
 	one.disabled = ""
 	return nil

@@ -181,7 +181,7 @@ func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 	if h.Halt != "" && phase != energy.Asleep {
 		return "accepted, but it waits: nothing is switched off now: " + h.Halt
 	}
-	text := "closed to new instances, and switched off once it is found empty"
+	text := "closed to new instances, and switched off once it is empty"
 	if phase == energy.Asleep {
 		text = "it is already asleep, and stays asleep"
 	}

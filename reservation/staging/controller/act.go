@@ -41,7 +41,7 @@ func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error
 		return err
 	}
 	if err := c.Cloud.Clear(ctx); err != nil {
-		return fmt.Errorf("take back what was left of a call for images: %w", err)
+		return fmt.Errorf("clean up after a call for images: %w", err)
 	}
 	c.cleared = held.Epoch
 	return nil
@@ -80,7 +80,7 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("have image %s put on %d hosts: %w", rows[0].Image, len(hosts), err)
+	err = fmt.Errorf("put image %s on %d hosts: %w", rows[0].Image, len(hosts), err)
 	left, _ := errors.AsType[*LeftOut](err)
 	var ended []Transfer
 	for _, t := range rows {

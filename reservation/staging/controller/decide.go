@@ -133,7 +133,7 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	case !known:
 		return hold{reason: "its size is not known yet"}
 	case image.Gone:
-		return hold{reason: "Glance has it no more", failed: true}
+		return hold{reason: "Glance no longer has it", failed: true}
 	}
 	last := t.Deadline.Add(-p.facts.Site.Margin - p.seconds(t) - lastChance)
 	if u, is := p.lost[at]; is {
@@ -142,7 +142,7 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 			return hold{}
 		}
 		return hold{
-			reason: fmt.Sprintf("%s; Nova is asked again at %s", u.Detail, again),
+			reason: fmt.Sprintf("%s; Almanac asks Nova again at %s", u.Detail, again),
 			failed: p.now >= last || u.Finished >= u.Started.Add(longestWait),
 		}
 	}
@@ -155,15 +155,15 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	if tries > r.Retries {
 		switch {
 		case before.Started >= last:
-			return hold{reason: fmt.Sprintf("%s; it was tried %d times", before.Detail, tries), failed: true}
+			return hold{reason: fmt.Sprintf("%s after %d attempts", before.Detail, tries), failed: true}
 		case p.now < last:
-			return hold{reason: fmt.Sprintf("%s; it was tried %d times, and is tried once more at %s", before.Detail, tries, last), failed: true}
+			return hold{reason: fmt.Sprintf("%s after %d attempts; the last attempt is at %s", before.Detail, tries, last), failed: true}
 		}
 		return hold{}
 	}
 	delay := min(r.RetryDelay<<min(tries-1, 20), longestDelay)
 	if again := before.Finished.Add(delay); again > p.now {
-		return hold{reason: fmt.Sprintf("%s; it is tried again at %s", before.Detail, again), failed: true}
+		return hold{reason: fmt.Sprintf("%s; the next attempt is at %s", before.Detail, again), failed: true}
 	}
 	return hold{}
 }

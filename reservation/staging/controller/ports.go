@@ -124,7 +124,7 @@ type LeftOut struct {
 
 func (l *LeftOut) Error() string {
 	host := slices.Min(slices.Collect(maps.Keys(l.Hosts)))
-	return fmt.Sprintf("%d hosts are left out, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
+	return fmt.Sprintf("%d hosts were skipped, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
 }
 
 // Glance looks up images.

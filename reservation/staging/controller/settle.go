@@ -16,9 +16,9 @@ type Word struct {
 
 // The details of failed and lost transfers.
 const (
-	refused = "Nova could not put it there; the log of nova-compute on the host says why"
-	unheard = "Nova said nothing of it in time"
-	lost    = "Nova said nothing of any host of the call in time"
+	refused = "Nova could not put it there; see the log of nova-compute on the host"
+	unheard = "Nova did not report on it in time"
+	lost    = "Nova reported on no host of the call in time"
 )
 
 // settle ends the transfers that the cloud has reported on, and those whose time is over. If no

@@ -99,16 +99,16 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 			h.State = Transferring
 		}
 		if t.End > r.Span.Start && p.now < r.Span.Start {
-			h.State, h.Detail = Late, "it comes after the start"
+			h.State, h.Detail = Late, "it will arrive after the start"
 			if t.Started {
-				h.Detail = "it is under way, and comes after the start"
+				h.Detail = "it is under way, and will arrive after the start"
 			}
 		}
 		if failed := p.failures[at]; len(failed) > 0 && h.Detail == "" {
-			h.Detail, h.tried = "tried before: "+failed[len(failed)-1].Detail, true
+			h.Detail, h.tried = "an earlier attempt: "+failed[len(failed)-1].Detail, true
 		}
 		if u, is := p.lost[at]; is && h.Detail == "" {
-			h.Detail, h.tried = "tried before: "+u.Detail, true
+			h.Detail, h.tried = "an earlier attempt: "+u.Detail, true
 		}
 		return h
 	}
@@ -171,10 +171,10 @@ func (c *Controller) remark(ctx context.Context, p *plan) error {
 		}
 		changed, err := (*promises).Remark(ctx, r.ID, sentence)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("tell reservation %s of its image: %w", r.ID, err))
+			errs = append(errs, fmt.Errorf("store an event about the image of reservation %s: %w", r.ID, err))
 		}
 		if changed {
-			c.Log.WarnContext(ctx, "a reservation was told of its image", "reservation", r.ID, "project", r.ProjectID, "image", r.Image, "told", sentence)
+			c.Log.WarnContext(ctx, "stored an event about the image of a reservation", "reservation", r.ID, "project", r.ProjectID, "image", r.Image, "told", sentence)
 		}
 	}
 	return errors.Join(errs...)
