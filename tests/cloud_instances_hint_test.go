@@ -24,7 +24,7 @@ func (b *beside) instancesByTheHint(way string, hosts []string) {
 		b.t.Helper()
 		w.hints = hint
 		// nova-scheduler may know before Almanac how many there are, and says less.
-		if said := b.tellsWhy(b.demo, r.ID, w); !strings.Contains(said, why) && (way == replace || !strings.Contains(said, "can hold this")) {
+		if said := b.tellsWhy(b.demo, r.ID, w); !strings.Contains(said, why) && (way == replace || !strings.Contains(said, "has room for this")) {
 			b.t.Errorf("%s: the tenant is told %q, want %q in it", w.name, said, why)
 		}
 	}

@@ -155,8 +155,8 @@ func TestOfManyReasonsTheMostFrequentAreShown(t *testing.T) {
 
 func TestAnUnknownDecisionIsNotFound(t *testing.T) {
 	a := newAPI(t)
-	a.mux.HandleFunc("GET /v1/decisions/i-9", fail(http.StatusNotFound, "not_found", "nothing is known"))
-	almanac(t, a, "decision", "show", "i-9").wantFailure(t, exitNotFound, "nothing is known")
+	a.mux.HandleFunc("GET /v1/decisions/i-9", fail(http.StatusNotFound, "not_found", "no decision is stored"))
+	almanac(t, a, "decision", "show", "i-9").wantFailure(t, exitNotFound, "no decision is stored")
 	almanac(t, a, "decision", "show").wantFailure(t, exitUsage, "needs one ID")
 	almanac(t, a, "decision", "show", "i-1", "-c", "Wy").wantFailure(t, exitUsage, `no column "Wy"`)
 }

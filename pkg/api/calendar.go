@@ -33,10 +33,10 @@ func (s *server) availability(c *gin.Context) {
 	request.Quantity = q.number("quantity", 1, 1, 1<<31-1)
 	request.HostProperties = q.text("host_properties")
 	if request.Duration <= 0 {
-		q.fail("duration", "is needed, at least one second: how long the hosts should be free, such as 2h30m")
+		q.fail("duration", "is required, at least one second: how long the hosts must be free, such as 2h30m")
 	}
 	if request.Start != 0 && request.Start < now {
-		q.fail("start", "%v lies in the past; it is %v", request.Start, now)
+		q.fail("start", "%v lies in the past; it is now %v", request.Start, now)
 	}
 	if q.err != nil {
 		s.fail(c, q.err)

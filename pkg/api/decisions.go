@@ -34,7 +34,7 @@ func (s *server) showDecisions(c *gin.Context) {
 		}
 	}
 	if len(answer.Decisions) == 0 {
-		s.fail(c, fault.New(fault.NotFound, "nothing is known of a decision about %s: give the id of an instance, or of a request (req-…), that was placed lately", id))
+		s.fail(c, fault.New(fault.NotFound, "no decision about %s is stored; use the id of an instance or of a request (req-…) that was placed recently", id))
 		return
 	}
 	c.PureJSON(http.StatusOK, answer)

@@ -98,7 +98,7 @@ func TestATenantSeesOwnDecisionsWithoutHosts(t *testing.T) {
 func TestAnUnknownDecisionAndThatOfAnotherProjectAreTheSame(t *testing.T) {
 	c := decide(t, placed())
 	for _, a := range []answer{c.other.get("/v1/decisions/" + twinID), c.admin.get("/v1/decisions/nothing")} {
-		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "give the id of an instance, or of a request") {
+		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "use the id of an instance or of a request") {
 			t.Errorf("it says %q", e.Message)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *server) fix(c *gin.Context) {
 
 func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) {
 	if s.Doctor == nil {
-		s.fail(c, fault.New(fault.NotFound, "there is no doctor in this Almanac; ask one that carries out starts and ends"))
+		s.fail(c, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends"))
 		return
 	}
 	seen, err := examine()

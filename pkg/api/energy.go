@@ -54,7 +54,7 @@ type Energy interface {
 func (s *server) energyRoutes(g *gin.RouterGroup) {
 	there := func(c *gin.Context) {
 		if s.Energy == nil {
-			s.fail(c, fault.New(fault.NotFound, "there is no energy controller in this Almanac"))
+			s.fail(c, fault.New(fault.NotFound, "this process has no energy controller"))
 		}
 	}
 	g.GET("", s.require("energy:get"), there, s.noParameters, s.showEnergy)
@@ -141,7 +141,7 @@ func (s *server) approvePlan(c *gin.Context) {
 	var body v1.EnergyApprove
 	_, err := s.body(c, &body, s.MaxBodyBytes)
 	if err == nil && body.Approve == "" {
-		err = fault.Field("approve", "is needed: the id of the plan")
+		err = fault.Field("approve", "is required: the id of the plan")
 	}
 	if err == nil {
 		err = s.Energy.Approve(c.Request.Context(), asking(c).UserID, body.Approve)

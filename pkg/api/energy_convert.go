@@ -14,7 +14,7 @@ import (
 var latestHold = span.At(time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC))
 
 // baseline is the sentence that describes the reference of the savings.
-const baseline = "every host that was off or in standby would have been on and idle meanwhile; the energy of its boots is subtracted"
+const baseline = "every host that was off or in standby would have been on and idle in that time; the energy of its boots is subtracted"
 
 const secondsInHour, joulesInKWh = 3600, 3.6e6
 

@@ -154,11 +154,11 @@ func TestAWrongChangeOfTheControllerIsToldItsField(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{fast}})
 	for name, m := range map[string]mistake{
 		"unknown mode":         {`{"mode": "on"}`, "mode", "there is no mode on", false},
-		"mode is a number":     {`{"mode": 1}`, "mode", "must be a text", false},
+		"mode is a number":     {`{"mode": 1}`, "mode", "must be a string", false},
 		"unknown aggregate":    {`{"aggregates": {"gpus": "off"}}`, "aggregates.gpus", `did you mean "gpu"?`, true},
 		"unknown mode of one":  {`{"aggregates": {"gpu": "on"}}`, "aggregates.gpu", "there is no mode on", false},
 		"unknown mode of host": {`{"hosts": {"A": "on"}}`, "hosts.A", "there is no mode on", false},
-		"aggregates is a list": {`{"aggregates": ["gpu"]}`, "aggregates", "must be an object of texts", false},
+		"aggregates is a list": {`{"aggregates": ["gpu"]}`, "aggregates", "must be an object of strings", false},
 		"stop in words":        {`{"stop": "yes"}`, "stop", "must be true or false", false},
 		"unknown field":        {`{"modus": "off"}`, "modus", `did you mean "mode"?`, false},
 	} {
@@ -195,7 +195,7 @@ func TestThePlanOfNowIsApproved(t *testing.T) {
 	if p := want[v1.EnergyPlan](t, c.admin.get("/v1/energy/plan"), http.StatusOK); p.Approved != nil {
 		t.Errorf("another plan has the approval %+v", p.Approved)
 	}
-	mistake{`{}`, "approve", "is needed", false}.hold(t, c, "POST", "/v1/energy/plan")
+	mistake{`{}`, "approve", "is required", false}.hold(t, c, "POST", "/v1/energy/plan")
 }
 
 func TestEveryHostIsListedWithItsPower(t *testing.T) {
@@ -282,7 +282,7 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeToAndStoresNothing(t *testing.T) {
 	if diff := cmp.Diff(before, want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)); diff != "" {
 		t.Errorf("the host has changed (-before +after):\n%s", diff)
 	}
-	mistake{`{}`, "action", "is needed", false}.hold(t, c, "POST", "/v1/energy/hosts/B?dry_run=true")
+	mistake{`{}`, "action", "is required", false}.hold(t, c, "POST", "/v1/energy/hosts/B?dry_run=true")
 	if e := wantError(t, c.admin.post("/v1/energy/hosts/B?dry=true", `{"action": "test"}`), http.StatusBadRequest); e.Field != "dry" {
 		t.Errorf("got %+v", e)
 	}
@@ -305,9 +305,9 @@ func TestAWrongOrderIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	measured(c)
 	for name, m := range map[string]mistake{
-		"no action":             {`{}`, "action", "is needed", false},
+		"no action":             {`{}`, "action", "is required", false},
 		"unknown action":        {`{"action": "of"}`, "action", "there is no action of", false},
-		"action is a truth":     {`{"action": true}`, "action", "must be a text", false},
+		"action is a truth":     {`{"action": true}`, "action", "must be a string", false},
 		"until in words":        {`{"action": "on", "until": "soon"}`, "until", `"soon" is no end`, false},
 		"until is negative":     {`{"action": "on", "until": "-5m"}`, "until", "is no end", false},
 		"until now":             {`{"action": "on", "until": "0"}`, "until", "is no end", true},
@@ -315,8 +315,8 @@ func TestAWrongOrderIsToldItsField(t *testing.T) {
 		"until the epoch":       {`{"action": "on", "until": "1970-01-01T00:00:00Z"}`, "until", "future", true},
 		"until beyond all time": {`{"action": "on", "until": "9999-12-31T00:00:00Z"}`, "until", "years up to 8999", true},
 		"until is too long":     {`{"action": "on", "until": "9223372036854775807"}`, "until", "years up to 8999", true},
-		"until of a release":    {`{"action": "release", "until": "2h"}`, "until", "belongs to", true},
-		"until of a test":       {`{"action": "test", "until": "2h"}`, "until", "belongs to", true},
+		"until of a release":    {`{"action": "release", "until": "2h"}`, "until", "is only for", true},
+		"until of a test":       {`{"action": "test", "until": "2h"}`, "until", "is only for", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/energy/hosts/B") })
 	}

@@ -118,13 +118,13 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 		for i, e := range value {
 			text, ok := e.(string)
 			if !ok {
-				return nil, fault.Field(field, "a list holds texts only")
+				return nil, fault.Field(field, "a list may contain only strings")
 			}
 			elements[i] = text
 		}
 		v = inventory.ListValue(elements)
 	default:
-		return nil, fault.Field(field, "must be a number, a text, true or false, or a list of texts")
+		return nil, fault.Field(field, "must be a number, a string, true or false, or a list of strings")
 	}
 	return &v, nil
 }
@@ -194,7 +194,7 @@ func (s *server) changeProperty(c *gin.Context) {
 		return
 	}
 	if body.Hidden == nil {
-		s.fail(c, fault.Field("hidden", "is needed: true hides the property from tenants"))
+		s.fail(c, fault.Field("hidden", "is required: true hides the property from tenants"))
 		return
 	}
 	name := strings.TrimPrefix(c.Param("name"), "$")

@@ -205,15 +205,15 @@ func TestAWrongHostChangeIsToldItsField(t *testing.T) {
 	for name, m := range map[string]mistake{
 		"unknown field":       {`{"reservabel": true}`, "reservabel", `did you mean "reservable"?`, false},
 		"reservable is text":  {`{"reservable": "yes"}`, "reservable", `must be true or false, not "yes"`, false},
-		"power is a truth":    {`{"power": false}`, "power", "must be a text, not false", false},
+		"power is a truth":    {`{"power": false}`, "power", "must be a string, not false", false},
 		"unknown power":       {`{"power": "off"}`, "power", `there is no power state "off"; the states are on, sleeping, waking and failed`, false},
 		"properties are text": {`{"properties": "x"}`, "properties", `must be an object, not "x"`, false},
 		"another type":        {`{"properties": {"gpu": 1}}`, "properties.gpu", "a property has one type on all hosts", true},
 		"a built-in one":      {`{"properties": {"vcpus": 64}}`, "properties.vcpus", "is built in", true},
-		"an object":           {`{"properties": {"x": {"y": 1}}}`, "properties.x", "must be a number, a text", false},
-		"a list of numbers":   {`{"properties": {"x": ["a", 1]}}`, "properties.x", "a list holds texts only", false},
+		"an object":           {`{"properties": {"x": {"y": 1}}}`, "properties.x", "must be a number, a string", false},
+		"a list of numbers":   {`{"properties": {"x": ["a", 1]}}`, "properties.x", "a list may contain only strings", false},
 		"no name":             {`{"properties": {"": null}}`, "properties", "a property needs a name", true},
-		"the first of two":    {`{"properties": {"y": [1], "x": [1]}}`, "properties.x", "a list holds texts only", false},
+		"the first of two":    {`{"properties": {"y": [1], "x": [1]}}`, "properties.x", "a list may contain only strings", false},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "PATCH", "/v1/hosts/B") })
 	}
@@ -246,8 +246,8 @@ func TestPropertiesListWhatAFilterMayUse(t *testing.T) {
 func TestAWrongPropertyChangeIsToldItsField(t *testing.T) {
 	c := start(t, setup{hosts: threeHosts()})
 	for name, m := range map[string]mistake{
-		"nothing":       {`{}`, "hidden", "is needed", false},
-		"null":          {`{"hidden": null}`, "hidden", "is needed", false},
+		"nothing":       {`{}`, "hidden", "is required", false},
+		"null":          {`{"hidden": null}`, "hidden", "is required", false},
 		"a text":        {`{"hidden": "yes"}`, "hidden", "must be true or false", false},
 		"unknown field": {`{"hiden": true}`, "hiden", `did you mean "hidden"?`, false},
 	} {

@@ -35,7 +35,7 @@ func (s *server) packingRoutes(group *gin.RouterGroup) {
 	there := func(c *gin.Context) {
 		if s.Packing.Console == nil {
 			s.fail(c, fault.New(fault.Conflict,
-				"no instances can be moved here: it takes [inventory] source = openstack, and the roles api and inventory in the same process"))
+				"no instances can be moved here: moves require [inventory] source = openstack, and the roles api and inventory in the same process"))
 		}
 	}
 	group.POST("", s.require("packing:plan"), there, s.noParameters, s.planPacking)
@@ -64,7 +64,7 @@ func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan strin
 	}
 	if body.Empty {
 		if body.Consolidate != nil {
-			return o, "", fault.Field("empty", "is for as many hosts as can be; give it alone, or consolidate")
+			return o, "", fault.Field("empty", "means as many hosts as possible; use either empty or consolidate")
 		}
 		o.Consolidate = rebalance.AllThatCan
 	}
@@ -78,7 +78,7 @@ func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan strin
 func (s *server) planPacking(c *gin.Context) {
 	o, meant, err := s.packingOptions(c)
 	if err == nil && meant != "" {
-		err = fault.Field("plan", "is for %s, which carries a plan out", packingRunsPath)
+		err = fault.Field("plan", "is for %s, which carries out a plan", packingRunsPath)
 	}
 	if err != nil {
 		s.fail(c, err)

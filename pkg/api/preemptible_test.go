@@ -285,7 +285,7 @@ func TestTenantsSeeOfAnEvictionOnlyTheirOwnInstances(t *testing.T) {
 	}, evicted); diff != "" {
 		t.Errorf("the victim's owner (-want +got):\n%s", diff)
 	}
-	if e := wantError(t, c.other.get("/v1/decisions/victim-1"), http.StatusNotFound); !strings.Contains(e.Message, "nothing is known") {
+	if e := wantError(t, c.other.get("/v1/decisions/victim-1"), http.StatusNotFound); !strings.Contains(e.Message, "no decision about") {
 		t.Errorf("a third project reads %+v", e)
 	}
 }

@@ -75,10 +75,10 @@ func (s *server) createReservation(c *gin.Context) {
 
 // Advice for clients when the result of a request is unknown.
 const (
-	bookingInDoubt = "the reservation may be there all the same: look at the list before you send the request again"
-	retryInDoubt   = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
-	changeInDoubt  = "the change may have been made all the same: look at the reservation before you send the request again"
-	cancelInDoubt  = "the reservation may be canceled all the same: look at it before you send the request again"
+	bookingInDoubt = "the reservation may exist anyway: look at the list before you send the request again"
+	retryInDoubt   = "the reservation may exist anyway: send the request again with the same Idempotency-Key, which never creates a second one"
+	changeInDoubt  = "the change may have been made anyway: look at the reservation before you send the request again"
+	cancelInDoubt  = "the reservation may be canceled anyway: look at it before you send the request again"
 )
 
 func adviceOn(use *booking.KeyUse) string {
@@ -156,7 +156,7 @@ func (s *server) listReservations(c *gin.Context) {
 		}
 		selection.ProjectID = project
 	} else if by.ProjectID == "" {
-		q.fail("all_projects", "must be true, or project_id given: your token is for the system and for no project")
+		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
 	}
 	if err := by.check(rule, selection.ProjectID); err != nil {
 		s.fail(c, err)

@@ -134,10 +134,10 @@ func New(o Options) *Server {
 	engine.UseRawPath, engine.UnescapePathValues = true, true
 	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
 	engine.NoRoute(func(c *gin.Context) {
-		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; the calls are listed at /v1/openapi.yaml", c.Request.URL.Path))
+		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; /v1/openapi.yaml lists the calls", c.Request.URL.Path))
 	})
 	engine.NoMethod(func(c *gin.Context) {
-		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s", c.Request.Method, c.Request.URL.Path))
+		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "method %s is not allowed at %s", c.Request.Method, c.Request.URL.Path))
 	})
 	s.routes(engine)
 	return &Server{handler: withoutTrailingSlash(engine), server: s}
