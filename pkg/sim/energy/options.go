@@ -137,11 +137,11 @@ func (o *Options) checkWorkload() error {
 	}
 	switch {
 	case o.Processors < 8 || o.Processors > mostSize:
-		return fault.Field("processors", "is %d; jobs are made up for 8 to %d", o.Processors, mostSize)
+		return fault.Field("processors", "is %d; jobs can be generated for 8 to %d", o.Processors, mostSize)
 	case !(o.PerDay >= 1 && o.PerDay <= mostRate):
 		return fault.Field("per_day", "is %v; it must be from 1 to %v", o.PerDay, mostRate)
 	case o.Days == 0:
-		return fault.Field("days", "must be given where there is no trace")
+		return fault.Field("days", "is required without a trace")
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 	for jobs := int64(0); ; jobs++ {
 		job, err := f.Next()
 		if errors.Is(err, io.EOF) && jobs != t.survey.jobs {
-			return fault.Field("trace", "it had %d jobs when it was looked through, and has %d now: somebody changes it", t.survey.jobs, jobs)
+			return fault.Field("trace", "it had %d jobs in the first pass, and now has %d: it was changed in between", t.survey.jobs, jobs)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
