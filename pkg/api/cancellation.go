@@ -38,7 +38,7 @@ func (s *server) deleteReservation(c *gin.Context) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	if _, err := s.Desk.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
+	if _, err := s.Booking.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
 		s.fail(c, inDoubt(err, cancelInDoubt))
 		return
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// PackingConsole plans live migrations and starts runs; *rebalance.Console implements it. by is a
+// PackingAdmin plans live migrations and starts runs; *rebalance.Admin implements it. by is a
 // user id.
-type PackingConsole interface {
+type PackingAdmin interface {
 	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
 	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
 	Stop(ctx context.Context, by, id string) (rebalance.Run, error)
@@ -23,7 +23,7 @@ type PackingConsole interface {
 
 // Packing moves instances. The zero Packing moves none.
 type Packing struct {
-	Console PackingConsole
+	Admin PackingAdmin
 	// Preset has the options that a request omits; CPUNeed is the configured source of needs.
 	Preset  rebalance.Options
 	CPUNeed string
@@ -33,7 +33,7 @@ const packingRunsPath = "/v1/packing/runs"
 
 func (s *server) packingRoutes(group *gin.RouterGroup) {
 	there := func(c *gin.Context) {
-		if s.Packing.Console == nil {
+		if s.Packing.Admin == nil {
 			s.fail(c, fault.New(fault.Conflict,
 				"no instances can be moved here: moves require [inventory] source = openstack, and the roles api and inventory in the same process"))
 		}
@@ -84,7 +84,7 @@ func (s *server) planPacking(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	p, err := s.Packing.Console.Plan(c.Request.Context(), o)
+	p, err := s.Packing.Admin.Plan(c.Request.Context(), o)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -99,7 +99,7 @@ func (s *server) applyPacking(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	r, err := s.Packing.Console.Apply(c.Request.Context(), asking(c).UserID, o, meant)
+	r, err := s.Packing.Admin.Apply(c.Request.Context(), asking(c).UserID, o, meant)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -116,7 +116,7 @@ func (s *server) listPackingRuns(c *gin.Context) {
 		s.fail(c, q.err)
 		return
 	}
-	found, err := s.Packing.Console.Runs(c.Request.Context(), limit)
+	found, err := s.Packing.Admin.Runs(c.Request.Context(), limit)
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -130,13 +130,13 @@ func (s *server) listPackingRuns(c *gin.Context) {
 
 // showPackingRun handles GET /v1/packing/runs/{id}.
 func (s *server) showPackingRun(c *gin.Context) {
-	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, pathID(c)) })
+	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Admin.Run(ctx, pathID(c)) })
 }
 
 // stopPackingRun handles DELETE /v1/packing/runs/{id}: the run ends and stays in the list.
 func (s *server) stopPackingRun(c *gin.Context) {
 	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
-		return s.Packing.Console.Stop(ctx, asking(c).UserID, pathID(c))
+		return s.Packing.Admin.Stop(ctx, asking(c).UserID, pathID(c))
 	})
 }
 

@@ -32,7 +32,7 @@ func packing(c *cloud) api.Packing {
 	}
 	return api.Packing{
 		CPUNeed: rebalance.OfFlavor, Preset: rebalance.Options{Migrations: 1, Gain: 0.01},
-		Console: &rebalance.Console{
+		Admin: &rebalance.Admin{
 			Records: c.store, Archive: c.store, Untrusted: func() string { return "" }, Ordered: func() {}, Now: c.now, NewID: uuid.NewString,
 			Situation: func(context.Context) (rebalance.Situation, error) {
 				states, err := inventory.NewStates(rows, nil)

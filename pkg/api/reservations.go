@@ -49,7 +49,7 @@ func (s *server) createReservation(c *gin.Context) {
 		return
 	}
 	if dryRun {
-		plan, err := s.Desk.Offer(c.Request.Context(), by.caller(), request)
+		plan, err := s.Booking.Offer(c.Request.Context(), by.caller(), request)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -64,7 +64,7 @@ func (s *server) createReservation(c *gin.Context) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Desk.Book(ctx, by.caller(), request, use)
+	r, err := s.Booking.Book(ctx, by.caller(), request, use)
 	if err != nil {
 		s.fail(c, inDoubt(err, adviceOn(use)))
 		return
@@ -227,7 +227,7 @@ func (s *server) changeReservation(c *gin.Context) {
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {
-		plan, err := s.Desk.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
+		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -237,7 +237,7 @@ func (s *server) changeReservation(c *gin.Context) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Desk.Change(ctx, by.callerFor(&before), before.ID, change)
+	r, err := s.Booking.Change(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
 		s.fail(c, inDoubt(err, changeInDoubt))
 		return

@@ -27,7 +27,7 @@ import (
 
 // Options are the dependencies and settings of the API.
 type Options struct {
-	Desk      *booking.Service
+	Booking   *booking.Service
 	Reader    reservation.Reader
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
@@ -49,7 +49,7 @@ type Options struct {
 	Images Images
 	// Energy may be nil; then there is no energy controller.
 	Energy Energy
-	// Packing has no Console if no instances can be moved.
+	// Packing has no Admin if no instances can be moved.
 	Packing Packing
 	// BestEffort may be nil; then there is no best-effort work.
 	BestEffort BestEffort
@@ -118,7 +118,7 @@ func New(o Options) *Server {
 	gin.SetMode(gin.ReleaseMode)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	s := &server{
-		Options: o, metrics: newMetrics(o.Registry, o.Desk),
+		Options: o, metrics: newMetrics(o.Registry, o.Booking),
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 	}

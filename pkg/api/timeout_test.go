@@ -47,7 +47,7 @@ func with(t *testing.T, records booking.Records) func(*api.Options) {
 			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)
-		o.Desk = desk
+		o.Booking = desk
 	}
 }
 

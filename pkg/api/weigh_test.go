@@ -30,7 +30,7 @@ const abc = `["A", "B", "C"]`
 func withWeighers(c **cloud) func(*api.Options) {
 	return func(o *api.Options) {
 		var err error
-		o.Weighers, err = weighers.Choose([]string{"FreeTimeWeigher", "KWRankingWeigher"}, nil, weighers.Ports{Promises: o.Desk, Efficiencies: o.Inventory})
+		o.Weighers, err = weighers.Choose([]string{"FreeTimeWeigher", "KWRankingWeigher"}, nil, weighers.Ports{Promises: o.Booking, Efficiencies: o.Inventory})
 		if err != nil {
 			panic(err)
 		}

@@ -197,7 +197,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{
-			Desk: a.desk, Leases: a.leases(db), Untrusted: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
+			Booking: a.desk, Leases: a.leases(db), Untrusted: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
 			Rules: upkeep.HealingRules{
 				Grace: seconds(a.config.Healing.Grace), Settle: seconds(a.config.Inventory.SettleTime),
 				Window: seconds(a.config.Healing.Window),

@@ -39,7 +39,7 @@ func (n switchNotices) Alarm(ctx context.Context, a energy.Alarm, ended bool) er
 
 // trials answers requests for wake tests over the message broker, from peers with access to
 // Almanac's own topics.
-type trials struct{ console *controller.Console }
+type trials struct{ console *controller.Admin }
 
 // Test implements power.Trials.
 func (t trials) Test(ctx context.Context, host, by string) error {
@@ -63,7 +63,7 @@ type seen struct {
 // seenEvery is how often seen reads the status of the energy controller.
 const seenEvery = 15 * time.Second
 
-func (s *seen) job(console *controller.Console) job.Job {
+func (s *seen) job(console *controller.Admin) job.Job {
 	return job.Job{Name: "energy status", Every: seenEvery, Step: func(ctx context.Context) error {
 		status, err := console.Status(ctx)
 		if err != nil {

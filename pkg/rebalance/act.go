@@ -13,7 +13,7 @@ import (
 var errOther = errors.New("the run has changed")
 
 // begin stores that a move begins, and then sends the order to Nova.
-func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error {
+func (c *Executor) begin(ctx context.Context, held *job.Held, r Run, i int) error {
 	m := r.Plan.Moves[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
@@ -58,7 +58,7 @@ func busy(s Sight) string {
 
 // told stores that Nova refuses a move. It returns errors that leave open whether Nova
 // received the call: the next step checks the instance.
-func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
+func (c *Executor) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err er
 }
 
 // note stores the final state of a move.
-func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
+func (c *Executor) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
 		p.State, p.Reason, p.Ended = state, why, c.Now()
@@ -91,7 +91,7 @@ func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state 
 
 // end ends a run, with the yield at its end, and adds to the reason which hosts became
 // empty.
-func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
+func (c *Executor) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
 	yield := 0.0
 	if s, err := c.observe(ctx); err == nil {
 		yield = s.Yield()

@@ -11,7 +11,7 @@ import (
 )
 
 // follow checks the state of a move that has begun.
-func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (more bool, err error) {
+func (c *Executor) follow(ctx context.Context, held *job.Held, r Run, i int) (more bool, err error) {
 	m, p := r.Plan.Moves[i], r.Progress[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
@@ -48,13 +48,13 @@ func (c *Carrier) follow(ctx context.Context, held *job.Held, r Run, i int) (mor
 }
 
 // patience returns the instant until which a move, or aborting it, may take.
-func (c *Carrier) patience(p Progress) span.Instant {
+func (c *Executor) patience(p Progress) span.Instant {
 	return max(p.Begun, p.Aborted).Add(c.Timeout)
 }
 
 // wait does nothing while a move is in progress, until it takes too long. While the move is
 // being aborted, it repeats the order to abort.
-func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error {
+func (c *Executor) wait(ctx context.Context, held *job.Held, r Run, i int) error {
 	late := c.Now() >= c.patience(r.Progress[i])
 	switch aborting := r.Progress[i].State == MoveAborting; {
 	case !aborting && !late:
@@ -68,7 +68,7 @@ func (c *Carrier) wait(ctx context.Context, held *job.Held, r Run, i int) error 
 
 // giveUp handles a move that has taken too long: it orders Nova to abort it. If that order
 // was already sent, giveUp ends the run.
-func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
+func (c *Executor) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
 	if r.Progress[i].State == MoveAborting {
 		if err := c.note(ctx, held, r, i, MoveFailed, why); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (c *Carrier) giveUp(ctx context.Context, held *job.Held, r Run, i int, why 
 
 // abort orders Nova to abort a migration. Each step repeats the order, because Nova may not
 // have received it, and refuses it while a migration is about to begin.
-func (c *Carrier) abort(ctx context.Context, held *job.Held, r Run, i int) {
+func (c *Executor) abort(ctx context.Context, held *job.Held, r Run, i int) {
 	instance := r.Plan.Moves[i].Instance
 	err := held.Ensure(ctx)
 	if err == nil {

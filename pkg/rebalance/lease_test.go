@@ -57,7 +57,7 @@ func (g guarded) ChangePackingRun(ctx context.Context, lease job.Lease, id strin
 }
 
 // carrierOf is that of one of several processes.
-func (m *model) carrierOf(l *leases, name string) *rebalance.Carrier {
+func (m *model) carrierOf(l *leases, name string) *rebalance.Executor {
 	c := m.carrier()
 	c.Leases, c.Records = leasesOf{l, name}, guarded{m, l}
 	return c
@@ -159,10 +159,10 @@ func TestProcessesThatTakeTurnsMoveOneAtATimeAndNothingAfterTheEnd(t *testing.T)
 			return rapid.IntRange(1, 4).Draw(t, "looks"), rapid.IntRange(0, 5).Draw(t, "fails") == 0
 		}
 		l := &leases{now: func() span.Instant { return m.now }}
-		processes := []*rebalance.Carrier{m.carrierOf(l, "a"), m.carrierOf(l, "b")}
+		processes := []*rebalance.Executor{m.carrierOf(l, "a"), m.carrierOf(l, "b")}
 		pauses, paused := rapid.IntRange(0, 5).Draw(t, "pauses"), false
 		begun := -1 // moves by the end
-		step := func(c *rebalance.Carrier) {
+		step := func(c *rebalance.Executor) {
 			_ = c.Step(context.Background())
 			m.now++
 			if m.run.Over() && begun < 0 {

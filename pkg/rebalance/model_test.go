@@ -225,15 +225,15 @@ func (m *model) situation(context.Context) (rebalance.Situation, error) {
 }
 
 // carrier is that of a process.
-func (m *model) carrier() *rebalance.Carrier {
-	return rebalance.NewCarrier(rebalance.CarrierOptions{
+func (m *model) carrier() *rebalance.Executor {
+	return rebalance.NewExecutor(rebalance.ExecutorOptions{
 		Records: m, Archive: m, Leases: m, Cloud: m, Situation: m.situation, Untrusted: func() string { return m.untrusted },
 		Timeout: 60, MostFailed: 2, Every: time.Second, Now: func() span.Instant { return m.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
-func (m *model) console() *rebalance.Console {
-	return &rebalance.Console{
+func (m *model) console() *rebalance.Admin {
+	return &rebalance.Admin{
 		Records: m, Archive: m, Situation: m.situation, Untrusted: func() string { return m.untrusted }, Ordered: func() {},
 		Now: func() span.Instant { return m.now }, NewID: func() string { return "run" },
 	}

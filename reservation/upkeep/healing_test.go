@@ -60,7 +60,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 // restart begins the job anew, on a desk.
 func (w *ward) restart(desk upkeep.Healer) {
 	w.job = upkeep.Healing(upkeep.HealingOptions{
-		Desk: desk, Leases: &w.others, Untrusted: func() string { return w.untrusted }, Rules: w.rules,
+		Booking: desk, Leases: &w.others, Untrusted: func() string { return w.untrusted }, Rules: w.rules,
 		Read: w.readAt,
 		Now:  func() span.Instant { return w.now }, Log: slog.New(slog.DiscardHandler),
 	})

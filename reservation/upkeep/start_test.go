@@ -206,7 +206,7 @@ func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
 	w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking }
 	d, log := &desk{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
 	for _, j := range upkeep.Jobs(upkeep.Options{
-		Desk: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Booking: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}) {
 		if j.Name != "events" {
 			continue

@@ -52,7 +52,7 @@ func (c Cloud) settle(t testing.TB) {
 		for _, host := range c.Hosts(t) {
 			said, err := c.computeState(token, host)
 			if err == nil && said != "up" {
-				err = fmt.Errorf("nova says that %s is %s", host, said)
+				err = fmt.Errorf("nova reports %s as %s", host, said)
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (c Cloud) settle(t testing.TB) {
 		return nil
 	})
 	if err != nil {
-		t.Logf("the cloud that this test got is not whole: %v", err)
+		t.Logf("the cloud of this test is incomplete: %v", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	err := await(patience, func() error {
 		said, err := c.computeState(token, host)
 		if err == nil && said != state {
-			err = fmt.Errorf("nova says that it is %s", said)
+			err = fmt.Errorf("nova reports it as %s", said)
 		}
 		return err
 	})

@@ -164,7 +164,7 @@ type scene struct {
 	ledger  *ledger
 	agent   *power.Agent
 	c       *controller.Controller
-	console *controller.Console
+	console *controller.Admin
 	options controller.Options
 
 	mu        sync.Mutex
@@ -223,7 +223,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 		change(&s.options)
 	}
 	s.c = controller.New(s.options)
-	s.console = &controller.Console{
+	s.console = &controller.Admin{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Inventory: (*rack)(s),
 		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, Late: 300, Now: now, Ordered: s.c.Wake,
 	}

@@ -20,7 +20,7 @@ import (
 // instances, whose property forbids it, or that is reserved before it would be up again. A
 // host that is held off without an end counts as failed, so that its reservations are
 // healed: such an order is refused only if the host is reserved now.
-func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
+func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
 	order.By, order.At = by, c.Now()
 	if c.forgets(host, &order) {
 		return c.forget(ctx, host, &order)
@@ -57,7 +57,7 @@ func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold)
 
 // Foresee returns the state of the host and the effect that an order would have now, as a
 // sentence. It fails as Order would, and stores nothing.
-func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
+func (c *Admin) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
 	order.At = c.Now()
 	if c.forgets(host, &order) {
 		records, err := c.Records.PowerRecords(ctx)
@@ -76,13 +76,13 @@ func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (
 
 func noHost(name string) error { return fault.New(fault.NotFound, "there is no host %s", name) }
 
-func (c *Console) forgets(host string, o *energy.Hold) bool {
+func (c *Admin) forgets(host string, o *energy.Hold) bool {
 	_, known := c.Inventory.Snapshot().Index(host)
 	return o.Action == energy.Release && !known
 }
 
 // forget deletes the record of a host that has left the inventory.
-func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
+func (c *Admin) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
 	err := c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		if reflect.DeepEqual(stored[host], energy.Record{Host: host}) {
 			return nil, noHost(host)
@@ -104,7 +104,7 @@ func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (Host
 // asked returns the host of an order and the start of its first claim, read from the
 // reservations because the last measurement may be older. It refuses orders that make no
 // sense.
-func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
+func (c *Admin) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
 	status, err := c.Host(ctx, host)
 	if err != nil {
 		return HostStatus{}, 0, err
@@ -117,7 +117,7 @@ func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostS
 }
 
 // sensible refuses orders that cannot be carried out or would break a promise.
-func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {
 	case !slices.Contains([]energy.ManualAction{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
@@ -144,7 +144,7 @@ func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) 
 
 // free refuses to switch off a host that is in use, or that is reserved before it would be
 // up again.
-func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+func (c *Admin) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m, phase := &h.Observed.Machine, h.Record.Phase
 	boot := m.BootSeconds + c.Rules.BootMargin
 	switch {

@@ -1,6 +1,6 @@
 // Package energy repeats the evaluation of Rossigneux, Lefèvre and Assunção, "A Resource
 // Reservation System to Improve the Support for HPC Applications in OpenStack" (paper 004), with
-// the service's own desk and energy controller (pkg/sim/site): the savings of switching idle hosts
+// the booking service and energy controller (pkg/sim/site): the savings of switching idle hosts
 // off, the wait of requests for hosts to boot, and how both change if a share of the requests is
 // known ahead.
 package energy

@@ -1,6 +1,6 @@
 // Package replay runs an operator's own workload against the service under several settings,
 // concurrently, and reports which setting was best on which measure. It requests the jobs of the
-// traces as reservations at the service's own desk (sim.Desk), at the times of their submission. If
+// traces as reservations at the booking service (sim.Booking), at the times of their submission. If
 // a setting switches hosts off, the service's own energy controller does so (package site).
 package replay
 
@@ -137,7 +137,7 @@ func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 		r.Format = o.Formats[trace]
 	}
 	if o.Shapes {
-		r.MostSize = 0 // of jobs that share hosts; the desk refuses what does not fit
+		r.MostSize = 0 // of jobs that share hosts; booking refuses what does not fit
 	}
 	return r
 }

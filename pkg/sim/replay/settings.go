@@ -166,7 +166,7 @@ func within(prefix string, err error) error {
 func (s *Setting) site(o Options) site.Options {
 	e := &s.Energy
 	made := site.Options{
-		Desk:     s.desk(),
+		Booking:  s.desk(),
 		Machines: site.Machines{Shutdown: e.ShutdownTime, Boot: e.BootTime, Spread: e.BootSpread, Draw: o.Draw},
 		Seed:     o.Seed,
 	}
@@ -180,8 +180,8 @@ func (s *Setting) site(o Options) site.Options {
 	return made
 }
 
-func (s *Setting) desk() sim.DeskOptions {
-	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
+func (s *Setting) desk() sim.BookingOptions {
+	return sim.BookingOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
 // waits returns how many seconds a job waits at most that is booked for booked seconds.

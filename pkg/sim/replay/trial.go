@@ -29,7 +29,7 @@ type cloud interface {
 }
 
 // desk is a cloud whose hosts are always on.
-type desk struct{ *sim.Desk }
+type desk struct{ *sim.Booking }
 
 // Submit implements cloud.
 func (d desk) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
@@ -119,7 +119,7 @@ func (t *trial) openDesk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := sim.NewDesk(ctx, t.timeline, snapshot, t.setting.desk())
+	d, err := sim.NewBooking(ctx, t.timeline, snapshot, t.setting.desk())
 	t.cloud = desk{d}
 	return err
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console lets operators plan, apply and stop runs.
-type Console struct {
+// Admin lets operators plan, apply and stop runs.
+type Admin struct {
 	Records   Records
 	Archive   Archive
 	Situation func(ctx context.Context) (Situation, error)
 	Untrusted func() string
-	// Ordered is called when the carrier has something to do.
+	// Ordered is called when the executor has something to do.
 	Ordered func()
 	Now     func() span.Instant
 	NewID   func() string
 }
 
 // Plan returns a plan and changes nothing. An untrusted inventory is among its reasons.
-func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
+func (c *Admin) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
 	}
@@ -41,7 +41,7 @@ func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 // id of the plan that the operator has seen. Apply fails with a Conflict fault if the plan
 // is now another, if there is nothing to move, if the inventory is untrusted, and while
 // another run is not over.
-func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
+func (c *Admin) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
 	p, err := c.Plan(ctx, o)
 	if err != nil {
 		return Run{}, err
@@ -73,7 +73,7 @@ func last(sentences []string) string {
 }
 
 // Stop ends a run after its current move. A run that is over stays as it is.
-func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
+func (c *Admin) Stop(ctx context.Context, by, id string) (Run, error) {
 	r, err := c.Records.ChangePackingRun(ctx, job.Lease{}, id, func(r *Run) error {
 		if r.Status == RunActive {
 			r.Status, r.Reason = RunStopping, fmt.Sprintf("stopped by %s", by)
@@ -85,11 +85,11 @@ func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
 }
 
 // Run returns the run with this id.
-func (c *Console) Run(ctx context.Context, id string) (Run, error) {
+func (c *Admin) Run(ctx context.Context, id string) (Run, error) {
 	return c.Archive.PackingRun(ctx, id)
 }
 
 // Runs returns the latest runs, the latest first.
-func (c *Console) Runs(ctx context.Context, most int) ([]Run, error) {
+func (c *Admin) Runs(ctx context.Context, most int) ([]Run, error) {
 	return c.Archive.PackingRuns(ctx, most)
 }

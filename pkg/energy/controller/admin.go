@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console serves operators, in any process: it reads what the controller has stored, and
+// Admin serves operators, in any process: it reads what the controller has stored, and
 // stores what operators order.
-type Console struct {
+type Admin struct {
 	Records    Records
 	Settings   Settings
 	History    History
@@ -67,7 +67,7 @@ type HostStatus struct {
 }
 
 // Status returns the state of the controller.
-func (c *Console) Status(ctx context.Context) (Status, error) {
+func (c *Admin) Status(ctx context.Context) (Status, error) {
 	settings, err := c.Settings.EnergySettings(ctx)
 	if err != nil {
 		return Status{}, err
@@ -87,7 +87,7 @@ func (c *Console) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-func (c *Console) late(r energy.Report) string {
+func (c *Admin) late(r energy.Report) string {
 	switch age := int64(c.Now() - r.At); {
 	case r.At == 0:
 		return "no process has measured yet; start one with the role energy"
@@ -99,7 +99,7 @@ func (c *Console) late(r energy.Report) string {
 
 // Change applies a change by a user with the id by. It fails with an Invalid fault for an
 // unknown mode, and with a NotFound fault for an unknown host.
-func (c *Console) Change(ctx context.Context, by string, change Change) error {
+func (c *Admin) Change(ctx context.Context, by string, change Change) error {
 	if err := c.check(&change); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 	return nil
 }
 
-func (c *Console) ordered() {
+func (c *Admin) ordered() {
 	if c.Ordered != nil {
 		c.Ordered()
 	}
@@ -163,7 +163,7 @@ func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[st
 	return next
 }
 
-func (c *Console) check(change *Change) error {
+func (c *Admin) check(change *Change) error {
 	modes := map[string]energy.Mode{}
 	if change.Mode != nil {
 		modes["mode"] = *change.Mode
@@ -185,7 +185,7 @@ func (c *Console) check(change *Change) error {
 	return nil
 }
 
-func (c *Console) changeHosts(ctx context.Context, by string, change Change) error {
+func (c *Admin) changeHosts(ctx context.Context, by string, change Change) error {
 	now, names := c.Now(), slices.Sorted(maps.Keys(change.Hosts))
 	err := c.Records.ChangePower(ctx, job.Lease{}, names, func(stored map[string]energy.Record) (entries []energy.Entry, err error) {
 		for _, name := range names {
@@ -205,7 +205,7 @@ func (c *Console) changeHosts(ctx context.Context, by string, change Change) err
 
 // Approve allows the controller to carry out the plan with this id. It fails with a
 // Conflict fault if a newer plan exists.
-func (c *Console) Approve(ctx context.Context, by, plan string) error {
+func (c *Admin) Approve(ctx context.Context, by, plan string) error {
 	now := c.Now()
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
 		switch {
@@ -225,7 +225,7 @@ func (c *Console) Approve(ctx context.Context, by, plan string) error {
 }
 
 // Hosts returns all hosts of the controller's last report and of the inventory, by name.
-func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
+func (c *Admin) Hosts(ctx context.Context) ([]HostStatus, error) {
 	report, err := c.Reports.EnergyReport(ctx)
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
 }
 
 // Host returns one host. It fails with a NotFound fault if no host has that name.
-func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
+func (c *Admin) Host(ctx context.Context, name string) (HostStatus, error) {
 	all, err := c.Hosts(ctx)
 	if err != nil {
 		return HostStatus{}, err
@@ -266,11 +266,11 @@ func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
 }
 
 // Audit returns the latest entries of a host, or of all hosts; see History.
-func (c *Console) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
+func (c *Admin) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	return c.History.Audit(ctx, host, before, limit)
 }
 
 // Demand returns the measurements from an instant on.
-func (c *Console) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
+func (c *Admin) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
 	return c.History.Demand(ctx, from)
 }
