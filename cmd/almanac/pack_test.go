@@ -11,10 +11,10 @@ import (
 func packed() v1.PackingPlan {
 	return v1.PackingPlan{
 		ID: "4be5a83c0d7f", Hosts: 2, Instances: 3, MinYield: 0.25, PlannedYield: 0.5, UpperBound: 0.75, MemoryMB: 1024, Measured: 1,
-		Moves:  []v1.PackingMove{{Instance: "i1", Name: "web", From: "h1", To: "h2", VCPUs: 4, MemoryMB: 1024, Need: 4, MinYield: 0.5}},
-		Kept:   []v1.PackingStay{{Host: "h3", Reason: "it is reserved"}},
-		Stays:  []v1.PackingStay{{Instance: "i2", Host: "h1", Reason: "it is locked"}},
-		Beyond: []v1.PackingBeyond{{Host: "h4", MinYield: 0.1, Reason: "none can be moved"}}, Emptied: []string{"h5"}, Reasons: []string{"the budget is used up"},
+		Moves:    []v1.PackingMove{{Instance: "i1", Name: "web", From: "h1", To: "h2", VCPUs: 4, MemoryMB: 1024, Need: 4, MinYield: 0.5}},
+		Kept:     []v1.PackingStay{{Host: "h3", Reason: "it is reserved"}},
+		Stays:    []v1.PackingStay{{Instance: "i2", Host: "h1", Reason: "it is locked"}},
+		Excluded: []v1.PackingExcluded{{Host: "h4", MinYield: 0.1, Reason: "none can be moved"}}, Emptied: []string{"h5"}, Reasons: []string{"the budget is used up"},
 	}
 }
 

@@ -154,7 +154,7 @@ func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {
 		ID: p.ID, At: p.At.Time(), Algorithm: p.Algorithm, CPUNeed: s.Packing.CPUNeed, Hosts: p.Hosts, Instances: p.Instances,
 		Movable: p.Movable, Measured: p.Measured, MinYield: p.Before, PlannedYield: p.After, UpperBound: p.Bound, MemoryMB: p.Memory(),
 		Moves: []v1.PackingMove{}, Emptied: append([]string{}, p.Emptied...), Kept: packingStays(p.Kept), Stays: packingStays(p.Stays),
-		Beyond: []v1.PackingBeyond{}, Reasons: append([]string{}, p.Reasons...),
+		Excluded: []v1.PackingExcluded{}, Reasons: append([]string{}, p.Reasons...),
 	}
 	for _, m := range p.Moves {
 		out.Moves = append(out.Moves, v1.PackingMove{
@@ -162,8 +162,8 @@ func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {
 			Need: m.Need, MinYield: m.Yield, Between: m.Between,
 		})
 	}
-	for _, b := range p.Beyond {
-		out.Beyond = append(out.Beyond, v1.PackingBeyond{Host: b.Host, MinYield: b.Yield, Reason: b.Reason})
+	for _, b := range p.Excluded {
+		out.Excluded = append(out.Excluded, v1.PackingExcluded{Host: b.Host, MinYield: b.Yield, Reason: b.Reason})
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func hostAlarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
 			all = append(all, Alarm{Kind: kind, Host: w.Record.Host, Text: fmt.Sprintf(format, args...)})
 		}
 		w.promise(now, rules, raise)
-		w.trouble(now, raise)
+		w.problems(now, raise)
 	}
 	slices.SortStableFunc(all, func(a, b Alarm) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind)) })
 	return all
@@ -89,8 +89,8 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 
 func clock(t span.Instant) string { return t.Time().UTC().Format(time.RFC3339) }
 
-// trouble raises the alarms about the host itself.
-func (w *Watched) trouble(now span.Instant, raise raise) {
+// problems raises the alarms about the host itself.
+func (w *Watched) problems(now span.Instant, raise raise) {
 	r := &w.Record
 	if w.Twice != "" {
 		raise(AlarmTwoAgents, "two agents announce its machine: %s; remove it from one of them", w.Twice)

@@ -81,10 +81,10 @@ type Plan struct {
 	Moves   []Move   `json:"moves"`
 	Emptied []string `json:"emptied,omitempty"` // names of hosts
 	// Kept are the hosts that should have become empty and cannot, with the reasons.
-	Kept    []Stay   `json:"kept,omitempty"`
-	Stays   []Stay   `json:"stays,omitempty"`
-	Beyond  []Beyond `json:"beyond,omitempty"`
-	Reasons []string `json:"reasons,omitempty"` // why the plan is as it is, in sentences
+	Kept     []Stay     `json:"kept,omitempty"`
+	Stays    []Stay     `json:"stays,omitempty"`
+	Excluded []Excluded `json:"excluded,omitempty"`
+	Reasons  []string   `json:"reasons,omitempty"` // why the plan is as it is, in sentences
 }
 
 // Move is a live migration.
@@ -120,7 +120,7 @@ func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	v := s.view()
-	p := Plan{At: s.Now, Options: o, Hosts: len(v.hosts), Instances: v.all, Before: 1, After: 1, Bound: 1, Stays: v.stay, Beyond: v.beyond}
+	p := Plan{At: s.Now, Options: o, Hosts: len(v.hosts), Instances: v.all, Before: 1, After: 1, Bound: 1, Stays: v.stay, Excluded: v.excluded}
 	for i := range v.jobs {
 		if v.jobs[i].stays == "" {
 			p.Movable++

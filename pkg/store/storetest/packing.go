@@ -27,7 +27,7 @@ func packingRun(id string) rebalance.Run {
 				Instance: "i", Name: "n", ProjectID: "p", From: "a", To: "b", VCPUs: 2, MemoryMB: 512, Need: 1.5, Yield: 0.75, Between: true,
 			}},
 			Emptied: []string{"a"}, Kept: []rebalance.Stay{{Host: "c", Reason: "reserved"}}, Stays: []rebalance.Stay{{Instance: "x", Host: "d", Reason: "locked"}},
-			Beyond: []rebalance.Beyond{{Host: "e", Yield: 0.25, Reason: "stuck"}}, Reasons: []string{"so"},
+			Excluded: []rebalance.Excluded{{Host: "e", Yield: 0.25, Reason: "stuck"}}, Reasons: []string{"so"},
 		},
 		Progress: []rebalance.Progress{{State: rebalance.MoveUnderway, Reason: "r", Begun: 6, Aborted: 8, Ended: 9, Before: "m", Told: 2}},
 	}
