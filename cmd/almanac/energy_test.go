@@ -15,7 +15,7 @@ import (
 func controlled() v1.Energy {
 	return v1.Energy{
 		Mode: "auto", EffectiveMode: "auto", ConfiguredMode: "off", Aggregates: map[string]string{"gpu": "observe"}, Hosts: map[string]string{"n2": "off", "n1": "auto"},
-		Stopped: &v1.EnergyStop{By: "ann", At: morning, Reason: "repair"}, Late: "nobody measures",
+		Stopped: &v1.EnergyStop{By: "ann", At: morning, Reason: "repair"}, Stale: "nobody measures",
 		Alarms: []v1.EnergyAlarm{{Kind: "breaker", Text: "arm it", Since: morning}, {Kind: "stuck", Host: "n1", Text: "look", Since: morning}},
 		Agents: []v1.EnergyAgent{{Name: "rack-1", Hosts: 2, Seen: &morning}, {Name: "rack-2", Hosts: 3, Seen: &morning, Lost: true}},
 		Phases: map[string]int{"awake": 3, "asleep": 1}, Savings: v1.EnergySavings{KWh: 12.345, HostHours: 40, Since: &morning},
@@ -26,7 +26,7 @@ func TestEnergyStatusTellsModesAlarmsAndSavings(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/energy", http.StatusOK, controlled())
 	args := []string{"energy", "status"}
-	for _, name := range []string{"Mode", "Set Mode", "Aggregates", "Hosts", "Stopped", "Breaker", "Late Because", "Phases", "Agents", "Alarms", "Saved kWh", "Saved Since"} {
+	for _, name := range []string{"Mode", "Set Mode", "Aggregates", "Hosts", "Stopped", "Breaker", "Stale Reason", "Phases", "Agents", "Alarms", "Saved kWh", "Saved Since"} {
 		args = append(args, "-c", name)
 	}
 	got := almanac(t, a, args...)
@@ -42,7 +42,7 @@ func TestEnergyStatusTellsModesAlarmsAndSavings(t *testing.T) {
 |              | n2: off                                             |
 | Stopped      | by ann at 2026-12-01T09:00:00Z: repair              |
 | Breaker      |                                                     |
-| Late Because | nobody measures                                     |
+| Stale Reason | nobody measures                                     |
 | Phases       | asleep=1, awake=3                                   |
 | Agents       | rack-1: 2 hosts                                     |
 |              | rack-2: 3 hosts, lost since 2026-12-01T09:00:00Z    |

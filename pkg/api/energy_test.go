@@ -96,8 +96,8 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 		t.Errorf("energy (-want +got):\n%s", diff)
 	}
 	c.seconds.Add(181)
-	if got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); !strings.Contains(got.Late, "3m1s ago") {
-		t.Errorf("three minutes later it is late because %q", got.Late)
+	if got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); !strings.Contains(got.Stale, "3m1s ago") {
+		t.Errorf("three minutes later it is stale because %q", got.Stale)
 	}
 }
 

@@ -118,7 +118,7 @@ func start(t *testing.T, s setup) *cloud {
 	options.Decisions = c.store
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
-		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, Late: 180, Now: c.now,
+		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,
 	}
 	options.Packing = packing(c)
 	options.BestEffort = bestEffort(c, keeper)

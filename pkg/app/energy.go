@@ -120,7 +120,7 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCac
 	s := &switching{console: &controller.Admin{
 		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Promises: a.desk,
 		Admission: admitted(c), Rules: rules, Configured: energy.Mode(c.Mode),
-		Late: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
+		StaleAfter: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
 	}}
 	a.add(s.seen.job(s.console))
 	if !a.has(roleEnergy) {

@@ -109,7 +109,7 @@ func (s *seen) measureEnergy(m metrics) {
 			return n
 		})
 	}
-	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Late != "") })
+	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Stale != "") })
 	m.gauge("almanac_energy_halted", "1 where nothing is switched off now.", nil, func() float64 { return oneIf(s.get().Report.Halt != "") })
 	savings := func(read func(s energy.Savings) float64) func() float64 {
 		return func() float64 { return read(s.get().Settings.Savings) }

@@ -16,9 +16,9 @@ type Energy struct {
 	Stopped     *EnergyStop `json:"stopped"`
 	Breaker     *EnergyStop `json:"breaker"`
 	FailedBoots int         `json:"failed_boots"`
-	// Halt is why nothing is switched off now, Late why this answer may be out of date.
+	// Halt is why nothing is switched off now, Stale why this answer may be out of date.
 	Halt       string         `json:"halt"`
-	Late       string         `json:"late"`
+	Stale      string         `json:"stale"`
 	MeasuredAt *time.Time     `json:"measured_at"`
 	Controller string         `json:"controller"` // the process that made the measurement
 	Alarms     []EnergyAlarm  `json:"alarms"`

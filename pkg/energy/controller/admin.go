@@ -26,7 +26,7 @@ type Admin struct {
 	Admission  energy.Admission
 	Rules      energy.Rules
 	Configured energy.Mode // the configured mode
-	Late       int64       // the age in seconds from which a report is out of date
+	StaleAfter int64       // the age in seconds from which a report is out of date
 	Now        func() span.Instant
 	// Ordered is called after an order, so that the controller acts on it soon; it may be
 	// nil.
@@ -39,9 +39,9 @@ type Status struct {
 	Configured energy.Mode // the configured mode
 	Mode       energy.Mode // in force for hosts without a mode of their own or of an aggregate
 	Report     energy.Report
-	// Late is the reason, as a sentence, why Report is out of date: no process measures, or
+	// Stale is the reason, as a sentence, why Report is out of date: no process measures, or
 	// the one that does is behind. It is empty if the report is current.
-	Late string
+	Stale string
 }
 
 // Change is what an operator changes in the settings. Nil fields change nothing.
@@ -82,16 +82,16 @@ func (c *Admin) Status(ctx context.Context) (Status, error) {
 	}
 	s := Status{Settings: settings, Configured: c.Configured, Mode: cmp.Or(settings.Mode, c.Configured), Report: report}
 	if !settings.Rests(c.Now(), c.Configured, records) {
-		s.Late = c.late(report)
+		s.Stale = c.stale(report)
 	}
 	return s, nil
 }
 
-func (c *Admin) late(r energy.Report) string {
+func (c *Admin) stale(r energy.Report) string {
 	switch age := int64(c.Now() - r.At); {
 	case r.At == 0:
 		return "no process has measured yet; start one with the role energy"
-	case age > c.Late:
+	case age > c.StaleAfter:
 		return fmt.Sprintf("the last measurement was %v ago; check that a process with the role energy runs", time.Duration(age)*time.Second)
 	}
 	return ""

@@ -152,8 +152,8 @@ func TestWhereTheModeIsOffNothingIsMeasuredOrAsked(t *testing.T) {
 		s := newScene(t, 1, func(o *controller.Options) { o.Mode = energy.ModeOff })
 		s.run(600)
 		status, err := s.console.Status(t.Context())
-		if err != nil || len(s.ledger.demand) > 0 || status.Late != "" {
-			t.Errorf("%d measurements were stored, and it is late: %q, %v", len(s.ledger.demand), status.Late, err)
+		if err != nil || len(s.ledger.demand) > 0 || status.Stale != "" {
+			t.Errorf("%d measurements were stored, and it is stale: %q, %v", len(s.ledger.demand), status.Stale, err)
 		}
 		change(s, controller.Change{Hosts: map[string]energy.Mode{"n1": energy.ModeAuto}})
 		s.until(900, "the host with a mode of its own sleeps", func() bool { return s.phase("n1") == energy.Asleep })

@@ -225,7 +225,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 	s.c = controller.New(s.options)
 	s.console = &controller.Admin{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Inventory: (*rack)(s),
-		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, Late: 300, Now: now, Ordered: s.c.Wake,
+		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, StaleAfter: 300, Now: now, Ordered: s.c.Wake,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
