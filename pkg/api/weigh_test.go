@@ -104,7 +104,7 @@ func TestTheTenantIsToldWhyHisReservationHasNoHost(t *testing.T) {
 		"no host at all":                  {`[]`, hint(whole.ID), ""},
 		"not yet":                         {abc, hint(later.ID), "has not started"},
 		"unknown":                         {abc, hint("unknown"), "the project has no reservation unknown"},
-		"instances by a flavor of others": {abc, hint(slices.ID), "which take its flavor here: reservation:" + slices.ID},
+		"instances by a flavor of others": {abc, hint(slices.ID), "create its instances with its flavor: reservation:" + slices.ID},
 		"instances by their flavor":       {`["` + strings.Join(slices.Hosts, `", "`) + `"]`, own, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
