@@ -29,7 +29,7 @@ var unclear = []struct {
 	{regexp.MustCompile(`\b(?i:he|him|his|himself)\b`), `"they", or the role`},
 	{regexp.MustCompile(`(^|[.;:] )(Who|What) [a-z]+s? [^?]*$`), "a noun as the subject"},
 	{regexp.MustCompile(`\b(?i:is|are) to be\b`), `"must be", or the plan that contains it`},
-	{regexp.MustCompile(`\b(?i:\w*(organis|recognis|initialis|serialis|prioritis|normalis|optimis|minimis|maximis|synchronis|summaris|authoris)\w*|behaviours?|colours?|neighbours?|favours?|honours?|cancell(ed|ing)|labelled|modelled|travell\w+|centre|whilst)\b`), "American spelling"},
+	{regexp.MustCompile(`\b(?i:\w*(organis|recognis|initialis|serialis|prioritis|normalis|optimis|minimis|maximis|synchronis|summaris|authoris|utilis)\w*|behaviours?|colours?|neighbours?|favours?|honours?|cancell(ed|ing)|labelled|modelled|travell\w+|centre|whilst)\b`), "American spelling"},
 }
 
 func TestCommentsAndMessagesArePlain(t *testing.T) {
