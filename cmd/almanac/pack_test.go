@@ -43,7 +43,7 @@ func TestPackPlanShowsMovesAndWhatComesOfThem(t *testing.T) {
 	if got.stdout != "i1 h2 0.5000\n" {
 		t.Errorf("stdout is %q", got.stdout)
 	}
-	wantSaid(t, got.stderr, "0.2500 now and 0.5000 after 1 moves of 1024 MB", "the CPU need of 1 servers is measured", "h5 becomes empty", "h4 is left out", "h3 does not become empty",
+	wantSaid(t, got.stderr, "0.2500 now and 0.5000 after 1 moves of 1024 MB", "the CPU need of 1 servers is measured", "h5 becomes empty", "h4 is excluded", "h3 does not become empty",
 		"server i2 stays on h1: it is locked", "the budget is used up")
 	if asked := a.asked()[0].Body; asked != `{"migrations":0,"memory_mb":4096,"algorithm":"exact"}` {
 		t.Errorf("asked was %s", asked)

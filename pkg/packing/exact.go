@@ -38,7 +38,7 @@ func (e Exact) Place(ctx context.Context, p *Problem) (Placement, error) {
 	case s.found == nil && errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case s.found == nil && s.over:
-		return nil, &Infeasible{Reason: "no placement was found, and there may be one: " + s.ended()}
+		return nil, &Infeasible{Reason: "no placement was found, but one may exist: " + s.ended()}
 	case s.found == nil:
 		return nil, &Infeasible{Reason: p.noPlacement(), Proven: true}
 	}

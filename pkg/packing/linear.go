@@ -213,7 +213,7 @@ func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if infeasible, is := errors.AsType[*Infeasible](err); is && infeasible.Proven {
 		return nil, &Infeasible{Reason: p.noPlacement(), Proven: true}
 	} else if is {
-		return nil, &Infeasible{Reason: "no placement was found, and there may be one: the time limit of the solver was reached"}
+		return nil, &Infeasible{Reason: "no placement was found, but one may exist: the time limit of the solver was reached"}
 	} else if err != nil {
 		return nil, fmt.Errorf("solve the integer program: %w", err)
 	}

@@ -294,7 +294,7 @@ func crowd() *Problem {
 func TestASearchThatIsEndedGivesTheBestSoFarAndSaysSo(t *testing.T) {
 	p := crowd()
 	at, err := Exact{Work: 50}.Place(t.Context(), p)
-	if _, is := errors.AsType[*Unproven](err); !is || !strings.Contains(err.Error(), "looked at 50 hosts") {
+	if _, is := errors.AsType[*Unproven](err); !is || !strings.Contains(err.Error(), "tried 50 hosts") {
 		t.Fatalf("got %v, %v", at, err)
 	}
 	if broken := violation(p, at); broken != "" || p.MinYield(at) < p.MinYield(place(t, p, "mcb8")) {

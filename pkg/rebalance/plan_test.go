@@ -168,7 +168,7 @@ func TestAPlanOfASearchThatWasGivenUpSaysSo(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		defer cancel()
 		p, err := s.Plan(ctx, rebalance.Options{Algorithm: algorithm, Migrations: 6})
-		if err != nil || !slices.Contains(p.Reasons, "the time for the search was up: there may be a better plan") {
+		if err != nil || !slices.Contains(p.Reasons, "the time limit of the search was reached: there may be a better plan") {
 			t.Errorf("%s: the reasons are %q, %v", algorithm, p.Reasons, err)
 		}
 	}

@@ -95,7 +95,7 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 		s.ledger.records["gone"] = energy.Record{Host: "gone", Hold: &energy.Hold{Action: energy.HoldOff, At: now()}}
 		s.ledger.mu.Unlock()
 		release := energy.Hold{Action: energy.Release}
-		if _, outcome, err := s.console.Foresee(t.Context(), "gone", release); err != nil || !strings.Contains(outcome, "forgotten") {
+		if _, outcome, err := s.console.Foresee(t.Context(), "gone", release); err != nil || !strings.Contains(outcome, "record is deleted") {
 			t.Errorf("foreseen is %q: %v", outcome, err)
 		}
 		order(s, "gone", energy.Release)
@@ -103,7 +103,7 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 		if _, kept := records["gone"]; kept || err != nil || len(records) != 2 {
 			t.Errorf("the records are %v: %v", records, err)
 		}
-		if story := s.story("gone"); !strings.Contains(story, "forgotten") {
+		if story := s.story("gone"); !strings.Contains(story, "record is deleted") {
 			t.Errorf("the audit says %s", story)
 		}
 		_, err = s.console.Order(t.Context(), "op", "gone", release)
