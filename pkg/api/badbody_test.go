@@ -127,7 +127,7 @@ func TestWrongTimesAreToldTheirField(t *testing.T) {
 		"a number":                   {`{"name": "r", "end_time": 1796119200}`, "end_time", "must be a time with its zone", false},
 		"duration 0":                 {`{"name": "r", "duration": 0}`, "duration", "must be at least one second", true},
 		"duration -1":                {`{"name": "r", "duration": -1}`, "duration", "must be at least one second", false},
-		"a fraction of a second":     {`{"name": "r", "duration": 0.5}`, "duration", `must be whole seconds or text such as "2h30m", not 0.5`, false},
+		"a fraction of a second":     {`{"name": "r", "duration": 0.5}`, "duration", `must be whole seconds or a string such as "2h30m", not 0.5`, false},
 		"duration in other words":    {`{"name": "r", "duration": "two hours"}`, "duration", `"two hours" is not a duration`, false},
 		"units in the wrong order":   {`{"name": "r", "duration": "30m2h"}`, "duration", "is not a duration", false},
 		"duration 1e30":              {`{"name": "r", "duration": 1e30}`, "duration", "must be whole seconds", true},

@@ -292,7 +292,7 @@ func TestAHostThatLeftTheInventoryIsForgottenWhenItIsReleased(t *testing.T) {
 	c := start(t, setup{})
 	remembered(c, energy.Record{Host: "gone", Mode: energy.ModeAuto})
 	h := want[v1.EnergyHost](t, c.admin.post("/v1/energy/hosts/gone", `{"action": "release"}`), http.StatusAccepted)
-	if h.Name != "gone" || h.ReservedFrom != nil || len(h.History) != 1 || !strings.Contains(h.History[0].Text, "forgotten") {
+	if h.Name != "gone" || h.ReservedFrom != nil || len(h.History) != 1 || !strings.Contains(h.History[0].Text, "record is deleted") {
 		t.Errorf("got %+v", h)
 	}
 	if e := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); len(e.Hosts) > 0 {
@@ -308,9 +308,9 @@ func TestAWrongOrderIsToldItsField(t *testing.T) {
 		"no action":             {`{}`, "action", "is required", false},
 		"unknown action":        {`{"action": "of"}`, "action", "there is no action of", false},
 		"action is a truth":     {`{"action": true}`, "action", "must be a string", false},
-		"until in words":        {`{"action": "on", "until": "soon"}`, "until", `"soon" is no end`, false},
-		"until is negative":     {`{"action": "on", "until": "-5m"}`, "until", "is no end", false},
-		"until now":             {`{"action": "on", "until": "0"}`, "until", "is no end", true},
+		"until in words":        {`{"action": "on", "until": "soon"}`, "until", `"soon" is not an end`, false},
+		"until is negative":     {`{"action": "on", "until": "-5m"}`, "until", "is not an end", false},
+		"until now":             {`{"action": "on", "until": "0"}`, "until", "is not an end", true},
 		"until lies behind":     {`{"action": "on", "until": "2026-11-20T11:59:59Z"}`, "until", "future", true},
 		"until the epoch":       {`{"action": "on", "until": "1970-01-01T00:00:00Z"}`, "until", "future", true},
 		"until beyond all time": {`{"action": "on", "until": "9999-12-31T00:00:00Z"}`, "until", "years up to 8999", true},
