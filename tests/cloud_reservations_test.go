@@ -21,17 +21,11 @@ func (b *beside) await(what string, holds func() bool) {
 	b.within(cloudPatience, 200*time.Millisecond, what, holds)
 }
 
-// within waits until it is so, looking that often.
-func (b *beside) within(limit, every time.Duration, what string, holds func() bool) {
+// within waits until it is so, with this pause between two looks.
+func (b *beside) within(limit, pause time.Duration, what string, holds func() bool) {
 	b.t.Helper()
-	timeout, tick := time.After(limit), time.NewTicker(every)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-timeout:
-			b.t.Fatalf("after %v it is not so: %s", limit, what)
-		case <-tick.C:
-		}
+	if !labtest.Poll(limit, pause, holds) {
+		b.t.Fatalf("after %v it is not so: %s", limit, what)
 	}
 }
 

@@ -162,14 +162,8 @@ func (s *siege) status(id string) string {
 
 func (s *siege) eventually(what string, holds func() bool) {
 	s.Helper()
-	timeout, tick := time.After(cloudPatience), time.NewTicker(100*time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-timeout:
-			s.Fatalf("after %v there is not %s", cloudPatience, what)
-		case <-tick.C:
-		}
+	if !labtest.Poll(cloudPatience, 100*time.Millisecond, holds) {
+		s.Fatalf("after %v there is not %s", cloudPatience, what)
 	}
 }
 

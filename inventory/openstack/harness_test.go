@@ -195,17 +195,13 @@ func where(hosts []inventory.Host, id string) (names []string, found inventory.I
 // await reads the hosts until they are as wanted, a second of the test's clock apart.
 func (s *scene) await(what string, wanted func(hosts []inventory.Host) bool) []inventory.Host {
 	s.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for give := time.After(patience); ; {
+	var hosts []inventory.Host
+	if !labtest.Poll(patience, 100*time.Millisecond, func() bool {
 		s.clock.advance(100 * time.Millisecond)
-		if hosts := s.must(); wanted(hosts) {
-			return hosts
-		}
-		select {
-		case <-tick.C:
-		case <-give:
-			s.t.Fatalf("after %v it is not so that %s", patience, what)
-		}
+		hosts = s.must()
+		return wanted(hosts)
+	}) {
+		s.t.Fatalf("after %v it is not so that %s", patience, what)
 	}
+	return hosts
 }

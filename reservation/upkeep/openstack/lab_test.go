@@ -253,10 +253,8 @@ const patience = 2 * time.Minute
 
 func (l *lab) await(what string, done func() bool) {
 	l.t.Helper()
-	for limit := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(limit) {
-			l.t.Fatalf("after %v it is still not so that %s", patience, what)
-		}
+	if !labtest.Poll(patience, 100*time.Millisecond, done) {
+		l.t.Fatalf("after %v it is still not so that %s", patience, what)
 	}
 }
 
