@@ -185,12 +185,12 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeTo(t *testing.T) {
 
 func TestAnOrderThatFailsForOneIsGivenForTheOthers(t *testing.T) {
 	a := newAPI(t)
-	a.on("POST /v1/energy/hosts/n1", http.StatusAccepted, v1.EnergyHost{Name: "n1", Outcome: "taken, and waits: Nova does not answer"})
+	a.on("POST /v1/energy/hosts/n1", http.StatusAccepted, v1.EnergyHost{Name: "n1", Outcome: "accepted, but it waits: Nova does not answer"})
 	a.mux.HandleFunc("POST /v1/energy/hosts/n2", fail(http.StatusConflict, "conflict", "host n2 has instances"))
 	a.on("POST /v1/energy/hosts/n3", http.StatusAccepted, v1.EnergyHost{Name: "n3"})
 	got := almanac(t, a, "energy", "host", "off", "n[1-3]", "-f", "value", "-c", "Name")
 	if got.code != exitNoRoom || got.stdout != "n1\nn3\n" || !strings.Contains(got.stderr, "host n2: ") || !strings.Contains(got.stderr, "has instances") ||
-		!strings.Contains(got.stderr, "n1: taken, and waits: Nova does not answer") {
+		!strings.Contains(got.stderr, "n1: accepted, but it waits: Nova does not answer") {
 		t.Errorf("exit code %d, stdout %q, stderr %s", got.code, got.stdout, got.stderr)
 	}
 }
