@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// unpolished lists the packages whose comments and strings do not keep the rules of
+// unpolished lists the packages whose comments and strings do not follow the rules of
 // docs/glossary.md yet.
 var unpolished = []string{"pkg/app"}
 
-// unclear lists the forms that readers have to read twice, each with what to write instead.
+// unclear lists forms that are hard to read, each with the form to write instead.
 var unclear = []struct {
 	form    *regexp.Regexp
 	instead string
@@ -74,7 +74,7 @@ func TestNoAliasStandsForTwoPackages(t *testing.T) {
 	}
 }
 
-// plainPages lists the pages of docs that keep the rules.
+// plainPages lists the pages of docs that follow the rules.
 var plainPages = []string{
 	"CONTRIBUTING.md",
 	"README.md",
@@ -123,7 +123,7 @@ var plainPages = []string{
 	"plugin/README.md",
 }
 
-// code matches names and messages that a page quotes from programs; the programs answer for these words.
+// code matches names and messages that a page quotes from programs; the rules do not apply to them.
 var code = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
 
 func TestPagesArePlain(t *testing.T) {

@@ -16,14 +16,14 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		{upkeep.OrderDelete, "ACTIVE", "", "here", remove},
 		{upkeep.OrderDelete, "SOFT_DELETED", "", "here", remove},
 		{upkeep.OrderDelete, "BUILD", "spawning", "here", remove},
-		{upkeep.OrderDelete, "ACTIVE", "deleting", "here", remove}, // its host may have died meanwhile
+		{upkeep.OrderDelete, "ACTIVE", "deleting", "here", remove}, // its host may have died since then
 
 		{upkeep.OrderStop, "ACTIVE", "", "here", stop},
 		{upkeep.OrderStop, "ACTIVE", "powering-off", "here", nothing},
 		{upkeep.OrderStop, "SHUTOFF", "", "here", nothing},
 		{upkeep.OrderStop, "SHELVED", "", "here", nothing},
 		{upkeep.OrderStop, "SHELVED_OFFLOADED", "", "", nothing},
-		{upkeep.OrderStop, "ACTIVE", "migrating", "here", stop}, // Nova answers that it is migrating
+		{upkeep.OrderStop, "ACTIVE", "migrating", "here", stop}, // Nova answers that the instance is migrating
 
 		{upkeep.OrderShelve, "ACTIVE", "", "here", shelve},
 		{upkeep.OrderShelve, "SHUTOFF", "", "here", shelve},
@@ -40,7 +40,7 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		{upkeep.OrderMigrate, "ACTIVE", "migrating", "here", nothing},
 		{upkeep.OrderMigrate, "SHUTOFF", "resize_migrating", "here", nothing},
 		{upkeep.OrderMigrate, "VERIFY_RESIZE", "", "there", confirm},
-		{upkeep.OrderMigrate, "ACTIVE", "", "there", nothing}, // it has gone already
+		{upkeep.OrderMigrate, "ACTIVE", "", "there", nothing}, // it has left the host already
 		{upkeep.OrderMigrate, "SUSPENDED", "", "here", refuse},
 		{upkeep.OrderMigrate, "ERROR", "", "here", refuse},
 
@@ -48,7 +48,7 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 	} {
 		i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host}
 		if got := next(&i, "here", c.order); got != c.want {
-			t.Errorf("%s of one that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
+			t.Errorf("%s of an instance that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
 		}
 	}
 }
@@ -67,18 +67,18 @@ func TestAPreemptibleOneIsToldNothingOnceItHasLeftTheHostOnWhichItWasToMakeRoom(
 		for _, order := range []upkeep.Order{upkeep.OrderMigrate, upkeep.OrderShelve, upkeep.OrderDelete} {
 			i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host, Preemptible: true}
 			if got := next(&i, "here", order); got != c.want {
-				t.Errorf("%s when %s: Nova is told to %s, want %s", order, c.what, got, c.want)
+				t.Errorf("%s when %s: the call to Nova is %s, want %s", order, c.what, got, c.want)
 			}
 		}
 	}
 	for status, host := range map[string]string{"ACTIVE": "here", "VERIFY_RESIZE": "here", "ERROR": ""} {
 		i := inventory.Instance{ID: "i", Status: status, Host: host, Preemptible: true}
 		if got := next(&i, "here", upkeep.OrderDelete); got != remove {
-			t.Errorf("one that is %s on %q has not left: Nova is told to %s", status, host, got)
+			t.Errorf("an instance that is %s on %q has not left, but the call to Nova is %s", status, host, got)
 		}
 	}
 	i := inventory.Instance{ID: "i", Status: "ACTIVE", Host: "there"}
 	if got := next(&i, "here", upkeep.OrderDelete); got != remove {
-		t.Errorf("one that is not preemptible is deleted at the end of its reservation, wherever it is; Nova is told to %s", got)
+		t.Errorf("the end of a reservation must delete a normal instance on any host, but the call to Nova is %s", got)
 	}
 }
