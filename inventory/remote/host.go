@@ -11,28 +11,28 @@ import (
 
 // host is inventory.Host on the wire. null there is nil here.
 type host struct {
-	Name         string           `json:"name"`
-	Capacity     resource.Vector  `json:"capacity"`
-	Used         resource.Vector  `json:"used"`
-	Zone         string           `json:"zone"`
-	Aggregates   []string         `json:"aggregates"`
-	Traits       []string         `json:"traits"`
-	Properties   map[string]value `json:"properties"`
-	Reservable   bool             `json:"reservable"`
-	Guests       int              `json:"guests"`
-	Instances    []instance       `json:"instances"`
-	Provider     string           `json:"provider"`
-	Trouble      string           `json:"trouble"`
-	Power        string           `json:"power"`
-	BootSeconds  int64            `json:"boot_seconds"`
-	FlopsPerWatt float            `json:"flops_per_watt"`
+	Name          string           `json:"name"`
+	Capacity      resource.Vector  `json:"capacity"`
+	Used          resource.Vector  `json:"used"`
+	Zone          string           `json:"zone"`
+	Aggregates    []string         `json:"aggregates"`
+	Traits        []string         `json:"traits"`
+	Properties    map[string]value `json:"properties"`
+	Reservable    bool             `json:"reservable"`
+	InstanceCount int              `json:"instance_count"`
+	Instances     []instance       `json:"instances"`
+	Provider      string           `json:"provider"`
+	Problem       string           `json:"problem"`
+	Power         string           `json:"power"`
+	BootSeconds   int64            `json:"boot_seconds"`
+	FlopsPerWatt  float            `json:"flops_per_watt"`
 }
 
 func hostOf(h *inventory.Host) host {
 	out := host{
 		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, Guests: h.InstanceCount,
-		Provider: h.Provider, Trouble: h.Problem,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.InstanceCount,
+		Provider: h.Provider, Problem: h.Problem,
 		Power: string(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {
@@ -53,8 +53,8 @@ func hostOf(h *inventory.Host) host {
 func (h *host) inventory() inventory.Host {
 	out := inventory.Host{
 		Name: h.Name, Capacity: h.Capacity, Used: h.Used, Zone: h.Zone,
-		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.Guests,
-		Provider: h.Provider, Problem: h.Trouble,
+		Aggregates: h.Aggregates, Traits: h.Traits, Reservable: h.Reservable, InstanceCount: h.InstanceCount,
+		Provider: h.Provider, Problem: h.Problem,
 		Power: inventory.Power(h.Power), BootSeconds: h.BootSeconds, FlopsPerWatt: float64(h.FlopsPerWatt),
 	}
 	if h.Instances != nil {

@@ -46,7 +46,7 @@ func (s *server) fix(c *gin.Context) {
 
 func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) {
 	if s.Doctor == nil {
-		s.fail(c, fault.New(fault.NotFound, "there is no doctor in this Almanac; ask one that carries out starts and ends"))
+		s.fail(c, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends"))
 		return
 	}
 	seen, err := examine()
@@ -54,7 +54,7 @@ func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examin
 		s.fail(c, err)
 		return
 	}
-	answer := v1.Examination{Cloud: seen.Cloud, Doubt: seen.Doubt, Findings: []v1.Finding{}}
+	answer := v1.Examination{Cloud: seen.Cloud, Untrusted: seen.Untrusted, Findings: []v1.Finding{}}
 	for _, f := range seen.Findings {
 		answer.Findings = append(answer.Findings, v1.Finding{
 			Kind: string(f.Kind), Subject: f.Subject, Message: f.Message, Remedy: f.Remedy, Fixable: f.Fixable,

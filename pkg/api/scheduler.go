@@ -19,7 +19,7 @@ func (s *server) filterHosts(c *gin.Context) {
 		return
 	}
 	if question.Hosts == nil {
-		s.fail(c, fault.Field("hosts", "is needed: the names of the hosts to judge"))
+		s.fail(c, fault.Field("hosts", "is required: the names of the hosts to check"))
 		return
 	}
 	if slices.Contains(question.Hosts, "") {
