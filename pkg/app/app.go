@@ -29,13 +29,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// The roles that a process can have.
-const (
-	roleAPI       = "api"
-	roleInventory = "inventory"
-	roleEnergy    = "energy"
-)
-
 // App is a prepared Almanac process.
 type App struct {
 	config  config.Config
@@ -124,7 +117,7 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.has(roleAPI) {
+	if a.has(config.RoleAPI) {
 		if err := a.openAPI(ctx, bus, hosts); err != nil {
 			return err
 		}

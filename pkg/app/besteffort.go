@@ -24,9 +24,6 @@ import (
 
 // checkBestEffort refuses inconsistent settings of [besteffort].
 func checkBestEffort(c config.Config) error {
-	if c.BestEffort.Threshold < 0 {
-		return fault.Field("[besteffort] scheduling_threshold_factor", "must not be negative")
-	}
 	if !c.BestEffort.Enabled {
 		return nil
 	}
@@ -39,22 +36,7 @@ func checkBestEffort(c config.Config) error {
 		return fault.Field("[besteffort] enabled", "takes username and password in [keystone_authtoken]: "+
 			"Keystone lets no application credential use the trusts by which servers are made in the names of others")
 	}
-	return bestEffortRules(c.BestEffort).Check()
-}
-
-// backfillings maps Haizea's words to the kinds of backfilling.
-var backfillings = map[string]besteffort.Backfilling{
-	"off": besteffort.None, "aggressive": besteffort.Aggressive, "intermediate": besteffort.Intermediate, "conservative": besteffort.Conservative,
-}
-
-func bestEffortRules(c config.BestEffort) besteffort.Rules {
-	return besteffort.Rules{
-		Suspend: c.Suspension == "all", Backfilling: backfillings[c.Backfilling], Promises: c.BackfillingReservations, Worthwhile: c.Threshold,
-		Overheads: besteffort.Overheads{
-			Boot: seconds(c.BootTime), Shutdown: seconds(c.ShutdownTime), Operation: seconds(c.OperationTime),
-			SuspendRate: float64(c.SuspendRate), ResumeRate: float64(c.ResumeRate),
-		},
-	}
+	return c.BestEffort.Rules.Check()
 }
 
 // openBestEffort prepares the queue of best-effort requests; nil without a cloud.
@@ -63,34 +45,29 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 		return nil
 	}
 	c, log := a.config.BestEffort, a.log.With("component", "besteffort")
-	nova := clientOptions(a.config.Nova.Client)
-	nova.MaxMicroversion = a.config.Nova.MaxMicroversion
 	cloud := work.New(work.Options{
 		Compute: a.cloud.compute, Placement: a.cloud.placement, Trusts: keystone.Trusts{Session: a.cloud.session},
-		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Guests: db, Scripts: db, Hosts: hosts.Snapshot,
-		PreemptibleHint: a.config.Preemptible.Hint, Now: a.clock.now,
+		Nova: a.config.Nova.Options, Glance: a.config.Glance, Session: a.cloud.session, Guests: db, Scripts: db, Hosts: hosts.Snapshot,
+		PreemptibleHint: a.config.Preemptible.Rule.Hint, Now: a.clock.now,
 	})
-	rules := bestEffortRules(c)
+	limits := c.Limits
+	limits.Doubt = 2 * seconds(a.config.Nova.Timeout+time.Second)
 	view := func() state.ClusterView {
-		return state.ClusterView{Hosts: hosts.Snapshot(), Live: a.desk.Live(span.Span{Start: -span.Forever, End: span.Forever}), Clear: seconds(a.config.Reservation.EvictionTime)}
+		return state.ClusterView{Hosts: hosts.Snapshot(), Live: a.desk.Live(span.Span{Start: -span.Forever, End: span.Forever}), Clear: a.config.Reservation.Rules.Eviction}
 	}
 	works := controller.New(controller.Options{
-		Records: db, Servers: cloud, Actions: cloud, Allocations: cloud, Trusts: cloud, View: view, Planner: rules, Leases: a.leases(db),
-		Doubt: a.doubt(hosts),
-		Limits: state.Limits{
-			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Doubt: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
-			Retries: c.Retries, Backoff: seconds(c.RetryInterval),
-		},
+		Records: db, Servers: cloud, Actions: cloud, Allocations: cloud, Trusts: cloud, View: view, Planner: c.Rules, Leases: a.leases(db),
+		Doubt: a.doubt(hosts), Limits: limits,
 		StepEvery: c.WakeupInterval, Now: a.clock.now, Log: log,
 	})
 	desk := &requests.API{
-		Store: db, Catalogue: cloud, Trusts: cloud, View: view, Planner: rules, MostVMs: c.MaxVMsPerProject,
+		Store: db, Catalogue: cloud, Trusts: cloud, View: view, Planner: c.Rules, MostVMs: c.MaxVMsPerProject,
 		Changed: works.Wake, Planned: works.Expected, Now: a.clock.now, NewID: uuid.NewString, Log: log,
 	}
 	if !c.Enabled {
 		desk.Off = "best-effort work is not taken here: [besteffort] enabled is off"
 	}
-	keep := seconds(c.Retention)
+	keep := c.Retention
 	a.add(works.Job(), job.Job{
 		Name: "old best-effort work", Every: forgetEvery,
 		Step: job.Leased(a.leases(db), "old best-effort work", forgetTTL, func(ctx context.Context, held *job.Held) error {

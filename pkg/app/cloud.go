@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	inventoryos "github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
@@ -15,7 +16,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/nova"
-	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -25,7 +25,7 @@ import (
 )
 
 // onOpenStack reports whether the hosts are those of an OpenStack cloud.
-func onOpenStack(c config.Config) bool { return c.Inventory.Source == "openstack" }
+func onOpenStack(c config.Config) bool { return c.Inventory.Source == config.SourceOpenStack }
 
 // cloud has this process's clients of an OpenStack cloud; nil if the hosts come from a file.
 type cloud struct {
@@ -42,7 +42,7 @@ func (a *App) openCloud() (*cloud, error) {
 	if !onOpenStack(a.config) {
 		return nil, nil
 	}
-	session, err := keystone.NewSession(KeystoneConnection(a.config.Keystone), time.Now, a.log.With("component", "keystone"))
+	session, err := keystone.NewSession(a.config.Keystone.Connection, time.Now, a.log.With("component", "keystone"))
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +50,11 @@ func (a *App) openCloud() (*cloud, error) {
 }
 
 func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
-	o := clientOptions(c.Nova.Client)
-	o.MaxMicroversion = c.Nova.MaxMicroversion
-	compute, err := nova.New(session, o)
+	compute, err := nova.New(session, c.Nova.Options)
 	if err != nil {
 		return nil, fmt.Errorf("[nova]: %w", err)
 	}
-	placements, err := placement.New(session, clientOptions(c.Placement))
+	placements, err := placement.New(session, c.Placement)
 	if err != nil {
 		return nil, fmt.Errorf("[placement]: %w", err)
 	}
@@ -79,24 +77,18 @@ func (c *cloud) calls(service string) int64 {
 	}
 }
 
-func clientOptions(c config.Client) openstack.Options {
-	return openstack.Options{
-		Region: c.RegionName, Interfaces: c.ValidInterfaces, Override: c.EndpointOverride,
-		CAFile: c.CAFile, Insecure: c.Insecure, Timeout: c.Timeout,
-	}
-}
-
 func preemptibleRule(c config.Config) inventory.PreemptibleRule {
-	p := c.Preemptible
-	return inventory.PreemptibleRule{ExtraSpec: p.ExtraSpec, Hint: p.Hint, Projects: p.Projects, Protect: p.Protect, Leaves: leaves[p.MakeRoom]}
+	rule := c.Preemptible.Rule
+	rule.Leaves = leaves[c.Preemptible.Action]
+	return rule
 }
 
 // leaves are the statuses in which Nova shelves or migrates an instance, by [preemptible]
 // make_room (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). Nova deletes
 // instances in any status.
-var leaves = map[string][]string{
-	"shelve":  {"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED"},
-	"migrate": {"ACTIVE", "SHUTOFF", "PAUSED", "SHELVED"},
+var leaves = map[upkeep.Order][]string{
+	upkeep.ShelveGuest:  {"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED"},
+	upkeep.MigrateGuest: {"ACTIVE", "SHUTOFF", "PAUSED", "SHELVED"},
 }
 
 // ground returns the adapter for fences on the cloud, with the hosts of the inventory.
@@ -112,23 +104,13 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 	if err != nil {
 		return upkeep.Rules{}, err
 	}
-	lead := seconds(cfg.Reservation.LeadTime)
-	rules := upkeep.Rules{
-		Fence:  fence.Rules{Ahead: fence.Forever, Prepare: lead, Flavors: flavors, RootDisk: int64(cfg.Reservation.RootDisk)},
-		Normal: orders[cfg.Reservation.RunningInstances], LeadTime: lead,
-		Preemptible: orders[cfg.Reservation.PreemptibleInstances], Eviction: seconds(cfg.Reservation.EvictionTime),
-		Left: orders[cfg.Reservation.EndedInstances], Fill: fills(cfg),
-		EndGrace: seconds(cfg.Reservation.EndGrace),
-	}
-	if cfg.Reservation.Fence == "lead_time" {
-		rules.Fence.Ahead = lead
+	rules := cfg.Reservation.Rules
+	rules.Fill = fills(cfg)
+	rules.Fence.Ahead, rules.Fence.Prepare, rules.Fence.Flavors = fence.Forever, rules.LeadTime, flavors
+	if cfg.Reservation.Fence == filters.FenceLeadTime {
+		rules.Fence.Ahead = rules.LeadTime
 	}
 	return rules, nil
-}
-
-// orders maps the configuration's words to the orders for instances.
-var orders = map[string]upkeep.Order{
-	"wait": upkeep.AwaitGuest, "migrate": upkeep.MigrateGuest, "delete": upkeep.DeleteGuest, "shelve": upkeep.ShelveGuest,
 }
 
 // flavors returns the flavors with these names.
@@ -187,7 +169,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	a.doctor.Fence, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
 	a.doctor.Resting, a.doctor.Claims = db.Resting, on
 	a.doctor.Notices = &upkeep.Notices{
-		Key: evictedAt, Lasts: seconds(a.config.Preemptible.EvictionTimeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
+		Key: evictedAt, Lasts: seconds(a.config.Preemptible.Eviction.Timeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
 	}
 	a.add(a.doctor.Notices.Job(db, hosts.Snapshot, a.clock.now))
 	if a.config.BestEffort.Enabled && !schedules(a.config) {
@@ -196,12 +178,11 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	}
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
+		healing := a.config.Healing.Rules
+		healing.Settle = a.config.Inventory.Trust.SettleTime
 		a.add(upkeep.Healing(upkeep.HealingOptions{
 			Desk: a.desk, Leases: a.leases(db), Doubt: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
-			Rules: upkeep.HealingRules{
-				Grace: seconds(a.config.Healing.Grace), Settle: seconds(a.config.Inventory.SettleTime),
-				Window: seconds(a.config.Healing.Window),
-			},
+			Rules: healing,
 		}))
 	}
 	return nil

@@ -25,14 +25,8 @@ import (
 
 // checkEnergy refuses inconsistent settings of [energy].
 func checkEnergy(c config.Config) error {
-	if has(c, roleEnergy) && !has(c, roleAPI) {
+	if has(c, config.RoleEnergy) && !has(c, config.RoleAPI) {
 		return fault.Field("[DEFAULT] roles", "energy takes the role api in the same process, which knows the reservations")
-	}
-	if _, err := c.Energy.PlanRules(); err != nil {
-		return err
-	}
-	if _, err := forecaster(c.Energy); err != nil {
-		return err
 	}
 	if _, err := newWattmeter(c.Energy); err != nil {
 		return err
@@ -42,11 +36,7 @@ func checkEnergy(c config.Config) error {
 }
 
 func forecaster(c config.Energy) (energy.Forecaster, error) {
-	name := c.Forecaster
-	if name == "" {
-		name = energy.DefaultForecaster
-	}
-	f, err := energy.NewForecaster(name, energy.Window(seconds(c.ForecastWindow)))
+	f, err := energy.NewForecaster(c.ForecasterName, energy.Window(c.ForecastWindow))
 	if err != nil {
 		return nil, fmt.Errorf("[energy]: %w", err)
 	}
@@ -68,11 +58,6 @@ func efficiencies(c config.Config) (energy.Table, error) {
 		return energy.Table{}, fmt.Errorf("[energy] efficiency_file: %w", err)
 	}
 	return table, nil
-}
-
-// admitted returns the rule for the hosts that may be switched off.
-func admitted(c config.Energy) energy.Admission {
-	return energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property}
 }
 
 // powers reports the power states of hosts and their efficiency to the inventory.
@@ -113,20 +98,16 @@ type switching struct {
 // controller itself.
 func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) (*switching, error) {
 	c := a.config.Energy
-	rules, err := c.PlanRules()
-	if err != nil {
-		return nil, err
-	}
 	s := &switching{console: &controller.Console{
 		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Promises: a.desk,
-		Admission: admitted(c), Rules: rules, Configured: energy.Mode(c.Mode),
-		Late: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
+		Admission: c.Admission, Rules: c.PlanRules(), Configured: c.Mode,
+		Late: max(3*c.MeasureEvery, 60), Now: a.clock.now,
 	}}
 	a.add(s.seen.job(s.console))
-	if !a.has(roleEnergy) {
+	if !a.has(config.RoleEnergy) {
 		return s, nil
 	}
-	o, err := a.energyOptions(db, bus, hosts, rules)
+	o, err := a.energyOptions(db, bus, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -144,28 +125,23 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCac
 
 // oldAudit deletes audit entries older than [energy] audit_time.
 func (a *App) oldAudit(db *store.Store) job.Job {
-	keep := seconds(a.config.Energy.AuditTime)
+	keep := a.config.Energy.AuditTime
 	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, held *job.Held) error {
 		_, err := db.PurgeAudit(ctx, held.Lease, a.clock.now().Add(-keep))
 		return err
 	})}
 }
 
-func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.SnapshotCache, rules energy.Rules) (controller.Options, error) {
+func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) (controller.Options, error) {
 	c, log := a.config.Energy, a.log.With("component", "energy")
-	o := controller.Options{
-		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: a.leases(db),
-		Rules: rules, Switching: c.Switching(), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
-		Admission:  admitted(c),
-		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
-		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),
-		Stopped: func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) },
-		// Other processes see the change when they read the hosts again.
-		Changed: bus.pokeHosts,
-
-		StepEvery: c.StepInterval, MeasureEvery: seconds(c.MeasureInterval), PlanEvery: seconds(c.PlanInterval),
-		Replica: a.replica, Now: a.clock.now, NewID: uuid.NewString, Log: log,
-	}
+	o := c.Options
+	o.Records, o.Settings, o.History, o.Reports, o.Promises, o.Hosts, o.Leases = db, db, db, db, a.desk, hosts, a.leases(db)
+	o.Rules, o.WakeTest = c.PlanRules(), c.WakeTest && !c.Paper
+	o.Efficiency = a.powers.table.Of
+	o.Forecaster = func() (energy.Forecaster, error) { return forecaster(c) }
+	o.Stopped = func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) }
+	o.Changed = bus.pokeHosts // other processes see the change when they read the hosts again
+	o.Replica, o.Now, o.NewID, o.Log = a.replica, a.clock.now, uuid.NewString, log
 	meter, err := newWattmeter(c)
 	if err != nil {
 		return o, err

@@ -25,9 +25,6 @@ func TestSettingsOfEnergyThatCannotWorkAreRefused(t *testing.T) {
 	}
 	for field, change := range map[string]func(c *config.Config){
 		"roles":           func(c *config.Config) { c.Default.Roles = []string{"energy", "inventory"} },
-		"spare_capacity":  func(c *config.Config) { c.Energy.SpareCapacity = []string{"VCPU"} },
-		"CUSTOM_*":        func(c *config.Config) { c.Energy.SpareCapacity = []string{"GPU:2"} },
-		"forecaster":      func(c *config.Config) { c.Energy.Forecaster = "oracle" },
 		"efficiency_file": func(c *config.Config) { c.Energy.EfficiencyFile = "not-there.csv" },
 		"line 2":          func(c *config.Config) { c.Energy.EfficiencyFile = table },
 		"watts_query":     func(c *config.Config) { c.Energy.WattsURL = "http://prometheus" },
@@ -76,7 +73,7 @@ func TestAProcessWithoutTheInventoryReadsTheHostsWhenTheyChangeHereOrThere(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Default.Roles = []string{roleAPI, roleEnergy}
+	c.Default.Roles = []string{config.RoleAPI, config.RoleEnergy}
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &App{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}
 		if _, err := a.source(b); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
@@ -25,7 +26,7 @@ func (a *App) listenToNova(b *bus) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", option, err)
 	}
-	queues, err := othersQueues(at, a.config.Rabbit)
+	queues, err := at.Queues(a.config.Rabbit.Queues)
 	if err != nil {
 		return fmt.Errorf("%s: %w", option, err)
 	}
@@ -40,7 +41,7 @@ func (a *App) listenToNova(b *bus) error {
 		}
 		return nil
 	}})
-	if a.has(roleInventory) {
+	if a.has(config.RoleInventory) {
 		a.services = append(a.services, b.news(events.Changed()))
 	}
 	return nil

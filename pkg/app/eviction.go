@@ -25,7 +25,7 @@ type servers struct {
 	*novafence.Cloud
 	compute  *nova.Client
 	notifier *notice.Notifier // nil without notifications
-	action   string           // the value of [preemptible] make_room
+	action   upkeep.Order     // the value of [preemptible] make_room
 	now      func() time.Time
 }
 
@@ -39,7 +39,7 @@ func (s servers) Warn(ctx context.Context, w eviction.Warning) error {
 	if s.notifier != nil {
 		untold = s.notifier.Evict(ctx, notice.Eviction{
 			Instance: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host,
-			At: w.At, Told: s.now(), Action: s.action, RequestID: w.Request,
+			At: w.At, Told: s.now(), Action: string(s.action), RequestID: w.Request,
 		})
 	}
 	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{evictedAt: noticeTime(w.At)}))
@@ -79,7 +79,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 
 // Leave implements eviction.Servers.
 func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
-	return s.Order(ctx, i, orders[s.action])
+	return s.Order(ctx, i, s.action)
 }
 
 // departures notifies the owners of instances that an ended reservation left behind and that are

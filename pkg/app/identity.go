@@ -56,30 +56,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// KeystoneConnection returns Keystone's address and Almanac's account there.
-func KeystoneConnection(k config.Keystone) keystone.Connection {
-	return keystone.Connection{
-		AuthURL: k.AuthURL, Username: k.Username, UserID: k.UserID, Password: k.Password,
-		UserDomainID: k.UserDomainID, UserDomainName: k.UserDomainName,
-		ProjectID: k.ProjectID, ProjectName: k.ProjectName,
-		ProjectDomainID: k.ProjectDomainID, ProjectDomainName: k.ProjectDomainName,
-		ApplicationCredentialID: k.ApplicationCredentialID, ApplicationCredentialName: k.ApplicationCredentialName,
-		ApplicationCredentialSecret: k.ApplicationCredentialSecret,
-		Region:                      k.RegionName, Interface: k.Interface, CAFile: k.CAFile, Insecure: k.Insecure, Timeout: k.HTTPTimeout,
-	}
-}
-
 // authenticator returns the configured authenticator. check, if not nil, reports whether it works.
 func (a *App) authenticator() (callers api.Authenticator, check func(ctx context.Context) error, err error) {
 	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
 		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil, nil
 	}
-	k := a.config.Keystone
-	tokens, err := keystone.New(keystone.Options{
-		Connection: KeystoneConnection(k), TokenCacheTime: k.TokenCacheTime, CacheSize: k.TokenCacheSize,
-		ServiceTokenRoles: k.ServiceTokenRoles, ServiceTokenRolesRequired: k.ServiceTokenRolesRequired,
-		ServiceType: serviceType, Now: time.Now, Log: a.log.With("component", "keystone"),
-	})
+	o := a.config.Keystone.Options
+	o.ServiceType, o.Now, o.Log = serviceType, time.Now, a.log.With("component", "keystone")
+	tokens, err := keystone.New(o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/inventory/remote"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/cells"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
@@ -18,7 +19,7 @@ import (
 // inventory, otherwise the process that has that role. With a message broker, the role inventory
 // also answers other processes.
 func (a *App) source(bus *bus) (inventory.Source, error) {
-	if a.has(roleInventory) {
+	if a.has(config.RoleInventory) {
 		own, err := a.ownSource()
 		if err != nil {
 			return nil, err
@@ -36,7 +37,7 @@ func (a *App) source(bus *bus) (inventory.Source, error) {
 		a.serveOn(bus.own, remote.Topic, service.Endpoint())
 		return own, nil
 	}
-	if stages(a.config) && a.has(roleAPI) {
+	if stages(a.config) && a.has(config.RoleAPI) {
 		if err := a.listenToNova(bus); err != nil {
 			return nil, err
 		}
@@ -78,7 +79,7 @@ func (a *App) ownSource() (inventory.Source, error) {
 		return inventory.FileSource(a.config.Inventory.HostsFile), nil
 	}
 	o := openstack.Options{
-		Preemptible: preemptibleRule(a.config), FullEvery: seconds(a.config.Inventory.FullPollInterval),
+		Preemptible: preemptibleRule(a.config), FullEvery: a.config.Inventory.FullPollInterval,
 		Now: time.Now, Log: a.log.With("component", "inventory"),
 	}
 	o.LiveState = inventory.NewLiveState() // for packing plans, also if Almanac does not answer Nova

@@ -30,7 +30,7 @@ var ownQueues = oslo.QueueOptions{Quorum: true}
 
 // notifies reports whether changes are sent as notifications.
 func notifies(c config.Config) bool {
-	return c.Notifications.Driver == "messagingv2" && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
+	return c.Notifications.Enabled && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
 }
 
 // bus has this process's connections to message brokers; empty without a broker.
@@ -85,11 +85,11 @@ func (a *App) openBus() (*bus, error) {
 			return nil, fmt.Errorf("[DEFAULT] transport_url: %w", err)
 		}
 		b.own = transport
-		if a.has(roleAPI) {
+		if a.has(config.RoleAPI) {
 			b.replicas = a.announce(transport)
 		}
 	}
-	if !notifies(a.config) || !a.has(roleAPI) {
+	if !notifies(a.config) || !a.has(config.RoleAPI) {
 		return b, nil
 	}
 	var err error
@@ -103,28 +103,15 @@ func (a *App) openTransport(b *bus, name, url string) (*amqp.Transport, oslo.URL
 	if err != nil {
 		return nil, at, err
 	}
-	r := a.config.Rabbit
-	transport, err := amqp.Open(at, amqp.Options{
-		Name: "almanac " + name + " " + a.replica, Heartbeat: r.HeartbeatThreshold,
-		RetryInterval: r.RetryInterval, RetryBackoff: r.RetryBackoff, IntervalMax: r.IntervalMax,
-		TLS:   amqp.TLS{Enabled: r.SSL, CAFile: r.SSLCAFile, CertFile: r.SSLCertFile, KeyFile: r.SSLKeyFile},
-		NewID: uuid.NewString, Now: time.Now, Log: a.log.With("component", "messaging"),
-	})
+	o := a.config.Rabbit.Options
+	o.Name, o.NewID, o.Now, o.Log = "almanac "+name+" "+a.replica, uuid.NewString, time.Now, a.log.With("component", "messaging")
+	transport, err := amqp.Open(at, o)
 	if err != nil {
 		return nil, at, err
 	}
 	a.closers = append(a.closers, transport.Close)
 	b.transports = append(b.transports, namedTransport{name, transport})
 	return transport, at, nil
-}
-
-// othersQueues returns the options for queues of other services at a transport_url, which must
-// equal those of the services.
-func othersQueues(at oslo.URL, r config.Rabbit) (oslo.QueueOptions, error) {
-	return at.Queues(oslo.QueueOptions{
-		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
-		TransientQuorum: r.TransientQuorum, MaxMemoryLength: r.MaxMemoryLength, MaxMemoryBytes: r.MaxMemoryBytes,
-	})
 }
 
 // openNotifier returns the notifier, on the broker of [DEFAULT] or on one of its own. Its queues
@@ -139,11 +126,11 @@ func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
-	if !c.Rabbit.DurableQueues && !c.Rabbit.QuorumQueue {
+	if !c.Rabbit.Queues.Durable && !c.Rabbit.Queues.Quorum {
 		a.log.Warn("notifications that nobody has read are lost when the message broker restarts; set amqp_durable_queues or " +
 			"rabbit_quorum_queue in [oslo_messaging_rabbit], here and where they are read")
 	}
-	queues, err := othersQueues(at, c.Rabbit)
+	queues, err := at.Queues(c.Rabbit.Queues)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}

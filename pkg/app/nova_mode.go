@@ -97,11 +97,11 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Behind = &behind
 	}
 	m.Findings = append([]Finding{m.judgeNova()}, m.judgeBehind()...)
-	if m.Mode == modeInterpose && c.Preemptible.MakeRoom != stayPut {
+	if m.Mode == config.ModeInterpose && c.Preemptible.Action != config.NeverPreempt {
 		m.Findings = append(m.Findings, well("Preemptible instances make no room for others, though make_room is %s: that takes mode = replace.",
-			c.Preemptible.MakeRoom))
+			c.Preemptible.Action))
 	}
-	if floor := c.Packing.YieldFloor; m.Mode != modeReplace && floor > 0 {
+	if floor := c.Packing.Yield.Floor; m.Mode != config.ModeReplace && floor > 0 {
 		m.Findings = append(m.Findings, well("Instances are not refused for the yields of hosts, though [packing] min_yield_floor is %g: that takes mode = replace.", floor))
 	}
 	return m, nil
@@ -145,7 +145,7 @@ func liveMachines(ctx context.Context, c config.Config) (machines []string, err 
 
 // judgeNova returns a finding about the consumers on Nova's virtual host.
 func (m NovaMode) judgeNova() Finding {
-	off, almanac := m.Mode == modeOff, m.Nova.Almanac
+	off, almanac := m.Mode == config.ModeOff, m.Nova.Almanac
 	others := max(m.Nova.Consumers-almanac, 0) // the queues are not read at the same time
 	on := "virtual host " + m.Nova.VirtualHost
 	switch {
@@ -177,8 +177,8 @@ func (m NovaMode) judgeNova() Finding {
 
 // judgeBehind returns findings about the nova-scheduler that requests are passed on to.
 func (m NovaMode) judgeBehind() []Finding {
-	b, replaces := m.Behind, m.Mode == modeReplace
-	if m.Mode == modeOff {
+	b, replaces := m.Behind, m.Mode == config.ModeReplace
+	if m.Mode == config.ModeOff {
 		return nil
 	}
 	if b == nil {

@@ -21,7 +21,7 @@ import (
 
 // checkPacking refuses inconsistent settings of [packing].
 func checkPacking(c config.Config) error {
-	if c.Packing.CPUShare <= 0 {
+	if c.Packing.Yield.Share <= 0 {
 		return fault.Field("[packing] cpu_share", "must be more than 0")
 	}
 	_, err := packingFilters(c, nil)
@@ -34,7 +34,7 @@ func checkPacking(c config.Config) error {
 func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filter, error) {
 	names, o := filters.Enabled, filterOptions(c, promises)
 	o.Reservation.Fill = false
-	if o.Evicts = false; c.Scheduler.Mode == modeReplace {
+	if o.Evicts = false; c.Scheduler.Mode == config.ModeReplace {
 		names = c.Filters.EnabledFilters
 	} else {
 		o.Yield.Floor, o.Available = 0, nil
@@ -55,10 +55,10 @@ type packing struct {
 // openPacking prepares planning and moving.
 func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*packing, error) {
 	c := a.config.Packing
-	if c.YieldFloor > 0 && a.config.Scheduler.Mode != modeReplace {
+	if c.Yield.Floor > 0 && a.config.Scheduler.Mode != config.ModeReplace {
 		a.doctor.Idle = map[string]string{"[packing] min_yield_floor": fmt.Sprintf(
 			"instances are not refused for the yields of hosts, though min_yield_floor is %g: that takes [scheduler] mode = replace, and it is %s",
-			c.YieldFloor, a.config.Scheduler.Mode)}
+			c.Yield.Floor, a.config.Scheduler.Mode)}
 	}
 	if a.cloud == nil || a.cloud.source == nil {
 		return nil, nil
@@ -68,15 +68,14 @@ func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*pac
 		return nil, err
 	}
 	cloud := ground.Cloud{Compute: a.cloud.compute}
-	w := &world{cloud: a.cloud, groups: cloud, hosts: hosts, db: db, energy: a.switching.console, clock: &a.clock, filters: list, share: c.CPUShare}
+	w := &world{cloud: a.cloud, groups: cloud, hosts: hosts, db: db, energy: a.switching.console, clock: &a.clock, filters: list, share: c.Yield.Share}
 	if c.CPUNeed == rebalance.OfDiagnostics {
 		w.meter = &ground.Meter{Compute: a.cloud.compute, Now: a.clock.now}
 	}
-	carrier := rebalance.NewCarrier(rebalance.CarrierOptions{
-		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Doubt: a.doubt(hosts),
-		Timeout: seconds(c.MoveTimeout), MostFailed: c.MaxFailures, Every: c.PollInterval,
-		Now: a.clock.now, Log: a.log.With("component", "packing"),
-	})
+	o := c.Carrier
+	o.Records, o.Archive, o.Leases, o.Cloud, o.Situation, o.Doubt = db, db, a.leases(db), cloud, w.situation, a.doubt(hosts)
+	o.Now, o.Log = a.clock.now, a.log.With("component", "packing")
+	carrier := rebalance.NewCarrier(o)
 	a.add(carrier.Job())
 	return &packing{carrier: carrier, console: &rebalance.Console{
 		Records: db, Archive: db, Situation: w.situation, Doubt: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
@@ -88,10 +87,7 @@ func (p *packing) shown(c config.Packing) api.Packing {
 	if p == nil {
 		return api.Packing{}
 	}
-	return api.Packing{
-		Console: p.console, CPUNeed: c.CPUNeed,
-		Preset: rebalance.Options{Migrations: c.Migrations, MemoryMB: int64(c.MemoryMB), Gain: c.MinGain},
-	}
+	return api.Packing{Console: p.console, CPUNeed: c.CPUNeed, Preset: c.Preset}
 }
 
 // measure registers how many moves ended in each state in this process.

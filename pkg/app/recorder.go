@@ -32,7 +32,7 @@ type decisionKeeper interface {
 func (a *App) addRecorder(db *store.Store) {
 	a.recorder = newRecorder(db, a.log.With("component", "scheduler"))
 	a.closers = append(a.closers, a.recorder.close)
-	retention := seconds(a.config.Scheduler.DecisionRetention)
+	retention := a.config.Scheduler.DecisionRetention
 	a.add(a.recorder.job(), job.Job{
 		Name: "old decisions", Every: forgetEvery,
 		Step: job.Leased(a.leases(db), "old decisions", forgetTTL, func(ctx context.Context, held *job.Held) error {

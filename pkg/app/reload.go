@@ -21,6 +21,6 @@ func (a *App) Reload(c config.Config) error {
 	if err := a.rules.load(c); err != nil {
 		return fmt.Errorf("read the policy: %w", err)
 	}
-	a.desk.Configure(limits(c), defaults(c))
+	a.desk.Configure(c.Limits, c.Reservation.Defaults)
 	return nil
 }

@@ -19,20 +19,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
-)
-
-// The modes of serving Nova's topic scheduler.
-const (
-	modeOff       = "off"
-	modeInterpose = "interpose"
-	modeReplace   = "replace"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // sweepEvery is how often claims that no instance uses are released.
 const sweepEvery = 5 * time.Second
 
 // schedules reports whether Almanac answers Nova's requests for hosts.
-func schedules(c config.Config) bool { return c.Scheduler.Mode != modeOff }
+func schedules(c config.Config) bool { return c.Scheduler.Mode != config.ModeOff }
 
 // checkScheduler refuses inconsistent settings of the scheduler.
 func checkScheduler(c config.Config) error {
@@ -42,26 +36,26 @@ func checkScheduler(c config.Config) error {
 	if !onOpenStack(c) {
 		return fault.Field("[scheduler] mode", "is %s, which takes [inventory] source = openstack", c.Scheduler.Mode)
 	}
-	if !has(c, roleAPI) || !has(c, roleInventory) {
+	if !has(c, config.RoleAPI) || !has(c, config.RoleInventory) {
 		return fault.Field("[scheduler] mode", "is %s, which takes the roles api and inventory in the same process", c.Scheduler.Mode)
 	}
 	if novaTransport(c) == "" {
 		return fault.Field("[nova] transport_url", "is needed with [scheduler] mode = %s, here or in [DEFAULT]", c.Scheduler.Mode)
 	}
-	if c.Scheduler.Mode == modeInterpose && c.Scheduler.ForwardTransportURL == "" {
+	if c.Scheduler.Mode == config.ModeInterpose && c.Scheduler.ForwardTransportURL == "" {
 		return fault.Field("[scheduler] forward_transport_url", "is needed with mode = interpose: who decides there is a nova-scheduler")
 	}
 	if err := checkForward(c); err != nil {
 		return err
 	}
-	if c.Scheduler.Mode != modeReplace {
+	if c.Scheduler.Mode != config.ModeReplace {
 		return nil
 	}
 	if c.Cells == (config.Cells{}) {
 		return fault.Field("[api_database] connection", "is needed with [scheduler] mode = replace, or [nova] cells_file or cell: "+
 			"Nova has to be told the cell of each host")
 	}
-	if c.Preemptible.MakeRoom == "migrate" && c.Scheduler.Workers < 2 {
+	if c.Preemptible.Action == upkeep.MigrateGuest && c.Scheduler.Workers < 2 {
 		return fault.Field("[scheduler] workers", "is 1, which waits for the instances that make room; with [preemptible] make_room = migrate "+
 			"it takes another, of which Nova asks where to move them")
 	}
@@ -110,7 +104,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 	if err != nil {
 		return fmt.Errorf("[nova] transport_url: %w", err)
 	}
-	queues, err := othersQueues(at, a.config.Rabbit)
+	queues, err := at.Queues(a.config.Rabbit.Queues)
 	if err != nil {
 		return fmt.Errorf("[nova] transport_url: %w", err)
 	}
@@ -126,7 +120,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 	} else if behind != nil {
 		o.Behind = behind
 	}
-	if a.config.Scheduler.Mode == modeReplace {
+	if a.config.Scheduler.Mode == config.ModeReplace {
 		choice, err := pipeline(a.config, a.evictor, a.desk, hosts)
 		if err != nil {
 			return err
@@ -136,14 +130,13 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 			_, err := a.cloud.source.Hosts(ctx)
 			return err
 		}
-		room := a.config.Preemptible
-		migrates := room.MakeRoom == "migrate"
-		a.evictions = eviction.New(eviction.Options{
-			Board: a.cloud.board, Placement: a.cloud.placement, Looker: a.cloud.source,
-			Servers: servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
-			Records: db, NewID: uuid.NewString, Notice: room.Notice, Timeout: room.EvictionTimeout, EvictFirst: migrates,
-			Now: time.Now, Log: log,
-		})
+		action := a.config.Preemptible.Action
+		migrates := action == upkeep.MigrateGuest
+		e := a.config.Preemptible.Eviction
+		e.Board, e.Placement, e.Looker = a.cloud.board, a.cloud.placement, a.cloud.source
+		e.Servers = servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, action, time.Now}
+		e.Records, e.NewID, e.EvictFirst, e.Now, e.Log = db, uuid.NewString, migrates, time.Now, log
+		a.evictions = eviction.New(e)
 		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: a.evictions.Ledger.Sweep})
 		d := dispatch.Options{
 			Board: a.cloud.board, Planner: choice, Placement: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
@@ -200,7 +193,7 @@ func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
 	}
-	queues, err := othersQueues(at, a.config.Rabbit)
+	queues, err := at.Queues(a.config.Rabbit.Queues)
 	if err != nil {
 		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
 	}

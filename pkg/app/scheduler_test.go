@@ -15,7 +15,7 @@ func TestOneWorkerDoesNotDoWhereInstancesMoveToMakeRoom(t *testing.T) {
 	}{{"migrate", "1", true}, {"migrate", "2", false}, {"delete", "1", false}} {
 		settings, err := config.Load(nil, nil, map[string]string{
 			"OS_INVENTORY__SOURCE": "openstack", "OS_NOVA__TRANSPORT_URL": "rabbit://n:p@mq/", "OS_NOVA__CELL": "0a1b2c3d-0000-4000-8000-000000000000",
-			"OS_SCHEDULER__MODE": modeReplace, "OS_SCHEDULER__WORKERS": c.workers, "OS_PREEMPTIBLE__MAKE_ROOM": c.makeRoom,
+			"OS_SCHEDULER__MODE": config.ModeReplace, "OS_SCHEDULER__WORKERS": c.workers, "OS_PREEMPTIBLE__MAKE_ROOM": c.makeRoom,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/booking"
-	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
@@ -23,20 +22,13 @@ import (
 func stages(c config.Config) bool { return onOpenStack(c) && c.Staging.Enabled }
 
 func stagingRules(c config.Config) controller.Rules {
-	s := c.Staging
-	rules := controller.Rules{
-		Strategy: staging.Strategy(s.Strategy), Rate: float64(s.RepositoryRate) * megabyte, Link: float64(s.LinkRate) * megabyte,
-		Limit: int64(s.PoolLimit) << 30, Margin: seconds(s.Margin),
-		Factor: float64(s.TimeoutFactor), Retries: s.Retries, RetryDelay: seconds(s.RetryDelay),
-		Heard: c.Nova.Notifications, Poll: s.PollInterval,
-	}
-	if s.RemoveUnused {
-		rules.Lifetime = int64(s.UnusedMinimumAge)
+	rules := c.Staging.Rules
+	rules.Heard = c.Nova.Notifications
+	if !c.Staging.RemoveUnused {
+		rules.Lifetime = 0
 	}
 	return rules
 }
-
-const megabyte = 1_000_000
 
 // openStaging prepares the controller that stages images on hosts; nil if staging is off. The desk
 // opens with the controller's facts, and is attached to it afterwards.
@@ -44,7 +36,7 @@ func (a *App) openStaging(ctx context.Context, db *store.Store, hosts *inventory
 	if a.cloud == nil || !stages(a.config) {
 		return nil, nil
 	}
-	client, err := glance.New(a.cloud.session, clientOptions(a.config.Glance))
+	client, err := glance.New(a.cloud.session, a.config.Glance)
 	if err != nil {
 		return nil, fmt.Errorf("[glance]: %w", err)
 	}

@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 )
 
 // PowerAgent is the configuration of almanac-power. It uses only the logging fields, Host
 // and TransportURL of Default.
 type PowerAgent struct {
 	Default  Default
-	Rabbit   Rabbit
+	Rabbit   amqp.Options
 	Agent    Agent
 	Ironic   Ironic
 	Keystone Keystone
@@ -30,7 +33,7 @@ type Agent struct {
 
 // Ironic is section [ironic].
 type Ironic struct {
-	Client
+	openstack.Options
 	Enabled bool
 }
 
@@ -85,7 +88,7 @@ func agentTable(c *PowerAgent) []section {
 			boolean(&c.Ironic.Enabled, "enabled", false,
 				"Use Ironic: the driver ironic switches machines through Ironic's API as the user of [keystone_authtoken], "+
 					"and other drivers leave alone the hosts that are Ironic nodes."),
-		}, clientOptions(&c.Ironic.Client, "Ironic")...)},
+		}, clientOptions(&c.Ironic.Options, "Ironic")...)},
 		{"keystone_authtoken", keystoneOptions(&c.Keystone)},
 	}
 }

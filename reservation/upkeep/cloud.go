@@ -44,3 +44,10 @@ const (
 	MigrateGuest Order = "migrate" // live if it runs, cold if it is stopped
 	AwaitGuest   Order = "wait"
 )
+
+// The orders that Rules.Normal, Rules.Left and Rules.Preemptible may have.
+var (
+	NormalOrders      = []Order{AwaitGuest, MigrateGuest}
+	LeftOrders        = []Order{MigrateGuest, ShelveGuest, DeleteGuest, AwaitGuest}
+	PreemptibleOrders = []Order{DeleteGuest, ShelveGuest, MigrateGuest, AwaitGuest}
+)
