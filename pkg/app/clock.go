@@ -2,13 +2,38 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
+
+// openClock sets the clock of the process by the database's, and opens the job that keeps it so.
+func openClock(ctx context.Context, p process, db databaseClock) (f feature, err error) {
+	set := func(ctx context.Context) error { return p.clock.set(ctx, db, p.log) }
+	f.jobs = append(f.jobs, job.Job{Name: "clock", Every: clockEvery, Step: set})
+	f.probe("clock offset", func() error {
+		if ahead := p.clock.ahead(); ahead.Abs() > worthSaying {
+			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
+		}
+		return nil
+	})
+	f.probe("clock doubt", func() error {
+		if doubt := p.clock.doubt(); doubt != "" {
+			return errors.New(doubt)
+		}
+		return nil
+	})
+	f.metrics.gauge("almanac_database_clock_offset_seconds", "How far the database's clock is ahead of this machine's.", nil,
+		func() float64 { return p.clock.ahead().Seconds() })
+	f.metrics.gauge("almanac_database_clock_doubt", "1 if the database's clock is not trusted, so that nothing begins that depends on it.", nil,
+		func() float64 { return oneIf(p.clock.doubt() != "") })
+	return f, set(ctx)
+}
 
 // databaseClock reads the time of a database.
 type databaseClock interface {

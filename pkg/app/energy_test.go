@@ -75,26 +75,26 @@ func TestAProcessWithoutTheInventoryReadsTheHostsWhenTheyChangeHereOrThere(t *te
 	}
 	c.Default.Roles = []string{config.RoleAPI, config.RoleEnergy}
 	synctest.Test(t, func(t *testing.T) {
-		a, b := &App{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}
-		if _, err := a.source(b); err != nil {
+		source, _, err := openSource(process{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}, nil, nil, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 		changed := func() bool {
 			synctest.Wait()
 			select {
-			case <-b.hostsChanged:
+			case <-source.changed[0]:
 				return true
 			default:
 				return false
 			}
 		}
-		if b.pokeHosts(); !changed() {
+		if source.changed.poke(); !changed() {
 			t.Error("what this process has switched is not read")
 		}
 		there := make(chan struct{}, 1)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go func() { _ = b.news(there).run(ctx) }()
+		go func() { _ = relay("changes", there, source.changed.poke).run(ctx) }()
 		if changed() {
 			t.Error("nothing has changed, and the hosts are read")
 		}

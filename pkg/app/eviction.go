@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -19,6 +22,21 @@ const evictedAt = "almanac:evicted_at"
 
 // noticeLinger is how long after the end of an eviction its notice may remain visible.
 const noticeLinger = 5 * time.Minute
+
+// newEvictions returns the evictions of preemptible instances for others.
+func newEvictions(s shared) *eviction.Evictor {
+	action, o := s.config.Preemptible.Action, s.config.Preemptible.Eviction
+	o.Board, o.Placement, o.Looker = s.source.board, s.cloud.placement, s.source.cloud
+	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db), s.cloud.compute, s.bus.notifier, action, time.Now}
+	o.Records, o.NewID, o.EvictFirst, o.Now, o.Log = s.db, uuid.NewString, action == upkeep.MigrateGuest, time.Now, s.logOf("scheduler")
+	return eviction.New(o)
+}
+
+func (m *metrics) evictions(evicted func() (gone, stayed int64)) {
+	const name, help = "almanac_evictions_total", "Preemptible instances that this process chose as victims, by outcome."
+	m.counter(name, help, prometheus.Labels{"outcome": "gone"}, func() float64 { gone, _ := evicted(); return float64(gone) })
+	m.counter(name, help, prometheus.Labels{"outcome": "stayed"}, func() float64 { _, stayed := evicted(); return float64(stayed) })
+}
 
 // servers are Nova's servers that are evicted.
 type servers struct {

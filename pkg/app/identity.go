@@ -1,13 +1,13 @@
 package app
 
 import (
-	"context"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
@@ -56,18 +56,34 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// authenticator returns the configured authenticator. check, if not nil, reports whether it works.
-func (a *App) authenticator() (callers api.Authenticator, check func(ctx context.Context) error, err error) {
-	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
-		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil, nil
+// identity is who callers are, and what they may do.
+type identity struct {
+	api.Authenticator
+	rules *rules
+}
+
+// keystoneEvery is how often the job keystone checks whether Keystone answers.
+const keystoneEvery = 30 * time.Second
+
+// openIdentity opens the configured authenticator and the policy.
+func openIdentity(p process) (who identity, f feature, err error) {
+	who.rules = &rules{}
+	if err := who.rules.load(p.config); err != nil {
+		return who, f, err
 	}
-	o := a.config.Keystone.Options
-	o.ServiceType, o.Now, o.Log = serviceType, time.Now, a.log.With("component", "keystone")
+	if c := p.config.NoAuth; p.config.API.AuthStrategy == "noauth" {
+		who.Authenticator = api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}
+		return who, f, nil
+	}
+	o := p.config.Keystone.Options
+	o.ServiceType, o.Now, o.Log = serviceType, time.Now, p.logOf("keystone")
 	tokens, err := keystone.New(o)
 	if err != nil {
-		return nil, nil, err
+		return who, f, err
 	}
-	return api.Keystone{Tokens: tokens}, tokens.Check, nil
+	who.Authenticator = api.Keystone{Tokens: tokens}
+	f.jobs = append(f.jobs, job.Job{Name: "keystone", Every: keystoneEvery, Step: tokens.Check})
+	return who, f, nil
 }
 
 // serviceType is Almanac's type in Keystone's catalog.

@@ -68,9 +68,11 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	look := &App{config: c, log: slog.New(slog.DiscardHandler), replica: novaCommand}
-	defer look.Close()
-	transport, at, err := look.openTransport(&bus{}, "nova mode", novaTransport(c))
+	p := process{config: c, log: slog.New(slog.DiscardHandler), replica: novaCommand}
+	var f feature
+	defer f.close()
+	_, url := novaTransport(c)
+	transport, at, err := f.openTransport(p, "nova mode", url)
 	if err != nil {
 		return m, fmt.Errorf("[nova] transport_url: %w", err)
 	}
@@ -86,7 +88,7 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Nova.Almanac += own.Consumers
 	}
 	if url := c.Scheduler.ForwardTransportURL; url != "" {
-		transport, at, err := look.openTransport(&bus{}, "nova mode", url)
+		transport, at, err := f.openTransport(p, "nova mode", url)
 		if err != nil {
 			return m, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
 		}
@@ -117,8 +119,8 @@ func lookAtTopic(ctx context.Context, transport *amqp.Transport, virtualHost str
 
 // liveMachines returns the machines of live replicas, and this one.
 func liveMachines(ctx context.Context, c config.Config) (machines []string, err error) {
-	if novaTransport(c) == "" {
-		return nil, fault.Field("[nova] transport_url", "is needed to look at Nova's topic, here or in [DEFAULT]")
+	if _, url := novaTransport(c); url == "" {
+		return nil, fault.Field("[nova] transport_url", "is required to look at Nova's topic, here or in [DEFAULT]")
 	}
 	own, err := machine(c.Default)
 	if err != nil {

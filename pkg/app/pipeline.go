@@ -46,8 +46,8 @@ func fills(c config.Config) bool {
 	return evicts(c) && c.Preemptible.FillReserved && c.Scheduler.ForwardTransportURL == ""
 }
 
-// evictor returns the evictor; nil if evictions are off.
-func evictor(c config.Config) (*preemption.Evictor, error) {
+// newEvictor returns the evictor; nil if evictions are off.
+func newEvictor(c config.Config) (*preemption.Evictor, error) {
 	if !evicts(c) {
 		return nil, nil
 	}
@@ -92,8 +92,6 @@ func ownWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error)
 }
 
 // reservationFilter returns the filter that keeps instances off promised hosts.
-func (a *App) reservationFilter() filters.Reservation { return reservationFilter(a.config, a.desk) }
-
 func reservationFilter(c config.Config, promises filters.Promises) filters.Reservation {
 	return filters.Reservation{
 		Promises: promises, Fence: c.Reservation.Fence, LeadTime: c.Reservation.Rules.LeadTime,

@@ -122,8 +122,7 @@ func (r *removing) refuse(refusal error) error {
 // observe returns Almanac's resources in the cloud, and the steps that remove those for
 // reservations. It refuses if instances still wait for the end of their reservation.
 func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step, error) {
-	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	source.Remember(r.db)
+	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Records: r.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	hosts, err := source.Hosts(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the hosts: %w", err)
