@@ -47,7 +47,7 @@ func (p Placing) evictor() *preemption.Evictor {
 // The reasons why evictions are off.
 const (
 	noPlacing = "Almanac places no instances here, so that none have to leave for others: that takes [scheduler] mode = replace"
-	noRoom    = "preemptible instances do not make room here ([preemptible] make_room = no)"
+	noRoom    = "preemptible instances do not make room here ([preemptible] preempt_action = no)"
 )
 
 // stay returns why no preemptible instance is ever evicted; empty if evictions are on.

@@ -43,7 +43,7 @@ type servers struct {
 	*novafence.Cloud
 	compute  *nova.Client
 	notifier *notice.Notifier // nil without notifications
-	action   upkeep.Order     // the value of [preemptible] make_room
+	action   upkeep.Order     // the value of [preemptible] preempt_action
 	now      func() time.Time
 }
 

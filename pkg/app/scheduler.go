@@ -55,7 +55,7 @@ func checkScheduler(c config.Config) error {
 			"Nova must receive the cell of each host")
 	}
 	if c.Preemptible.Action == upkeep.MigrateGuest && c.Scheduler.Workers < 2 {
-		return fault.Field("[scheduler] workers", "must be at least 2 with [preemptible] make_room = migrate: "+
+		return fault.Field("[scheduler] workers", "must be at least 2 with [preemptible] preempt_action = migrate: "+
 			"while one worker waits for victims to leave, Nova asks another one for their new hosts")
 	}
 	evictor, err := newEvictor(c)

@@ -111,7 +111,7 @@ func energyLimitOptions(e *Energy) []option {
 func energySwitchOptions(e *Energy) []option {
 	s := &e.Switching
 	return []option{
-		duration(&s.Settle, "settle_time", time.Minute, 0, time.Hour,
+		duration(&s.Settle, "drain_time", time.Minute, 0, time.Hour,
 			"How long a host is closed to new instances before Almanac checks it again and switches it off."),
 		duration(&s.OffPatience, "soft_off_timeout", 5*time.Minute, time.Second, time.Hour,
 			"Time limit for the operating system of a host to shut down."),

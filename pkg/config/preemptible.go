@@ -37,10 +37,10 @@ func preemptibleOptions(p *Preemptible) []option {
 		text(&p.Rule.Protect, "protect_metadata", "almanac:protected",
 			"Server metadata key: an instance with the value true is never preempted, like a locked instance. Its owner may set it. "+
 				"Empty means none."),
-		choice(&p.Action, "make_room", upkeep.DeleteGuest, actions,
+		choice(&p.Action, "preempt_action", upkeep.DeleteGuest, actions,
 			"Action on preemptible instances when a normal instance does not fit: delete, shelve, migrate, or no (never preempt). "+
 				"Requires [scheduler] mode = replace."),
-		duration(&p.Eviction.Notice, "notice", 0, 0, 15*time.Minute,
+		duration(&p.Eviction.Notice, "eviction_notice", 0, 0, 15*time.Minute,
 			"How long before the action Almanac warns the owners of the instances, by a notification and by server metadata. The new "+
 				"instance waits meanwhile; Nova's conductor waits up to [DEFAULT] long_rpc_timeout, 30 minutes by default."),
 		duration(&p.Eviction.Timeout, "eviction_timeout", time.Minute, time.Second, 10*time.Minute,
@@ -48,8 +48,8 @@ func preemptibleOptions(p *Preemptible) []option {
 				"instance."),
 		boolean(&p.FillReserved, "fill_reserved", true,
 			"Preemptible instances may use the unused part of a running reservation until its owner's instances need it. Requires "+
-				"[scheduler] mode = replace, make_room other than no, and no forward_transport_url: forwarded requests preempt nothing."),
-		choice(&p.Cost, "cost", preemption.PartialHour, preemption.Costs,
+				"[scheduler] mode = replace, preempt_action other than no, and no forward_transport_url: forwarded requests preempt nothing."),
+		choice(&p.Cost, "victim_cost", preemption.PartialHour, preemption.Costs,
 			"Cost of preempting an instance; Almanac chooses the cheapest set. partial_hour: time since its last full cost_period. "+
 				"running_time: time since it started to run. age: time since it was requested. price, priority: the value of its "+
 				"flavor's price_extra_spec or priority_extra_spec."),

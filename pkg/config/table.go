@@ -151,9 +151,9 @@ func inventoryOptions(i *Inventory) []option {
 		duration(&i.FullPollInterval, "full_poll_interval", 10*time.Minute, time.Minute, day,
 			"How often everything is read from Nova and Placement. In between, only changes are read."),
 		integer(&i.Trust.MaxChangePercent, "max_change_percent", 20, 0, 100,
-			"Percentage of hosts, but at least one host, that may disappear or fail within settle_time. If more do, Almanac does "+
+			"Percentage of hosts, but at least one host, that may disappear or fail within trust_after. If more do, Almanac does "+
 				"not trust the inventory: it heals and cleans up nothing until the inventory settles."),
-		duration(&i.Trust.SettleTime, "settle_time", 10*time.Minute, 0, day,
+		duration(&i.Trust.SettleTime, "trust_after", 10*time.Minute, 0, day,
 			"How long an untrusted inventory must stay unchanged before Almanac trusts it."),
 	}
 }

@@ -61,7 +61,7 @@ func weigherOptions(w *Weighers) []option {
 		w.weight("overcommit_weight_multiplier", anyNumber,
 			"Multiplier for hosts that need no preemption. Such hosts come first in any case."),
 		w.weight("preemption_cost_weight_multiplier", anyNumber,
-			"Multiplier for the cost of preemption on a host, which counts against it; see [preemptible] cost."),
+			"Multiplier for the cost of preemption on a host, which counts against it; see [preemptible] victim_cost."),
 		w.weight("period_weight_multiplier", anyNumber,
 			"Multiplier for the cost of preempting all preemptible instances of a host, which counts against it."),
 		w.weight("preemptible_count_weight_multiplier", anyNumber, "Multiplier for the number of preemptible instances, which count against a host."),
