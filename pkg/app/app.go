@@ -78,7 +78,7 @@ func machine(c config.Default) (string, error) {
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("find the name of this machine; set [DEFAULT] host: %w", err)
+		return "", fmt.Errorf("determine the name of this machine; set [DEFAULT] host: %w", err)
 	}
 	return name, nil
 }

@@ -27,7 +27,7 @@ func Check(c config.Config) error {
 		return fault.Field("[DEFAULT] roles", "name at least one of %s", strings.Join(config.Roles, ", "))
 	}
 	if c.Default.TransportURL == "" && !(has(c, config.RoleAPI) && has(c, config.RoleInventory)) {
-		return fault.Field("[DEFAULT] transport_url", "is needed where the roles api and inventory run apart")
+		return fault.Field("[DEFAULT] transport_url", "is required if the roles api and inventory run in different processes")
 	}
 	for section, url := range map[string]string{
 		"DEFAULT": c.Default.TransportURL, "nova": c.Nova.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
@@ -49,7 +49,7 @@ func Check(c config.Config) error {
 		}
 	}
 	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
-		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
+		return fault.Field("[nova] transport_url", "is required to receive Nova's notifications, here or in [DEFAULT]")
 	}
 	if err := checkOnEnd(c.Reservation.Defaults); err != nil {
 		return err
@@ -101,7 +101,7 @@ func checkCallers(c config.Config) error {
 		return nil
 	}
 	return fault.New(fault.Invalid,
-		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
+		"[api] host is %q: with auth_strategy = noauth every caller is an admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
 }
 
 // checkAccount refuses settings with which the service user cannot log in.
@@ -109,7 +109,7 @@ func checkAccount(c config.Config) error {
 	k := c.Keystone
 	if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {
 		return fault.Field("[keystone_authtoken] auth_type",
-			"must be v3applicationcredential where application_credential_secret is given, and only there")
+			"must be v3applicationcredential if application_credential_secret is set, and only then")
 	}
 	return k.Connection.Check()
 }

@@ -86,7 +86,7 @@ func preemptibleRule(c config.Config) inventory.PreemptibleRule {
 }
 
 // leaves are the statuses in which Nova shelves or migrates an instance, by [preemptible]
-// make_room (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). Nova deletes
+// preempt_action (nova/compute/api.py shelve, shelve_offload, live_migrate, resize). Nova deletes
 // instances in any status.
 var leaves = map[upkeep.Order][]string{
 	upkeep.ShelveGuest:  {"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED"},

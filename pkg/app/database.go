@@ -52,7 +52,7 @@ func upToDate(ctx context.Context, db *store.Store) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fault.New(fault.Unavailable, "the database misses %s; run almanacd db sync", strings.Join(missing, ", "))
+		return fault.New(fault.Unavailable, "the database lacks the migrations %s; run almanacd db sync", strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 type NovaMode struct {
 	Mode string `json:"mode"` // as configured: off, interpose or replace
 	Nova Topic  `json:"nova"`
-	// Behind is the topic that requests are passed on to; nil if none is configured.
+	// Behind is the topic to which requests are forwarded; nil if none is configured.
 	Behind *Topic `json:"behind"`
 	// Replicas has each machine with a live replica of Almanac, and this machine.
 	Replicas []Reader  `json:"replicas"`
@@ -100,11 +100,11 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 	}
 	m.Findings = append([]Finding{m.judgeNova()}, m.judgeBehind()...)
 	if m.Mode == config.ModeInterpose && c.Preemptible.Action != config.NeverPreempt {
-		m.Findings = append(m.Findings, well("Preemptible instances make no room for others, though make_room is %s: that takes mode = replace.",
+		m.Findings = append(m.Findings, well("Almanac preempts no instances although preempt_action is %s: that requires mode = replace.",
 			c.Preemptible.Action))
 	}
 	if floor := c.Packing.Yield.Floor; m.Mode != config.ModeReplace && floor > 0 {
-		m.Findings = append(m.Findings, well("Instances are not refused for the yields of hosts, though [packing] min_yield_floor is %g: that takes mode = replace.", floor))
+		m.Findings = append(m.Findings, well("The YieldFilter does not run although [packing] min_yield_floor is %g: it requires mode = replace.", floor))
 	}
 	return m, nil
 }
@@ -152,19 +152,19 @@ func (m NovaMode) judgeNova() Finding {
 	on := "virtual host " + m.Nova.VirtualHost
 	switch {
 	case !m.Nova.Exists:
-		return wrong("Nobody has served Nova's topic on %s, which has no queue %s: see whether [nova] transport_url is Nova's.", on, topic.Topic)
+		return wrong("No process has served Nova's topic on %s, which has no queue %s: check that [nova] transport_url is Nova's.", on, topic.Topic)
 	case almanac == 0 && others == 0:
 		starting := "almanacd"
 		if off {
 			starting = "nova-scheduler"
 		}
-		return wrong("Nobody answers Nova on %s: start %s. Requests wait there, %d now, each for Nova's [DEFAULT] rpc_response_timeout, "+
-			"60 s by default; then its instances are in ERROR.", on, starting, m.Nova.Waiting)
+		return wrong("No process answers Nova on %s: start %s. The queue has %d requests. Each waits for Nova's [DEFAULT] rpc_response_timeout, "+
+			"60 s by default; then its instances go to ERROR.", on, starting, m.Nova.Waiting)
 	case almanac > 0 && others > 0 && off:
 		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers, and mode is off: restart almanacd.", on, almanac, others)
 	case almanac > 0 && others > 0:
-		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers: stop nova-scheduler there, or the requests "+
-			"that it takes by-pass reservations.", on, almanac, others)
+		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers: stop nova-scheduler there, "+
+			"because it ignores reservations.", on, almanac, others)
 	case almanac > 0 && off:
 		return wrong("Almanac answers Nova, and mode is off: start nova-scheduler on %s, then restart almanacd.", on)
 	case almanac > 0:
@@ -177,25 +177,25 @@ func (m NovaMode) judgeNova() Finding {
 	}
 }
 
-// judgeBehind returns findings about the nova-scheduler that requests are passed on to.
+// judgeBehind returns findings about the nova-scheduler to which requests are forwarded.
 func (m NovaMode) judgeBehind() []Finding {
 	b, replaces := m.Behind, m.Mode == config.ModeReplace
 	if m.Mode == config.ModeOff {
 		return nil
 	}
 	if b == nil {
-		return []Finding{well("What Almanac cannot judge finds no host: there is no [scheduler] forward_transport_url.")}
+		return []Finding{well("Requests that Almanac cannot judge find no host: [scheduler] forward_transport_url is not set.")}
 	}
 	who := number(b.Consumers, "consumer", "consumers")
 	switch {
 	case b.Consumers > 0 && replaces:
-		return []Finding{well("What Almanac cannot judge, nova-scheduler decides on virtual host %s (%s).", b.VirtualHost, who)}
+		return []Finding{well("nova-scheduler decides the requests that Almanac cannot judge, on virtual host %s (%s).", b.VirtualHost, who)}
 	case b.Consumers > 0:
 		return []Finding{well("nova-scheduler decides, on virtual host %s (%s).", b.VirtualHost, who)}
 	case replaces:
-		return []Finding{wrong("Nobody decides what Almanac cannot judge: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+		return []Finding{wrong("No process decides the requests that Almanac cannot judge: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
 	default:
-		return []Finding{wrong("Nobody decides, and every request fails: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+		return []Finding{wrong("No process decides, so every request fails: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
 	}
 }
 

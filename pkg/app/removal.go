@@ -232,7 +232,7 @@ func unused(ctx context.Context, db *store.Store, self string, force bool) error
 		return err
 	}
 	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
-		return fault.New(fault.Conflict, "almanacd runs (%s) and would put everything back; stop it first", running[0])
+		return fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
 	}
 	live, err := db.List(ctx, reservation.Query{
 		Statuses: []reservation.Status{reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending}, Limit: 1,
@@ -241,7 +241,7 @@ func unused(ctx context.Context, db *store.Store, self string, force bool) error
 		return err
 	}
 	if len(live) > 0 && !force {
-		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete what lives, or use --force and leave its instances where they are",
+		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete all live reservations, or use --force and leave their instances where they are",
 			live[0].ID, live[0].ProjectID, live[0].Status)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 func TestOneWorkerDoesNotDoWhereInstancesMoveToMakeRoom(t *testing.T) {
 	for _, c := range []struct {
 		action, workers string
-		refused           bool
+		refused         bool
 	}{{"migrate", "1", true}, {"migrate", "2", false}, {"delete", "1", false}} {
 		settings, err := config.Load(nil, nil, map[string]string{
 			"OS_INVENTORY__SOURCE": "openstack", "OS_NOVA__TRANSPORT_URL": "rabbit://n:p@mq/", "OS_NOVA__CELL": "0a1b2c3d-0000-4000-8000-000000000000",
