@@ -82,12 +82,6 @@ func (s *seen) get() controller.Status {
 	return s.status
 }
 
-// alarmKinds are all kinds of alarms, so that each has its metric before its first alarm.
-var alarmKinds = []energy.AlarmKind{
-	energy.AlarmReservedAsleep, energy.AlarmWakeFailed, energy.AlarmQuarantined, energy.AlarmStuck, energy.AlarmFoundOn, energy.AlarmFoundOff,
-	energy.AlarmContradiction, energy.AlarmAgentLost, energy.AlarmTwoAgents, energy.AlarmBreaker, energy.AlarmHeldOff, energy.AlarmHalted,
-}
-
 // measure adds the metrics of the energy controller.
 func (s *seen) measure(m *metrics) {
 	phases := map[string]energy.Phase{
@@ -101,7 +95,7 @@ func (s *seen) measure(m *metrics) {
 			return n
 		})
 	}
-	for _, kind := range alarmKinds {
+	for _, kind := range energy.AlarmKinds {
 		m.gauge("almanac_energy_alarms", "Alarms of the energy controller, by kind.", prometheus.Labels{"kind": string(kind)}, func() (n float64) {
 			for _, a := range s.get().Report.Alarms {
 				n += oneIf(a.Kind == kind)

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"io"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -20,7 +17,7 @@ type PowerAgent struct {
 	Ironic   Ironic
 	Keystone Keystone
 
-	Folder string // of the first file read; empty without a file
+	Origin
 }
 
 // Agent is section [agent].
@@ -41,19 +38,12 @@ type Ironic struct {
 // of Load.
 func LoadPowerAgent(paths, dirs []string, environment map[string]string) (PowerAgent, error) {
 	var cfg PowerAgent
-	if err := load(agentTable(&cfg), paths, dirs, environment); err != nil {
+	origin, err := load(agentTable(&cfg), paths, dirs, environment)
+	if err != nil {
 		return PowerAgent{}, err
 	}
-	cfg.Folder = cmp.Or(slices.Concat(folders(paths), dirs)...)
+	cfg.Origin = origin
 	return cfg, nil
-}
-
-// Beside returns where a file named in the configuration lies, as Config.Beside does.
-func (c PowerAgent) Beside(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(c.Folder, path)
 }
 
 // SamplePowerAgent writes the sample configuration file of almanac-power, in the layout of Sample.

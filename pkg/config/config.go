@@ -54,16 +54,21 @@ type Config struct {
 	Glance        openstack.Options
 	Staging       Staging
 
+	Origin
+}
+
+// Origin is where a configuration was read from.
+type Origin struct {
 	Folder string // of the first file read; empty without a file
 }
 
 // Beside returns where a file named in the configuration lies: a relative path
 // starts at the folder of the first configuration file.
-func (c Config) Beside(path string) string {
+func (o Origin) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(c.Folder, path)
+	return filepath.Join(o.Folder, path)
 }
 
 // The roles that a process can have.
