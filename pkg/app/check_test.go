@@ -13,7 +13,7 @@ func TestTheDefaultEndIsAmongTheChoices(t *testing.T) {
 	for name, tc := range map[string]struct {
 		onEnd   reservation.OnEnd
 		choices []reservation.OnEnd
-		wrong   string // in the error; empty is none
+		wrong   string // a part of the error; empty means none
 	}{
 		"it is":              {"shelve", []reservation.OnEnd{"delete", "shelve"}, ""},
 		"it is not":          {"leave", []reservation.OnEnd{"delete", "shelve"}, "[reservation] on_end: is \"leave\", which is not among on_end_choices: delete, shelve"},

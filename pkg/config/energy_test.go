@@ -11,7 +11,7 @@ import (
 
 const day = 24 * 3600 // seconds
 
-// energyText sets every option of [energy] to another value than its default.
+// energyText sets every option of [energy] to a value other than its default.
 const energyText = `[energy]
 mode = recommend
 rules = paper
