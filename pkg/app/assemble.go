@@ -7,6 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -150,7 +151,16 @@ func (a *App) openAPI(ctx context.Context, bus *bus, cloud *cloud) error {
 	if err != nil {
 		return err
 	}
+	return a.openFeatures(ctx, s, callers, enforced, images, evictor)
+}
+
+// openFeatures opens the features that rest on what they share, and at last the API.
+func (a *App) openFeatures(
+	ctx context.Context, s shared, callers identity, enforced *enforcement, images *imagectl.Known, evictor *preemption.Evictor,
+) error {
 	_ = a.add(openUpkeep(s), nil)
+	var f feature
+	var err error
 	parts := apiParts{shared: s, callers: callers, enforced: enforced}
 	if parts.images, f, err = openStaging(ctx, s, images); a.add(f, err) != nil {
 		return err
