@@ -82,41 +82,45 @@ func (s shared) purge(name string, keep int64, purge func(ctx context.Context, l
 }
 
 // openShared opens the reservations with what they rest on: the database and its clock, the hosts,
-// and the fences on the cloud, which are nil without one. images is what decisions know of images.
-func (a *App) openShared(ctx context.Context, s shared, shown func(*inventory.States), images *imagectl.Known) (shared, *enforcement, error) {
-	var f feature
-	var err error
-	if s.db, f, err = openDatabase(ctx, s.process); a.add(f, err) != nil {
+// and the fences on the cloud, which are nil without one. images is what decisions know of images,
+// and shown is that of openstack.Options.
+func (a *App) openShared(
+	ctx context.Context, bus *bus, cloud *cloud, images *imagectl.Known, shown func(*inventory.States),
+) (s shared, enforced *enforcement, err error) {
+	p := a.process
+	db, f, err := openDatabase(ctx, p)
+	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	if err := a.add(openClock(ctx, s.process, s.db)); err != nil {
+	if err := a.add(openClock(ctx, p, db)); err != nil {
 		return s, nil, err
 	}
-	if s.powers, err = newPowers(s.process, s.db); err != nil {
+	powers, err := newPowers(p, db)
+	if err != nil {
 		return s, nil, err
 	}
-	if s.source, f, err = openSource(s.process, s.bus, s.cloud, s.db, shown); a.add(f, err) != nil {
+	source, f, err := openSource(p, bus, cloud, db, shown)
+	if a.add(f, err) != nil {
 		return s, nil, err
 	}
 	// The hosts and the desk, and the desk and the enforcer, need each other: the first of each pair
 	// gets a function. Nothing calls it before the jobs run.
-	s.hosts, f, err = openHosts(ctx, s.process, s.source, s.db, s.powers, func(next *inventory.Snapshot) { a.desk.Observe(next) })
+	hosts, f, err := openHosts(ctx, p, source, db, powers, func(next *inventory.Snapshot) { a.desk.Observe(next) })
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	var enforced *enforcement
 	var carrier booking.Cloud
-	if s.cloud != nil {
+	if cloud != nil {
 		carrier = carry(func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
 			return enforced.Carry(ctx, r, event)
 		})
 	}
-	a.desk, f, err = openBooking(ctx, s.process, s.bus, s.db, s.hosts, images, carrier)
+	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, carrier)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	s.desk = a.desk
-	if s.cloud == nil {
+	s = shared{p, bus, cloud, db, powers, source, hosts, a.desk}
+	if cloud == nil {
 		return s, nil, nil
 	}
 	enforced, f, err = openEnforcement(ctx, s)
@@ -147,7 +151,7 @@ func (a *App) openAPI(ctx context.Context, bus *bus, cloud *cloud) error {
 		shown = func(states *inventory.States) { evictor.Prepare(states, a.clock.now()) }
 	}
 	images := &imagectl.Known{}
-	s, enforced, err := a.openShared(ctx, shared{process: a.process, bus: bus, cloud: cloud}, shown, images)
+	s, enforced, err := a.openShared(ctx, bus, cloud, images, shown)
 	if err != nil {
 		return err
 	}

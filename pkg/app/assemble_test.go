@@ -66,17 +66,18 @@ func TestTheFeaturesForACloudFitTogetherBeforeTheCloudAnswers(t *testing.T) {
 	db, f, err := openDatabase(t.Context(), p)
 	added(f, err)
 	added(openClock(t.Context(), p, db))
-	s := shared{process: p, bus: bus, cloud: cloud, db: db}
-	if s.powers, err = newPowers(p, db); err != nil {
+	powers, err := newPowers(p, db)
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.source, f, err = openSource(p, bus, cloud, db, nil)
+	source, f, err := openSource(p, bus, cloud, db, nil)
 	added(f, err)
-	s.hosts, f, err = openHosts(t.Context(), p, &hostSource{Source: file, changed: s.source.changed}, db, s.powers, nil)
+	hosts, f, err := openHosts(t.Context(), p, &hostSource{Source: file, changed: source.changed}, db, powers, nil)
 	added(f, err)
 	images := &imagectl.Known{}
-	s.desk, f, err = openBooking(t.Context(), p, bus, db, s.hosts, images, nil)
+	desk, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil)
 	added(f, err)
+	s := shared{p, bus, cloud, db, powers, source, hosts, desk}
 	enforced, f, err := openEnforcement(t.Context(), s)
 	added(f, err)
 	if err := a.openFeatures(t.Context(), s, callers, enforced, images, nil); err != nil {
