@@ -111,7 +111,7 @@ func openHosts(
 	f.jobs = append(f.jobs, job.Job{Name: "inventory", Every: p.config.Inventory.RefreshInterval, Step: hosts.Refresh, Wake: source.changed[0]})
 	f.probe("inventory doubt", func() error {
 		if doubt := untrusted(); doubt != "" {
-			return fmt.Errorf("Almanac heals and removes nothing: %s", doubt)
+			return fmt.Errorf("healing and removing are suspended: %s", doubt)
 		}
 		return nil
 	})

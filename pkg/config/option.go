@@ -76,16 +76,16 @@ func integer[T int | int64 | float64](field *T, name string, preset, least, most
 // scaled returns an option for a whole number of units.
 func scaled[T int | int64 | float64](field *T, unit int, name string, preset, least, most int, help string) option {
 	at := place[int]{func() int { return int(*field / T(unit)) }, func(v int) { *field = T(v) * T(unit) }}
-	o := ranged(at, preset, least, most, "a whole number", strconv.Itoa, strconv.Atoi)
-	o.name, o.help, o.kind = name, help, "integer value"
-	return o
+	o := option{name: name, help: help, kind: "integer value"}
+	return ranged(o, at, preset, least, most, "a whole number", strconv.Itoa, strconv.Atoi)
 }
 
 // number returns an option for a number from least to most.
 func number(at place[float64], name string, preset, least, most float64, help string) option {
 	format := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	o := ranged(at, preset, least, most, "a number", format, func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) })
-	o.name, o.help, o.kind = name, help, "floating point value"
+	o := ranged(option{name: name, help: help, kind: "floating point value"}, at, preset, least, most, "a number", format,
+		func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) })
+	// The limits of the type are none.
 	o.limits = slices.DeleteFunc(o.limits, func(limit string) bool { return strings.HasSuffix(limit, format(math.MaxFloat64)) })
 	return o
 }
@@ -98,9 +98,8 @@ func duration[T time.Duration | int64](field *T, name string, preset, least, mos
 		unit = time.Second
 	}
 	at := place[time.Duration]{func() time.Duration { return time.Duration(*field) * unit }, func(d time.Duration) { *field = T(d / unit) }}
-	o := ranged(at, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
-	o.name, o.help, o.kind = name, help, "duration"
-	return o
+	o := option{name: name, help: help, kind: "duration"}
+	return ranged(o, at, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
 }
 
 func parseDuration(raw string) (time.Duration, error) {
@@ -118,24 +117,23 @@ func formatDuration(d time.Duration) string {
 	return span.FormatDuration(int64(d / time.Second))
 }
 
-// ranged returns an option whose value lies between least and most, inclusive.
-// noun describes the value in errors.
+// ranged completes an option whose value lies between least and most, inclusive. noun describes the
+// value in errors.
 func ranged[T cmp.Ordered](
-	at place[T], preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
+	o option, at place[T], preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
 ) option {
-	return option{
-		limits:  []string{"Minimum value: " + format(least), "Maximum value: " + format(most)},
-		restore: func() { at.set(preset) },
-		texts:   func() []string { return []string{format(at.get())} },
-		set: func(raw string) error {
-			v, err := parse(raw)
-			if err != nil || !(least <= v && v <= most) {
-				return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
-			}
-			at.set(v)
-			return nil
-		},
+	o.limits = []string{"Minimum value: " + format(least), "Maximum value: " + format(most)}
+	o.restore = func() { at.set(preset) }
+	o.texts = func() []string { return []string{format(at.get())} }
+	o.set = func(raw string) error {
+		v, err := parse(raw)
+		if err != nil || !(least <= v && v <= most) {
+			return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
+		}
+		at.set(v)
+		return nil
 	}
+	return o
 }
 
 // text returns an option for a line of text. Its value may be empty only if its
